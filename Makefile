@@ -1,0 +1,45 @@
+# `make demo` and `make test` need nothing but Python 3.10+ and make: they create .venv and install into it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+
+.PHONY: help demo test lint format bench docs clean
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "evenscore needs Python 3.10 or newer; name one with 'make PYTHON=python3.11 ...'" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# One stamp per extra, so that `make demo` does not install the linters.
+$(VENV)/.installed-%: $(VENV)/.python pyproject.toml
+	$(BIN)/python -m pip install -q -e ".[$(subst +,$(comma),$*)]"
+	@touch $@
+comma := ,
+
+demo: $(VENV)/.installed-all ## set up and run the main job on data that ships with the project
+	$(BIN)/evenscore demo
+
+test: $(VENV)/.installed-all+test ## set up and run all tests, with coverage
+	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term
+
+lint: $(VENV)/.installed-all+lint ## style, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-all+lint ## let ruff fix what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-all+bench ## every performance claim, as a ratio to a named baseline
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.installed-all+docs ## build the site into site/, warnings are errors
+	$(BIN)/mkdocs build --strict -q
+
+clean: ## remove everything that make created
+	rm -rf $(VENV) site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

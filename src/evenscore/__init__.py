@@ -1,0 +1,67 @@
+"""evenscore: speaker-verification scores in, normalized and calibrated log-likelihood ratios out.
+
+Everything public is exported here; modules load when a name is first used, so ``import evenscore`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from evenscore._version import __version__
+
+if TYPE_CHECKING:
+    from evenscore.errors import EvenscoreError, FileError, InputError
+    from evenscore.tables import (
+        NONTARGET,
+        TARGET,
+        UNKNOWN,
+        Embeddings,
+        Labels,
+        ScoreBlocks,
+        ScoreMatrix,
+        TrialList,
+    )
+
+_HOME = {
+    "evenscore.errors": ("EvenscoreError", "FileError", "InputError"),
+    "evenscore.tables": (
+        "NONTARGET",
+        "TARGET",
+        "UNKNOWN",
+        "Embeddings",
+        "Labels",
+        "ScoreBlocks",
+        "ScoreMatrix",
+        "TrialList",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [  # noqa: PLE0604, RUF100
+    "NONTARGET",
+    "TARGET",
+    "UNKNOWN",
+    "Embeddings",
+    "EvenscoreError",
+    "FileError",
+    "InputError",
+    "Labels",
+    "ScoreBlocks",
+    "ScoreMatrix",
+    "TrialList",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'evenscore' has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

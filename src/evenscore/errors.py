@@ -1,0 +1,56 @@
+"""The errors that evenscore raises on purpose.
+
+Every message is one sentence that says what is wrong, where, and what to do about it. The command line prints it
+without a traceback and exits with code 2.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+
+__all__ = ["EvenscoreError", "FileError", "InputError"]
+
+
+class EvenscoreError(Exception):
+    """Anything evenscore refuses to do; the message says why and what to do."""
+
+
+class InputError(EvenscoreError, ValueError):
+    """Values that make no sense: wrong shapes, unknown or duplicate ids, non-finite scores, ..."""
+
+
+class FileError(EvenscoreError):
+    """A file that cannot be read or written.
+
+    Parameters
+    ----------
+    path
+        The file; ``-`` is printed as ``<stdin>``.
+    problem
+        What was found, what was expected, and what to do.
+    line
+        Line number, counted from 1, for text files.
+    part
+        Name of the dataset, array or key inside the file, for binary files.
+
+    Examples
+    --------
+    >>> print(FileError("dev.scores", "score 'abc' is not a number", line=182))
+    dev.scores:182: score 'abc' is not a number
+    >>> print(FileError("dev.h5", "the dataset is missing", part="/ID/row_ids"))
+    dev.h5[/ID/row_ids]: the dataset is missing
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], problem: str, *, line: int | None = None, part: str | None = None
+    ) -> None:
+        self.path = "<stdin>" if str(path) == "-" else str(path)
+        self.problem = problem
+        self.line = line
+        self.part = part
+        where = self.path
+        if line is not None:
+            where += f":{line}"
+        if part is not None:
+            where += f"[{part}]"
+        super().__init__(f"{where}: {problem}")

@@ -1,0 +1,40 @@
+"""The registry of file formats: what each is called, how to recognize, read and write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from evenscore.files.streams import PathLike
+from evenscore.tables import Embeddings, ScoreMatrix, TrialList
+
+__all__ = ["Format", "Kind", "ReadOptions", "SpeakerMap", "Table"]
+
+Kind = Literal["scores", "trials", "embeddings", "speakers"]  #: "trials" are lists and keys without scores
+SpeakerMap = dict[str, str]  #: from utterance (or model) id to speaker
+Table = ScoreMatrix | TrialList | Embeddings | SpeakerMap
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """What a reader does where there is a choice."""
+
+    missing: Literal["error", "skip"] = (
+        "error"  #: a score that is absent, nan or infinite: refuse, or leave the pair out
+    )
+    duplicates: Literal["error", "drop"] = "error"  #: a trial listed twice: refuse, or drop identical repeats
+    score_column: str | None = None  #: name of the score column, for formats with a header
+    ids: PathLike | None = None  #: list of ids, one per line, for npy embeddings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A file format; `read` or `write` is None where evenscore does not do it."""
+
+    name: str  #: what --from and --to call it
+    kinds: tuple[Kind, ...]  #: what it can hold
+    layout: str  #: one line for people: the columns, or what the file contains
+    extensions: tuple[str, ...] = ()  #: file names that suggest it, such as ".npz"
+    read: Callable[[PathLike, ReadOptions], Table] | None = None
+    write: Callable[[Table, PathLike], None] | None = None

@@ -1,0 +1,229 @@
+"""Scores of every enrolment against every test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.tables.arrays import as_scores, frozen, same_array, span
+from evenscore.tables.ids import Ids, IdsLike, as_ids, merge, positions
+
+if TYPE_CHECKING:
+    from evenscore.tables.labels import Labels
+    from evenscore.tables.trial_list import TrialList
+
+__all__ = ["ScoreMatrix"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class ScoreMatrix:
+    """Dense scores: row i, column j is the score of enrolment i against test j.
+
+    Parameters
+    ----------
+    scores
+        K x L numbers; float32 and float64 are kept as they are and not copied, others become float64.
+    enroll_ids, test_ids
+        Unique ids of the K rows and the L columns.
+    missing
+        Which pairs have no score: a K x L array of truth values, or ``"nan"`` for the pairs whose score is NaN. By
+        default none is missing, and a score that is not finite is an error.
+
+    Attributes
+    ----------
+    scores
+        The scores, read-only, with NaN where a pair is missing.
+
+    Examples
+    --------
+    >>> matrix = ScoreMatrix([[1.5, -2.0], [0.5, 3.0]], ["e1", "e2"], ["t1", "t2"])
+    >>> matrix
+    ScoreMatrix(2 enrolments x 2 tests, float64, scores -2 to 3, 0 missing)
+    >>> matrix.select(enroll_ids=["e2"]).scores
+    array([[0.5, 3. ]])
+    """
+
+    scores: npt.NDArray[Any]
+    enroll_ids: Ids
+    test_ids: Ids
+    n_missing: int = field(default=0)
+
+    def __init__(
+        self,
+        scores: npt.ArrayLike,
+        enroll_ids: IdsLike,
+        test_ids: IdsLike,
+        *,
+        missing: npt.ArrayLike | Literal["nan"] | None = None,
+    ) -> None:
+        array = as_scores(scores, "scores", ndim=2)
+        rows = as_ids(enroll_ids, "enroll_ids", array.shape[0])
+        columns = as_ids(test_ids, "test_ids", array.shape[1])
+        mask = _missing_mask(array, missing)
+        n_missing = 0 if mask is None else int(np.count_nonzero(mask))
+        if _count_finite(array, mask) + n_missing != array.size:
+            _refuse_nonfinite(array, rows, columns, mask)
+        if mask is not None and n_missing and not isinstance(missing, str):
+            array = np.where(mask, np.array(np.nan, dtype=array.dtype), array)
+        object.__setattr__(self, "scores", frozen(array))
+        object.__setattr__(self, "enroll_ids", rows)
+        object.__setattr__(self, "test_ids", columns)
+        object.__setattr__(self, "n_missing", n_missing)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of enrolments and of tests."""
+        return self.scores.shape[0], self.scores.shape[1]
+
+    @cached_property
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """K x L truth values: which pairs have no score."""
+        return frozen(np.isnan(self.scores) if self.n_missing else np.zeros(self.shape, dtype=bool))
+
+    def select(self, enroll_ids: IdsLike | None = None, test_ids: IdsLike | None = None) -> ScoreMatrix:
+        """Return the scores of these enrolments and tests, in this order; None takes all."""
+        rows = None if enroll_ids is None else positions(self.enroll_ids, enroll_ids, "enrolment", "the scores")
+        columns = None if test_ids is None else positions(self.test_ids, test_ids, "test", "the scores")
+        return self.take(rows, columns)
+
+    def take(
+        self, rows: npt.NDArray[np.intp] | None = None, columns: npt.NDArray[np.intp] | None = None
+    ) -> ScoreMatrix:
+        """Return the rows and columns at these positions, in this order; None takes all."""
+        scores = self.scores if rows is None else self.scores[rows]
+        scores = scores if columns is None else scores[:, columns]
+        return ScoreMatrix(
+            scores,
+            self.enroll_ids if rows is None else self.enroll_ids[rows],
+            self.test_ids if columns is None else self.test_ids[columns],
+            missing="nan" if self.n_missing else None,
+        )
+
+    def align(self, enroll_ids: IdsLike, test_ids: IdsLike) -> ScoreMatrix:
+        """Return the scores of exactly these ids in this order, without a copy if they are so already."""
+        rows, columns = as_ids(enroll_ids, "enroll_ids"), as_ids(test_ids, "test_ids")
+        return self.select(
+            None if np.array_equal(rows, self.enroll_ids) else rows,
+            None if np.array_equal(columns, self.test_ids) else columns,
+        )
+
+    @classmethod
+    def concat(cls, parts: Sequence[ScoreMatrix]) -> ScoreMatrix:
+        """Put matrices together by id: rows under each other, columns side by side, pairs in no part missing.
+
+        A pair that stands in two parts is an error.
+
+        Examples
+        --------
+        >>> left = ScoreMatrix([[1.0]], ["e1"], ["t1"])
+        >>> right = ScoreMatrix([[2.0], [3.0]], ["e1", "e2"], ["t2"], missing=[[False], [False]])
+        >>> ScoreMatrix.concat([left, right]).scores
+        array([[ 1.,  2.],
+               [nan,  3.]])
+        """
+        if not parts:
+            raise InputError("there is nothing to concatenate; give at least one score matrix")
+        rows = merge(part.enroll_ids for part in parts)
+        columns = merge(part.test_ids for part in parts)
+        whole = np.full((len(rows), len(columns)), np.nan, dtype=np.result_type(*(part.scores for part in parts)))
+        for part in parts:
+            at = np.ix_(positions(rows, part.enroll_ids, ""), positions(columns, part.test_ids, ""))
+            before = whole[at]
+            twice = ~(np.isnan(before) | np.isnan(part.scores))
+            if twice.any():
+                i, j = np.argwhere(twice)[0]
+                pair = f"({part.enroll_ids[i]!r}, {part.test_ids[j]!r})"
+                raise InputError(f"the pair {pair} stands in more than one of the matrices; keep it in one of them")
+            whole[at] = np.where(np.isnan(before), part.scores, before)
+        return cls(whole, rows, columns, missing="nan")
+
+    def astype(self, dtype: npt.DTypeLike) -> ScoreMatrix:
+        """Return the same scores in float32 or float64."""
+        scores = self.scores.astype(dtype, copy=False)
+        return self if scores is self.scores else self.with_scores(scores)
+
+    def with_scores(self, scores: npt.ArrayLike) -> ScoreMatrix:
+        """Return other scores for the same pairs; missing pairs stay missing (NaN)."""
+        array = as_scores(scores, "scores", ndim=2)
+        if array.shape != self.shape:
+            raise InputError(f"scores have shape {array.shape}, but the pairs have shape {self.shape}")
+        return ScoreMatrix(array, self.enroll_ids, self.test_ids, missing=self.missing if self.n_missing else None)
+
+    def to_trials(self, labels: Labels | None = None) -> TrialList:
+        """Return the scores in long form, row by row, without the missing pairs; with labels if given."""
+        from evenscore.tables.trial_list import TrialList
+
+        key = None if labels is None else labels.align(self.enroll_ids, self.test_ids).matrix
+        if self.n_missing:
+            rows, columns = np.nonzero(~self.missing)
+            scores = self.scores[rows, columns]
+            key = None if key is None else key[rows, columns]
+        else:
+            rows, columns = np.divmod(np.arange(self.scores.size), max(self.shape[1], 1))
+            scores = np.ascontiguousarray(self.scores).reshape(-1)
+            key = None if key is None else np.ascontiguousarray(key).reshape(-1)
+        return TrialList(self.enroll_ids, self.test_ids, rows, columns, scores=scores, labels=key)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ScoreMatrix):
+            return NotImplemented
+        return (
+            self.scores.dtype == other.scores.dtype
+            and same_array(self.enroll_ids, other.enroll_ids)
+            and same_array(self.test_ids, other.test_ids)
+            and same_array(self.scores, other.scores)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        k, size = self.shape
+        kind = f"{k} enrolments x {size} tests, {self.scores.dtype}"
+        return f"ScoreMatrix({kind}, {span(self.scores)}, {self.n_missing} missing)"
+
+
+def _missing_mask(
+    array: npt.NDArray[Any], missing: npt.ArrayLike | Literal["nan"] | None
+) -> npt.NDArray[np.bool_] | None:
+    if missing is None:
+        return None
+    if isinstance(missing, str):
+        if missing != "nan":
+            raise InputError(f"missing is {missing!r}, but must be 'nan', an array of truth values or None")
+        nan: npt.NDArray[np.bool_] = np.isnan(array)
+        return nan
+    mask = np.asarray(missing)
+    if mask.dtype != bool or mask.shape != array.shape:
+        raise InputError(
+            f"missing must be truth values of shape {array.shape}, but is {mask.dtype} of shape {mask.shape}"
+        )
+    return mask
+
+
+def _count_finite(array: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> int:
+    """Count the finite scores of pairs that are not missing, without a temporary as large as the matrix."""
+    step = max(1, (1 << 22) // max(array.shape[1], 1))
+    count = 0
+    for start in range(0, array.shape[0], step):
+        finite = np.isfinite(array[start : start + step])
+        if mask is not None:
+            finite &= ~mask[start : start + step]
+        count += int(np.count_nonzero(finite))
+    return count
+
+
+def _refuse_nonfinite(array: npt.NDArray[Any], rows: Ids, columns: Ids, mask: npt.NDArray[np.bool_] | None) -> None:
+    bad = ~np.isfinite(array)
+    if mask is not None:
+        bad &= ~mask
+    i, j = np.argwhere(bad)[0]
+    raise InputError(
+        f"the score of ({rows[i]!r}, {columns[j]!r}) is {array[i, j]}, but scores must be finite; "
+        "if the pair has no score, say so with missing='nan'"
+    )

@@ -1,0 +1,345 @@
+"""Trials in long form: one line per pair."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.tables.arrays import as_scores, frozen, same_array, span
+from evenscore.tables.ids import Ids, IdsLike, as_ids, encode, merge, positions
+from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
+from evenscore.tables.pairs import first_repeated_pair, match_pairs, pair_codes
+from evenscore.tables.score_matrix import ScoreMatrix
+
+__all__ = ["TrialList"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class TrialList:
+    """A list of trials; ids are stored once, and each trial holds two small numbers that point to them.
+
+    Parameters
+    ----------
+    enroll_ids, test_ids
+        Unique ids of the two sides.
+    enroll_index, test_index
+        For each trial the positions of its two ids. No pair may occur twice.
+    scores
+        One finite score per trial (float32 or float64), if there are scores.
+    labels
+        One label per trial, if there are labels: 1 (target), 0 (non-target), -1 (unknown).
+    measures
+        Further numbers per trial by name, such as quality measures; NaN where one is absent.
+
+    Examples
+    --------
+    >>> trials = TrialList.from_pairs(["e1", "e1", "e2"], ["t1", "t2", "t1"], scores=[2.0, -1.0, 0.5], labels=[1, 0, 0])
+    >>> trials
+    TrialList(3 trials of 2 enrolments and 2 tests, 1 target, 2 non-target, 0 unknown, scores -1 to 2)
+    >>> trials.to_matrix().scores
+    array([[ 2. , -1. ],
+           [ 0.5,  nan]])
+    """
+
+    enroll_ids: Ids
+    test_ids: Ids
+    enroll_index: npt.NDArray[np.int32]
+    test_index: npt.NDArray[np.int32]
+    scores: npt.NDArray[Any] | None
+    labels: npt.NDArray[np.int8] | None
+    measures: Mapping[str, npt.NDArray[Any]]
+
+    def __init__(
+        self,
+        enroll_ids: IdsLike,
+        test_ids: IdsLike,
+        enroll_index: npt.ArrayLike,
+        test_index: npt.ArrayLike,
+        *,
+        scores: npt.ArrayLike | None = None,
+        labels: npt.ArrayLike | None = None,
+        measures: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> None:
+        set_field = object.__setattr__
+        set_field(self, "enroll_ids", as_ids(enroll_ids, "enroll_ids"))
+        set_field(self, "test_ids", as_ids(test_ids, "test_ids"))
+        set_field(self, "enroll_index", _as_index(enroll_index, len(self.enroll_ids), "enroll"))
+        set_field(self, "test_index", _as_index(test_index, len(self.test_ids), "test"))
+        size = len(self.enroll_index)
+        _check_length(len(self.test_index), size, "test_index")
+        repeat = first_repeated_pair(self._codes(), len(self.enroll_ids) * len(self.test_ids))
+        if repeat is not None:
+            raise InputError(f"the trial {self.pair(repeat[1])} is listed more than once; keep one of them")
+        set_field(self, "scores", None if scores is None else self._checked_scores(scores))
+        set_field(self, "labels", None if labels is None else _as_labels(labels, size))
+        checked = {}
+        for name, values in (measures or {}).items():
+            checked[name] = frozen(as_scores(values, f"measure {name!r}", ndim=1))
+            _check_length(len(checked[name]), size, f"measure {name!r}")
+        set_field(self, "measures", MappingProxyType(checked))
+
+    @classmethod
+    def from_pairs(
+        cls,
+        enroll: IdsLike,
+        test: IdsLike,
+        *,
+        scores: npt.ArrayLike | None = None,
+        labels: npt.ArrayLike | None = None,
+        measures: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> TrialList:
+        """Make a trial list from the two ids of each trial.
+
+        Examples
+        --------
+        >>> TrialList.from_pairs(["e1", "e2"], ["t1", "t1"])
+        TrialList(2 trials of 2 enrolments and 1 tests, no labels, no scores)
+        """
+        enroll_ids, enroll_index = encode(enroll, "enroll")
+        test_ids, test_index = encode(test, "test")
+        return cls(enroll_ids, test_ids, enroll_index, test_index, scores=scores, labels=labels, measures=measures)
+
+    def __len__(self) -> int:
+        return len(self.enroll_index)
+
+    def pair(self, place: int) -> tuple[str, str]:
+        """Return the two ids of one trial."""
+        return self.enroll_ids[self.enroll_index[place]], self.test_ids[self.test_index[place]]
+
+    @property
+    def enroll(self) -> Ids:
+        """The enrolment id of each trial."""
+        return self.enroll_ids[self.enroll_index]
+
+    @property
+    def test(self) -> Ids:
+        """The test id of each trial."""
+        return self.test_ids[self.test_index]
+
+    @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """Numbers of target, non-target and unknown trials."""
+        if self.labels is None:
+            return 0, 0, len(self)
+        target, nontarget = (int(np.count_nonzero(self.labels == label)) for label in (TARGET, NONTARGET))
+        return target, nontarget, len(self) - target - nontarget
+
+    n_target = property(lambda self: self.counts[0], doc="Number of target trials.")
+    n_nontarget = property(lambda self: self.counts[1], doc="Number of non-target trials.")
+    n_unknown = property(lambda self: self.counts[2], doc="Number of trials without a known class.")
+
+    def select(self, which: npt.ArrayLike) -> TrialList:
+        """Return the trials that are True in a mask, or that stand at the given positions; unused ids are dropped."""
+        at = np.asarray(which)
+        if at.dtype == bool:
+            _check_length(len(at), len(self), "the mask")
+            at = np.flatnonzero(at)
+        rows, enroll_index = np.unique(self.enroll_index[at], return_inverse=True)
+        columns, test_index = np.unique(self.test_index[at], return_inverse=True)
+        return TrialList(
+            self.enroll_ids[rows],
+            self.test_ids[columns],
+            enroll_index,
+            test_index,
+            scores=None if self.scores is None else self.scores[at],
+            labels=None if self.labels is None else self.labels[at],
+            measures={name: values[at] for name, values in self.measures.items()},
+        )
+
+    def with_scores(self, scores: npt.ArrayLike) -> TrialList:
+        """Return the same trials with other scores."""
+        return self._replace(scores=scores)
+
+    def with_labels(self, labels: npt.ArrayLike | None) -> TrialList:
+        """Return the same trials with these labels, one per trial, or with none."""
+        return self._replace(labels=labels)
+
+    def join(self, key: TrialList | Labels, *, unmatched: Literal["error", "drop"] = "error") -> TrialList:
+        """Return the trials with the labels of a key, found by id.
+
+        Parameters
+        ----------
+        key
+            Labelled trials, in any order, or labels with ids.
+        unmatched
+            What to do with trials that stand only here or only in the key: ``"error"`` names one, ``"drop"`` leaves
+            them out.
+
+        Examples
+        --------
+        >>> scores = TrialList.from_pairs(["e1", "e2"], ["t1", "t1"], scores=[2.0, -1.0])
+        >>> key = TrialList.from_pairs(["e2", "e1"], ["t1", "t1"], labels=[0, 1])
+        >>> scores.join(key).labels
+        array([1, 0], dtype=int8)
+        """
+        if isinstance(key, Labels):
+            return self._join_labels(key, unmatched)
+        if key.labels is None:
+            raise InputError("the key has no labels; give a list of trials with labels")
+        match = self.match(key)
+        if unmatched == "error":
+            self._refuse_unmatched(key, match)
+        joined = self._replace(labels=np.where(match >= 0, key.labels[match], UNKNOWN)) if len(key) else self
+        return joined if (match >= 0).all() else joined.select(match >= 0)
+
+    def match(self, other: TrialList) -> npt.NDArray[Any]:
+        """Return for each trial its position in another list, or -1 where the pair is not listed there."""
+        rows = _positions_or_none(self.enroll_ids, other.enroll_ids)
+        columns = _positions_or_none(self.test_ids, other.test_ids)
+        row, column = rows[self.enroll_index], columns[self.test_index]
+        codes = pair_codes(row, column, len(other.test_ids))
+        codes[(row < 0) | (column < 0)] = -1
+        return match_pairs(codes, other._codes(), len(other.enroll_ids) * len(other.test_ids))
+
+    def to_matrix(self, dtype: npt.DTypeLike | None = None) -> ScoreMatrix:
+        """Return the scores as a matrix; pairs that are not listed are missing."""
+        if self.scores is None:
+            raise InputError("the trial list has no scores, so it cannot become a score matrix")
+        shape = (len(self.enroll_ids), len(self.test_ids))
+        kind = np.dtype(dtype or self.scores.dtype)
+        _refuse_larger_than_memory(shape, kind.itemsize)
+        matrix = np.full(shape, np.nan, dtype=kind)
+        matrix[self.enroll_index, self.test_index] = self.scores
+        return ScoreMatrix(matrix, self.enroll_ids, self.test_ids, missing="nan")
+
+    @classmethod
+    def concat(cls, parts: Sequence[TrialList]) -> TrialList:
+        """Put lists of trials after each other; scores, labels and measures stay if all parts have them."""
+        if not parts:
+            raise InputError("there is nothing to concatenate; give at least one trial list")
+        enroll_ids = merge(part.enroll_ids for part in parts)
+        test_ids = merge(part.test_ids for part in parts)
+
+        def joined(pieces: list[Any]) -> Any:
+            return None if any(piece is None for piece in pieces) else np.concatenate(pieces)
+
+        names = [name for name in parts[0].measures if all(name in part.measures for part in parts)]
+        return cls(
+            enroll_ids,
+            test_ids,
+            joined([positions(enroll_ids, part.enroll_ids, "")[part.enroll_index] for part in parts]),
+            joined([positions(test_ids, part.test_ids, "")[part.test_index] for part in parts]),
+            scores=joined([part.scores for part in parts]),
+            labels=joined([part.labels for part in parts]),
+            measures={name: joined([part.measures[name] for part in parts]) for name in names},
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TrialList):
+            return NotImplemented
+        return (
+            len(self) == len(other)
+            and set(self.enroll_ids) == set(other.enroll_ids)
+            and set(self.test_ids) == set(other.test_ids)
+            and same_array(_positions_or_none(other.enroll_ids, self.enroll_ids)[other.enroll_index], self.enroll_index)
+            and same_array(_positions_or_none(other.test_ids, self.test_ids)[other.test_index], self.test_index)
+            and same_array(self.scores, other.scores)
+            and same_array(self.labels, other.labels)
+            and self.measures.keys() == other.measures.keys()
+            and all(same_array(values, other.measures[name]) for name, values in self.measures.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        size = f"{len(self)} trials of {len(self.enroll_ids)} enrolments and {len(self.test_ids)} tests"
+        target, nontarget, unknown = self.counts
+        key = "no labels" if self.labels is None else f"{target} target, {nontarget} non-target, {unknown} unknown"
+        scores = "no scores" if self.scores is None else span(self.scores)
+        measures = f", measures {', '.join(self.measures)}" if self.measures else ""
+        return f"TrialList({size}, {key}, {scores}{measures})"
+
+    def _codes(self) -> npt.NDArray[np.int64]:
+        return pair_codes(self.enroll_index, self.test_index, len(self.test_ids))
+
+    def _replace(self, **fields: Any) -> TrialList:
+        kept = {"scores": self.scores, "labels": self.labels, "measures": self.measures} | fields
+        return TrialList(self.enroll_ids, self.test_ids, self.enroll_index, self.test_index, **kept)
+
+    def _checked_scores(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
+        scores = as_scores(values, "scores", ndim=1)
+        _check_length(len(scores), len(self), "scores")
+        finite = np.isfinite(scores)
+        if not finite.all():
+            place = int(np.argmin(finite))
+            raise InputError(
+                f"the score of {self.pair(place)} is {scores[place]}, but scores must be finite; drop the trial"
+            )
+        return frozen(scores)
+
+    def _join_labels(self, key: Labels, unmatched: str) -> TrialList:
+        if key.enroll_ids is None or key.test_ids is None:
+            raise InputError("these labels have no ids; make them with enroll_ids and test_ids")
+        rows = _positions_or_none(self.enroll_ids, key.enroll_ids)
+        columns = _positions_or_none(self.test_ids, key.test_ids)
+        row, column = rows[self.enroll_index], columns[self.test_index]
+        known = (row >= 0) & (column >= 0)
+        if unmatched == "error" and not known.all():
+            raise InputError(f"the trial {self.pair(int(np.argmin(known)))} has a score but no label in the key")
+        labels = np.full(len(self), UNKNOWN, dtype=np.int8)
+        labels[known] = key.matrix[row[known], column[known]]
+        joined = self._replace(labels=labels)
+        return joined if known.all() else joined.select(known)
+
+    def _refuse_unmatched(self, key: TrialList, match: npt.NDArray[Any]) -> None:
+        remedy = "; make the two lists agree, or leave out what does not match (--unmatched drop)"
+        if (match < 0).any():
+            count = int(np.count_nonzero(match < 0))
+            pair = self.pair(int(np.argmin(match)))
+            raise InputError(f"{count} of the {len(self)} scored trials are not in the key, first {pair}{remedy}")
+        if len(key) > len(self):
+            unused = np.ones(len(key), dtype=bool)
+            unused[match] = False
+            pair = key.pair(int(np.argmax(unused)))
+            raise InputError(f"{unused.sum()} of the {len(key)} trials of the key have no score, first {pair}{remedy}")
+
+
+def _check_length(length: int, needed: int, what: str) -> None:
+    if length != needed:
+        raise InputError(f"{what} has {length} entries, but there are {needed} trials")
+
+
+def _as_index(values: npt.ArrayLike, size: int, side: str) -> npt.NDArray[np.int32]:
+    index = np.asarray(values)
+    if index.size == 0:
+        index = index.astype(np.int32)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise InputError(f"{side}_index must be a list of whole numbers, but is {index.dtype} of shape {index.shape}")
+    if index.size and (index.min() < 0 or index.max() >= size):
+        raise InputError(
+            f"{side}_index goes from {index.min()} to {index.max()}, but there are {size} ids (0 to {size - 1})"
+        )
+    return frozen(index.astype(np.int32, copy=False))
+
+
+def _as_labels(values: npt.ArrayLike, size: int) -> npt.NDArray[np.int8]:
+    labels = np.asarray(values)
+    _check_length(labels.size, size, "labels")
+    known = labels.dtype.kind in "biu" and (labels.size == 0 or (labels.min() >= UNKNOWN and labels.max() <= TARGET))
+    if labels.ndim != 1 or (labels.size and not known):
+        raise InputError("labels must be a list of 1 (target), 0 (non-target) and -1 (unknown)")
+    return frozen(labels.astype(np.int8, copy=False))
+
+
+def _positions_or_none(ids: Ids, among: Ids) -> npt.NDArray[np.int32]:
+    """Return where each id stands among others, or -1."""
+    place = dict(zip(among.tolist(), range(len(among)), strict=True))
+    return np.fromiter((place.get(name, -1) for name in ids.tolist()), dtype=np.int32, count=len(ids))
+
+
+def _refuse_larger_than_memory(shape: tuple[int, int], itemsize: int) -> None:
+    needed = shape[0] * shape[1] * itemsize
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise InputError(
+            f"a matrix of {shape[0]} x {shape[1]} scores takes {needed / 1e9:.0f} GB, more than this machine's memory; "
+            "keep the trials in long form"
+        )
