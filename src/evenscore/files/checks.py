@@ -1,0 +1,60 @@
+"""What every binary reader needs to fail well: errors of libraries as `FileError`, and sizes checked before use."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from evenscore.errors import FileError, InputError
+from evenscore.files.streams import PathLike, reading
+
+__all__ = ["listed", "parsing", "refuse_larger_than_memory", "unholdable"]
+
+
+@contextmanager
+def parsing(path: PathLike, what: str, part: str | None = None) -> Iterator[None]:
+    """Turn whatever goes wrong while a file of the kind ``what`` is read into a `FileError`.
+
+    Libraries raise nearly any exception on damaged data, so all are caught here, at the border to them.
+    """
+    with reading(path):
+        try:
+            yield
+        except InputError as error:
+            raise FileError(path, str(error), part=part) from None
+        except (FileError, OSError, MemoryError):
+            raise
+        except (EOFError, zlib.error) as error:
+            raise FileError(path, f"the data is cut off or damaged ({error}); copy the file again", part=part) from None
+        except Exception as error:
+            first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise FileError(
+                path, f"it is not {what}, or it is damaged ({first_line}); copy or write it again", part=part
+            ) from None
+
+
+def refuse_larger_than_memory(path: PathLike, nbytes: int, part: str | None = None) -> None:
+    """Refuse data whose declared size does not fit into this machine's memory, before anything is allocated."""
+    if not hasattr(os, "sysconf"):
+        return
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if nbytes > memory:
+        size = f"{nbytes / 1e9:.0f} GB, more than the {memory / 1e9:.0f} GB of memory of this machine"
+        raise FileError(path, f"the data takes {size}; the file is damaged, or a larger machine is needed", part=part)
+
+
+def unholdable(path: PathLike, table: object, what: str) -> FileError:
+    """Return the error for a table that a format cannot hold."""
+    names = {"ScoreMatrix": "a score matrix", "TrialList": "a list of trials", "Embeddings": "embeddings"}
+    kind = names.get(type(table).__name__, "a map of speakers")
+    return FileError(path, f"this format holds {what}, not {kind}; choose another format")
+
+
+def listed(names: object) -> str:
+    """Return the names found in a file for a message, at most six of them."""
+    found = [str(name) for name in names]  # type: ignore[attr-defined]
+    if not found:
+        return "nothing"
+    return ", ".join(found[:6]) + (f" and {len(found) - 6} more" if len(found) > 6 else "")
