@@ -74,7 +74,7 @@ class _Forward:
         self._stream.flush()
 
     def close(self) -> None:
-        """The stream belongs to the caller."""
+        """Do nothing: the stream belongs to the caller."""
 
 
 class _Arrays(Mapping[str, npt.NDArray[Any]]):
