@@ -1,0 +1,186 @@
+"""All metrics of a set of trials, pooled and per condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.metrics.cross_entropy import cllr, min_cllr
+from evenscore.metrics.detection_cost import detection_costs
+from evenscore.metrics.error_rates import EerMethod, equal_error_rate
+from evenscore.metrics.hull import rocch
+from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
+from evenscore.metrics.trials import ScoresLike, SortedScores, as_labels, sort_scores
+from evenscore.tables import NONTARGET, TARGET, TrialList
+
+__all__ = ["equalized_weights", "evaluate", "evaluate_by"]
+
+
+def evaluate(
+    scores: ScoresLike,
+    labels: npt.ArrayLike | None = None,
+    *,
+    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
+    eer_method: EerMethod = "rocch",
+    normalize: bool = True,
+    weights: npt.ArrayLike | None = None,
+) -> dict[str, Any]:
+    """Return all metrics of one set of trials.
+
+    Parameters
+    ----------
+    scores, labels
+        As in `validate`, or `SortedScores`.
+    points
+        Operating points of the detection cost: priors, or (p_target, c_miss, c_fa) triples.
+    eer_method
+        Convention of the EER, see `equal_error_rate`.
+    normalize
+        Divide detection costs by that of the better system that does not listen.
+    weights
+        Weight of each trial within its class, by default all equal; see `equalized_weights`.
+
+    Returns
+    -------
+    dict
+        Plain numbers, ready for JSON: ``eer`` (a fraction), ``eer_threshold``, ``min_dcf`` and ``act_dcf`` (at the
+        first operating point), ``cllr``, ``min_cllr``, ``calibration_loss``, ``auc``, ``n_target``, ``n_nontarget``,
+        and ``dcf``: a list with one dictionary per operating point (see `DetectionCost`). ``cllr`` is infinite if a
+        trial has an infinite LLR of the wrong sign.
+
+    Examples
+    --------
+    >>> result = evaluate([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1], points=[0.5, (0.01, 10, 1)])
+    >>> result["eer"], result["min_dcf"], result["min_cllr"], result["n_target"]
+    (0.25, 0.5, 0.5, 2)
+    >>> [point["p_target"] for point in result["dcf"]]
+    [0.5, 0.01]
+    """
+    trials = sort_scores(scores, labels, weights=weights)
+    hull = rocch(trials)
+    equal = equal_error_rate(trials, method=eer_method, hull=hull)
+    costs = detection_costs(trials, points=points, normalize=normalize, hull=hull)
+    actual, minimum = cllr(trials), min_cllr(trials, hull=hull)
+    return {
+        "eer": equal.eer,
+        "eer_threshold": equal.threshold,
+        "min_dcf": costs[0].min_dcf,
+        "act_dcf": costs[0].act_dcf,
+        "cllr": actual,
+        "min_cllr": minimum,
+        "calibration_loss": actual - minimum,
+        "auc": hull.auc,
+        "n_target": int(trials.target.size),
+        "n_nontarget": int(trials.nontarget.size),
+        "dcf": [cost.to_dict() for cost in costs],
+    }
+
+
+def evaluate_by(
+    scores: npt.ArrayLike | TrialList,
+    labels: npt.ArrayLike | None = None,
+    *,
+    conditions: npt.ArrayLike,
+    equalize: bool = False,
+    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
+    eer_method: EerMethod = "rocch",
+    normalize: bool = True,
+) -> dict[str, Any]:
+    """Return all metrics of all trials together, and of each condition.
+
+    Parameters
+    ----------
+    scores, labels
+        As in `validate`.
+    conditions
+        The condition of each trial, such as the gender or the phrase.
+    equalize
+        Let every condition weigh the same in the pooled metrics, see `equalized_weights`.
+    points, eer_method, normalize
+        As in `evaluate`.
+
+    Returns
+    -------
+    dict
+        ``pooled``: as `evaluate` returns it, with ``equalized`` added; ``conditions``: the same for each condition, by
+        name, sorted. A condition without targets or without non-targets has only ``n_target``, ``n_nontarget`` and
+        ``problem``, a sentence that says so.
+
+    Examples
+    --------
+    >>> result = evaluate_by([-3.0, -1.0, 0.0, 4.0, 1.0], [0, 1, 0, 1, 1], conditions=["f", "f", "m", "m", "x"])
+    >>> round(result["pooled"]["eer"], 3), result["conditions"]["f"]["eer"]
+    (0.2, 0.0)
+    >>> result["conditions"]["x"]
+    {'n_target': 1, 'n_nontarget': 0, 'problem': 'there are no non-target trials'}
+    """
+    values, key = _trial_arrays(scores, labels)
+    names, code = _as_conditions(conditions, len(key))
+    options: dict[str, Any] = {"points": as_points(points), "eer_method": eer_method, "normalize": normalize}
+    weights = equalized_weights(key, conditions) if equalize else None
+    pooled = evaluate(values, key, weights=weights, **options) | {"equalized": equalize}
+    found = {}
+    for place, name in enumerate(names):
+        member = code == place
+        target, nontarget = (int(np.count_nonzero(key[member] == label)) for label in (TARGET, NONTARGET))
+        if target and nontarget:
+            found[name] = evaluate(values[member], key[member], **options)
+        else:
+            problem = f"there are no {'non-target' if target else 'target'} trials"
+            found[name] = {"n_target": target, "n_nontarget": nontarget, "problem": problem}
+    return {"pooled": pooled, "conditions": found}
+
+
+def equalized_weights(labels: npt.ArrayLike, conditions: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return trial weights with which the pooled error rates are the means of the conditions' error rates.
+
+    A trial weighs 1 / (number of trials of its class in its condition), so that at any threshold Pmiss and Pfa are
+    plain averages over the conditions, as in the NIST evaluations. Trials with unknown label weigh 0.
+
+    Raises
+    ------
+    InputError
+        If a condition has no targets or no non-targets.
+
+    Examples
+    --------
+    >>> equalized_weights([1, 0, 0, 1, 0], ["f", "f", "f", "m", "m"])
+    array([1. , 0.5, 0.5, 1. , 1. ])
+    """
+    key = as_labels(labels, len(np.asarray(labels)))
+    names, code = _as_conditions(conditions, len(key))
+    weights = np.zeros(len(key))
+    for label, kind in ((TARGET, "target"), (NONTARGET, "non-target")):
+        of_class = key == label
+        count = np.bincount(code[of_class], minlength=len(names))
+        if not count.all():
+            raise InputError(
+                f"condition {names[int(np.argmin(count))]!r} has no {kind} trials, so it cannot weigh as much as the "
+                "others; leave it out"
+            )
+        weights[of_class] = 1.0 / count[code[of_class]]
+    return weights
+
+
+def _trial_arrays(
+    scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
+    from evenscore.metrics.trials import validate
+
+    if isinstance(scores, SortedScores):
+        raise InputError("sorted scores have lost their order, so they have no conditions; give scores and labels")
+    return validate(scores, labels)
+
+
+def _as_conditions(conditions: npt.ArrayLike, length: int) -> tuple[list[str], npt.NDArray[np.intp]]:
+    """Return the names of the conditions, sorted, and for each trial which it has."""
+    values = np.asarray(conditions)
+    if values.shape != (length,):
+        raise InputError(f"conditions have shape {values.shape}, but there are {length} trials; give one per trial")
+    texts = np.array([str(value) for value in values.tolist()], dtype=object) if values.dtype == object else values
+    names, code = np.unique(texts, return_inverse=True)
+    return [str(name) for name in names], code

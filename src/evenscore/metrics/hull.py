@@ -1,0 +1,173 @@
+"""The ROC of a set of scores, and its convex hull."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float, Int
+
+from evenscore.errors import InputError
+from evenscore.metrics.trials import ScoresLike, sort_scores
+from evenscore.tables.arrays import frozen
+
+__all__ = ["Roc", "Rocch", "roc", "rocch"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Roc:
+    """Error rates at several thresholds, from "accept everything" to "reject everything".
+
+    Attributes
+    ----------
+    p_miss, p_fa
+        Miss and false-alarm rates at each threshold.
+    threshold
+        Scores at or above it are accepted.
+    """
+
+    p_miss: Float[np.ndarray, " k"]
+    p_fa: Float[np.ndarray, " k"]
+    threshold: Float[np.ndarray, " k"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rocch:
+    """Convex hull of the ROC, which is the isotonic (PAV) fit of the labels to the scores.
+
+    The k + 1 vertices go from "accept everything" (0, 1) to "reject everything" (1, 0). Between vertices b and b + 1
+    lies block b of the isotonic fit: the scores from ``low[b]`` to ``high[b]``, with a share of the targets
+    ``p_miss[b + 1] - p_miss[b]`` and of the non-targets ``p_fa[b] - p_fa[b + 1]``; the logarithm of the ratio of the
+    two is the block's LLR. Scores that are equal always share a block (which is the "pessimistic" treatment of ties:
+    targets rank below equal non-targets), and three vertices never lie on one line.
+
+    Attributes
+    ----------
+    p_miss, p_fa
+        Error rates at the vertices.
+    threshold
+        The lowest accepted score at each vertex; at the last one the next number after the highest score.
+    target_below, nontarget_below
+        Numbers of trials rejected at each vertex.
+    low, high
+        Lowest and highest score of each block.
+    auc
+        Area under the steppy ROC itself, not under its hull.
+    """
+
+    p_miss: Float[np.ndarray, " k+1"]
+    p_fa: Float[np.ndarray, " k+1"]
+    threshold: Float[np.ndarray, " k+1"]
+    target_below: Int[np.ndarray, " k+1"]
+    nontarget_below: Int[np.ndarray, " k+1"]
+    low: Float[np.ndarray, " k"]
+    high: Float[np.ndarray, " k"]
+    auc: float
+
+    @property
+    def target_share(self) -> Float[np.ndarray, " k"]:
+        """Share of the targets in each block."""
+        return np.diff(self.p_miss)
+
+    @property
+    def nontarget_share(self) -> Float[np.ndarray, " k"]:
+        """Share of the non-targets in each block."""
+        return -np.diff(self.p_fa)
+
+    @property
+    def llr(self) -> Float[np.ndarray, " k"]:
+        """Optimal log-likelihood ratio of each block; -inf without targets, +inf without non-targets."""
+        with np.errstate(divide="ignore"):  # log(0) = -inf is meant
+            return np.asarray(np.log(self.target_share) - np.log(self.nontarget_share))
+
+
+def rocch(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> Rocch:
+    """Return the convex hull of the ROC.
+
+    Parameters
+    ----------
+    scores, labels
+        As in `validate`, or `SortedScores`.
+
+    Examples
+    --------
+    >>> hull = rocch([-2.0, -1.0, 0.0, 1.0, 2.0], [0, 1, 0, 1, 1])
+    >>> hull.p_miss.round(3), hull.p_fa
+    (array([0.   , 0.   , 0.333, 1.   ]), array([1. , 0.5, 0. , 0. ]))
+    >>> hull.llr.round(3)
+    array([  -inf, -0.405,    inf])
+    """
+    trials = sort_scores(scores, labels)
+    from evenscore.metrics.kernels import pool_counts, pool_masses
+
+    tar, non = trials.target, trials.nontarget
+    if trials.target_mass is None:
+        i_end, j_end, pairs = pool_counts(tar, non)
+        auc = pairs / (2 * tar.size * non.size)
+    else:
+        i_end, j_end, pairs = pool_masses(tar, non, trials.target_mass, trials.nontarget_mass)
+        auc = pairs / 2
+    i, j = (np.concatenate(([0], end)) for end in (i_end, j_end))
+    lowest = np.minimum(_at(tar, i, np.inf), _at(non, j, np.inf))
+    highest = np.maximum(_at(tar, i - 1, -np.inf), _at(non, j - 1, -np.inf))
+    threshold = lowest.copy()
+    threshold[-1] = trials.threshold(tar.size, non.size)
+    return Rocch(
+        p_miss=frozen(trials.miss_rate(i)),
+        p_fa=frozen(trials.false_alarm_rate(j)),
+        threshold=frozen(threshold),
+        target_below=frozen(i),
+        nontarget_below=frozen(j),
+        low=frozen(lowest[:-1]),
+        high=frozen(highest[1:]),
+        auc=float(auc),
+    )
+
+
+def _at(scores: npt.NDArray[np.floating], place: npt.NDArray[np.integer], beyond: float) -> npt.NDArray[np.float64]:
+    """Return the scores at these places as float64, and ``beyond`` at places that do not exist."""
+    exists = (place >= 0) & (place < scores.size)
+    return np.where(exists, scores[np.where(exists, place, 0)], np.float64(beyond)).astype(np.float64)
+
+
+def roc(scores: ScoresLike, labels: npt.ArrayLike | None = None, *, most: int | None = None) -> Roc:
+    """Return the corners of the ROC itself, as for a DET plot.
+
+    Parameters
+    ----------
+    scores, labels
+        As in `validate`, or `SortedScores`.
+    most
+        Keep at most about this many corners, spread evenly along the two error counts' square roots so that the
+        ends, where single trials can be seen, keep their detail. All by default.
+
+    Examples
+    --------
+    >>> curve = roc([-1.0, 0.0, 0.5, 1.0], [0, 1, 0, 1])
+    >>> curve.p_miss, curve.p_fa
+    (array([0. , 0. , 0.5, 0.5, 1. ]), array([1. , 0.5, 0.5, 0. , 0. ]))
+    >>> curve.threshold
+    array([-1. ,  0. ,  0.5,  1. ,  1. ])
+    """
+    if most is not None and most < 2:
+        raise InputError(f"most is {most}, but a curve has at least 2 points")
+    trials = sort_scores(scores, labels)
+    from evenscore.metrics.kernels import roc_corners
+
+    i, j = roc_corners(trials.target, trials.nontarget)
+    if most is not None and i.size > most:
+        keep = _spread(i, j, most)
+        i, j = i[keep], j[keep]
+    lowest = np.minimum(_at(trials.target, i, np.inf), _at(trials.nontarget, j, np.inf))
+    lowest[-1] = trials.threshold(trials.target.size, trials.nontarget.size)
+    return Roc(p_miss=frozen(trials.miss_rate(i)), p_fa=frozen(trials.false_alarm_rate(j)), threshold=frozen(lowest))
+
+
+def _spread(i: npt.NDArray[np.int64], j: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.intp]:
+    """Choose corners at even steps of sqrt(misses) and of sqrt(false alarms), ends included."""
+    path = np.sqrt(i / i[-1]) - np.sqrt((j[-1] - j) / j[-1])
+    steps = np.linspace(path[0], path[-1], most)
+    keep = np.unique(np.searchsorted(path, steps))
+    keep[-1] = path.size - 1
+    return keep
