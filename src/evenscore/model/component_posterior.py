@@ -1,0 +1,278 @@
+"""The posterior for any pattern of labels and missing pairs: exceptions to a background, component by component.
+
+Inside a component the larger side is eliminated, and the Schur complement of the smaller one is inverted. The
+background, if there is one, is a correction of rank 2D (Woodbury). Letters and equation numbers as in docs/math.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from evenscore.model.block_posterior import Couplings, background, couplings, marginal
+from evenscore.model.moments import Moments, SideMoments
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.patterns import Component, Exceptions
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+
+__all__ = ["ComponentPosterior", "ComponentStatistics", "component_posterior", "expect_components"]
+
+Array = np.ndarray
+_CHUNK = 1 << 22  # numbers in the largest temporary array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComponentStatistics:
+    """Sums of standardized scores per class, row and column, and the pattern they come from."""
+
+    pattern: Exceptions
+    batches: list[Component]
+    rows: Float[Array, "2 k"]
+    columns: Float[Array, "2 l"]
+    row_counts: Float[Array, "2 k"]
+    column_counts: Float[Array, "2 l"]
+    squares: Float[Array, "2"]
+    center: Float[Array, "2"]
+    scale: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComponentPosterior:
+    """Posterior of every hidden variable: means, covariances, and the sums of covariances that EM needs."""
+
+    x: Float[Array, "k d"]
+    y: Float[Array, "l d"]
+    x_covariance: Float[Array, "k d d"]
+    y_covariance: Float[Array, "l d d"]
+    x_to_all: Float[Array, "k d 2d"]  #: V = P^-1 U, rows of the enrolments
+    y_to_all: Float[Array, "l d 2d"]
+    cross: dict[int, Float[Array, "d d"]]  #: sums of <x_i y_j'> over the listed pairs of each label
+    everything: Float[Array, "2d"]  #: expectation of (sum of x, sum of y)
+    all_pairs: Float[Array, "2d 2d"]  #: and of its products
+    T: Float[Array, "2d 2d"]
+    explained: float  #: gamma' Lambda^-1 gamma
+    log_det: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Solved:
+    """Solutions of P [mean, V] = [gamma, U] for a batch of components, with covariances; P has no background."""
+
+    x: Float[Array, "n k d r"]
+    y: Float[Array, "n l d r"]
+    x_covariance: Float[Array, "n k d d"]
+    y_covariance: Float[Array, "n l d d"]
+    cross: dict[int, Float[Array, "d d"]]
+    log_det: float
+
+
+def component_posterior(
+    model: ScoreModel,
+    pattern: Exceptions,
+    batches: list[Component],
+    gamma_x: Float[Array, "k d"],
+    gamma_y: Float[Array, "l d"],
+    row_counts: Float[Array, "2 k"],
+    column_counts: Float[Array, "2 l"],
+) -> ComponentPosterior:
+    """Return the posterior for a pattern and the precision-weighted means gamma of its rows and columns."""
+    terms, dim = couplings(model), model.dim
+    A = np.eye(dim) + np.einsum("hk,hde->kde", row_counts, terms.a)  # (E1)
+    B = np.eye(dim) + np.einsum("hk,hde->kde", column_counts, terms.b)
+    selector = np.eye(2 * dim)
+    rhs_x = np.concatenate([gamma_x[:, :, None], np.broadcast_to(selector[:dim], (len(A), dim, 2 * dim))], axis=2)
+    rhs_y = np.concatenate([gamma_y[:, :, None], np.broadcast_to(selector[dim:], (len(B), dim, 2 * dim))], axis=2)
+    x, y = np.empty_like(rhs_x), np.empty_like(rhs_y)
+    x_cov, y_cov = np.empty_like(A), np.empty_like(B)
+    labels = (TARGET, UNKNOWN if pattern.background else NONTARGET)
+    cross = {label: np.zeros((dim, dim)) for label in labels}
+    log_det = 0.0
+    table = _exception_couplings(terms, pattern.background)
+    for batch in batches:
+        solved = _solve_batch(batch, table, labels, A, B, rhs_x, rhs_y)
+        x[batch.rows], y[batch.columns] = solved.x, solved.y
+        x_cov[batch.rows], y_cov[batch.columns] = solved.x_covariance, solved.y_covariance
+        for label, value in solved.cross.items():
+            cross[label] += value
+        log_det += solved.log_det
+    return _with_background(pattern, terms, gamma_x, gamma_y, x, y, x_cov, y_cov, cross, log_det)
+
+
+def _exception_couplings(terms: Couplings, has_background: bool) -> Float[Array, "3 d d"]:
+    """Return what a pair of label 0, 1, -1 (in this order of index) adds to the coupling of its row and column."""
+    zero = np.zeros_like(terms.c[0])
+    table = np.stack([terms.c[0], terms.c[1], zero])
+    return table - terms.c[0] if has_background else table
+
+
+def _solve_batch(
+    batch: Component,
+    table: Float[Array, "3 d d"],
+    labels: tuple[int, ...],
+    A: Float[Array, "k d d"],
+    B: Float[Array, "l d d"],
+    rhs_x: Float[Array, "k d r"],
+    rhs_y: Float[Array, "l d r"],
+) -> _Solved:
+    """Solve a batch of components of one size, the larger side eliminated."""
+    rows = (A[batch.rows], rhs_x[batch.rows])
+    columns = (B[batch.columns], rhs_y[batch.columns])
+    if batch.rows.shape[1] >= batch.columns.shape[1]:
+        outer, inner, out_cov, in_cov, cross, log_det = _eliminate(batch.key, table, labels, *rows, *columns)
+        return _Solved(x=outer, y=inner, x_covariance=out_cov, y_covariance=in_cov, cross=cross, log_det=log_det)
+    key, turned = batch.key.transpose(0, 2, 1), table.transpose(0, 2, 1)
+    outer, inner, out_cov, in_cov, cross, log_det = _eliminate(key, turned, labels, *columns, *rows)
+    cross = {label: value.T for label, value in cross.items()}
+    return _Solved(x=inner, y=outer, x_covariance=in_cov, y_covariance=out_cov, cross=cross, log_det=log_det)
+
+
+def _eliminate(
+    key: Array,
+    table: Float[Array, "3 d d"],
+    labels: tuple[int, ...],
+    D_out: Float[Array, "n e d d"],
+    rhs_out: Float[Array, "n e d r"],
+    D_in: Float[Array, "n f d d"],
+    rhs_in: Float[Array, "n f d r"],
+) -> tuple[Array, Array, Array, Array, dict[int, Array], float]:
+    """Eliminate the outer side of [[D_out, C], [C', D_in]]: solutions, covariances, cross sums, log-determinant."""
+    n, n_in, dim = D_in.shape[:3]
+    width, n_rhs = n_in * dim, rhs_in.shape[3]
+    inverse = np.linalg.inv(D_out)
+    S = np.zeros((n, width, width))
+    at = np.arange(n_in)[:, None] * dim + np.arange(dim)
+    S[:, at[:, :, None], at[:, None, :]] = D_in
+    rest = rhs_in.reshape(n, width, n_rhs).copy()
+    for part, C, X in _coupling_chunks(key, table, inverse):
+        S -= C.transpose(0, 2, 1) @ X
+        rest -= X.transpose(0, 2, 1) @ rhs_out[:, part].reshape(n, X.shape[1], n_rhs)
+    S_inv = np.linalg.inv(S)
+    S_inv = (S_inv + S_inv.transpose(0, 2, 1)) / 2
+    inner = S_inv @ rest
+    outer = inverse @ rhs_out
+    out_cov = inverse.copy()
+    cross = {label: np.zeros((dim, dim)) for label in labels}
+    for part, _, X in _coupling_chunks(key, table, inverse):
+        outer[:, part] -= (X @ inner).reshape(outer[:, part].shape)
+        size = part.stop - part.start
+        XS = (X @ S_inv).reshape(n, size, dim, width)
+        out_cov[:, part] += XS @ X.reshape(n, size, dim, width).transpose(0, 1, 3, 2)
+        pairs = -XS.reshape(n, size, dim, n_in, dim)
+        for label in cross:
+            cross[label] += np.einsum("nedfg,nef->dg", pairs, (key[:, part] == label).astype(float), optimize=True)
+    log_det = float(np.linalg.slogdet(D_out)[1].sum() + np.linalg.slogdet(S)[1].sum())
+    in_cov = S_inv[:, at[:, :, None], at[:, None, :]]
+    return outer, inner.reshape(rhs_in.shape), out_cov, in_cov, cross, log_det
+
+
+def _coupling_chunks(
+    key: Array, table: Float[Array, "3 d d"], inverse: Float[Array, "n e d d"]
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Yield parts of the outer side with their couplings C and D_out^-1 C, never more than a chunk at once."""
+    n, n_out, n_in = key.shape
+    dim = table.shape[1]
+    step = max(1, _CHUNK // max(n * n_in * dim * dim, 1))
+    for start in range(0, n_out, step):
+        part = slice(start, min(start + step, n_out))
+        size, width = part.stop - start, n_in * dim
+        C = table[key[:, part]].transpose(0, 1, 3, 2, 4).reshape(n, size, dim, width)
+        X = inverse[:, part] @ C
+        yield part, C.reshape(n, size * dim, width), X.reshape(n, size * dim, width)
+
+
+def _with_background(
+    pattern: Exceptions,
+    terms: Couplings,
+    gamma_x: Float[Array, "k d"],
+    gamma_y: Float[Array, "l d"],
+    x: Float[Array, "k d r"],
+    y: Float[Array, "l d r"],
+    x_cov: Float[Array, "k d d"],
+    y_cov: Float[Array, "l d d"],
+    cross: dict[int, Float[Array, "d d"]],
+    log_det: float,
+) -> ComponentPosterior:
+    """Correct the solutions for the background U M U' (E4) and finish the sums."""
+    Vx, Vy = x[:, :, 1:], y[:, :, 1:]
+    W = np.concatenate([Vx.sum(axis=0), Vy.sum(axis=0)])
+    M = background(terms) if pattern.background else np.zeros_like(W)
+    inner = np.eye(len(W)) + M @ W
+    T = np.linalg.solve(inner, M)
+    t = np.concatenate([x[:, :, 0].sum(axis=0), y[:, :, 0].sum(axis=0)])
+    Tt = T @ t
+    mean_x, mean_y = x[:, :, 0] - Vx @ Tt, y[:, :, 0] - Vy @ Tt
+    explained = np.vdot(gamma_x, x[:, :, 0]) + np.vdot(gamma_y, y[:, :, 0]) - t @ Tt
+    VxT, VyT = Vx @ T, Vy @ T
+    everything = np.concatenate([mean_x.sum(axis=0), mean_y.sum(axis=0)])
+    whole = {}
+    for label, covariance in cross.items():
+        listed = pattern.labels == label
+        i, j = pattern.rows[listed], pattern.columns[listed]
+        products = _sum_pairs(mean_x, mean_y, i, j) - _sum_pairs(VxT, Vy, i, j)
+        whole[label] = covariance + products
+    return ComponentPosterior(
+        x=mean_x,
+        y=mean_y,
+        x_covariance=x_cov - VxT @ Vx.transpose(0, 2, 1),
+        y_covariance=y_cov - VyT @ Vy.transpose(0, 2, 1),
+        x_to_all=Vx,
+        y_to_all=Vy,
+        cross=whole,
+        everything=everything,
+        all_pairs=W - W @ T @ W + np.outer(everything, everything),
+        T=T,
+        explained=float(explained),
+        log_det=log_det + float(np.linalg.slogdet(inner)[1]),
+    )
+
+
+def _sum_pairs(left: Array, right: Array, i: Array, j: Array) -> Float[Array, "d d"]:
+    """Return the sum of left_i right_j' over pairs, where both are n x d (x r)."""
+    from scipy.sparse import csr_array
+
+    links = csr_array((np.ones(len(i)), (i, j)), shape=(len(left), len(right)))
+    summed = links @ right.reshape(len(right), right.size // max(len(right), 1))
+    deep = (len(left), left.shape[1], left[0].size // max(left.shape[1], 1) if len(left) else 1)
+    product: Array = np.einsum("kdr,ker->de", left.reshape(deep), summed.reshape(deep), optimize=True)
+    return product
+
+
+def expect_components(model: ScoreModel, stats: ComponentStatistics) -> Moments:
+    """Return the expected statistics and the log-likelihood of a matrix with any pattern, in standardized units."""
+    gamma_x = ((stats.rows - model.mu[:, None] * stats.row_counts) / model.sigma2[:, None]).T @ model.alpha  # (E2)
+    gamma_y = ((stats.columns - model.mu[:, None] * stats.column_counts) / model.sigma2[:, None]).T @ model.beta
+    post = component_posterior(
+        model, stats.pattern, stats.batches, gamma_x, gamma_y, stats.row_counts, stats.column_counts
+    )
+    dim = model.dim
+    x, y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
+    xx = post.x_covariance + post.x[:, :, None] * post.x[:, None, :]
+    yy = post.y_covariance + post.y[:, :, None] * post.y[:, None, :]
+    if stats.pattern.background:
+        nontarget = post.all_pairs[:dim, dim:] - post.cross[TARGET] - post.cross[UNKNOWN]
+    else:
+        nontarget = post.cross[NONTARGET]
+    ww = np.empty((2, 1 + 2 * dim, 1 + 2 * dim))
+    sw = np.empty((2, 1 + 2 * dim))
+    count = stats.row_counts.sum(axis=1)
+    ww[:, 0, 0] = count
+    ww[:, 0, x] = ww[:, x, 0] = stats.row_counts @ post.x
+    ww[:, 0, y] = ww[:, y, 0] = stats.column_counts @ post.y
+    ww[:, x, x] = np.einsum("hk,kde->hde", stats.row_counts, xx)
+    ww[:, y, y] = np.einsum("hk,kde->hde", stats.column_counts, yy)
+    ww[:, x, y] = np.stack([nontarget, post.cross[TARGET]])
+    ww[:, y, x] = ww[:, x, y].transpose(0, 2, 1)
+    sw[:, 0] = stats.rows.sum(axis=1)
+    sw[:, x] = stats.rows @ post.x
+    sw[:, y] = stats.columns @ post.y
+    return Moments(
+        ww=ww,
+        sw=sw,
+        ss=stats.squares,
+        enroll=SideMoments(count=float(len(xx)), first=post.x.sum(axis=0), second=xx.sum(axis=0)),
+        test=SideMoments(count=float(len(yy)), first=post.y.sum(axis=0), second=yy.sum(axis=0)),
+        log_likelihood=marginal(model, count, stats.squares, sw[:, 0], post.explained, post.log_det),
+    )

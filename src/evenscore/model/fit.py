@@ -1,0 +1,245 @@
+"""Training the score model: EM with minimum divergence on statistics, from several deterministic starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.model.moments import m_step
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.statistics import Statistics, TrainingData, expect, label_sums, standardize
+from evenscore.tables.arrays import frozen
+
+__all__ = ["FitResult", "fit_score_model", "log_likelihood"]
+
+Array = np.ndarray
+_LARGEST_USEFUL_DIM = 2  # x enters only through (alpha_0'x, alpha_1'x)
+_ROUNDING = 1e-15  # relative rounding error of the log-likelihood
+_SMALLEST_SIGMA2 = 1e-12  # of the standardized scores
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FitResult:
+    """A trained score model and how the training went."""
+
+    model: ScoreModel
+    log_likelihood: Float[Array, "n"]  #: of the scores, before the first and after each iteration of the best start
+    converged: bool  #: whether an iteration gained less than the tolerance
+    n_iter: int  #: iterations of the best start
+    restarts: Float[Array, "r"]  #: final log-likelihood of every start
+    n_scores: tuple[int, int]  #: numbers of non-target and of target scores
+    notes: tuple[str, ...] = field(default=())  #: what the user should know about this fit
+
+
+def log_likelihood(model: ScoreModel, data: TrainingData) -> float:
+    """Return the log-likelihood of labelled scores, the hidden variables integrated out (the paper's marginal).
+
+    Parameters
+    ----------
+    model
+        The score model.
+    data
+        One or more pairs (scores, labels) or labelled trial lists; each has hidden variables of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenscore import Labels, ScoreModel
+    >>> model = ScoreModel(mu=[0.0, 2.0], alpha=[[0.5], [0.5]], beta=[[0.1], [0.3]], sigma2=[1.0, 1.0])
+    >>> labels = Labels.from_speakers(["a", "b"], ["a", "b"])
+    >>> round(log_likelihood(model, [(np.array([[2.5, 0.1], [-0.4, 1.5]]), labels)]), 6)
+    -4.269391
+    """
+    statistics = standardize(label_sums(data))
+    center, scale = statistics[0].center, statistics[0].scale
+    value = expect(model.rescaled(1 / scale, -center / scale), statistics).log_likelihood
+    return value - float(_counts(statistics).sum()) * np.log(scale)
+
+
+def fit_score_model(
+    data: TrainingData,
+    dim: int = 2,
+    *,
+    min_divergence: bool = True,
+    tol: float = 1e-10,
+    max_iter: int = 5000,
+    starts: int = 3,
+    progress: Callable[[str, float], None] | None = None,
+) -> FitResult:
+    """Train the score model on labelled scores by maximum likelihood.
+
+    Parameters
+    ----------
+    data
+        One or more pairs (scores, labels) or labelled trial lists, for instance one matrix per phrase. Scores may be
+        a `ScoreMatrix`, an array, a `TrialList`, or a bilinear source such as `Cosine`. Hidden variables are fresh in
+        each; parameters are shared.
+    dim
+        Dimension D of the hidden variables. 0 is Gaussian calibration, 2 is the general model, 1 forces the effects
+        on targets and non-targets to be proportional. More than 2 has the likelihood of 2.
+    min_divergence
+        Whether each iteration also fits the prior of the hidden variables, which converges much faster.
+    tol
+        Stop when an iteration gains less than this, in nats per hidden variable (or less than can be computed).
+    max_iter
+        Most iterations of each start.
+    starts
+        Number of deterministic starting points; the best end is kept.
+    progress
+        Called with a stage name and the fraction done.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenscore import Labels
+    >>> rng = np.random.default_rng(0)
+    >>> speakers = [f"s{n % 10}" for n in range(40)]
+    >>> labels = Labels.from_speakers(speakers, speakers)
+    >>> scores = 3.0 * labels.matrix + rng.normal(size=(40, 1)) + rng.normal(size=(40, 40))
+    >>> result = fit_score_model([(scores, labels)], dim=1)
+    >>> bool(result.converged), bool((np.diff(result.log_likelihood) > -1e-6).all())
+    (True, True)
+    """
+    _check_options(dim, tol, max_iter, starts)
+    statistics = standardize(label_sums(data))
+    _check_scores(statistics)
+    count = _counts(statistics)
+    inner_dim = min(dim, _LARGEST_USEFUL_DIM)
+    runs = []
+    for number, start in enumerate(_starting_points(statistics, inner_dim, starts, tol, max_iter, min_divergence)):
+        runs.append(_run_em(start, statistics, min_divergence, tol, max_iter))
+        if progress is not None:
+            progress("fit", (number + 1) / max(starts, 1))
+    best = max(runs, key=lambda run: run.trace[-1])
+    center, scale = statistics[0].center, statistics[0].scale
+    model = best.model.rescaled(scale, center)
+    notes = []
+    if dim > _LARGEST_USEFUL_DIM:
+        model = model.padded(dim)
+        notes.append(f"D = {dim} has the likelihood of D = 2: only two effects per side can be told apart")
+    if not best.converged:
+        notes.append(f"not converged after {best.n_iter} iterations; raise max_iter or tol")
+    if (best.model.sigma2 <= 2 * _SMALLEST_SIGMA2).any():
+        notes.append("the hidden variables explain a class completely; there are too few scores for this dimension")
+    units = float(count.sum()) * np.log(scale)
+    return FitResult(
+        model=model,
+        log_likelihood=frozen(np.array(best.trace) - units),
+        converged=best.converged,
+        n_iter=best.n_iter,
+        restarts=frozen(np.array([run.trace[-1] for run in runs]) - units),
+        n_scores=(int(count[0]), int(count[1])),
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Run:
+    model: ScoreModel
+    trace: list[float]
+    converged: bool
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.trace) - 1
+
+
+def _run_em(
+    model: ScoreModel, statistics: list[Statistics], min_divergence: bool, tol: float, max_iter: int
+) -> _Run:
+    moments = expect(model, statistics)
+    trace = [moments.log_likelihood]
+    enough = tol * (moments.enroll.count + moments.test.count)
+    for _ in range(1 if model.dim == 0 else max_iter):
+        proposal = _floored(m_step(moments, min_divergence=min_divergence))
+        moments = expect(proposal, statistics)
+        gain = moments.log_likelihood - trace[-1]
+        if gain < 0:  # less than the rounding error of the likelihood: nothing is left to gain
+            return _Run(model=model, trace=trace, converged=True)
+        model = proposal
+        trace.append(moments.log_likelihood)
+        if gain <= max(enough, _ROUNDING * abs(trace[-1])) or model.dim == 0:
+            return _Run(model=model, trace=trace, converged=True)
+    return _Run(model=model, trace=trace, converged=False)
+
+
+def _floored(model: ScoreModel) -> ScoreModel:
+    if (model.sigma2 >= _SMALLEST_SIGMA2).all():
+        return model
+    sigma2 = np.maximum(model.sigma2, _SMALLEST_SIGMA2)
+    return ScoreModel(mu=model.mu, alpha=model.alpha, beta=model.beta, sigma2=sigma2)
+
+
+def _starting_points(
+    statistics: list[Statistics], dim: int, starts: int, tol: float, max_iter: int, min_divergence: bool
+) -> list[ScoreModel]:
+    """Return models that split the variance of each class between sides and residual in different ways.
+
+    D = 1 has poor local optima, so it starts from the leading directions of the D = 2 solution.
+    """
+    variance = np.sum([s.squares for s in statistics], axis=0) / _counts(statistics)
+    if dim == 0:
+        return [ScoreModel(mu=np.zeros(2), alpha=np.zeros((2, 0)), beta=np.zeros((2, 0)), sigma2=variance)]
+    # (share of each side's effect in the variance, correlation of the effects on the two classes)
+    plans = [(0.25, 0.5), (0.05, 0.9), (0.4, -0.3), (0.15, 0.0), (0.45, 0.95), (0.02, -0.9)]
+    general = []
+    for number in range(starts):
+        share, correlation = plans[number % len(plans)]
+        share *= 0.7 ** (number // len(plans))
+        covariance = share * np.sqrt(np.outer(variance, variance)) * np.array([[1, correlation], [correlation, 1]])
+        root = np.linalg.cholesky(covariance)
+        general.append(ScoreModel(mu=np.zeros(2), alpha=root, beta=root, sigma2=(1 - 2 * share) * variance))
+    if dim == _LARGEST_USEFUL_DIM:
+        return general
+    solved = _run_em(general[0], statistics, min_divergence, tol, max_iter).model
+    return [_one_dimensional(solved, number) for number in range(starts)]
+
+
+def _one_dimensional(model: ScoreModel, number: int) -> ScoreModel:
+    """Keep one direction of each side: the leading one, or that of one class alone."""
+
+    def reduce(loading: Float[Array, "2 d"]) -> npt.NDArray[Any]:
+        if number % 3 == 0:
+            left, values, _ = np.linalg.svd(loading)
+            return left[:, :1] * values[0]
+        kept = (number % 3) - 1  # the class whose effect is kept whole
+        covariance = loading @ loading.T
+        return (covariance[:, kept] / np.sqrt(max(covariance[kept, kept], 1e-12)))[:, None]
+
+    alpha, beta = reduce(model.alpha), reduce(model.beta)
+    lost = np.diag(model.alpha @ model.alpha.T + model.beta @ model.beta.T - alpha @ alpha.T - beta @ beta.T)
+    return ScoreModel(mu=model.mu, alpha=alpha, beta=beta, sigma2=model.sigma2 + np.maximum(lost, 0.0))
+
+
+def _counts(statistics: list[Statistics]) -> Float[Array, "2"]:
+    counts: Array = np.zeros(2)
+    for stats in statistics:
+        counts = counts + (stats.count if hasattr(stats, "count") else stats.row_counts.sum(axis=1))
+    return counts
+
+
+def _check_options(dim: int, tol: float, max_iter: int, starts: int) -> None:
+    if dim < 0:
+        raise InputError(f"dim is {dim}, but must be 0 or more")
+    if not tol >= 0:
+        raise InputError(f"tol is {tol}, but must not be negative")
+    if max_iter < 1 or starts < 1:
+        raise InputError(f"max_iter is {max_iter} and starts is {starts}, but both must be at least 1")
+
+
+def _check_scores(statistics: list[Statistics]) -> None:
+    count = _counts(statistics)
+    squares = np.sum([s.squares for s in statistics], axis=0)
+    for h, name in enumerate(("non-target", "target")):
+        if count[h] == 0:
+            raise InputError(f"there is no {name} score, but training needs both classes; check the labels")
+        if count[h] == 1:
+            raise InputError(f"there is one {name} score only, but training needs several of both classes")
+        if squares[h] <= 1e-20 * count[h]:
+            raise InputError(f"all {name} scores are equal, so they have no distribution to learn; check the scores")

@@ -1,0 +1,88 @@
+"""What the E-step hands to the M-step: sums of expectations, and the regression on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from evenscore.model.parameters import ScoreModel
+
+__all__ = ["Moments", "SideMoments", "m_step"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SideMoments:
+    """Sums over the hidden variables of one side: how many, their expectations, and those of their products."""
+
+    count: float
+    first: Float[Array, "d"]
+    second: Float[Array, "d d"]
+
+    def __add__(self, other: SideMoments) -> SideMoments:
+        return SideMoments(
+            count=self.count + other.count, first=self.first + other.first, second=self.second + other.second
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Moments:
+    """Expected sufficient statistics of labelled scores under the posterior of the hidden variables.
+
+    For each class h, with w = (1, x_i, y_j) and sums over its scores:  ww = sum <w w'>, sw = sum s <w>,
+    ss = sum s^2. `log_likelihood` is the marginal of the scores at the parameters of the E-step. Moments add up over
+    independent matrices.
+    """
+
+    ww: Float[Array, "2 w w"]
+    sw: Float[Array, "2 w"]
+    ss: Float[Array, "2"]
+    enroll: SideMoments
+    test: SideMoments
+    log_likelihood: float
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(
+            ww=self.ww + other.ww,
+            sw=self.sw + other.sw,
+            ss=self.ss + other.ss,
+            enroll=self.enroll + other.enroll,
+            test=self.test + other.test,
+            log_likelihood=self.log_likelihood + other.log_likelihood,
+        )
+
+
+def m_step(moments: Moments, *, min_divergence: bool = True) -> ScoreModel:
+    """Regress the scores of each class on (1, x, y), then absorb the fitted prior (minimum divergence)."""
+    dim = moments.enroll.first.size
+    count = moments.ww[:, 0, 0]
+    weights = np.stack([_solve_psd(ww, sw) for ww, sw in zip(moments.ww, moments.sw, strict=True)])  # (E9)
+    # (E10) in the form of a residual of a quadratic, which stays accurate when the regression is only approximate
+    residual = moments.ss - 2 * np.einsum("hw,hw->h", weights, moments.sw)
+    residual += np.einsum("hv,hvw,hw->h", weights, moments.ww, weights)
+    sigma2 = np.maximum(residual / count, np.finfo(float).tiny)
+    mu, alpha, beta = weights[:, 0], weights[:, 1 : 1 + dim], weights[:, 1 + dim :]
+    if min_divergence and dim:
+        for loading, side in ((alpha, moments.enroll), (beta, moments.test)):
+            mean = side.first / side.count
+            covariance = side.second / side.count - np.outer(mean, mean)
+            mu = mu + loading @ mean  # (E11)
+            loading[:] = loading @ np.linalg.cholesky(covariance)  # (E12)
+    return ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2)
+
+
+def _solve_psd(matrix: Float[Array, "w w"], vector: Float[Array, "w"]) -> Float[Array, "w"]:
+    """Solve a system that may be singular when a class has fewer scores than weights (then the shortest solution)."""
+    scale = 1 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+    scaled = matrix * np.outer(scale, scale)
+    try:
+        factor = np.linalg.cholesky(scaled)
+        if np.diag(factor).min() > 1e-7:
+            half = np.linalg.solve(factor, scale * vector)
+            return scale * np.linalg.solve(factor.T, half)
+    except np.linalg.LinAlgError:
+        pass
+    return scale * np.linalg.lstsq(scaled, scale * vector, rcond=1e-12)[0]

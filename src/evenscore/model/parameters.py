@@ -1,0 +1,141 @@
+"""The linear-Gaussian score model: its parameters and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.tables.arrays import frozen, same_array
+
+__all__ = ["ScoreModel", "VarianceTable"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VarianceTable:
+    """Where the variance of the scores of each class (non-target, target) comes from.
+
+    The variance of a score is ``sigma2 + nu``. The hidden variables enter only through the effects
+    (alpha_0'x, alpha_1'x) and (beta_0'y, beta_1'y), so their 2 x 2 covariances are what data can identify; loadings
+    that differ by a rotation of the hidden variables are the same model.
+    """
+
+    sigma2: Float[Array, "2"]  #: variance that the hidden variables do not explain
+    nu_enroll: Float[Array, "2"]  #: variance of the enrolment's effect, |alpha_h|^2
+    nu_test: Float[Array, "2"]  #: variance of the test's effect, |beta_h|^2
+    enroll_covariance: Float[Array, "2 2"]  #: covariance of the enrolment's effects on the two classes
+    test_covariance: Float[Array, "2 2"]  #: covariance of the test's effects on the two classes
+
+    @property
+    def nu(self) -> Float[Array, "2"]:
+        """Variance that the hidden variables explain, both sides together."""
+        return self.nu_enroll + self.nu_test
+
+    @property
+    def share(self) -> Float[Array, "2"]:
+        """Share of the whole variance that the hidden variables explain."""
+        return self.nu / (self.nu + self.sigma2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoreModel:
+    """Linear-Gaussian score model of Swart and Brümmer (2017).
+
+    x_i, y_j ~ N(0, I_D)                                            (M1)
+    s_ij | h ~ N(mu_h + alpha_h' x_i + beta_h' y_j, sigma_h^2)      (M2)
+
+    with h in (NONTARGET, TARGET) = (0, 1), the first axis of every array. x_i belongs to enrolment i, y_j to test j.
+
+    Parameters
+    ----------
+    mu
+        Mean score of each class.
+    alpha, beta
+        Loadings of the enrolment's and of the test's hidden variable, 2 x D. D = 0 is Gaussian calibration.
+    sigma2
+        Variance that the hidden variables do not explain, positive.
+
+    Examples
+    --------
+    >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+    >>> model.dim
+    1
+    >>> model.variances.nu.round(2)
+    array([0.26, 1.49])
+    """
+
+    mu: Float[Array, "2"]
+    alpha: Float[Array, "2 d"]
+    beta: Float[Array, "2 d"]
+    sigma2: Float[Array, "2"]
+
+    def __post_init__(self) -> None:
+        for name, ndim in (("mu", 1), ("alpha", 2), ("beta", 2), ("sigma2", 1)):
+            object.__setattr__(self, name, _parameter(getattr(self, name), name, ndim))
+        if self.alpha.shape != self.beta.shape:
+            raise InputError(f"alpha has shape {self.alpha.shape}, but beta has shape {self.beta.shape}")
+        if not (self.sigma2 > 0).all():
+            raise InputError(f"sigma2 must be positive, but is {self.sigma2.tolist()}")
+
+    @property
+    def dim(self) -> int:
+        """Dimension D of the hidden variables."""
+        return int(self.alpha.shape[1])
+
+    @property
+    def variances(self) -> VarianceTable:
+        """Where the variance comes from, per class and side."""
+        enroll, test = self.alpha @ self.alpha.T, self.beta @ self.beta.T
+        return VarianceTable(
+            sigma2=self.sigma2,
+            nu_enroll=np.diag(enroll).copy(),
+            nu_test=np.diag(test).copy(),
+            enroll_covariance=enroll,
+            test_covariance=test,
+        )
+
+    def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> ScoreModel:
+        """Return the model of the scores ``scale * s + shift``; the shift may differ by class."""
+        return ScoreModel(
+            mu=scale * self.mu + np.asarray(shift, dtype=float),
+            alpha=scale * self.alpha,
+            beta=scale * self.beta,
+            sigma2=scale**2 * self.sigma2,
+        )
+
+    def padded(self, dim: int) -> ScoreModel:
+        """Return the same model with more hidden dimensions, which have no effect."""
+        extra = np.zeros((2, dim - self.dim))
+        return ScoreModel(
+            mu=self.mu,
+            alpha=np.hstack([self.alpha, extra]),
+            beta=np.hstack([self.beta, extra]),
+            sigma2=self.sigma2,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ScoreModel):
+            return NotImplemented
+        names = ("mu", "alpha", "beta", "sigma2")
+        return all(same_array(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _parameter(value: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must hold numbers, but is {value!r}") from None
+    if array.ndim != ndim or array.shape[0] != 2:
+        wanted = "2 numbers (non-target, target)" if ndim == 1 else "2 x D numbers (non-target row, target row)"
+        raise InputError(f"{name} must be {wanted}, but has shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} must be finite, but is {array.tolist()}")
+    return frozen(array)

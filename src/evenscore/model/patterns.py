@@ -1,0 +1,140 @@
+"""Patterns of labels and missing pairs, in the form that the posterior works on.
+
+Either speaker blocks (complete, targets are the same-speaker pairs), or a background plus exceptions: the listed pairs
+differ from the background, and they connect rows and columns into components that can be treated one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+
+__all__ = ["Component", "Exceptions", "SpeakerBlocks", "components", "pattern_of_key", "pattern_of_trials"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpeakerBlocks:
+    """Every pair is observed, and the targets are the pairs of equal codes."""
+
+    row_codes: npt.NDArray[np.intp]
+    column_codes: npt.NDArray[np.intp]
+    n_speakers: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Exceptions:
+    """Pairs that are not listed are all non-targets (`background`) or all missing; the listed ones have labels."""
+
+    n_rows: int
+    n_columns: int
+    background: bool
+    rows: npt.NDArray[np.intp]
+    columns: npt.NDArray[np.intp]
+    labels: npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Component:
+    """Connected components of one size: positions of their rows and columns, and the labels inside.
+
+    In `key`, a pair that is not listed has the label of the background.
+    """
+
+    rows: npt.NDArray[np.intp]  # n x K
+    columns: npt.NDArray[np.intp]  # n x L
+    key: npt.NDArray[np.int8]  # n x K x L
+
+
+def pattern_of_key(key: npt.NDArray[np.int8]) -> SpeakerBlocks | Exceptions:
+    """Find the structure of a K x L key (1 target, 0 non-target, -1 missing)."""
+    n_unknown = int(np.count_nonzero(key == UNKNOWN))
+    if not n_unknown:
+        blocks = _as_speaker_blocks(key)
+        if blocks is not None:
+            return blocks
+    background = n_unknown <= key.size / 2
+    rows, columns = np.nonzero(key != (NONTARGET if background else UNKNOWN))
+    return Exceptions(
+        n_rows=key.shape[0],
+        n_columns=key.shape[1],
+        background=background,
+        rows=rows,
+        columns=columns,
+        labels=key[rows, columns],
+    )
+
+
+def pattern_of_trials(
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], labels: npt.NDArray[np.int8], n_rows: int, n_columns: int
+) -> SpeakerBlocks | Exceptions:
+    """Find the structure of a list of trials; those with unknown labels count as missing."""
+    known = labels != UNKNOWN
+    if 2 * np.count_nonzero(known) > n_rows * n_columns:
+        key = np.full((n_rows, n_columns), UNKNOWN, dtype=np.int8)
+        key[rows, columns] = labels
+        return pattern_of_key(key)
+    return Exceptions(
+        n_rows=n_rows,
+        n_columns=n_columns,
+        background=False,
+        rows=rows[known].astype(np.intp),
+        columns=columns[known].astype(np.intp),
+        labels=labels[known],
+    )
+
+
+def components(pattern: Exceptions) -> list[Component]:
+    """Split rows and columns into the connected components of the exceptions, batched by size."""
+    number, row_part, column_part = _connect(pattern.rows, pattern.columns, pattern.n_rows, pattern.n_columns)
+    sizes = np.stack([np.bincount(row_part, minlength=number), np.bincount(column_part, minlength=number)], axis=1)
+    row_order, column_order = np.argsort(row_part, kind="stable"), np.argsort(column_part, kind="stable")
+    row_first = np.concatenate([[0], np.cumsum(sizes[:, 0])])
+    column_first = np.concatenate([[0], np.cumsum(sizes[:, 1])])
+    row_place, column_place = np.empty(pattern.n_rows, np.intp), np.empty(pattern.n_columns, np.intp)
+    row_place[row_order] = np.arange(pattern.n_rows) - row_first[row_part[row_order]]
+    column_place[column_order] = np.arange(pattern.n_columns) - column_first[column_part[column_order]]
+    batches = []
+    pair_part = row_part[pattern.rows]
+    shapes, which = np.unique(sizes, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    for s, (k, size) in enumerate(shapes):
+        members = np.flatnonzero(which == s)
+        place = np.full(number, -1, dtype=np.intp)
+        place[members] = np.arange(len(members))
+        key = np.full((len(members), k, size), NONTARGET if pattern.background else UNKNOWN, dtype=np.int8)
+        listed = np.flatnonzero(place[pair_part] >= 0)
+        i, j = pattern.rows[listed], pattern.columns[listed]
+        key[place[pair_part[listed]], row_place[i], column_place[j]] = pattern.labels[listed]
+        rows = row_order[row_first[members][:, None] + np.arange(k)]
+        columns = column_order[column_first[members][:, None] + np.arange(size)]
+        batches.append(Component(rows=rows, columns=columns, key=key))
+    return batches
+
+
+def _as_speaker_blocks(key: npt.NDArray[np.int8]) -> SpeakerBlocks | None:
+    """Recognize a complete key whose targets form blocks, as those of speakers do."""
+    rows, columns = np.nonzero(key == TARGET)
+    number, row_part, column_part = _connect(rows, columns, *key.shape)
+    full = np.bincount(row_part, minlength=number) * np.bincount(column_part, minlength=number)
+    if not np.array_equal(full, np.bincount(row_part[rows], minlength=number)):
+        return None
+    return SpeakerBlocks(row_codes=row_part, column_codes=column_part, n_speakers=number)
+
+
+def _connect(
+    rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], n_rows: int, n_columns: int
+) -> tuple[int, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the number of connected components, and the component of each row and of each column."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    size = n_rows + n_columns
+    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, n_rows + columns)), shape=(size, size))
+    number, part = connected_components(graph, directed=False)
+    part = part.astype(np.intp)
+    return int(number), part[:n_rows], part[n_rows:]

@@ -1,0 +1,101 @@
+"""Complete score matrices whose targets are the same-speaker pairs, compressed to what EM needs.
+
+Rows of one speaker are exchangeable, and so are its columns. Everything in a speaker's part of the posterior depends
+on the speaker only through its shape (K_g, L_g: numbers of enrolments and tests) and a few sums of its scores, and
+the posterior means are linear in those. So one small moment matrix per distinct shape is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float, Int
+
+from evenscore.model.sums import ClassSums
+
+__all__ = ["ShapeStatistics", "compress"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShapeStatistics:
+    """Moments of the speakers of a complete K x L score matrix, per distinct shape; the scores are standardized.
+
+    A speaker g has phi_g = (1, T_g, R_g, C_g): its sum of target scores, and of the non-target scores in its rows
+    and in its columns, all less the class means.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_enroll: Int[Array, "s"]  #: enrolments of a speaker of this shape, K_g
+    n_test: Int[Array, "s"]  #: tests of a speaker of this shape, L_g
+    n_groups: Float[Array, "s"]  #: speakers of this shape
+    phi: Float[Array, "s 4 4"]  #: sum of phi_g phi_g'
+    row_scatter: Float[Array, "s 2 2"]  #: scatter of the (non-target, target) row sums within speakers
+    column_scatter: Float[Array, "s 2 2"]  #: the same of the columns
+    count: Float[Array, "2"]  #: number of scores of each class
+    squares: Float[Array, "2"]  #: sum of squares of each class, less the class means
+    center: Float[Array, "2"]  #: class means, in the units of the scores
+    scale: float  #: unit of the standardized scores
+
+
+def compress(
+    sums: ClassSums,
+    row_codes: npt.NDArray[np.intp],
+    column_codes: npt.NDArray[np.intp],
+    n_speakers: int,
+    *,
+    center: Float[Array, "2"],
+    scale: float,
+) -> ShapeStatistics:
+    """Compress the sums of a complete matrix; `center` (per class) and `scale` standardize the scores."""
+    shift = (center - sums.center)[:, None]
+    rows = (sums.rows - shift * sums.row_counts) / scale
+    columns = (sums.columns - shift * sums.column_counts) / scale
+    total = sums.total
+    squares = sums.squares - 2 * shift[:, 0] * total + shift[:, 0] ** 2 * sums.count
+    sizes = np.stack(
+        [np.bincount(row_codes, minlength=n_speakers), np.bincount(column_codes, minlength=n_speakers)], axis=1
+    )
+    row_groups, row_scatter = _group_sums(rows, row_codes, sizes[:, 0])
+    column_groups, column_scatter = _group_sums(columns, column_codes, sizes[:, 1])
+    shapes, which = np.unique(sizes, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    phi = np.stack([np.ones(n_speakers), row_groups[1], row_groups[0], column_groups[0]], axis=1)
+    return ShapeStatistics(
+        n_rows=len(row_codes),
+        n_columns=len(column_codes),
+        n_enroll=shapes[:, 0],
+        n_test=shapes[:, 1],
+        n_groups=np.bincount(which, minlength=len(shapes)).astype(float),
+        phi=_sum_products(phi, which, len(shapes)),
+        row_scatter=_sum_products(row_scatter, which, len(shapes)),
+        column_scatter=_sum_products(column_scatter, which, len(shapes)),
+        count=sums.count,
+        squares=np.maximum(squares, 0.0) / scale**2,
+        center=center,
+        scale=scale,
+    )
+
+
+def _group_sums(
+    values: Float[Array, "2 n"], codes: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]
+) -> tuple[Float[Array, "2 g"], Float[Array, "g 2 2"]]:
+    """Return the sums of each group and the scatter within it."""
+    sums = np.stack([np.bincount(codes, row, len(sizes)) for row in values])
+    inner = values - (sums / np.maximum(sizes, 1))[:, codes]
+    n_groups = len(sizes)
+    scatter = np.empty((n_groups, 2, 2))
+    for a, b in ((0, 0), (0, 1), (1, 1)):
+        scatter[:, a, b] = scatter[:, b, a] = np.bincount(codes, inner[a] * inner[b], n_groups)
+    return sums, scatter
+
+
+def _sum_products(values: Array, which: npt.NDArray[np.intp], n_shapes: int) -> Float[Array, "s p p"]:
+    """Sum values v v' (or the matrices themselves) over the groups of each shape."""
+    if values.ndim == 3:
+        return np.stack([values[which == s].sum(axis=0) for s in range(n_shapes)])
+    return np.stack([values[which == s].T @ values[which == s] for s in range(n_shapes)])

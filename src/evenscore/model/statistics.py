@@ -1,0 +1,199 @@
+"""From labelled scores to the statistics of training: one pass over the scores, then standardized records.
+
+After this no step looks at a score again. Every kind of data (a complete matrix, one with missing pairs, a list of
+trials, scores that are a bilinear form of embeddings) ends as one of two records, and `expect` serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.model.block_posterior import expect_blocks
+from evenscore.model.component_posterior import ComponentStatistics, expect_components
+from evenscore.model.moments import Moments
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.patterns import Exceptions, SpeakerBlocks, components, pattern_of_key, pattern_of_trials
+from evenscore.model.shapes import ShapeStatistics, compress
+from evenscore.model.sums import ClassSums, sum_matrix, sum_trials
+from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
+from evenscore.tables.arrays import as_scores
+
+__all__ = ["LabelledSums", "ScoreSource", "Statistics", "TrainingData", "expect", "label_sums", "standardize"]
+
+Array = np.ndarray
+Statistics = ShapeStatistics | ComponentStatistics
+
+
+@runtime_checkable
+class ScoreSource(Protocol):
+    """Scores of K enrolments against L tests that need not exist as a matrix."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of enrolments and tests."""
+
+    def class_sums(self, labels: Labels) -> ClassSums:
+        """Sum the scores of each class, for complete labels by speaker."""
+
+
+Scores = ScoreMatrix | TrialList | ScoreSource | npt.NDArray[Any]
+TrainingData = TrialList | tuple[Scores, Labels] | Iterable[TrialList | tuple[Scores, Labels]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelledSums:
+    """Sums per class, row and column, and the pattern of labels that they come from."""
+
+    sums: ClassSums
+    pattern: SpeakerBlocks | Exceptions
+
+
+def label_sums(data: TrainingData) -> list[LabelledSums]:
+    """Pass once over the scores of each independent matrix or trial list."""
+    if isinstance(data, TrialList) or _is_pair(data):
+        data = [data]  # type: ignore[list-item]
+    items = list(data)  # type: ignore[arg-type]
+    if not items:
+        raise InputError("there are no scores; give at least one pair (scores, labels)")
+    return [_one(item) for item in items]
+
+
+def _is_pair(data: object) -> bool:
+    return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
+
+
+def _one(item: object) -> LabelledSums:
+    if isinstance(item, TrialList):
+        return _sum_list(item)
+    if not _is_pair(item):
+        raise InputError("data must be pairs (scores, labels) or labelled trial lists; make labels with Labels.from_...")
+    scores, labels = item  # type: ignore[misc]
+    if isinstance(scores, TrialList):
+        return _sum_list(scores.join(labels))
+    if isinstance(scores, ScoreMatrix):
+        return _sum_matrix(scores.scores, labels.align(scores.enroll_ids, scores.test_ids), scores.n_missing > 0)
+    if isinstance(scores, ScoreSource):
+        return _sum_source(scores, labels)
+    array = as_scores(scores, "scores", ndim=2)
+    if not np.isfinite(array).all():
+        raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
+    return _sum_matrix(array, labels, False)
+
+
+def _check_shape(shape: tuple[int, ...], labels: Labels) -> None:
+    if shape != labels.shape:
+        raise InputError(f"scores are {shape[0]} x {shape[1]}, but labels are {labels.shape[0]} x {labels.shape[1]}")
+
+
+def _sum_matrix(scores: npt.NDArray[Any], labels: Labels, has_missing: bool) -> LabelledSums:
+    _check_shape(scores.shape, labels)
+    sums = sum_matrix(scores, labels)
+    pattern: SpeakerBlocks | Exceptions
+    if labels.by_speaker and not has_missing and labels.n_unknown == 0:
+        pattern = SpeakerBlocks(
+            row_codes=labels.speaker_codes[0],
+            column_codes=labels.speaker_codes[1],
+            n_speakers=labels.speaker_codes[2],
+        )
+    else:
+        key = np.where(np.isnan(scores), np.int8(UNKNOWN), labels.matrix) if has_missing else labels.matrix
+        rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
+        pattern = pattern_of_key(key[np.ix_(rows, columns)])
+        sums = _without_empty(sums)
+    return LabelledSums(sums=sums, pattern=pattern)
+
+
+def _sum_list(trials: TrialList) -> LabelledSums:
+    if trials.scores is None or trials.labels is None:
+        raise InputError("the trial list needs scores and labels; join it with a key first")
+    known = trials.select(trials.labels != UNKNOWN) if (trials.labels == UNKNOWN).any() else trials
+    sums = sum_trials(known)
+    row_kept, column_kept = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
+    row_place, column_place = np.cumsum(row_kept) - 1, np.cumsum(column_kept) - 1
+    pattern = pattern_of_trials(
+        row_place[known.enroll_index],
+        column_place[known.test_index],
+        known.labels,
+        int(row_kept.sum()),
+        int(column_kept.sum()),
+    )
+    return LabelledSums(sums=_without_empty(sums), pattern=pattern)
+
+
+def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
+    _check_shape(source.shape, labels)
+    if not labels.by_speaker or labels.n_unknown:
+        raise InputError("scores from embeddings need labels by speaker, with every speaker known")
+    row_codes, column_codes, number = labels.speaker_codes
+    blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
+    return LabelledSums(sums=source.class_sums(labels), pattern=blocks)
+
+
+def _without_empty(sums: ClassSums) -> ClassSums:
+    """Leave out rows and columns without any score: they say nothing about the parameters."""
+    rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
+    return ClassSums(
+        center=sums.center,
+        rows=sums.rows[:, rows],
+        columns=sums.columns[:, columns],
+        squares=sums.squares,
+        row_counts=sums.row_counts[:, rows],
+        column_counts=sums.column_counts[:, columns],
+    )
+
+
+def standardize(parts: list[LabelledSums]) -> list[Statistics]:
+    """Centre all scores at their class means and divide them by one scale; compress what can be compressed."""
+    center, scale = _class_means_and_scale(parts)
+    return [_standardized(part, center, scale) for part in parts]
+
+
+def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"], float]:
+    base = parts[0].sums.center
+    sums = [part.sums.recentered(base) for part in parts]
+    count = np.sum([s.count for s in sums], axis=0)
+    total = np.sum([s.total for s in sums], axis=0)
+    if not count.sum():
+        raise InputError("no score has a known label; check that labels and scores belong together")
+    mean = np.where(count > 0, total / np.maximum(count, 1), total.sum() / count.sum())
+    within = np.sum([s.squares for s in sums], axis=0) - 2 * mean * total + count * mean**2
+    scale = float(np.sqrt(max(within.sum(), 0.0) / count.sum()))
+    return base + mean, scale if scale > 0 else 1.0
+
+
+def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -> Statistics:
+    sums, pattern = part.sums, part.pattern
+    if isinstance(pattern, SpeakerBlocks):
+        return compress(
+            sums, pattern.row_codes, pattern.column_codes, pattern.n_speakers, center=center, scale=scale
+        )
+    shift = (center - sums.center)[:, None]
+    squares = sums.squares - 2 * shift[:, 0] * sums.total + shift[:, 0] ** 2 * sums.count
+    return ComponentStatistics(
+        pattern=pattern,
+        batches=components(pattern),
+        rows=(sums.rows - shift * sums.row_counts) / scale,
+        columns=(sums.columns - shift * sums.column_counts) / scale,
+        row_counts=sums.row_counts,
+        column_counts=sums.column_counts,
+        squares=np.maximum(squares, 0.0) / scale**2,
+        center=center,
+        scale=scale,
+    )
+
+
+def expect(model: ScoreModel, statistics: list[Statistics]) -> Moments:
+    """Return the E-step's moments over all matrices; `model` is in standardized units."""
+    total: Moments | None = None
+    for stats in statistics:
+        moments = expect_blocks(model, stats) if isinstance(stats, ShapeStatistics) else expect_components(model, stats)
+        total = moments if total is None else total + moments
+    assert total is not None  # noqa: S101
+    return total

@@ -1,0 +1,236 @@
+"""Statistics of labelled scores: sums per class, row and column. They are additive, so chunks add up to the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.tables import TARGET, Labels, TrialList
+
+__all__ = ["ClassSums", "group_order", "sum_matrix", "sum_trials"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassSums:
+    """Sums of (score - center) over the scores of a block, per class (non-target, target).
+
+    The block starts at (row_start, column_start) of its matrix. Two blocks of one matrix add up to a block that
+    covers both. Centring at a value near the scores keeps digits when the scores have a large offset.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores, labels = np.array([[2.0, -1.0], [0.0, 3.0]]), Labels.from_speakers(["a", "b"], ["a", "b"])
+    >>> whole = sum_matrix(scores, labels, center=0.0)
+    >>> whole.rows
+    array([[-1.,  0.],
+           [ 2.,  3.]])
+    """
+
+    center: float
+    rows: Float[Array, "2 k"]  #: sums of the rows
+    columns: Float[Array, "2 l"]  #: sums of the columns
+    squares: Float[Array, "2"]  #: sums of squares
+    row_counts: Float[Array, "2 k"]  #: numbers of scores in the rows
+    column_counts: Float[Array, "2 l"]  #: numbers of scores in the columns
+    row_start: int = 0
+    column_start: int = 0
+
+    @property
+    def count(self) -> Float[Array, "2"]:
+        """Number of scores of each class."""
+        return self.row_counts.sum(axis=1)
+
+    @property
+    def total(self) -> Float[Array, "2"]:
+        """Sum of each class."""
+        return self.rows.sum(axis=1)
+
+    def recentered(self, center: float) -> ClassSums:
+        """Return the same sums less another centre."""
+        shift = self.center - center
+        if shift == 0:
+            return self
+        return ClassSums(
+            center=center,
+            rows=self.rows + shift * self.row_counts,
+            columns=self.columns + shift * self.column_counts,
+            squares=self.squares + 2 * shift * self.total + shift**2 * self.count,
+            row_counts=self.row_counts,
+            column_counts=self.column_counts,
+            row_start=self.row_start,
+            column_start=self.column_start,
+        )
+
+    def __add__(self, other: ClassSums) -> ClassSums:
+        other = other.recentered(self.center)
+        row_start = min(self.row_start, other.row_start)
+        column_start = min(self.column_start, other.column_start)
+        n_rows = max(p.row_start + p.rows.shape[1] for p in (self, other)) - row_start
+        n_columns = max(p.column_start + p.columns.shape[1] for p in (self, other)) - column_start
+
+        def spread(name: str, start: str, first: int, size: int) -> Float[Array, "2 n"]:
+            whole = np.zeros((2, size))
+            for part in (self, other):
+                values, at = getattr(part, name), getattr(part, start) - first
+                whole[:, at : at + values.shape[1]] += values
+            return whole
+
+        return ClassSums(
+            center=self.center,
+            rows=spread("rows", "row_start", row_start, n_rows),
+            columns=spread("columns", "column_start", column_start, n_columns),
+            squares=self.squares + other.squares,
+            row_counts=spread("row_counts", "row_start", row_start, n_rows),
+            column_counts=spread("column_counts", "column_start", column_start, n_columns),
+            row_start=row_start,
+            column_start=column_start,
+        )
+
+
+def sum_matrix(
+    scores: npt.NDArray[Any],
+    labels: Labels,
+    *,
+    center: float | None = None,
+    row_start: int = 0,
+    column_start: int = 0,
+) -> ClassSums:
+    """Sum a block of scores in one pass; NaN are missing pairs.
+
+    Parameters
+    ----------
+    scores
+        Block of a score matrix, float32 or float64.
+    labels
+        Labels of this block.
+    center
+        Value near the scores; by default the first score.
+    row_start, column_start
+        Where the block stands in its matrix.
+    """
+    center = _pilot(scores) if center is None else center
+    place = {"row_start": row_start, "column_start": column_start}
+    if labels.by_speaker:
+        row_codes, column_codes, n_speakers = labels.speaker_codes
+        if (row_codes >= 0).all() and (column_codes >= 0).all():
+            sums = _sum_complete(scores, row_codes, column_codes, n_speakers, center, place)
+            if np.isfinite(sums.squares).all():
+                return sums
+    return _sum_by_key(scores, labels.matrix, center, place)
+
+
+def _sum_complete(
+    scores: npt.NDArray[Any],
+    row_codes: npt.NDArray[np.intp],
+    column_codes: npt.NDArray[np.intp],
+    n_speakers: int,
+    center: float,
+    place: dict[str, int],
+) -> ClassSums:
+    """Sum everything, then the same-speaker pairs; non-targets are the difference."""
+    from numba import get_num_threads
+
+    from evenscore.model.sum_kernels import add_targets, sum_all
+
+    n_rows, n_columns = scores.shape
+    rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
+    parts = np.zeros((min(get_num_threads(), max(n_rows, 1)), n_columns))
+    squares[0] = sum_all(_kernel_layout(scores), center, rows[0], parts)
+    columns[0] = parts.sum(axis=0)
+    row_order, row_bounds = group_order(row_codes, n_speakers)
+    column_order, column_bounds = group_order(column_codes, n_speakers)
+    squares[1] = add_targets(
+        scores, center, row_order, row_bounds, column_order, column_bounds, rows[1], columns[1]
+    )
+    target_rows = np.diff(column_bounds)[row_codes].astype(float)
+    target_columns = np.diff(row_bounds)[column_codes].astype(float)
+    for values, targets in ((rows, target_rows), (columns, target_columns)):
+        size = n_columns if values is rows else n_rows
+        values[0] = np.where(targets < size, values[0] - values[1], 0.0)
+    if target_rows.sum() == scores.size:
+        squares[0] = 0.0
+    else:
+        squares[0] = max(squares[0] - squares[1], 0.0) if np.isfinite(squares).all() else np.nan
+    return ClassSums(
+        center=center,
+        rows=rows,
+        columns=columns,
+        squares=squares,
+        row_counts=np.stack([n_columns - target_rows, target_rows]),
+        column_counts=np.stack([n_rows - target_columns, target_columns]),
+        **place,
+    )
+
+
+def _sum_by_key(
+    scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float, place: dict[str, int]
+) -> ClassSums:
+    from evenscore.model.sum_kernels import sum_labelled
+
+    n_rows, n_columns = scores.shape
+    rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
+    row_counts, column_counts = np.zeros((2, n_rows)), np.zeros((2, n_columns))
+    sum_labelled(_kernel_layout(scores), key, center, rows, columns, squares, row_counts, column_counts)
+    return ClassSums(
+        center=center,
+        rows=rows,
+        columns=columns,
+        squares=squares,
+        row_counts=row_counts,
+        column_counts=column_counts,
+        **place,
+    )
+
+
+def sum_trials(trials: TrialList, *, center: float | None = None) -> ClassSums:
+    """Sum a list of labelled trials; trials with unknown labels are skipped."""
+    if trials.scores is None or trials.labels is None:
+        raise ValueError("sum_trials needs scores and labels")
+    center = float(trials.scores[0]) if center is None and len(trials) else center or 0.0
+    n_rows, n_columns = len(trials.enroll_ids), len(trials.test_ids)
+    sums = ClassSums(
+        center=center,
+        rows=np.zeros((2, n_rows)),
+        columns=np.zeros((2, n_columns)),
+        squares=np.zeros(2),
+        row_counts=np.zeros((2, n_rows)),
+        column_counts=np.zeros((2, n_columns)),
+    )
+    for h in range(TARGET + 1):
+        at = np.flatnonzero(trials.labels == h)
+        row, column = trials.enroll_index[at], trials.test_index[at]
+        values = trials.scores[at].astype(np.float64) - center
+        sums.rows[h] = np.bincount(row, values, n_rows)
+        sums.columns[h] = np.bincount(column, values, n_columns)
+        sums.squares[h] = values @ values
+        sums.row_counts[h] = np.bincount(row, minlength=n_rows)
+        sums.column_counts[h] = np.bincount(column, minlength=n_columns)
+    return sums
+
+
+def group_order(codes: npt.NDArray[np.intp], n_groups: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return positions sorted by group, and where each group begins among them."""
+    order = np.argsort(codes, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_groups))])
+    return order, bounds.astype(np.intp)
+
+
+def _pilot(scores: npt.NDArray[Any]) -> float:
+    """Return a value near the scores: the first that is there."""
+    for row in scores:
+        seen = row[np.isfinite(row)]
+        if seen.size:
+            return float(seen[0])
+    return 0.0
+
+
+def _kernel_layout(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the scores in row order; the kernels are compiled for that alone."""
+    return np.ascontiguousarray(scores)
