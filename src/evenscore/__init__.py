@@ -12,6 +12,16 @@ from evenscore._version import __version__
 
 if TYPE_CHECKING:
     from evenscore.errors import EvenscoreError, FileError, InputError
+    from evenscore.files import (
+        FORMATS,
+        read,
+        read_embeddings,
+        read_scores,
+        read_speakers,
+        read_trials,
+        sniff,
+        write,
+    )
     from evenscore.tables import (
         NONTARGET,
         TARGET,
@@ -25,6 +35,16 @@ if TYPE_CHECKING:
 
 _HOME = {
     "evenscore.errors": ("EvenscoreError", "FileError", "InputError"),
+    "evenscore.files": (
+        "FORMATS",
+        "read",
+        "read_embeddings",
+        "read_scores",
+        "read_speakers",
+        "read_trials",
+        "sniff",
+        "write",
+    ),
     "evenscore.tables": (
         "NONTARGET",
         "TARGET",
@@ -39,6 +59,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: PLE0604, RUF100
+    "FORMATS",
     "NONTARGET",
     "TARGET",
     "UNKNOWN",
@@ -51,6 +72,13 @@ __all__ = [  # noqa: PLE0604, RUF100
     "ScoreMatrix",
     "TrialList",
     "__version__",
+    "read",
+    "read_embeddings",
+    "read_scores",
+    "read_speakers",
+    "read_trials",
+    "sniff",
+    "write",
 ]
 
 

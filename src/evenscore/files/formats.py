@@ -20,12 +20,11 @@ Table = ScoreMatrix | TrialList | Embeddings | SpeakerMap
 class ReadOptions:
     """What a reader does where there is a choice."""
 
-    missing: Literal["error", "skip"] = (
-        "error"  #: a score that is absent, nan or infinite: refuse, or leave the pair out
-    )
+    missing: Literal["error", "skip"] = "error"  #: a score that is absent, nan or infinite: refuse, or skip the trial
     duplicates: Literal["error", "drop"] = "error"  #: a trial listed twice: refuse, or drop identical repeats
     score_column: str | None = None  #: name of the score column, for formats with a header
     ids: PathLike | None = None  #: list of ids, one per line, for npy embeddings
+    kind: Kind | None = None  #: what the caller wants, where a file can be understood in two ways
 
 
 @dataclass(frozen=True, kw_only=True)

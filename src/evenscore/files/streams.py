@@ -20,7 +20,7 @@ from typing import IO, BinaryIO, cast
 
 from evenscore.errors import FileError
 
-__all__ = ["PathLike", "atomic_directory", "atomic_output", "local_file", "open_input", "reading", "writing"]
+__all__ = ["PathLike", "atomic_directory", "atomic_output", "local_file", "open_input", "reading", "spooled", "writing"]
 
 PathLike = str | os.PathLike[str]
 
@@ -76,7 +76,7 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
         raw = sys.stdin.buffer if str(path) == "-" else open(path, "rb")  # noqa: SIM115
         try:
             buffered = raw if hasattr(raw, "peek") else None
-            head = buffered.peek(2)[:2] if buffered is not None else b""  # type: ignore[union-attr]
+            head = buffered.peek(2)[:2] if buffered is not None else b""
             if head == _GZIP_MAGIC:
                 with gzip.open(raw, "rb") as unpacked:
                     yield cast(BinaryIO, unpacked)
@@ -102,6 +102,27 @@ def local_file(path: PathLike) -> Iterator[Path]:
                 shutil.copyfileobj(source, copy, 1 << 20)
             copy.flush()
             yield Path(copy.name)
+
+
+@contextmanager
+def spooled(path: PathLike) -> Iterator[PathLike]:
+    """Give a path that can be opened several times: the path itself, or a temporary copy of standard input.
+
+    In errors that name the copy, standard input is named instead.
+    """
+    if str(path) != "-":
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="evenscore-") as copy:
+        with reading(path):
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+            copy.flush()
+        try:
+            yield copy.name
+        except FileError as error:
+            if error.path != copy.name:
+                raise
+            raise FileError(path, error.problem, line=error.line, part=error.part) from None
 
 
 @contextmanager

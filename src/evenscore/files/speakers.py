@@ -1,0 +1,107 @@
+"""Speaker maps in the manner of Kaldi: ``utt2spk`` (utterance speaker) and ``spk2utt`` (speaker utterance ...)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from evenscore.errors import FileError
+from evenscore.files.formats import Format, ReadOptions, SpeakerMap, Table
+from evenscore.files.streams import PathLike, atomic_output, open_input, reading
+from evenscore.files.text.chunks import line_chunks
+from evenscore.files.text.columns import Sample
+
+__all__ = ["FORMATS", "map_format"]
+
+_LONGEST_LINE = 1 << 26  # bytes; a line of spk2utt lists all utterances of a speaker
+
+
+def map_format(sample: Sample, path: PathLike) -> str | None:
+    """Return which of the two maps the first lines are, or None if they can be either."""
+    name = str(path).rsplit("/", 1)[-1]
+    if any(len(row) != 2 for row in sample.rows):
+        return "spk2utt"
+    for known in ("utt2spk", "spk2utt"):
+        if known in name:
+            return known
+    first, second = zip(*sample.rows, strict=True) if sample.rows else ((), ())
+    if len(set(second)) < len(second):
+        return "utt2spk"
+    if all(a.startswith(b) for a, b in zip(first, second, strict=True)):
+        return "utt2spk"
+    if all(b.startswith(a) for a, b in zip(first, second, strict=True)):
+        return "spk2utt"
+    return None
+
+
+def _read(path: PathLike, options: ReadOptions, *, by_speaker: bool) -> SpeakerMap:
+    """Read a map from utterance to speaker."""
+    speakers: SpeakerMap = {}
+    lines: dict[str, int] = {}
+    for number, fields in _fields(path):
+        if by_speaker and len(fields) < 2:
+            raise FileError(path, "expected a speaker and its utterances, found 1 column", line=number)
+        if not by_speaker and len(fields) != 2:
+            raise FileError(path, f"expected 2 columns (utterance speaker), found {len(fields)}", line=number)
+        for utterance in fields[1:] if by_speaker else fields[:1]:
+            speaker = fields[0] if by_speaker else fields[1]
+            before = speakers.setdefault(utterance, speaker)
+            first = lines.setdefault(utterance, number)
+            if before != speaker:
+                problem = (
+                    f"{utterance!r} is of {speaker!r} here, but of {before!r} in line {first}; keep one of the two"
+                )
+                raise FileError(path, problem, line=number)
+            if first != number and options.duplicates == "error":
+                problem = f"{utterance!r} stands in line {first} already; remove it or pass --duplicates drop"
+                raise FileError(path, problem, line=number)
+    if not speakers:
+        raise FileError(path, "the file is empty; there is nothing to read")
+    return speakers
+
+
+def _fields(path: PathLike) -> Iterator[tuple[int, list[str]]]:
+    """Split every line that is not blank at spaces and tabs."""
+    number = 0
+    with open_input(path) as stream, reading(path):
+        for data in line_chunks(stream, longest=_LONGEST_LINE):
+            for line in data.removesuffix(b"\n").split(b"\n"):
+                number += 1
+                if len(line) > _LONGEST_LINE or b"\0" in line:
+                    raise FileError(path, "this is not a text file of utterances and speakers", line=number)
+                try:
+                    text = line.removesuffix(b"\r").decode()
+                except UnicodeDecodeError as error:
+                    problem = f"byte 0x{line[error.start]:02x} is not UTF-8; convert the file"
+                    raise FileError(path, problem, line=number) from None
+                fields = [field for field in text.replace("\t", " ").split(" ") if field]
+                if fields:
+                    yield number, fields
+
+
+def _write(table: Table, path: PathLike, *, by_speaker: bool) -> None:
+    if not isinstance(table, Mapping):
+        raise FileError(path, "this format holds a map from utterance to speaker; choose another format")
+    for name in (*table, *table.values()):
+        if not name or any(mark in name for mark in " \t\r\n\0"):
+            raise FileError(path, f"the id {name!r} cannot be written: ids have no spaces or line ends; rename it")
+    lines = table.items()
+    if by_speaker:
+        utterances: dict[str, list[str]] = {}
+        for utterance, speaker in table.items():
+            utterances.setdefault(speaker, []).append(utterance)
+        lines = {speaker: " ".join(names) for speaker, names in utterances.items()}.items()
+    with atomic_output(path) as stream:
+        stream.writelines(f"{first} {rest}\n".encode() for first, rest in lines)
+
+
+FORMATS = tuple(
+    Format(
+        name=name,
+        kinds=("speakers",),
+        layout=layout,
+        read=partial(_read, by_speaker=name == "spk2utt"),
+        write=partial(_write, by_speaker=name == "spk2utt"),
+    )
+    for name, layout in (("utt2spk", "utterance speaker"), ("spk2utt", "speaker utterance utterance ..."))
+)

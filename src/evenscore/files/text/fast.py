@@ -1,0 +1,172 @@
+"""Parse a chunk of clean lines with polars; anything odd in it is left to `careful`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.files.text.blocks import Block, CodedIds
+from evenscore.files.text.chunks import squeezed
+from evenscore.files.text.columns import (
+    ABSENT,
+    ENROLL,
+    LABEL,
+    LABEL_WORDS,
+    MEASURE,
+    PAIR,
+    REAL,
+    SCORE,
+    SIDE,
+    SKIP,
+    TEST,
+    Columns,
+)
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["parse_fast"]
+
+_NOT_KNOWN_WORD = -2
+
+
+def parse_fast(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None:
+    """Return the trials of a chunk, or None if any line of it needs a closer look."""
+    if b"\0" in data or not (data.isascii() or _is_utf8(data)):
+        return None
+    if b"\r" not in data and (columns.separator != " " or b"\t" not in data):
+        block = _parse(data, columns, skip_missing=skip_missing)
+        if block is not None:
+            return replace(block, n_lines=len(block) if block.lines is None else block.n_lines)
+    clean = squeezed(data, columns.separator)
+    if b"\r" in clean:
+        return None
+    block = _parse(clean, columns, skip_missing=skip_missing)
+    return None if block is None else _numbered_as(data, clean, block)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _numbered_as(data: bytes, clean: bytes, block: Block) -> Block:
+    """Return the block with the line numbers of the original chunk, where blank lines count."""
+    lines = data.removesuffix(b"\n").split(b"\n")
+    if clean.count(b"\n") == len(lines):
+        return replace(block, n_lines=len(lines))
+    filled = np.flatnonzero(np.fromiter((bool(line.strip(b" \t\r")) for line in lines), bool, len(lines)))
+    return replace(block, lines=filled if block.lines is None else filled[block.lines], n_lines=len(lines))
+
+
+def _parse(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None:
+    frame = _frame(data, columns)
+    if frame is None:
+        return None
+    by_role = {role: frame.to_series(place) for place, role in enumerate(columns.roles) if role != SKIP}
+    required = [role for role in by_role if role in (ENROLL, TEST, PAIR, REAL, SCORE) or not columns.names]
+    if any(by_role[role].null_count() for role in required if not role.startswith(MEASURE)):
+        return None
+    sides = _sides(by_role)
+    labels = _labels(by_role)
+    if sides is None or (labels is not None and (labels == _NOT_KNOWN_WORD).any()):
+        return None
+    scores = by_role[SCORE].to_numpy() if SCORE in by_role else None
+    block = Block(
+        enroll=sides[0],
+        test=sides[1],
+        scores=scores,
+        labels=labels,
+        measures={
+            role.removeprefix(MEASURE): by_role[role].fill_null(np.nan).to_numpy()
+            for role in by_role
+            if role.startswith(MEASURE)
+        },
+        n_lines=len(frame),
+    )
+    finite = None if scores is None else np.isfinite(scores)
+    if finite is None or finite.all():
+        return block
+    return block.select(finite) if skip_missing else None
+
+
+def _frame(data: bytes, columns: Columns) -> pl.DataFrame | None:
+    """Return the columns as polars reads them, None if it cannot, or if a line has too few of them."""
+    import polars as pl
+
+    ids = pl.String if PAIR in columns.roles or REAL in columns.roles or SIDE in columns.roles else pl.Categorical
+    types: dict[str, Any] = {ENROLL: ids, TEST: ids, LABEL: pl.Categorical, SCORE: pl.Float64}
+    schema = {
+        str(place): pl.Float64 if role.startswith(MEASURE) else types.get(role, pl.String)
+        for place, role in enumerate(columns.roles)
+    }
+    optional = [role for role in columns.roles if role.startswith(MEASURE) or role == SKIP]
+    try:
+        frame = pl.read_csv(
+            data,
+            has_header=False,
+            separator=columns.separator,
+            quote_char='"' if columns.quoted else None,
+            schema=schema,
+            null_values=list(ABSENT) if optional else None,
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    if frame.width and frame.to_series(-1).null_count():  # a value that is absent, or a line that is too short?
+        separators = len(frame) * (len(columns.roles) - 1)
+        if (columns.quoted and b'"' in data) or data.count(columns.separator.encode()) != separators:
+            return None
+    return frame
+
+
+def _sides(by_role: dict[str, pl.Series]) -> tuple[CodedIds, CodedIds] | None:
+    """Return the ids of both sides as numbers."""
+    import polars as pl
+
+    if PAIR not in by_role:
+        enroll, test = by_role[ENROLL], by_role[TEST]
+        if SIDE in by_role:
+            side = by_role[SIDE].fill_null("a")
+            marked = pl.select(pl.when(side.str.to_lowercase() == "a").then(test).otherwise(test + ":" + side))
+            test = marked.to_series()
+        return _coded(enroll), _coded(test)
+    parts = by_role[PAIR].str.split_exact("*", 2).struct.unnest()
+    first, second, third = parts.iter_columns()
+    if second.null_count() or third.null_count() < len(third) or (first == "").any() or (second == "").any():
+        return None
+    return _coded(first), _coded(second)
+
+
+def _coded(series: pl.Series) -> CodedIds:
+    import polars as pl
+
+    series = series if series.dtype == pl.Categorical else series.cast(pl.Categorical)
+    distinct = series.unique(maintain_order=True)
+    codes = distinct.to_physical().to_numpy()
+    if not len(codes):
+        return CodedIds([], np.zeros(0, dtype=np.int32))
+    low = int(codes.min())
+    place = np.empty(int(codes.max()) - low + 1, dtype=np.int32)
+    place[codes - low] = np.arange(len(codes), dtype=np.int32)
+    return CodedIds(distinct.cast(pl.String).to_list(), place[series.to_physical().to_numpy() - low])
+
+
+def _labels(by_role: dict[str, pl.Series]) -> npt.NDArray[np.int8] | None:
+    if REAL in by_role:
+        return np.where((by_role[ENROLL] == by_role[REAL]).to_numpy(), TARGET, NONTARGET).astype(np.int8)
+    if LABEL not in by_role:
+        return None
+    series = by_role[LABEL]
+    known = series.drop_nulls()
+    coded = _coded(known)
+    words = np.array([LABEL_WORDS.get(name.lower(), _NOT_KNOWN_WORD) for name in coded.names] or [0], dtype=np.int8)
+    labels = np.full(len(series), UNKNOWN, dtype=np.int8)
+    labels[series.is_not_null().to_numpy()] = words[coded.index]
+    return labels

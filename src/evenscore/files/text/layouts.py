@@ -1,0 +1,242 @@
+"""Which columns each text format has: found in the first lines of a file, or chosen for a table that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from evenscore.errors import InputError
+from evenscore.files.formats import Kind, ReadOptions
+from evenscore.files.text.columns import (
+    ABSENT,
+    ENROLL,
+    LABEL,
+    MEASURE,
+    PAIR,
+    REAL,
+    SCORE,
+    SIDE,
+    SKIP,
+    TEST,
+    Columns,
+    Sample,
+    is_number,
+)
+from evenscore.tables import TrialList
+
+__all__ = ["ENROLL_NAMES", "LAYOUTS", "TEST_NAMES", "Layout", "MisfitError", "header_of"]
+
+ENROLL_NAMES = ("enroll", "enrol", "enroll_id", "enrol_id", "enrollment", "enrolment", "enroll_utt", "model",
+                "modelid", "model_id", "spk", "claimed")  # fmt: skip
+TEST_NAMES = ("test", "test_id", "test_utt", "segment", "segmentid", "segment_id", "filename", "probe")
+SCORE_NAMES = ("score", "llr", "scores", "sasv-score", "asv-score", "cm-score")
+LABEL_NAMES = ("label", "target", "targettype", "target_type", "key", "is_target")
+_ASVSPOOF = ("spk", "filename", "cm-score", "asv-score", "sasv-score")
+_WESPEAKER = ("mag_e", "mag_t", "mu_e", "mu_t")
+_BINARY = ("0", "1")
+
+
+class MisfitError(Exception):
+    """The first lines of a file do not fit a format; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """One text format of trials or scores."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+    line: str  #: the columns, for people
+    reads: Callable[[Sample, ReadOptions], Columns]  #: the columns of a file that begins like this
+    writes: Callable[[TrialList], Columns]  #: the columns for this table
+    extensions: tuple[str, ...] = ()
+
+
+def header_of(sample: Sample) -> tuple[str, tuple[str, ...]] | None:
+    """Return the separator and the names, if the first line is a header with names for the two ids."""
+    if not sample.lines:
+        return None
+    line = sample.lines[0]
+    separator = "\t" if "\t" in line else "," if "," in line else " "
+    names = tuple(line.split()) if separator == " " else tuple(_unquoted(name) for name in line.split(separator))
+    plain = [name.lower() for name in names]
+    known = any(name in ENROLL_NAMES for name in plain) and any(name in TEST_NAMES for name in plain)
+    return (separator, names) if known else None
+
+
+def _unquoted(name: str) -> str:
+    return name.strip().removeprefix('"').removesuffix('"').replace('""', '"')
+
+
+def _expect_width(sample: Sample, widths: tuple[int, ...], line: str) -> None:
+    if sample.width not in widths:
+        raise MisfitError(f"expected {' or '.join(map(str, widths))} columns ({line}), found {sample.width}")
+
+
+def _named(trials: TrialList, name: str, roles: tuple[str, ...], **how: str | tuple[str, ...]) -> Columns:
+    """Return the columns for a format whose lines always have these, or say what the table lacks."""
+    for role, values, what in ((SCORE, trials.scores, "scores"), (LABEL, trials.labels, "labels")):
+        if values is None and (role in roles or (role == LABEL and REAL in roles)):
+            raise InputError(f"the format {name} needs {what}, but these trials have none; choose another format")
+    return Columns(roles=roles, **how)  # type: ignore[arg-type]
+
+
+# Kaldi: enroll test [score | label]
+
+
+def _kaldi_reads(sample: Sample, options: ReadOptions) -> Columns:
+    _expect_width(sample, (2, 3), "enroll test [score or label]")
+    if sample.width == 2:
+        return Columns(roles=(ENROLL, TEST))
+    if sample.mostly_numbers(2):
+        third = LABEL if options.kind == "trials" and sample.only_binary(2) else SCORE
+    elif sample.mostly_labels(2):
+        third = LABEL
+    else:
+        raise MisfitError(f"expected a score or a label in the third column, found {sample.column(2)[0]!r}")
+    return Columns(roles=(ENROLL, TEST, third))
+
+
+def _kaldi_writes(trials: TrialList) -> Columns:
+    if trials.scores is not None:
+        return Columns(roles=(ENROLL, TEST, SCORE))
+    return Columns(roles=(ENROLL, TEST) if trials.labels is None else (ENROLL, TEST, LABEL))
+
+
+# wespeaker: enroll test score label [mag_e mag_t mu_e mu_t], and labels alone: enroll test label
+
+
+def _wespeaker_reads(sample: Sample, options: ReadOptions) -> Columns:
+    _expect_width(sample, (3, 4, 8), "enroll test [score] label [mag_e mag_t mu_e mu_t]")
+    if sample.width == 3:
+        return Columns(roles=(ENROLL, TEST, LABEL))
+    extra = tuple(MEASURE + name for name in _WESPEAKER) if sample.width == 8 else ()
+    return Columns(roles=(ENROLL, TEST, SCORE, LABEL, *extra))
+
+
+def _wespeaker_writes(trials: TrialList) -> Columns:
+    extra = all(name in trials.measures for name in _WESPEAKER)
+    roles = (ENROLL, TEST, LABEL) if trials.scores is None else (ENROLL, TEST, SCORE, LABEL)
+    return _named(trials, "wespeaker", roles + tuple(MEASURE + name for name in _WESPEAKER if extra))
+
+
+# Formats with one fixed line
+
+
+def _fixed(name: str, roles: tuple[str, ...], words: tuple[str, str] = _BINARY) -> Layout:
+    line = " ".join(roles)
+
+    def reads(sample: Sample, options: ReadOptions) -> Columns:
+        _expect_width(sample, (len(roles),), line)
+        return Columns(roles=roles)
+
+    def writes(trials: TrialList) -> Columns:
+        return _named(trials, name, roles, words=words)
+
+    return Layout(
+        name=name, kinds=("scores",) if SCORE in roles else ("trials",), line=line, reads=reads, writes=writes
+    )
+
+
+# Files with a header line
+
+
+def _headed_reads(sample: Sample, options: ReadOptions) -> Columns:
+    header = header_of(sample)
+    if header is None:
+        raise MisfitError("expected a header line that names the columns, such as enroll, test, score, label")
+    separator, names = header
+    rows = sample.rows[1:] if separator == " " else [line.split(separator) for line in sample.lines[1:]]
+    plain = [name.lower() for name in names]
+    roles = [SIDE if name == "side" else SKIP for name in plain]
+    for role, known in ((ENROLL, ENROLL_NAMES), (TEST, TEST_NAMES), (LABEL, LABEL_NAMES)):
+        place = next((plain.index(name) for name in known if name in plain), None)
+        if place is not None:
+            roles[place] = role
+    score = _score_column(names, rows, options)
+    if score is not None:
+        roles[score] = SCORE
+    for place, role in enumerate(roles):
+        values = [row[place] for row in rows if len(row) == len(names) and row[place] not in ABSENT]
+        if role == SKIP and values and all(is_number(value.strip()) for value in values):
+            roles[place] = MEASURE + names[place]
+    return Columns(roles=tuple(roles), separator=separator, names=names, quoted=separator == ",")
+
+
+def _score_column(names: tuple[str, ...], rows: Sequence[Sequence[str]], options: ReadOptions) -> int | None:
+    """Return which column holds the scores: the one asked for, or the first known name that has values."""
+    if options.score_column is not None:
+        if options.score_column not in names:
+            raise MisfitError(f"there is no column {options.score_column!r}; the header has {', '.join(names)}")
+        return names.index(options.score_column)
+    plain = [name.lower() for name in names]
+    found = [plain.index(name) for name in SCORE_NAMES if name in plain]
+    used = [place for place in found if any(len(row) > place and row[place] not in ABSENT for row in rows)]
+    return next(iter(used or found), None)
+
+
+def _table_writes(separator: str) -> Callable[[TrialList], Columns]:
+    def writes(trials: TrialList) -> Columns:
+        roles = [ENROLL, TEST]
+        roles += [SCORE] if trials.scores is not None else []
+        roles += [LABEL] if trials.labels is not None else []
+        taken = {*ENROLL_NAMES, *TEST_NAMES, *SCORE_NAMES[:3], *LABEL_NAMES, "side"}
+        for name in trials.measures:
+            if name.lower() in taken or not name.strip() or any(mark in name for mark in ',"\t\r\n'):
+                raise InputError(f"the measure {name!r} cannot be the name of a column; rename it")
+        names = (*roles, *trials.measures)
+        roles += [MEASURE + name for name in trials.measures]
+        return Columns(roles=tuple(roles), separator=separator, names=names, quoted=separator == ",", absent="")
+
+    return writes
+
+
+def _nist_writes(trials: TrialList) -> Columns:
+    if trials.scores is None and trials.labels is None:
+        return Columns(roles=(ENROLL, TEST), separator="\t", names=("modelid", "segmentid"))
+    role, name = (SCORE, "LLR") if trials.scores is not None else (LABEL, "targettype")
+    return Columns(roles=(ENROLL, TEST, role), separator="\t", names=("modelid", "segmentid", name), absent="")
+
+
+def _asvspoof_writes(trials: TrialList) -> Columns:
+    free = [name for name in reversed(_ASVSPOOF[2:]) if name not in trials.measures]
+    if not free:
+        raise InputError("the format asvspoof5 has three scores, but all are measures here; rename one of them")
+    columns = {name: MEASURE + name if name in trials.measures else SKIP for name in _ASVSPOOF[2:]}
+    columns[free[0]] = SCORE
+    return _named(trials, "asvspoof5", (ENROLL, TEST, *columns.values()), separator="\t", names=_ASVSPOOF, absent="-")
+
+
+def _table(name: str, line: str, kinds: tuple[Kind, ...], writes: Callable[[TrialList], Columns]) -> Layout:
+    extensions = (f".{name}",) if name in ("csv", "tsv") else ()
+    return Layout(name=name, kinds=kinds, line=line, reads=_headed_reads, writes=writes, extensions=extensions)
+
+
+_BOTH: tuple[Kind, ...] = ("scores", "trials")
+LAYOUTS: dict[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        Layout(
+            name="kaldi",
+            kinds=_BOTH,
+            line="enroll test score, or enroll test target|nontarget, or enroll test",
+            reads=_kaldi_reads,
+            writes=_kaldi_writes,
+        ),
+        Layout(
+            name="wespeaker",
+            kinds=_BOTH,
+            line="enroll test score label [mag_e mag_t mu_e mu_t], or enroll test label",
+            reads=_wespeaker_reads,
+            writes=_wespeaker_writes,
+        ),
+        _fixed("speechbrain", (ENROLL, TEST, LABEL, SCORE)),
+        _fixed("espnet", (PAIR, SCORE, LABEL)),
+        _fixed("bob", (ENROLL, REAL, TEST, SCORE)),
+        _fixed("voxceleb", (LABEL, ENROLL, TEST)),
+        _table("nist", "modelid segmentid [side] LLR or targettype; header, tabs", _BOTH, _nist_writes),
+        _table("asvspoof5", f"{' '.join(_ASVSPOOF)}; header, tabs", ("scores",), _asvspoof_writes),
+        _table("csv", "a header such as enroll,test,score,label and further numbers", _BOTH, _table_writes(",")),
+        _table("tsv", "the same as csv with tabs", _BOTH, _table_writes("\t")),
+    )
+}
