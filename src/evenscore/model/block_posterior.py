@@ -14,7 +14,16 @@ from evenscore.model.moments import Moments, SideMoments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.shapes import ShapeStatistics
 
-__all__ = ["GroupPosterior", "couplings", "expect_blocks", "group_precisions"]
+__all__ = [
+    "Couplings",
+    "GroupPrecisions",
+    "background",
+    "background_correction",
+    "couplings",
+    "expect_blocks",
+    "group_precisions",
+    "marginal",
+]
 
 Array = np.ndarray
 
@@ -43,10 +52,10 @@ def couplings(model: ScoreModel) -> Couplings:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GroupPosterior:
-    """Posterior of the scaled group means (xi, eta) = (sqrt(K_g) mean x, sqrt(L_g) mean y) of each shape.
+class GroupPrecisions:
+    """Precision of the scaled group means (xi, eta) = (sqrt(K_g) mean x, sqrt(L_g) mean y), one block per shape.
 
-    Its precision is block-diagonal (P, one block per group) plus the background U M U', which couples all groups.
+    This is P, the posterior precision without the background U M U' that couples all groups.
     """
 
     A_inv: Float[Array, "s d d"]
@@ -54,7 +63,6 @@ class GroupPosterior:
     P_inv: Float[Array, "s 2d 2d"]
     root: Float[Array, "s 2d"]  #: U: sqrt(K_g) for x, sqrt(L_g) for y
     W: Float[Array, "2d 2d"]  #: U' P^-1 U
-    T: Float[Array, "2d 2d"]  #: (I + M W)^-1 M
     log_det: float
 
 
@@ -62,46 +70,42 @@ def group_precisions(
     terms: Couplings,
     n_enroll: Array,
     n_test: Array,
-    n_groups: Float[Array, "s"],
+    n_groups: Float[Array, " s"],
     n_rows: float,
     n_columns: float,
-) -> GroupPosterior:
-    """Factorize the posterior precision (E3)-(E5) for groups of the given shapes in a matrix of the given size."""
+) -> GroupPrecisions:
+    """Factorize the groups' part (E3) of the posterior precision of a matrix of the given size."""
     dim = terms.a.shape[1]
     identity = np.eye(dim)
     k, size = n_enroll.astype(float)[:, None, None], n_test.astype(float)[:, None, None]
-    A = identity + np.where(k > 0, size * terms.a[1] + (n_columns - size) * terms.a[0], 0.0)  # (E3)
+    A = identity + np.where(k > 0, size * terms.a[1] + (n_columns - size) * terms.a[0], 0.0)
     B = identity + np.where(size > 0, k * terms.b[1] + (n_rows - k) * terms.b[0], 0.0)
     P = np.empty((len(k), 2 * dim, 2 * dim))
     P[:, :dim, :dim] = A
     P[:, dim:, dim:] = B
     P[:, :dim, dim:] = np.sqrt(k * size) * (terms.c[1] - terms.c[0])
     P[:, dim:, :dim] = P[:, :dim, dim:].transpose(0, 2, 1)
-    root = np.concatenate([np.repeat(np.sqrt(k[:, :, 0]), dim, axis=1), np.repeat(np.sqrt(size[:, :, 0]), dim, axis=1)], 1)
+    root = np.repeat(np.sqrt(np.concatenate([k[:, :, 0], size[:, :, 0]], axis=1)), dim, axis=1)
     P_inv = np.linalg.inv(P)
     P_inv[:, :dim, :dim] *= k > 0  # a speaker without enrolments has no xi: its place is only held
     P_inv[:, dim:, dim:] *= size > 0
-    W = np.einsum("s,sp,spq,sq->pq", n_groups, root, P_inv, root)
-    M = background(terms)
-    inner = np.eye(2 * dim) + M @ W
-    log_det = float(
-        n_groups
-        @ (
-            np.maximum(k[:, 0, 0] - 1, 0) * np.linalg.slogdet(A)[1]
-            + np.maximum(size[:, 0, 0] - 1, 0) * np.linalg.slogdet(B)[1]
-            + np.linalg.slogdet(P)[1]
-        )
-        + np.linalg.slogdet(inner)[1]
-    )  # (E5)
-    return GroupPosterior(
+    spare = np.maximum(k[:, 0, 0] - 1, 0) * np.linalg.slogdet(A)[1]
+    spare += np.maximum(size[:, 0, 0] - 1, 0) * np.linalg.slogdet(B)[1]
+    return GroupPrecisions(
         A_inv=np.linalg.inv(A),
         B_inv=np.linalg.inv(B),
         P_inv=P_inv,
         root=root,
-        W=W,
-        T=np.linalg.solve(inner, M),
-        log_det=log_det,
+        W=np.einsum("s,sp,spq,sq->pq", n_groups, root, P_inv, root),
+        log_det=float(n_groups @ (spare + np.linalg.slogdet(P)[1])),  # (E5), without the background
     )
+
+
+def background_correction(terms: Couplings, W: Float[Array, "2d 2d"]) -> tuple[Float[Array, "2d 2d"], float]:
+    """Return T = (I + M W)^-1 M of Woodbury's identity (E4), and what the background adds to log|Lambda| (E5)."""
+    M = background(terms)
+    inner = np.eye(len(M)) + M @ W
+    return np.linalg.solve(inner, M), float(np.linalg.slogdet(inner)[1])
 
 
 def background(terms: Couplings) -> Float[Array, "2d 2d"]:
@@ -134,13 +138,14 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
     x, y = slice(0, dim), slice(dim, 2 * dim)
     terms = couplings(model)
     post = group_precisions(terms, stats.n_enroll, stats.n_test, stats.n_groups, stats.n_rows, stats.n_columns)
+    T, log_det = background_correction(terms, post.W)
     gamma = evidence(model, terms, stats)
     P_gamma = post.P_inv @ gamma
     t = np.einsum("sp,spf,sf->p", post.root, P_gamma, stats.phi[:, :, 0])
     P_root = post.P_inv * post.root[:, None, :]
     mean = P_gamma.copy()  # (E7): posterior mean of (xi, eta) is mean @ phi_g
-    mean[:, :, 0] -= P_root @ (post.T @ t)
-    covariance = post.P_inv - P_root @ post.T @ P_root.transpose(0, 2, 1)
+    mean[:, :, 0] -= P_root @ (T @ t)
+    covariance = post.P_inv - P_root @ T @ P_root.transpose(0, 2, 1)
     first = mean @ stats.phi  # sum over groups of <xi, eta> phi'
     second = first @ mean.transpose(0, 2, 1) + stats.n_groups[:, None, None] * covariance
 
@@ -155,7 +160,7 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
 
     x_sum, y_sum = np.sqrt(k)[:, None] * first[:, x, 0], np.sqrt(size)[:, None] * first[:, y, 0]
     everything = np.concatenate([x_sum.sum(axis=0), y_sum.sum(axis=0)])
-    all_pairs = post.W - post.W @ post.T @ post.W + np.outer(everything, everything)
+    all_pairs = post.W - post.W @ T @ post.W + np.outer(everything, everything)
     target_xy = np.einsum("s,sde->de", np.sqrt(k * size), second[:, x, y])
     cross = np.stack([all_pairs[x, y] - target_xy, target_xy])
     row_share = np.stack([stats.n_columns - size, size])  # scores of each class in a row of this shape
@@ -178,7 +183,7 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
 
     explained = (
         np.einsum("spf,spg,sfg->", gamma, P_gamma, stats.phi)
-        - t @ post.T @ t
+        - t @ T @ t
         + np.einsum("hd,sdh->", terms.alpha_precision, row_sum)
         + np.einsum("hd,sdh->", terms.beta_precision, column_sum)
     )
@@ -188,7 +193,7 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
         ss=stats.squares,
         enroll=SideMoments(count=float(stats.n_rows), first=everything[x], second=xx.sum(axis=0)),
         test=SideMoments(count=float(stats.n_columns), first=everything[y], second=yy.sum(axis=0)),
-        log_likelihood=marginal(model, stats.count, stats.squares, np.zeros(2), explained, post.log_det),
+        log_likelihood=marginal(model, stats.count, stats.squares, np.zeros(2), explained, post.log_det + log_det),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from evenscore.model.block_posterior import Couplings, background, couplings, marginal
+from evenscore.model.block_posterior import Couplings, background_correction, couplings, marginal
 from evenscore.model.moments import Moments, SideMoments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Component, Exceptions
@@ -43,16 +43,12 @@ class ComponentStatistics:
 class ComponentPosterior:
     """Posterior of every hidden variable: means, covariances, and the sums of covariances that EM needs."""
 
-    x: Float[Array, "k d"]
-    y: Float[Array, "l d"]
+    x: Float[Array, "k d r"]  #: Lambda^-1 gamma, for each gamma that was given
+    y: Float[Array, "l d r"]
     x_covariance: Float[Array, "k d d"]
     y_covariance: Float[Array, "l d d"]
-    x_to_all: Float[Array, "k d 2d"]  #: V = P^-1 U, rows of the enrolments
-    y_to_all: Float[Array, "l d 2d"]
     cross: dict[int, Float[Array, "d d"]]  #: sums of <x_i y_j'> over the listed pairs of each label
-    everything: Float[Array, "2d"]  #: expectation of (sum of x, sum of y)
-    all_pairs: Float[Array, "2d 2d"]  #: and of its products
-    T: Float[Array, "2d 2d"]
+    all_pairs: Float[Array, "2d 2d"]  #: expectation of the products of (sum of x, sum of y)
     explained: float  #: gamma' Lambda^-1 gamma
     log_det: float
 
@@ -73,18 +69,21 @@ def component_posterior(
     model: ScoreModel,
     pattern: Exceptions,
     batches: list[Component],
-    gamma_x: Float[Array, "k d"],
-    gamma_y: Float[Array, "l d"],
+    gamma_x: Float[Array, "k d r"],
+    gamma_y: Float[Array, "l d r"],
     row_counts: Float[Array, "2 k"],
     column_counts: Float[Array, "2 l"],
 ) -> ComponentPosterior:
-    """Return the posterior for a pattern and the precision-weighted means gamma of its rows and columns."""
+    """Return the posterior for a pattern and the precision-weighted means gamma of its rows and columns.
+
+    Further columns of gamma are solved for too; what EM needs (`cross`, `all_pairs`, `explained`) is for the first.
+    """
     terms, dim = couplings(model), model.dim
     A = np.eye(dim) + np.einsum("hk,hde->kde", row_counts, terms.a)  # (E1)
     B = np.eye(dim) + np.einsum("hk,hde->kde", column_counts, terms.b)
     selector = np.eye(2 * dim)
-    rhs_x = np.concatenate([gamma_x[:, :, None], np.broadcast_to(selector[:dim], (len(A), dim, 2 * dim))], axis=2)
-    rhs_y = np.concatenate([gamma_y[:, :, None], np.broadcast_to(selector[dim:], (len(B), dim, 2 * dim))], axis=2)
+    rhs_x = np.concatenate([gamma_x, np.broadcast_to(selector[:dim], (len(A), dim, 2 * dim))], axis=2)
+    rhs_y = np.concatenate([gamma_y, np.broadcast_to(selector[dim:], (len(B), dim, 2 * dim))], axis=2)
     x, y = np.empty_like(rhs_x), np.empty_like(rhs_y)
     x_cov, y_cov = np.empty_like(A), np.empty_like(B)
     labels = (TARGET, UNKNOWN if pattern.background else NONTARGET)
@@ -186,8 +185,8 @@ def _coupling_chunks(
 def _with_background(
     pattern: Exceptions,
     terms: Couplings,
-    gamma_x: Float[Array, "k d"],
-    gamma_y: Float[Array, "l d"],
+    gamma_x: Float[Array, "k d r"],
+    gamma_y: Float[Array, "l d r"],
     x: Float[Array, "k d r"],
     y: Float[Array, "l d r"],
     x_cov: Float[Array, "k d d"],
@@ -196,36 +195,31 @@ def _with_background(
     log_det: float,
 ) -> ComponentPosterior:
     """Correct the solutions for the background U M U' (E4) and finish the sums."""
-    Vx, Vy = x[:, :, 1:], y[:, :, 1:]
+    n_gamma = gamma_x.shape[2]
+    Vx, Vy = x[:, :, n_gamma:], y[:, :, n_gamma:]  # V = P^-1 U
+    x, y = x[:, :, :n_gamma], y[:, :, :n_gamma]
     W = np.concatenate([Vx.sum(axis=0), Vy.sum(axis=0)])
-    M = background(terms) if pattern.background else np.zeros_like(W)
-    inner = np.eye(len(W)) + M @ W
-    T = np.linalg.solve(inner, M)
-    t = np.concatenate([x[:, :, 0].sum(axis=0), y[:, :, 0].sum(axis=0)])
-    Tt = T @ t
-    mean_x, mean_y = x[:, :, 0] - Vx @ Tt, y[:, :, 0] - Vy @ Tt
-    explained = np.vdot(gamma_x, x[:, :, 0]) + np.vdot(gamma_y, y[:, :, 0]) - t @ Tt
+    T, more = background_correction(terms, W) if pattern.background else (np.zeros_like(W), 0.0)
+    t = np.concatenate([x.sum(axis=0), y.sum(axis=0)])
+    mean_x, mean_y = x - Vx @ (T @ t), y - Vy @ (T @ t)
+    first_x, first_y = mean_x[:, :, 0], mean_y[:, :, 0]
+    explained = np.vdot(gamma_x[:, :, 0], first_x) + np.vdot(gamma_y[:, :, 0], first_y)
     VxT, VyT = Vx @ T, Vy @ T
-    everything = np.concatenate([mean_x.sum(axis=0), mean_y.sum(axis=0)])
+    everything = np.concatenate([first_x.sum(axis=0), first_y.sum(axis=0)])
     whole = {}
     for label, covariance in cross.items():
         listed = pattern.labels == label
         i, j = pattern.rows[listed], pattern.columns[listed]
-        products = _sum_pairs(mean_x, mean_y, i, j) - _sum_pairs(VxT, Vy, i, j)
-        whole[label] = covariance + products
+        whole[label] = covariance + _sum_pairs(first_x, first_y, i, j) - _sum_pairs(VxT, Vy, i, j)
     return ComponentPosterior(
         x=mean_x,
         y=mean_y,
         x_covariance=x_cov - VxT @ Vx.transpose(0, 2, 1),
         y_covariance=y_cov - VyT @ Vy.transpose(0, 2, 1),
-        x_to_all=Vx,
-        y_to_all=Vy,
         cross=whole,
-        everything=everything,
         all_pairs=W - W @ T @ W + np.outer(everything, everything),
-        T=T,
         explained=float(explained),
-        log_det=log_det + float(np.linalg.slogdet(inner)[1]),
+        log_det=log_det + more,
     )
 
 
@@ -245,12 +239,19 @@ def expect_components(model: ScoreModel, stats: ComponentStatistics) -> Moments:
     gamma_x = ((stats.rows - model.mu[:, None] * stats.row_counts) / model.sigma2[:, None]).T @ model.alpha  # (E2)
     gamma_y = ((stats.columns - model.mu[:, None] * stats.column_counts) / model.sigma2[:, None]).T @ model.beta
     post = component_posterior(
-        model, stats.pattern, stats.batches, gamma_x, gamma_y, stats.row_counts, stats.column_counts
+        model,
+        stats.pattern,
+        stats.batches,
+        gamma_x[:, :, None],
+        gamma_y[:, :, None],
+        stats.row_counts,
+        stats.column_counts,
     )
     dim = model.dim
     x, y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
-    xx = post.x_covariance + post.x[:, :, None] * post.x[:, None, :]
-    yy = post.y_covariance + post.y[:, :, None] * post.y[:, None, :]
+    mean_x, mean_y = post.x[:, :, 0], post.y[:, :, 0]
+    xx = post.x_covariance + mean_x[:, :, None] * mean_x[:, None, :]
+    yy = post.y_covariance + mean_y[:, :, None] * mean_y[:, None, :]
     if stats.pattern.background:
         nontarget = post.all_pairs[:dim, dim:] - post.cross[TARGET] - post.cross[UNKNOWN]
     else:
@@ -259,20 +260,20 @@ def expect_components(model: ScoreModel, stats: ComponentStatistics) -> Moments:
     sw = np.empty((2, 1 + 2 * dim))
     count = stats.row_counts.sum(axis=1)
     ww[:, 0, 0] = count
-    ww[:, 0, x] = ww[:, x, 0] = stats.row_counts @ post.x
-    ww[:, 0, y] = ww[:, y, 0] = stats.column_counts @ post.y
+    ww[:, 0, x] = ww[:, x, 0] = stats.row_counts @ mean_x
+    ww[:, 0, y] = ww[:, y, 0] = stats.column_counts @ mean_y
     ww[:, x, x] = np.einsum("hk,kde->hde", stats.row_counts, xx)
     ww[:, y, y] = np.einsum("hk,kde->hde", stats.column_counts, yy)
     ww[:, x, y] = np.stack([nontarget, post.cross[TARGET]])
     ww[:, y, x] = ww[:, x, y].transpose(0, 2, 1)
     sw[:, 0] = stats.rows.sum(axis=1)
-    sw[:, x] = stats.rows @ post.x
-    sw[:, y] = stats.columns @ post.y
+    sw[:, x] = stats.rows @ mean_x
+    sw[:, y] = stats.columns @ mean_y
     return Moments(
         ww=ww,
         sw=sw,
         ss=stats.squares,
-        enroll=SideMoments(count=float(len(xx)), first=post.x.sum(axis=0), second=xx.sum(axis=0)),
-        test=SideMoments(count=float(len(yy)), first=post.y.sum(axis=0), second=yy.sum(axis=0)),
+        enroll=SideMoments(count=float(len(xx)), first=mean_x.sum(axis=0), second=xx.sum(axis=0)),
+        test=SideMoments(count=float(len(yy)), first=mean_y.sum(axis=0), second=yy.sum(axis=0)),
         log_likelihood=marginal(model, count, stats.squares, sw[:, 0], post.explained, post.log_det),
     )

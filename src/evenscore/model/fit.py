@@ -29,10 +29,10 @@ class FitResult:
     """A trained score model and how the training went."""
 
     model: ScoreModel
-    log_likelihood: Float[Array, "n"]  #: of the scores, before the first and after each iteration of the best start
+    log_likelihood: Float[Array, " n"]  #: of the scores, before the first and after each iteration of the best start
     converged: bool  #: whether an iteration gained less than the tolerance
     n_iter: int  #: iterations of the best start
-    restarts: Float[Array, "r"]  #: final log-likelihood of every start
+    restarts: Float[Array, " r"]  #: final log-likelihood of every start
     n_scores: tuple[int, int]  #: numbers of non-target and of target scores
     notes: tuple[str, ...] = field(default=())  #: what the user should know about this fit
 
@@ -150,9 +150,7 @@ class _Run:
         return len(self.trace) - 1
 
 
-def _run_em(
-    model: ScoreModel, statistics: list[Statistics], min_divergence: bool, tol: float, max_iter: int
-) -> _Run:
+def _run_em(model: ScoreModel, statistics: list[Statistics], min_divergence: bool, tol: float, max_iter: int) -> _Run:
     moments = expect(model, statistics)
     trace = [moments.log_likelihood]
     enough = tol * (moments.enroll.count + moments.test.count)

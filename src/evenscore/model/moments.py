@@ -19,7 +19,7 @@ class SideMoments:
     """Sums over the hidden variables of one side: how many, their expectations, and those of their products."""
 
     count: float
-    first: Float[Array, "d"]
+    first: Float[Array, " d"]
     second: Float[Array, "d d"]
 
     def __add__(self, other: SideMoments) -> SideMoments:
@@ -74,7 +74,7 @@ def m_step(moments: Moments, *, min_divergence: bool = True) -> ScoreModel:
     return ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2)
 
 
-def _solve_psd(matrix: Float[Array, "w w"], vector: Float[Array, "w"]) -> Float[Array, "w"]:
+def _solve_psd(matrix: Float[Array, "w w"], vector: Float[Array, " w"]) -> Float[Array, " w"]:
     """Solve a system that may be singular when a class has fewer scores than weights (then the shortest solution)."""
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
     scaled = matrix * np.outer(scale, scale)

@@ -74,7 +74,8 @@ def pattern_of_trials(
 ) -> SpeakerBlocks | Exceptions:
     """Find the structure of a list of trials; those with unknown labels count as missing."""
     known = labels != UNKNOWN
-    if 2 * np.count_nonzero(known) > n_rows * n_columns:
+    rows, columns, labels = rows[known].astype(np.intp), columns[known].astype(np.intp), labels[known]
+    if 2 * len(labels) > n_rows * n_columns:
         key = np.full((n_rows, n_columns), UNKNOWN, dtype=np.int8)
         key[rows, columns] = labels
         return pattern_of_key(key)
@@ -82,9 +83,9 @@ def pattern_of_trials(
         n_rows=n_rows,
         n_columns=n_columns,
         background=False,
-        rows=rows[known].astype(np.intp),
-        columns=columns[known].astype(np.intp),
-        labels=labels[known],
+        rows=rows,
+        columns=columns,
+        labels=labels,
     )
 
 

@@ -30,9 +30,9 @@ class ShapeStatistics:
 
     n_rows: int
     n_columns: int
-    n_enroll: Int[Array, "s"]  #: enrolments of a speaker of this shape, K_g
-    n_test: Int[Array, "s"]  #: tests of a speaker of this shape, L_g
-    n_groups: Float[Array, "s"]  #: speakers of this shape
+    n_enroll: Int[Array, " s"]  #: enrolments of a speaker of this shape, K_g
+    n_test: Int[Array, " s"]  #: tests of a speaker of this shape, L_g
+    n_groups: Float[Array, " s"]  #: speakers of this shape
     phi: Float[Array, "s 4 4"]  #: sum of phi_g phi_g'
     row_scatter: Float[Array, "s 2 2"]  #: scatter of the (non-target, target) row sums within speakers
     column_scatter: Float[Array, "s 2 2"]  #: the same of the columns

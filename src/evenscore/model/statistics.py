@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -58,14 +58,14 @@ class LabelledSums:
 def label_sums(data: TrainingData) -> list[LabelledSums]:
     """Pass once over the scores of each independent matrix or trial list."""
     if isinstance(data, TrialList) or _is_pair(data):
-        data = [data]  # type: ignore[list-item]
-    items = list(data)  # type: ignore[arg-type]
+        data = [data]
+    items = list(data)
     if not items:
         raise InputError("there are no scores; give at least one pair (scores, labels)")
     return [_one(item) for item in items]
 
 
-def _is_pair(data: object) -> bool:
+def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
     return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
 
 
@@ -73,8 +73,10 @@ def _one(item: object) -> LabelledSums:
     if isinstance(item, TrialList):
         return _sum_list(item)
     if not _is_pair(item):
-        raise InputError("data must be pairs (scores, labels) or labelled trial lists; make labels with Labels.from_...")
-    scores, labels = item  # type: ignore[misc]
+        raise InputError(
+            "data must be pairs (scores, labels) or labelled trial lists; make labels with Labels.from_..."
+        )
+    scores, labels = item
     if isinstance(scores, TrialList):
         return _sum_list(scores.join(labels))
     if isinstance(scores, ScoreMatrix):
@@ -113,14 +115,13 @@ def _sum_matrix(scores: npt.NDArray[Any], labels: Labels, has_missing: bool) -> 
 def _sum_list(trials: TrialList) -> LabelledSums:
     if trials.scores is None or trials.labels is None:
         raise InputError("the trial list needs scores and labels; join it with a key first")
-    known = trials.select(trials.labels != UNKNOWN) if (trials.labels == UNKNOWN).any() else trials
-    sums = sum_trials(known)
+    sums = sum_trials(trials)
     row_kept, column_kept = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
     row_place, column_place = np.cumsum(row_kept) - 1, np.cumsum(column_kept) - 1
     pattern = pattern_of_trials(
-        row_place[known.enroll_index],
-        column_place[known.test_index],
-        known.labels,
+        row_place[trials.enroll_index],
+        column_place[trials.test_index],
+        trials.labels,
         int(row_kept.sum()),
         int(column_kept.sum()),
     )
@@ -171,9 +172,7 @@ def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"]
 def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -> Statistics:
     sums, pattern = part.sums, part.pattern
     if isinstance(pattern, SpeakerBlocks):
-        return compress(
-            sums, pattern.row_codes, pattern.column_codes, pattern.n_speakers, center=center, scale=scale
-        )
+        return compress(sums, pattern.row_codes, pattern.column_codes, pattern.n_speakers, center=center, scale=scale)
     shift = (center - sums.center)[:, None]
     squares = sums.squares - 2 * shift[:, 0] * sums.total + shift[:, 0] ** 2 * sums.count
     return ComponentStatistics(

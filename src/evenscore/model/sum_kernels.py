@@ -13,7 +13,7 @@ _TILE = 8192  # columns whose running sums stay in the cache
 _REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and infinity keep their meaning
 
 
-@njit(parallel=True, fastmath=_REORDER, cache=True)  # type: ignore[misc]
+@njit(parallel=True, fastmath=_REORDER, cache=True)
 def sum_all(scores: Any, center: float, rows: Any, columns: Any) -> float:
     """Add (score - center) to the sums of rows (K) and of columns (parts x L); return the sum of squares."""
     n_rows, n_columns = scores.shape
@@ -38,9 +38,16 @@ def sum_all(scores: Any, center: float, rows: Any, columns: Any) -> float:
     return squares.sum()
 
 
-@njit(fastmath=_REORDER, cache=True)  # type: ignore[misc]
+@njit(fastmath=_REORDER, cache=True)
 def add_targets(
-    scores: Any, center: float, row_order: Any, row_bounds: Any, column_order: Any, column_bounds: Any, rows: Any, columns: Any
+    scores: Any,
+    center: float,
+    row_order: Any,
+    row_bounds: Any,
+    column_order: Any,
+    column_bounds: Any,
+    rows: Any,
+    columns: Any,
 ) -> float:
     """Add (score - center) of same-speaker pairs to sums of rows (K) and columns (L); return the sum of squares.
 
@@ -59,7 +66,7 @@ def add_targets(
     return squares
 
 
-@njit(cache=True)  # type: ignore[misc]
+@njit(cache=True)
 def sum_labelled(
     scores: Any, key: Any, center: float, rows: Any, columns: Any, squares: Any, row_counts: Any, column_counts: Any
 ) -> None:

@@ -146,9 +146,7 @@ def _sum_complete(
     columns[0] = parts.sum(axis=0)
     row_order, row_bounds = group_order(row_codes, n_speakers)
     column_order, column_bounds = group_order(column_codes, n_speakers)
-    squares[1] = add_targets(
-        scores, center, row_order, row_bounds, column_order, column_bounds, rows[1], columns[1]
-    )
+    squares[1] = add_targets(scores, center, row_order, row_bounds, column_order, column_bounds, rows[1], columns[1])
     target_rows = np.diff(column_bounds)[row_codes].astype(float)
     target_columns = np.diff(row_bounds)[column_codes].astype(float)
     for values, targets in ((rows, target_rows), (columns, target_columns)):
@@ -169,9 +167,7 @@ def _sum_complete(
     )
 
 
-def _sum_by_key(
-    scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float, place: dict[str, int]
-) -> ClassSums:
+def _sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float, place: dict[str, int]) -> ClassSums:
     from evenscore.model.sum_kernels import sum_labelled
 
     n_rows, n_columns = scores.shape
