@@ -1,0 +1,179 @@
+"""The statistics of training for bilinear scores, without forming a score of two different speakers.
+
+With both sides centred at their means, s_ij - c = u_i . v_j + p_i + q_j, where u, v, p and q each sum to zero and c is
+the mean score. So row i sums to L p_i, column j to K q_j, and the squares to
+
+    <U'U, V'V> + L |p|^2 + K |q|^2                                  (B2)
+
+in which no term is negative and no digit is lost. Same-speaker scores are visited one by one, or, where a speaker has
+very many, summed by (B2) again; scores of different speakers are the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.model.sums import ClassSums, group_order
+from evenscore.sources.chunks import float64_chunks
+from evenscore.tables import Labels
+
+if TYPE_CHECKING:
+    from evenscore.sources.bilinear import Bilinear
+
+__all__ = ["class_sums"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Side:
+    """One side of (B1): vectors and offsets of some enrolments or tests."""
+
+    vectors: npt.NDArray[Any]
+    offset: Float[Array, " n"]
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def take(self, at: npt.NDArray[np.intp]) -> _Side:
+        return _Side(vectors=self.vectors[at], offset=self.offset[at])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Sums:
+    """Sums of (score - center) over a whole rectangle of scores."""
+
+    center: float
+    rows: Float[Array, " k"]
+    columns: Float[Array, " l"]
+    squares: float
+
+    def recentered(self, center: float) -> _Sums:
+        shift = self.center - center
+        n_rows, n_columns = len(self.rows), len(self.columns)
+        return _Sums(
+            center=center,
+            rows=self.rows + n_columns * shift,
+            columns=self.columns + n_rows * shift,
+            squares=self.squares + 2 * shift * float(self.rows.sum()) + n_rows * n_columns * shift**2,
+        )
+
+
+def class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
+    """Sum the scores of each class, per row and column; see `Bilinear.class_sums`."""
+    _check_labels(scores, labels)
+    row_codes, column_codes, n_speakers = labels.speaker_codes
+    left = _Side(vectors=scores.left, offset=scores.left_offset)
+    right = _Side(vectors=scores.right, offset=scores.right_offset)
+    everything = _sum_rectangle(left, right)
+    row_order, row_bounds = group_order(row_codes, n_speakers)
+    column_order, column_bounds = group_order(column_codes, n_speakers)
+    targets = _sum_targets(left, right, everything.center, row_order, row_bounds, column_order, column_bounds)
+    target_rows = np.diff(column_bounds)[row_codes].astype(float)
+    target_columns = np.diff(row_bounds)[column_codes].astype(float)
+    other_rows, other_columns = len(right) - target_rows, len(left) - target_columns
+    others = max(everything.squares - targets.squares, 0.0) if other_rows.any() else 0.0
+    sums = ClassSums(
+        center=everything.center,
+        rows=np.stack([np.where(other_rows > 0, everything.rows - targets.rows, 0.0), targets.rows]),
+        columns=np.stack([np.where(other_columns > 0, everything.columns - targets.columns, 0.0), targets.columns]),
+        squares=np.array([others, targets.squares]),
+        row_counts=np.stack([other_rows, target_rows]),
+        column_counts=np.stack([other_columns, target_columns]),
+    )
+    if not (np.isfinite(sums.squares).all() and np.isfinite(sums.center)):
+        raise InputError("the scores of these embeddings are too large for float64; scale the embeddings down")
+    return sums
+
+
+def _check_labels(scores: Bilinear, labels: Labels) -> None:
+    if labels.shape != scores.shape:
+        size = f"{scores.shape[0]} x {scores.shape[1]}"
+        raise InputError(f"scores are {size}, but labels are {labels.shape[0]} x {labels.shape[1]}")
+    if not labels.by_speaker or labels.n_unknown:
+        raise InputError("scores from embeddings need labels by speaker, with every speaker known")
+    for ids, known in ((scores.enroll_ids, labels.enroll_ids), (scores.test_ids, labels.test_ids)):
+        if known is not None and not np.array_equal(ids, known):
+            raise InputError(
+                "labels and scores have ids in a different order; give labels.align(scores.enroll_ids, scores.test_ids)"
+            )
+
+
+def _sum_rectangle(left: _Side, right: _Side) -> _Sums:
+    """Sum all scores of two sides by (B2)."""
+    left_mean, right_mean = _mean(left.vectors), _mean(right.vectors)
+    left_offset, right_offset = _mean(left.offset[:, None])[0], _mean(right.offset[:, None])[0]
+    U_gram, p = _centered_gram(left.vectors, left_mean, right_mean)
+    V_gram, q = _centered_gram(right.vectors, right_mean, left_mean)
+    p += left.offset - left_offset
+    q += right.offset - right_offset
+    n_rows, n_columns = len(left), len(right)
+    return _Sums(
+        center=float(left_mean @ right_mean + left_offset + right_offset),
+        rows=n_columns * p,
+        columns=n_rows * q,
+        squares=float(np.vdot(U_gram, V_gram) + n_columns * (p @ p) + n_rows * (q @ q)),
+    )
+
+
+def _mean(vectors: npt.NDArray[Any]) -> Float[Array, " d"]:
+    total = np.zeros(vectors.shape[1])
+    for _, chunk in float64_chunks(vectors):
+        total += np.ones(len(chunk)) @ chunk
+    return total / max(len(vectors), 1)
+
+
+def _centered_gram(
+    vectors: npt.NDArray[Any], mean: Float[Array, " d"], other_mean: Float[Array, " d"]
+) -> tuple[Float[Array, "d d"], Float[Array, " n"]]:
+    """Return U'U and U m for the centred vectors U and the mean m of the other side."""
+    gram = np.zeros((vectors.shape[1], vectors.shape[1]))
+    products = np.empty(len(vectors))
+    for part, chunk in float64_chunks(vectors):
+        centered = chunk - mean
+        gram += centered.T @ centered
+        products[part] = centered @ other_mean
+    return gram, products
+
+
+def _sum_targets(
+    left: _Side,
+    right: _Side,
+    center: float,
+    row_order: npt.NDArray[np.intp],
+    row_bounds: npt.NDArray[np.intp],
+    column_order: npt.NDArray[np.intp],
+    column_bounds: npt.NDArray[np.intp],
+) -> _Sums:
+    """Sum the scores of equal speakers; `rows` and `columns` are in the order of the sides."""
+    from evenscore.sources.pair_kernels import add_same_speaker_pairs
+
+    rows, columns = np.zeros(len(left)), np.zeros(len(right))
+    n_rows, n_columns = np.diff(row_bounds), np.diff(column_bounds)
+    by_gram = n_rows * n_columns > (n_rows + n_columns) * left.vectors.shape[1]
+    squares = add_same_speaker_pairs(
+        left.vectors,
+        right.vectors,
+        left.offset - center,
+        right.offset,
+        row_order,
+        row_bounds,
+        column_order,
+        column_bounds,
+        np.flatnonzero(~by_gram),
+        rows,
+        columns,
+    )
+    for g in np.flatnonzero(by_gram):
+        row_at = row_order[row_bounds[g] : row_bounds[g + 1]]
+        column_at = column_order[column_bounds[g] : column_bounds[g + 1]]
+        block = _sum_rectangle(left.take(row_at), right.take(column_at)).recentered(center)
+        rows[row_at], columns[column_at] = block.rows, block.columns
+        squares += block.squares
+    return _Sums(center=center, rows=rows, columns=columns, squares=squares)

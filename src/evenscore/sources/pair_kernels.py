@@ -1,0 +1,48 @@
+"""Same-speaker scores of bilinear sources, compiled: each is computed, added up and forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+__all__ = ["add_same_speaker_pairs"]
+
+_REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and infinity keep their meaning
+
+
+@njit(parallel=True, fastmath=_REORDER, cache=True)
+def add_same_speaker_pairs(
+    left: Any,
+    right: Any,
+    left_offset: Any,
+    right_offset: Any,
+    row_order: Any,
+    row_bounds: Any,
+    column_order: Any,
+    column_bounds: Any,
+    speakers: Any,
+    rows: Any,
+    columns: Any,
+) -> float:
+    """Add the scores of the pairs of these speakers to the sums of rows and columns; return the sum of squares.
+
+    The rows of speaker g are row_order[row_bounds[g]:row_bounds[g + 1]], its columns likewise. No two speakers share
+    a row or a column, so threads do not meet.
+    """
+    squares = np.zeros(len(speakers))
+    for n in prange(len(speakers)):
+        g = speakers[n]
+        for a in range(row_bounds[g], row_bounds[g + 1]):
+            i = row_order[a]
+            for b in range(column_bounds[g], column_bounds[g + 1]):
+                j = column_order[b]
+                score = 0.0
+                for k in range(left.shape[1]):
+                    score += np.float64(left[i, k]) * np.float64(right[j, k])
+                score += left_offset[i] + right_offset[j]
+                rows[i] += score
+                columns[j] += score
+                squares[n] += score * score
+    return squares.sum()

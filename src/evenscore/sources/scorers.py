@@ -1,0 +1,115 @@
+"""Scorers: from embeddings of enrolments and tests to bilinear scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.sources.bilinear import Bilinear
+from evenscore.tables import Embeddings
+from evenscore.tables.arrays import as_scores, frozen
+
+__all__ = ["Cosine", "DotProduct", "Scorer", "length_normalized"]
+
+Array = np.ndarray
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Anything that scores embeddings of enrolments against embeddings of tests by a bilinear form."""
+
+    def score(self, enroll: Embeddings, test: Embeddings) -> Bilinear:
+        """Return the scores of every enrolment against every test, without forming them."""
+
+
+@dataclass(frozen=True, eq=False)
+class DotProduct:
+    """Score by the dot product of the two vectors.
+
+    Parameters
+    ----------
+    mean
+        Vector that is subtracted from every embedding first, for instance the mean of the cohort.
+
+    Examples
+    --------
+    >>> enroll, test = Embeddings(["e"], [[1.0, 2.0]]), Embeddings(["t1", "t2"], [[3.0, 4.0], [0.0, 1.0]])
+    >>> DotProduct().score(enroll, test).matrix().scores
+    array([[11.,  2.]])
+    """
+
+    mean: Float[Array, " d"] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", _as_mean(self.mean))
+
+    def score(self, enroll: Embeddings, test: Embeddings) -> Bilinear:
+        """Return the scores of every enrolment against every test, without forming them."""
+        return Bilinear(
+            left=_centered(enroll, self.mean),
+            right=_centered(test, self.mean),
+            enroll_ids=enroll.ids,
+            test_ids=test.ids,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Cosine:
+    """Score by the cosine of the angle between the two vectors.
+
+    Parameters
+    ----------
+    mean
+        Vector that is subtracted from every embedding first, for instance the mean of the cohort.
+
+    Examples
+    --------
+    >>> enroll, test = Embeddings(["e"], [[3.0, 4.0]]), Embeddings(["t1", "t2"], [[3.0, 4.0], [0.0, 2.0]])
+    >>> Cosine().score(enroll, test).matrix().scores
+    array([[1. , 0.8]])
+    """
+
+    mean: Float[Array, " d"] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", _as_mean(self.mean))
+
+    def score(self, enroll: Embeddings, test: Embeddings) -> Bilinear:
+        """Return the scores of every enrolment against every test, without forming them."""
+        return Bilinear(
+            left=length_normalized(_centered(enroll, self.mean), enroll),
+            right=length_normalized(_centered(test, self.mean), test),
+            enroll_ids=enroll.ids,
+            test_ids=test.ids,
+        )
+
+
+def length_normalized(vectors: npt.NDArray[Any], embeddings: Embeddings) -> npt.NDArray[Any]:
+    """Return the vectors at length 1; a vector of zeros is an error that names its embedding."""
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
+    if not (lengths > 0).all():
+        name = embeddings.ids[int(np.argmin(lengths > 0))]
+        raise InputError(f"the vector of {name!r} has length 0, so it has no direction; drop it")
+    return vectors * (1 / lengths).astype(vectors.dtype)[:, None]
+
+
+def _as_mean(mean: npt.ArrayLike | None) -> npt.NDArray[Any] | None:
+    if mean is None:
+        return None
+    vector = as_scores(mean, "mean", ndim=1)
+    if not np.isfinite(vector).all():
+        raise InputError("mean has a value that is not finite")
+    return frozen(vector)
+
+
+def _centered(embeddings: Embeddings, mean: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    if mean is None:
+        return embeddings.vectors
+    if len(mean) != embeddings.dim:
+        raise InputError(f"mean has {len(mean)} components, but the embeddings have {embeddings.dim}")
+    return embeddings.vectors - mean.astype(embeddings.vectors.dtype)
