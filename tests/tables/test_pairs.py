@@ -28,7 +28,16 @@ def branch(request):
 
 @given(PAIRS)
 def test_first_repeated_pair_is_the_one_a_reader_would_meet(listed):
-    assert pairs.first_repeated_pair(codes_of(listed), 20) == trial_pairs.first_repeated_pair(listed)
+    assert pairs.first_repeated_pair(codes_of(listed)) == trial_pairs.first_repeated_pair(listed)
+
+
+@given(PAIRS, st.integers(1, 5))
+def test_any_repeated_pair_agrees_with_the_first_one(listed, block):
+    rows, columns = (np.array([pair[side] for pair in listed], dtype=np.int32) for side in (0, 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "_PAIRS_AT_ONCE", block)
+        repeated = pairs.any_repeated_pair(rows, columns, 5, 4)
+    assert repeated == (trial_pairs.first_repeated_pair(listed) is not None)
 
 
 @given(PAIRS, st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), unique=True, max_size=20))
@@ -51,5 +60,5 @@ def test_codes_of_large_tables_do_not_overflow():
 
 def test_a_repeat_is_found_among_more_possible_pairs_than_fit_in_memory():
     codes = np.array([10**15, 3, 10**15, 3])
-    assert pairs.first_repeated_pair(codes, 10**16) == (0, 2)
+    assert pairs.first_repeated_pair(codes) == (0, 2)
     assert pairs.match_pairs(np.array([3, 4, 10**15]), np.array([10**15, 3]), 10**16).tolist() == [1, -1, 0]

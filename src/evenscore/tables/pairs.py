@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["first_repeated_pair", "match_pairs", "pair_codes"]
+__all__ = ["any_repeated_pair", "first_repeated_pair", "match_pairs", "pair_codes"]
 
 # A table of all possible pairs is quicker than sorting as long as it stays small.
 _TABLE_LIMIT = 1 << 28
+_PAIRS_AT_ONCE = 1 << 16
 
 
 def pair_codes(rows: npt.NDArray[np.int32], columns: npt.NDArray[np.int32], n_columns: int) -> npt.NDArray[np.int64]:
@@ -21,20 +22,27 @@ def pair_codes(rows: npt.NDArray[np.int32], columns: npt.NDArray[np.int32], n_co
     return codes
 
 
-def first_repeated_pair(codes: npt.NDArray[np.int64], n_possible: int) -> tuple[int, int] | None:
+def any_repeated_pair(rows: npt.NDArray[np.int32], columns: npt.NDArray[np.int32], n_rows: int, n_columns: int) -> bool:
+    """Tell whether a pair occurs twice; works block by block where it can, without another array of that length."""
+    if n_rows * n_columns > max(_TABLE_LIMIT, rows.size):
+        ordered = pair_codes(rows, columns, n_columns)
+        ordered.sort()
+        return bool((ordered[1:] == ordered[:-1]).any())
+    seen = np.zeros(n_rows * n_columns, dtype=np.bool_)
+    for start in range(0, rows.size, _PAIRS_AT_ONCE):
+        at = slice(start, start + _PAIRS_AT_ONCE)
+        seen[pair_codes(rows[at], columns[at], n_columns)] = True
+    return int(np.count_nonzero(seen)) != rows.size
+
+
+def first_repeated_pair(codes: npt.NDArray[np.int64]) -> tuple[int, int] | None:
     """Return the positions of the first pair that is there already, and of its earlier twin; None if all differ."""
-    if n_possible <= max(_TABLE_LIMIT, codes.size):
-        seen = np.zeros(n_possible, dtype=np.bool_)
-        seen[codes] = True
-        if np.count_nonzero(seen) == codes.size:
-            return None
-    else:
-        ordered = np.sort(codes)
-        if not (ordered[1:] == ordered[:-1]).any():
-            return None
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
-    later = int(order[1:][ordered[1:] == ordered[:-1]].min())
+    repeats = order[1:][ordered[1:] == ordered[:-1]]
+    if not repeats.size:
+        return None
+    later = int(repeats.min())
     return int(np.flatnonzero(codes == codes[later])[0]), later
 
 

@@ -16,7 +16,7 @@ from evenscore.errors import InputError
 from evenscore.tables.arrays import as_scores, frozen, same_array, span
 from evenscore.tables.ids import Ids, IdsLike, as_ids, encode, merge, positions
 from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
-from evenscore.tables.pairs import first_repeated_pair, match_pairs, pair_codes
+from evenscore.tables.pairs import any_repeated_pair, first_repeated_pair, match_pairs, pair_codes
 from evenscore.tables.score_matrix import ScoreMatrix
 
 __all__ = ["TrialList"]
@@ -75,9 +75,9 @@ class TrialList:
         set_field(self, "test_index", _as_index(test_index, len(self.test_ids), "test"))
         size = len(self.enroll_index)
         _check_length(len(self.test_index), size, "test_index")
-        repeat = first_repeated_pair(self._codes(), len(self.enroll_ids) * len(self.test_ids))
-        if repeat is not None:
-            raise InputError(f"the trial {self.pair(repeat[1])} is listed more than once; keep one of them")
+        if any_repeated_pair(self.enroll_index, self.test_index, len(self.enroll_ids), len(self.test_ids)):
+            _, later = first_repeated_pair(self._codes())  # type: ignore[misc]
+            raise InputError(f"the trial {self.pair(later)} is listed more than once; keep one of them")
         set_field(self, "scores", None if scores is None else self._checked_scores(scores))
         set_field(self, "labels", None if labels is None else _as_labels(labels, size))
         checked = {}

@@ -22,21 +22,20 @@ _TABS_TO_SPACES = bytes.maketrans(b"\t", b" ")
 def line_chunks(stream: BinaryIO, size: int = CHUNK_SIZE, longest: int = LONGEST_LINE) -> Iterator[bytes]:
     """Cut a stream at line ends into chunks of about ``size`` bytes, without a byte-order mark.
 
-    A line of more than ``longest`` bytes that runs over the end of a chunk ends the iteration: its beginning, still
-    longer than ``longest``, comes as the last chunk, so that the reader can refuse it.
+    A line whose last ``longest`` bytes run over the end of a chunk ends the iteration: the chunk comes with as much
+    of it, so that the reader can refuse it.
     """
-    rest = stream.read(len(_BOM)).removeprefix(_BOM)
+    start = stream.read(len(_BOM)).removeprefix(_BOM)
     while block := stream.read(size):
-        cut = block.rfind(b"\n") + 1
-        if cut:
-            yield rest + block[:cut]
-            rest = block[cut:]
-        else:
-            rest += block
-        if len(rest) > longest:
-            break
-    if rest:
-        yield rest
+        data = start + block if start else block
+        if not data.endswith(b"\n"):
+            data += stream.readline(longest + 1)
+        yield data
+        if not data.endswith(b"\n"):
+            return  # the end of the file, or a line that is too long
+        start = b""
+    if start:
+        yield start
 
 
 def squeezed(data: bytes, separator: str = " ") -> bytes:
