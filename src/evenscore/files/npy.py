@@ -1,0 +1,97 @@
+"""npy files: a matrix of embeddings, with the ids in a text file beside it, one per line and row.
+
+The ids are in the file that is named (``ReadOptions.ids``), else in ``name.npy.ids``, ``name.ids``, ``name.npy.txt`` or
+``name.txt``; ``name.ids`` is what is written. Speakers and columns have no place here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from evenscore.errors import FileError, InputError
+from evenscore.files.checks import parsing, unholdable
+from evenscore.files.formats import Format, ReadOptions, Table
+from evenscore.files.npz import check_npy_header
+from evenscore.files.streams import PathLike, atomic_output, local_file, open_input
+from evenscore.tables import Embeddings
+from evenscore.tables.ids import as_ids
+
+__all__ = ["FORMATS", "read_npy", "write_npy"]
+
+
+def read_npy(path: PathLike, options: ReadOptions) -> Embeddings:
+    """Read a matrix of embeddings and the list of their ids."""
+    with local_file(path) as file, parsing(path, "an npy file"), open(file, "rb") as stream:
+        check_npy_header(stream, file.stat().st_size, path, None)
+        stream.seek(0)
+        vectors = np.lib.format.read_array(stream, allow_pickle=False)
+        if vectors.ndim != 2:
+            problem = f"shape {vectors.shape} is not that of a matrix; expected one row per id"
+            raise FileError(path, problem)
+        ids_path = options.ids if options.ids is not None else _ids_beside(path)
+        ids = _read_ids(ids_path)
+        if len(ids) != len(vectors):
+            raise FileError(ids_path, f"there are {len(ids)} ids, but {path} has {len(vectors)} rows; make them agree")
+        return Embeddings(ids, vectors)
+
+
+def write_npy(table: Table, path: PathLike) -> None:
+    """Write the matrix, and the ids to a file of the same name with the ending ``.ids``."""
+    if not isinstance(table, Embeddings):
+        raise unholdable(path, table, "embeddings")
+    if str(path) == "-":
+        raise FileError("<stdout>", "the ids need a file beside the matrix; write it to a file, or choose npz")
+    for name in table.ids.tolist():
+        if name != name.strip() or len(name.splitlines()) > 1:
+            raise FileError(path, f"the id {name!r} cannot stand on a line of its own; rename it, or choose npz")
+    with atomic_output(_stem(path).with_suffix(".ids")) as stream:
+        stream.write("".join(f"{name}\n" for name in table.ids.tolist()).encode())
+    with atomic_output(path) as stream:
+        np.lib.format.write_array(stream, table.vectors, allow_pickle=False)
+
+
+def _stem(path: PathLike) -> Path:
+    return Path(str(path).removesuffix(".gz"))
+
+
+def _ids_beside(path: PathLike) -> Path:
+    if str(path) == "-":
+        raise FileError(path, "an npy file has no ids; name the list of ids (--ids FILE)")
+    name = _stem(path)
+    places = [Path(f"{name}.ids"), name.with_suffix(".ids"), Path(f"{name}.txt"), name.with_suffix(".txt")]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        problem = f"an npy file has no ids, and there is no {name.with_suffix('.ids')} beside it; name the list of ids"
+        raise FileError(path, f"{problem} (--ids FILE)")
+    return found
+
+
+def _read_ids(path: PathLike) -> list[str]:
+    with open_input(path) as stream, parsing(path, "a list of ids"):
+        lines = stream.read().removeprefix(b"\xef\xbb\xbf").splitlines()
+    ids = [_decoded(line, number, path) for number, line in enumerate(lines, 1)]
+    try:
+        return as_ids(ids, "the list").tolist()
+    except InputError as error:
+        raise FileError(path, str(error)) from None
+
+
+def _decoded(line: bytes, number: int, path: PathLike) -> str:
+    try:
+        return line.decode().strip()
+    except UnicodeDecodeError:
+        raise FileError(path, f"{line[:40]!r} is not valid UTF-8; write it again", line=number) from None
+
+
+FORMATS = (
+    Format(
+        name="npy",
+        kinds=("embeddings",),
+        layout="NumPy matrix, and a list of ids beside it (name.ids), one per line",
+        extensions=(".npy",),
+        read=read_npy,
+        write=write_npy,
+    ),
+)
