@@ -68,6 +68,17 @@ class _Sums:
 def class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
     """Sum the scores of each class, per row and column; see `Bilinear.class_sums`."""
     _check_labels(scores, labels)
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            sums = _class_sums(scores, labels)
+    except FloatingPointError:
+        sums = None
+    if sums is None or not np.isfinite(sums.squares).all():
+        raise InputError("the scores of these embeddings are too large for float64; scale the embeddings down")
+    return sums
+
+
+def _class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
     row_codes, column_codes, n_speakers = labels.speaker_codes
     left = _Side(vectors=scores.left, offset=scores.left_offset)
     right = _Side(vectors=scores.right, offset=scores.right_offset)
@@ -79,7 +90,7 @@ def class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
     target_columns = np.diff(row_bounds)[column_codes].astype(float)
     other_rows, other_columns = len(right) - target_rows, len(left) - target_columns
     others = max(everything.squares - targets.squares, 0.0) if other_rows.any() else 0.0
-    sums = ClassSums(
+    return ClassSums(
         center=everything.center,
         rows=np.stack([np.where(other_rows > 0, everything.rows - targets.rows, 0.0), targets.rows]),
         columns=np.stack([np.where(other_columns > 0, everything.columns - targets.columns, 0.0), targets.columns]),
@@ -87,9 +98,6 @@ def class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
         row_counts=np.stack([other_rows, target_rows]),
         column_counts=np.stack([other_columns, target_columns]),
     )
-    if not (np.isfinite(sums.squares).all() and np.isfinite(sums.center)):
-        raise InputError("the scores of these embeddings are too large for float64; scale the embeddings down")
-    return sums
 
 
 def _check_labels(scores: Bilinear, labels: Labels) -> None:

@@ -1,0 +1,193 @@
+"""Bilinear sources give the numbers of the dense scores, on any grouping into speakers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenscore import Embeddings, InputError, Labels, TrialList
+from evenscore.model.fit import fit_score_model, log_likelihood
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.statistics import ScoreSource
+from evenscore.sources import Bilinear, Cosine, DotProduct, Scorer
+from reference.bilinear_scores import dense_class_sums, dense_scores
+
+MODEL = ScoreModel(mu=[0.1, 1.0], alpha=[[0.2, 0.1], [0.3, 0.2]], beta=[[0.2, 0], [-0.1, 0.3]], sigma2=[0.5, 0.7])
+
+
+def source_of(rng, n_rows, n_columns, dim, *, dtype=np.float64, shift=0.0, offsets=True):
+    return Bilinear(
+        left=(rng.normal(size=(n_rows, dim)) + shift).astype(dtype),
+        right=(rng.normal(size=(n_columns, dim)) - shift).astype(dtype),
+        left_offset=rng.normal(size=n_rows) + 5 if offsets else None,
+        right_offset=rng.normal(size=n_columns) - 3 if offsets else None,
+        enroll_ids=[f"e{i}" for i in range(n_rows)],
+        test_ids=[f"t{j}" for j in range(n_columns)],
+    )
+
+
+@st.composite
+def cases(draw):
+    """A source and labels: speakers on one side only, single rows, everything one speaker, all different."""
+    n_speakers = draw(st.integers(1, 6))
+    names = st.sampled_from([f"s{n}" for n in range(n_speakers)])
+    rows, columns = (draw(st.lists(names, min_size=1, max_size=12)) for _ in range(2))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    source = source_of(
+        rng,
+        len(rows),
+        len(columns),
+        draw(st.integers(1, 4)),
+        dtype=draw(st.sampled_from([np.float32, np.float64])),
+        shift=draw(st.sampled_from([0.0, 1.0, 100.0])),
+        offsets=draw(st.booleans()),
+    )
+    return source, Labels.from_speakers(rows, columns)
+
+
+@given(cases())
+def test_class_sums_equal_those_of_the_dense_scores(case):
+    source, labels = case
+    sums = source.class_sums(labels)
+    dense = dense_scores(source)
+    assert sums.center == pytest.approx(dense.mean(), rel=1e-12, abs=1e-12)
+    expected = dense_class_sums(dense, labels.matrix, sums.center)
+    size = np.abs(dense - sums.center).max() + 1e-12 * np.abs(dense).max() + 1e-12
+    close = {"rtol": 1e-10, "atol": 1e-10 * size * max(source.shape)}
+    np.testing.assert_array_equal(sums.row_counts, expected.row_counts)
+    np.testing.assert_array_equal(sums.column_counts, expected.column_counts)
+    np.testing.assert_allclose(sums.rows, expected.rows, **close)
+    np.testing.assert_allclose(sums.columns, expected.columns, **close)
+    np.testing.assert_allclose(sums.squares, expected.squares, rtol=1e-10, atol=1e-10 * size**2 * dense.size)
+
+
+@given(cases())
+def test_the_log_likelihood_equals_that_of_the_dense_scores(case):
+    source, labels = case
+    dense = dense_scores(source)
+    scale = max(float(np.abs(dense).max()), 1.0)
+    model = MODEL.rescaled(scale)  # near the scores, as a trained model is
+    assert log_likelihood(model, (source, labels)) == pytest.approx(
+        log_likelihood(model, (dense, labels)), rel=1e-9, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("scorer", [DotProduct(), Cosine(), Cosine(mean=[0.5] * 6), DotProduct(mean=[-1.0] * 6)])
+def test_the_fit_equals_that_of_the_dense_scores(scorer):
+    rng = np.random.default_rng(7)
+    speakers = [[f"s{n}" for n in rng.integers(0, 12, size)] for size in (40, 55)]
+    centers = 2 * rng.normal(size=(12, 6))
+    enroll, test = (
+        Embeddings(
+            [f"{side}{n}" for n in range(len(names))],
+            np.stack([centers[int(name[1:])] for name in names]) + rng.normal(size=(len(names), 6)) + 1,
+            names,
+        )
+        for side, names in zip("et", speakers, strict=True)
+    )
+    source = scorer.score(enroll, test)
+    labels = Labels.from_speakers(*speakers)
+    virtual, dense = fit_score_model((source, labels)), fit_score_model((source.matrix(), labels))
+    for name in ("mu", "alpha", "beta", "sigma2"):
+        np.testing.assert_allclose(getattr(virtual.model, name), getattr(dense.model, name), rtol=1e-6, atol=1e-7)
+    assert virtual.log_likelihood[-1] == pytest.approx(dense.log_likelihood[-1], rel=1e-9)
+
+
+def test_a_speaker_with_very_many_scores_is_summed_without_visiting_them():
+    rng = np.random.default_rng(3)
+    speakers = ["big"] * 90 + ["small"] * 3, ["big"] * 110 + ["small", "other"]
+    source = source_of(rng, 93, 112, 3, shift=2.0)
+    labels = Labels.from_speakers(*speakers)
+    sums = source.class_sums(labels)
+    expected = dense_class_sums(dense_scores(source), labels.matrix, sums.center)
+    np.testing.assert_allclose(sums.rows, expected.rows, rtol=1e-11, atol=1e-9)
+    np.testing.assert_allclose(sums.columns, expected.columns, rtol=1e-11, atol=1e-9)
+    np.testing.assert_allclose(sums.squares, expected.squares, rtol=1e-11)
+
+
+def test_chunks_add_up_to_the_whole(monkeypatch):
+    source = source_of(np.random.default_rng(4), 50, 41, 4, dtype=np.float32)
+    labels = Labels.from_speakers([f"s{n % 7}" for n in range(50)], [f"s{n % 9}" for n in range(41)])
+    weights = np.random.default_rng(5).normal(size=(2, 41))
+    whole, rows = source.class_sums(labels), source.weighted_rows(weights)
+    monkeypatch.setattr("evenscore.sources.chunks._NUMBERS", 12)
+    parts = source.class_sums(labels)
+    for name in ("rows", "columns", "squares"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(source.weighted_rows(weights), rows, rtol=1e-12, atol=1e-12)
+
+
+@given(cases(), st.integers(0, 3))
+def test_weighted_sums_equal_those_of_the_dense_scores(case, n_sums):
+    source, _ = case
+    dense = dense_scores(source)
+    rng = np.random.default_rng(0)
+    columns, rows = rng.normal(size=(n_sums, source.shape[1])), rng.normal(size=(n_sums, source.shape[0]))
+    close = {"rtol": 1e-10, "atol": 1e-11 * np.abs(dense).max() * max(source.shape)}
+    np.testing.assert_allclose(source.weighted_rows(columns), columns @ dense.T, **close)
+    np.testing.assert_allclose(source.weighted_columns(rows), rows @ dense, **close)
+
+
+def test_blocks_matrices_and_listed_trials_are_the_same_scores():
+    source = source_of(np.random.default_rng(2), 7, 5, 3)
+    dense = dense_scores(source)
+    np.testing.assert_allclose(source.matrix().scores, dense, rtol=1e-13)
+    assert source.matrix().enroll_ids.tolist() == [f"e{i}" for i in range(7)]
+    rows, columns = np.array([6, 0, 3]), np.array([4, 4, 1])
+    np.testing.assert_allclose(source.block(rows, slice(1, 4)), dense[rows, 1:4], rtol=1e-13)
+    np.testing.assert_allclose(source.block(slice(2, 5), columns), dense[2:5][:, columns], rtol=1e-13)
+    trials = TrialList.from_pairs(["e6", "e0", "e3"], ["t4", "t4", "t1"], labels=[1, 0, 0])
+    scored = source.score_trials(trials)
+    np.testing.assert_allclose(scored.scores, dense[rows, columns], rtol=1e-13)
+    assert scored.labels.tolist() == [1, 0, 0]
+    with pytest.raises(InputError, match="test 't9' not in the embeddings"):
+        source.score_trials(TrialList.from_pairs(["e1"], ["t9"]))
+
+
+def test_float32_embeddings_give_float32_scores_and_float64_sums():
+    source = source_of(np.random.default_rng(2), 7, 5, 3, dtype=np.float32)
+    assert source.matrix().scores.dtype == np.float32
+    assert source.class_sums(Labels.from_speakers(list("abcdefg"), list("abcde"))).rows.dtype == np.float64
+    assert repr(source) == "Bilinear(7 enrolments x 5 tests, d = 3, float32)"
+
+
+def test_a_source_is_a_score_source_and_a_scorer_a_scorer():
+    assert isinstance(source_of(np.random.default_rng(0), 2, 2, 2), ScoreSource)
+    assert isinstance(Cosine(), Scorer)
+    assert isinstance(DotProduct(), Scorer)
+
+
+def test_cosine_is_the_cosine_after_the_mean_is_subtracted():
+    rng = np.random.default_rng(1)
+    mean, u, v = rng.normal(size=(3, 5))
+    enroll, test = Embeddings(["e"], u[None]), Embeddings(["t"], v[None])
+    u, v = u - mean, v - mean
+    expected = u @ v / np.sqrt((u @ u) * (v @ v))
+    assert Cosine(mean=mean).score(enroll, test).matrix().scores[0, 0] == pytest.approx(expected, rel=1e-13)
+    assert DotProduct(mean=mean).score(enroll, test).matrix().scores[0, 0] == pytest.approx(u @ v, rel=1e-13)
+
+
+def test_what_makes_no_sense_is_refused():
+    source = source_of(np.random.default_rng(0), 2, 2, 2)
+    some = Embeddings(["a", "b"], [[1.0, 0.0], [0.0, 0.0]])
+    with pytest.raises(InputError, match="vector of 'b' has length 0"):
+        Cosine().score(some, some)
+    with pytest.raises(InputError, match="mean has 3 components, but the embeddings have 2"):
+        Cosine(mean=np.zeros(3)).score(some, some)
+    with pytest.raises(InputError, match="mean has a value that is not finite"):
+        DotProduct(mean=[np.nan, 0.0])
+    with pytest.raises(InputError, match="enrolments have 2 dimensions, but tests have 1"):
+        DotProduct().score(some, Embeddings(["t"], [[1.0]]))
+    with pytest.raises(InputError, match="left_offset has 1 entries, but there are 2 vectors"):
+        Bilinear(left=np.eye(2), right=np.eye(2), enroll_ids=["a", "b"], test_ids=["c", "d"], left_offset=[0.0])
+    with pytest.raises(InputError, match="labels by speaker, with every speaker known"):
+        source.class_sums(Labels.from_speakers(["a", None], ["a", "b"]))
+    with pytest.raises(InputError, match="labels by speaker"):
+        source.class_sums(Labels.from_key([[1, 0], [0, 1]]))
+    with pytest.raises(InputError, match="scores are 2 x 2, but labels are 1 x 2"):
+        source.class_sums(Labels.from_speakers(["a"], ["a", "b"]))
+    with pytest.raises(InputError, match="ids in a different order"):
+        source.class_sums(Labels.from_speakers({"e1": "a", "e0": "b"}, {"t0": "a", "t1": "b"}))
+    huge = Bilinear(left=[[1e200], [-1e200]], right=[[1e200], [2e200]], enroll_ids=["a", "b"], test_ids=["c", "d"])
+    with pytest.raises(InputError, match="too large for float64"):
+        huge.class_sums(Labels.from_speakers(["a", "b"], ["a", "b"]))
