@@ -17,11 +17,16 @@ from evenscore.metrics.evaluation import equalized_weights, evaluate, evaluate_b
 from evenscore.metrics.hull import Roc, Rocch, roc, rocch
 from evenscore.metrics.operating_points import OperatingPoint
 from evenscore.metrics.trials import SortedScores, sort_scores, validate
+from evenscore.metrics.uncertainty import Bootstrap, Comparison, DetBand, Interval, bootstrap, bootstrap_det, compare
 
 __all__ = [
     "BayesErrorCurve",
+    "Bootstrap",
+    "Comparison",
+    "DetBand",
     "DetectionCost",
     "EqualErrorRate",
+    "Interval",
     "OperatingPoint",
     "Roc",
     "Rocch",
@@ -29,8 +34,11 @@ __all__ = [
     "act_dcf",
     "auc",
     "bayes_error_curve",
+    "bootstrap",
+    "bootstrap_det",
     "calibration_loss",
     "cllr",
+    "compare",
     "detection_costs",
     "eer",
     "equal_error_rate",
