@@ -1,0 +1,17 @@
+"""Classical score norms, and the registry in which every norm stands."""
+
+from evenscore.norms.conditions import Conditions
+from evenscore.norms.options import CLASSICAL_METHODS, CONVENTIONS, NormOptions
+from evenscore.norms.registry import Normalizer, norm_methods, normalize, prepare_norm, register_norm
+
+__all__ = [
+    "CLASSICAL_METHODS",
+    "CONVENTIONS",
+    "Conditions",
+    "NormOptions",
+    "Normalizer",
+    "norm_methods",
+    "normalize",
+    "prepare_norm",
+    "register_norm",
+]

@@ -1,0 +1,127 @@
+"""Norms that use one side or the sum of both: Z, T, S and their adaptive forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.norms.options import NormOptions
+from evenscore.norms.sides import Codes, Side
+from evenscore.norms.statistics import LeftOut, Statistics, Summary, column_statistics, row_statistics
+from evenscore.norms.threads import in_parallel
+from evenscore.norms.trial_scores import TrialScores
+from evenscore.tables.ids import Ids, shown
+from evenscore.tables.score_matrix import ScoreMatrix
+
+__all__ = ["add_cross_side", "add_own_side", "exclusion", "side_statistics", "sum_matrix"]
+
+WHAT = {"enroll": "enrolment", "test": "test", "cohort": "cohort member"}
+
+
+def exclusion(side: Side, other: Codes) -> tuple[LeftOut, Codes]:
+    """Return which groups a side leaves out because of the other side's speakers, and each other element's column.
+
+    Column 0 of a table of statistics leaves out nothing, each further column one of the groups.
+    """
+    groups = side.groups.present(other)
+    column = np.zeros(side.groups.number + 1, dtype=np.int64)  # the last entry serves NO_GROUP
+    column[groups] = 1 + np.arange(len(groups))
+    return LeftOut.one(groups), column[other]
+
+
+def side_statistics(side: Side, method: str, options: NormOptions, memory: float) -> Statistics:
+    """Return the statistics of each element of a side that do not depend on the other side."""
+    summary = Summary.of(options, method, side.shape[1])
+    if side.columns is not None and summary.plain and not side.masks:
+        found = column_statistics(side.columns, summary.ddof)
+    else:
+        found = Statistics.empty((side.shape[0],))
+        for rows in side.pieces(memory):
+            part = row_statistics(side.scores(rows), summary)
+            found.count[rows], found.mean[rows], found.std[rows] = part.count, part.mean, part.std
+    return found.settled(options, side.ids, WHAT[side.name])
+
+
+def sum_matrix(
+    matrix: ScoreMatrix, enroll: Statistics | None, test: Statistics | None, factor: float, out: npt.NDArray[Any]
+) -> None:
+    """Write the sum of both sides' normalized scores (or one side's), times a factor, in one pass."""
+    from evenscore.norms.kernel_apply import sum_sides
+
+    rows, columns = matrix.shape
+    row = (np.zeros(rows), np.zeros(rows)) if enroll is None else (enroll.mean, factor / enroll.std)
+    column = (np.zeros(columns), np.zeros(columns)) if test is None else (test.mean, factor / test.std)
+    scores = np.ascontiguousarray(matrix.scores)
+    in_parallel(lambda start, stop: sum_sides(scores, *row, *column, start, stop, out), rows, columns)
+
+
+def add_own_side(
+    table: TrialScores, side: Side, other: Codes, method: str, options: NormOptions, factor: float, memory: float
+) -> None:
+    """Add one side's normalized scores, times a factor, where each element ranks its own cohort."""
+    summary = Summary.of(options, method, side.shape[1])
+    left_out, column = exclusion(side, other)
+    width = len(left_out.first)
+    for rows in side.pieces(memory, beside=25 * (width + len(other))):
+        needed = table.needed(side.name, rows, column, width)
+        found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed)
+        _add(table, side, rows, found.settled(options, side.ids[rows], WHAT[side.name]), column, factor)
+
+
+def add_cross_side(
+    table: TrialScores, side: Side, other: Side, method: str, options: NormOptions, factor: float, memory: float
+) -> None:
+    """Add one side's normalized scores, times a factor, where the other side's elements rank the cohort."""
+    from evenscore.norms.kernel_ranks import cross_tables, ranked_members
+
+    place = _shared_cohort(side, other)
+    summary = Summary.of(options, method, side.shape[1])
+    most = int(side.groups.sizes[side.groups.present(side.speaker)].max(initial=0))
+    length = min(side.shape[1], summary.k + summary.drop + most)
+    picked = np.zeros((other.shape[0], length), dtype=np.int32)
+    taken = np.zeros(other.shape[0], dtype=np.int64)
+    for rows in other.pieces(memory):
+        Y = other.scores(rows)
+        ranks, lengths = picked[rows], taken[rows]
+        in_parallel(lambda start, stop: ranked_members(Y, start, stop, ranks, lengths), *Y.shape)  # noqa: B023
+    picked = place[picked]
+    column = np.arange(other.shape[0])
+    how = (summary.k, summary.drop, summary.statistic, summary.trim, summary.ddof)
+    for rows in side.pieces(memory, beside=42 * other.shape[0]):
+        X = side.scores(rows)
+        own = side.speaker[rows]
+        needed = table.needed(side.name, rows, column, other.shape[0])
+        needed = np.ones((len(X), other.shape[0]), dtype=bool) if needed is None else needed
+        found = Statistics.empty(needed.shape)
+        arrays = (side.groups.code, own, picked, taken, needed, *how)
+        in_parallel(
+            lambda start, stop: cross_tables(X, *arrays, start, stop, found.count, found.mean, found.std),  # noqa: B023
+            len(X),
+            other.shape[0] * summary.k,
+        )
+        _add(table, side, rows, found.settled(options, side.ids[rows], WHAT[side.name]), column, factor)
+
+
+def _add(table: TrialScores, side: Side, rows: slice, found: Statistics, column: Codes, factor: float) -> None:
+    at = table.where(side.name, rows)
+    mean, std = (table.expand(side.name, rows, values, column) for values in (found.mean, found.std))
+    table.out[at] += factor * ((table.raw(at) - mean) / std)
+
+
+def _shared_cohort(side: Side, other: Side) -> npt.NDArray[np.int32]:
+    """Return where each cohort member of the other side stands in this side's cohort."""
+    odd = set(side.cohort_ids) ^ set(other.cohort_ids)
+    if odd:
+        raise InputError(
+            "select='cross' needs the same cohort on both sides, but "
+            f"{shown(sorted(odd))} {'is' if len(odd) == 1 else 'are'} only in one of them; use select='own'"
+        )
+    return _positions(side.cohort_ids, other.cohort_ids)
+
+
+def _positions(ids: Ids, wanted: Ids) -> npt.NDArray[np.int32]:
+    place = {name: at for at, name in enumerate(ids.tolist())}
+    return np.fromiter((place[name] for name in wanted.tolist()), dtype=np.int32, count=len(wanted))

@@ -1,0 +1,319 @@
+"""The classical norms behind one prepared object: Z, T, ZT, TZ, S and the adaptive ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.norms import adaptive, chained
+from evenscore.norms.block_sides import block_sides
+from evenscore.norms.conditions import Conditions
+from evenscore.norms.options import NormOptions
+from evenscore.norms.sides import NormSides
+from evenscore.norms.statistics import Statistics
+from evenscore.norms.trial_scores import TrialScores, rescored
+from evenscore.tables.blocks import ScoreBlocks
+from evenscore.tables.ids import Ids, IdsLike, as_speakers, shown
+from evenscore.tables.labels import Labels
+from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.tables.trial_list import TrialList
+
+__all__ = ["ClassicalNorm", "prepare_classical"]
+
+#: Which cohort scores each method needs.
+NEEDS = {
+    "z": ("enroll",),
+    "az": ("enroll",),
+    "t": ("test",),
+    "at": ("test",),
+    "s": ("enroll", "test"),
+    "as": ("enroll", "test"),
+    "zt": ("enroll", "test", "cohort"),
+    "tz": ("enroll", "test", "cohort"),
+}
+_MEANING = {
+    "enroll": "the enrolments against the cohort",
+    "test": "the cohort against the tests",
+    "cohort": "the cohort against itself",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassicalNorm:
+    """A classical norm, ready to normalize; made by `prepare_norm`.
+
+    Attributes
+    ----------
+    method
+        ``"z"``, ``"t"``, ``"zt"``, ``"tz"``, ``"s"``, ``"as"``, ``"at"`` or ``"az"``.
+    options
+        The checked options.
+    cohort, cohort_labels, cohort_enroll_speakers, cohort_test_speakers
+        The cohort that the norm was prepared with, for blocks that have none of their own.
+    conditions
+        Conditions that restrict the cohort.
+    """
+
+    method: str
+    options: NormOptions
+    cohort: ScoreMatrix | None = None
+    cohort_labels: Labels | None = None
+    cohort_enroll_speakers: Ids | None = None
+    cohort_test_speakers: Ids | None = None
+    conditions: Conditions | None = None
+
+    def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
+        """Return the normalized trials, as a matrix or a list just as they came.
+
+        Parameters
+        ----------
+        blocks
+            The trials and what the method needs of their cohort scores. If the norm was prepared with a cohort, the
+            blocks may leave it out.
+        """
+        blocks = self._with_cohort(blocks)
+        for name in NEEDS[self.method]:
+            if getattr(blocks, name) is None:
+                raise InputError(f"the norm {self.method!r} needs the block `{name}`: the scores of {_MEANING[name]}")
+        sides = block_sides(blocks, self.method, self.conditions)
+        prepared = self.cohort is not None and blocks.cohort is self.cohort
+        return self.normalize_sides(blocks.trials, sides, ready=self._cohort_statistics if prepared else None)
+
+    def normalize_one(
+        self,
+        score: float,
+        enroll_cohort_scores: npt.ArrayLike | None = None,
+        test_cohort_scores: npt.ArrayLike | None = None,
+        *,
+        enroll_speaker: str | None = None,
+        test_speaker: str | None = None,
+    ) -> float:
+        """Return one trial's normalized score.
+
+        Parameters
+        ----------
+        score
+            The raw score.
+        enroll_cohort_scores, test_cohort_scores
+            Scores of the enrolment against the test cohort, and of the enrolment cohort against the test, in the order
+            of the cohort that the norm was prepared with; NaN where one is missing. Give what the method needs.
+        enroll_speaker, test_speaker
+            The trial's speakers, to be left out of the cohort; for this the norm must know the cohort's speakers.
+
+        Returns
+        -------
+        float
+            NaN if nothing is left of the cohort and ``vanished="missing"``.
+        """
+        trials = ScoreMatrix([[score]], ["enrolment"], ["test"])
+        enroll = self._one_row(enroll_cohort_scores, "enroll", "test")
+        test = self._one_row(test_cohort_scores, "test", "enroll")
+        blocks = ScoreBlocks(
+            trials,
+            enroll=None if enroll is None else ScoreMatrix(enroll[0][None, :], ["enrolment"], enroll[1], missing="nan"),
+            test=None if test is None else ScoreMatrix(test[0][:, None], test[1], ["test"], missing="nan"),
+            cohort=self.cohort,
+            cohort_labels=self.cohort_labels,
+            enroll_speakers=None if enroll_speaker is None else [enroll_speaker],
+            test_speakers=None if test_speaker is None else [test_speaker],
+            cohort_enroll_speakers=None if test is None else self.cohort_enroll_speakers,
+            cohort_test_speakers=None if enroll is None else self.cohort_test_speakers,
+        )
+        normalized = self.normalize(blocks)
+        assert normalized.scores is not None  # noqa: S101
+        return float(normalized.scores[0, 0])
+
+    def normalize_sides(
+        self,
+        trials: ScoreMatrix | TrialList,
+        sides: NormSides,
+        *,
+        memory: float = 1e9,
+        ready: Statistics | None = None,
+    ) -> ScoreMatrix | TrialList:
+        """Return the normalized trials, reading cohort scores in pieces of at most this much memory.
+
+        Parameters
+        ----------
+        trials
+            Trials with scores.
+        sides
+            Where to read cohort scores.
+        memory
+            Bytes.
+        ready
+            Statistics of the cohort against itself, if they are there already.
+        """
+        table = TrialScores.of(trials)
+        if self.method in ("zt", "tz"):
+            complete = self._chain(table, sides, memory, ready)
+        else:
+            complete = self._sum(table, sides, memory)
+        return self._finished(table, complete)
+
+    def _sum(self, table: TrialScores, sides: NormSides, memory: float) -> bool:
+        used = [side for side in (sides.enroll, sides.test) if side is not None and side.name in NEEDS[self.method]]
+        factor = 1.0
+        if len(used) == 2:
+            factor = 0.5 if self.options.combine == "mean" else float(np.sqrt(0.5))
+        cross = self.options.select == "cross"
+        if isinstance(table.trials, ScoreMatrix) and not cross and not sides.speakers_meet:
+            found = {side.name: adaptive.side_statistics(side, self.method, self.options, memory) for side in used}
+            adaptive.sum_matrix(table.trials, found.get("enroll"), found.get("test"), factor, table.out)
+            return all(bool(statistics.count.all()) for statistics in found.values())
+        for side in used:
+            other = sides.test if side.name == "enroll" else sides.enroll
+            if cross and other is not None:
+                adaptive.add_cross_side(table, side, other, self.method, self.options, factor, memory)
+            elif cross:
+                raise InputError(f"select='cross' needs both cohort blocks, but there is only `{side.name}`")
+            else:
+                others = sides.speaker_of_other(side)
+                adaptive.add_own_side(table, side, others, self.method, self.options, factor, memory)
+        return False
+
+    def _chain(self, table: TrialScores, sides: NormSides, memory: float, ready: Statistics | None) -> bool:
+        assert sides.enroll is not None  # noqa: S101
+        assert sides.test is not None and sides.cohort is not None  # noqa: S101, PT018
+        first, second = (sides.enroll, sides.test) if self.method == "zt" else (sides.test, sides.enroll)
+        if sides.speakers_meet:
+            chained.chain_without_own_speakers(table, first, second, sides.cohort, self.method, self.options, memory)
+            return False
+        if ready is None:
+            ready = adaptive.side_statistics(sides.cohort, self.method, self.options, memory)
+        before = adaptive.side_statistics(first, self.method, self.options, memory)
+        after = chained.scaled_statistics(second, chained.affine(ready), self.method, self.options, memory)
+        enroll, test = (before, after) if self.method == "zt" else (after, before)
+        chained.chain(table, enroll, test, self.method == "zt")
+        return bool(before.count.all() and after.count.all())
+
+    def _finished(self, table: TrialScores, complete: bool) -> ScoreMatrix | TrialList:
+        """Return the result, with the policy for trials whose cohort vanished."""
+        trials, out = table.trials, table.out
+        matrix = isinstance(trials, ScoreMatrix)
+        assert trials.scores is not None  # noqa: S101
+        if not complete:
+            lost = np.isnan(out)
+            if matrix and trials.n_missing:  # type: ignore[union-attr]
+                lost &= ~trials.missing  # type: ignore[union-attr]
+            if lost.any():
+                return self._without_cohort(trials, out, lost)
+        if isinstance(trials, ScoreMatrix):
+            return rescored(trials, out, trials.n_missing)
+        return trials.with_scores(out.astype(trials.scores.dtype, copy=False))
+
+    def _without_cohort(
+        self, trials: ScoreMatrix | TrialList, out: npt.NDArray[Any], lost: npt.NDArray[np.bool_]
+    ) -> ScoreMatrix | TrialList:
+        assert trials.scores is not None  # noqa: S101
+        if self.options.vanished == "error":
+            raise InputError(
+                f"{np.count_nonzero(lost)} trials have no cohort left, once their own speakers and missing scores are "
+                f"left out: {_named(trials, lost)}; give a larger cohort, or say what to do with vanished='raw' or "
+                "'missing'"
+            )
+        if self.options.vanished == "raw":
+            out[lost] = trials.scores[lost]
+        if isinstance(trials, ScoreMatrix):
+            return rescored(trials, out, int(np.count_nonzero(np.isnan(out))))
+        if self.options.vanished == "raw":
+            return trials.with_scores(out.astype(trials.scores.dtype, copy=False))
+        kept = trials.select(~lost)
+        return kept.with_scores(out[~lost].astype(trials.scores.dtype, copy=False))
+
+    def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
+        if blocks.cohort is not None or self.cohort is None or "cohort" not in NEEDS[self.method]:
+            return blocks
+        return ScoreBlocks(
+            blocks.trials,
+            enroll=blocks.enroll,
+            test=blocks.test,
+            cohort=self.cohort,
+            cohort_labels=self.cohort_labels,
+            enroll_speakers=blocks.enroll_speakers,
+            test_speakers=blocks.test_speakers,
+            cohort_enroll_speakers=self.cohort_enroll_speakers,
+            cohort_test_speakers=self.cohort_test_speakers,
+        )
+
+    def _one_row(
+        self, values: npt.ArrayLike | None, side: str, cohort_side: str
+    ) -> tuple[npt.NDArray[Any], Ids | list[str]] | None:
+        """Return the cohort scores of one side of a single trial, and the ids of their cohort members."""
+        if values is None:
+            return None
+        row = np.asarray(values, dtype=np.float64)
+        if row.ndim != 1:
+            raise InputError(f"{side}_cohort_scores must be one row of scores, but has shape {row.shape}")
+        speakers = self.cohort_test_speakers if cohort_side == "test" else self.cohort_enroll_speakers
+        ids = None if self.cohort is None else getattr(self.cohort, f"{cohort_side}_ids")
+        size = len(ids) if ids is not None else len(speakers) if speakers is not None else len(row)
+        if len(row) != size:
+            raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {size} members")
+        return row, [str(at) for at in range(size)] if ids is None else ids
+
+    @cached_property
+    def _cohort_statistics(self) -> Statistics | None:
+        """Statistics of the cohort against itself, for trials whose speakers are not in it."""
+        if self.cohort is None or "cohort" not in NEEDS[self.method] or self.conditions is not None:
+            return None
+        one = ScoreMatrix([[0.0]], ["enrolment"], ["test"])
+        blocks = ScoreBlocks(
+            one,
+            cohort=self.cohort,
+            cohort_labels=self.cohort_labels,
+            cohort_enroll_speakers=self.cohort_enroll_speakers,
+            cohort_test_speakers=self.cohort_test_speakers,
+        )
+        side = block_sides(blocks, self.method, None).cohort
+        return None if side is None else adaptive.side_statistics(side, self.method, self.options, memory=1e9)
+
+
+def _named(trials: ScoreMatrix | TrialList, which: npt.NDArray[np.bool_]) -> str:
+    """Return the first few of these trials for a message."""
+    if isinstance(trials, ScoreMatrix):
+        pairs = [f"{trials.enroll_ids[i]} {trials.test_ids[j]}" for i, j in np.argwhere(which)]
+    else:
+        pairs = [" ".join(trials.pair(int(at))) for at in np.flatnonzero(which)]
+    return shown(pairs)
+
+
+def prepare_classical(
+    method: str,
+    *,
+    cohort: ScoreMatrix | None = None,
+    cohort_labels: Labels | None = None,
+    cohort_enroll_speakers: IdsLike | None = None,
+    cohort_test_speakers: IdsLike | None = None,
+    conditions: Conditions | None = None,
+    convention: str | None = None,
+    options: NormOptions | None = None,
+    **given: Any,
+) -> ClassicalNorm:
+    """Return a classical norm with checked options; see `prepare_norm`."""
+    if options is None:
+        options = NormOptions.of(convention=convention, **given)
+    elif convention is not None or given:
+        odd = [*(["convention"] if convention is not None else []), *given]
+        raise InputError(f"give either `options` or single options, but not both: {shown(odd)}")
+    enroll_speakers, test_speakers = (
+        None if values is None else as_speakers(values, name, None if cohort is None else cohort.shape[axis])
+        for axis, values, name in (
+            (0, cohort_enroll_speakers, "cohort_enroll_speakers"),
+            (1, cohort_test_speakers, "cohort_test_speakers"),
+        )
+    )
+    return ClassicalNorm(
+        method=method,
+        options=options.checked_for(method),
+        cohort=cohort,
+        cohort_labels=cohort_labels,
+        cohort_enroll_speakers=enroll_speakers,
+        cohort_test_speakers=test_speakers,
+        conditions=conditions,
+    )

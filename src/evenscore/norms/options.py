@@ -1,0 +1,202 @@
+"""What a classical norm can be asked to do: one record of named options, and the presets of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from evenscore.errors import InputError
+from evenscore.tables.ids import shown
+
+__all__ = ["ADAPTIVE_METHODS", "CLASSICAL_METHODS", "CONVENTIONS", "DEFAULT_TOP_K", "NormOptions"]
+
+Side = Literal["own", "cross"]
+Statistic = Literal["mean", "trimmed", "median"]
+Combine = Literal["mean", "sqrt2"]
+ZeroStd = Literal["error", "one"]
+Excess = Literal["error", "clip"]
+Vanished = Literal["error", "raw", "missing"]
+
+CLASSICAL_METHODS = ("z", "t", "zt", "tz", "s", "as", "at", "az")
+ADAPTIVE_METHODS = ("as", "at", "az")
+
+#: What an adaptive norm takes if ``top_k`` is not given, or the whole cohort if that is smaller.
+DEFAULT_TOP_K = 300
+
+#: The options in which a tool differs from the defaults; see `NormOptions.of`.
+CONVENTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "wespeaker": {"ddof": 0, "combine": "mean", "select": "own", "excess": "clip"},
+        "speechbrain": {"ddof": 1, "combine": "mean", "select": "own", "excess": "error"},
+        "espnet": {"ddof": 1, "combine": "mean", "select": "own", "excess": "clip"},
+        "asv-subtools": {"ddof": 1, "combine": "mean", "select": "own", "excess": "clip"},
+        "hyperion": {"ddof": 0, "combine": "sqrt2", "select": "cross", "excess": "clip", "std_floor": 1e-5},
+        "bob": {"ddof": 1, "combine": "mean", "select": "own", "excess": "error", "zero_std": "one"},
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormOptions:
+    """How a classical norm turns cohort scores into a location and a scale.
+
+    Every value is checked when the record is made; a wrong one is an `InputError` that lists the right ones.
+
+    Parameters
+    ----------
+    top_k
+        How many of the highest cohort scores an adaptive norm (`as`, `at`, `az`) takes: a count (a whole number), or
+        a fraction of the cohort (a float above 0 and up to 1). Not given, it is 300, or the whole cohort if that is
+        smaller. A trial that has fewer left, because scores are missing or its own speakers are left out, takes all
+        that it has.
+    excess
+        What to do if ``top_k + drop_top`` is larger than the cohort: ``"error"``, or ``"clip"`` to take all there is.
+    drop_top
+        How many of the very highest cohort scores to leave out first: they may be hidden targets.
+    select
+        Who ranks the cohort of an adaptive norm: ``"own"``: each side takes its own highest scores; ``"cross"``: each
+        side takes its scores against the members that are nearest to the other side. Cross needs the same cohort on
+        both sides.
+    statistic
+        ``"mean"``: mean and standard deviation; ``"trimmed"``: the same without the ``trim`` lowest and highest;
+        ``"median"``: median, and the median absolute deviation x 1.4826.
+    trim
+        Fraction that ``statistic="trimmed"`` leaves out at each end, from 0 to below 0.5.
+    ddof
+        The variance is the sum of squares over n - ddof: 0 or 1.
+    std_floor
+        Standard deviations below this are raised to it; 0 switches it off.
+    zero_std
+        What to do with a cohort whose standard deviation is zero: ``"error"`` names it, ``"one"`` divides by 1. Not
+        needed with a floor.
+    combine
+        How `s` and `as` join the two sides: ``"mean"`` (half the sum) or ``"sqrt2"`` (the sum over the root of 2).
+    vanished
+        What to do with trials that have no cohort left on a side that the norm needs: ``"error"`` names them,
+        ``"raw"`` leaves their scores as they are, ``"missing"`` makes them missing (a trial list loses them).
+
+    Examples
+    --------
+    >>> NormOptions(top_k=100, select="cross")
+    NormOptions(top_k=100, select='cross')
+    >>> NormOptions.of(convention="hyperion", top_k=100).combine
+    'sqrt2'
+    """
+
+    top_k: int | float | None = None
+    excess: Excess = "error"
+    drop_top: int = 0
+    select: Side = "own"
+    statistic: Statistic = "mean"
+    trim: float = 0.1
+    ddof: int = 0
+    std_floor: float = 0.0
+    zero_std: ZeroStd = "error"
+    combine: Combine = "mean"
+    vanished: Vanished = "error"
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("excess", Excess),
+            ("select", Side),
+            ("statistic", Statistic),
+            ("zero_std", ZeroStd),
+            ("combine", Combine),
+            ("vanished", Vanished),
+        ):
+            if getattr(self, name) not in get_args(kind):
+                choices = " or ".join(repr(choice) for choice in get_args(kind))
+                raise InputError(f"{name} is {getattr(self, name)!r}, but must be {choices}")
+        _check_top_k(self.top_k)
+        _check(self.drop_top, "drop_top", "a whole number from 0", _is_whole(self.drop_top) and self.drop_top >= 0)
+        _check(self.trim, "trim", "from 0 to below 0.5", _is_number(self.trim) and 0 <= self.trim < 0.5)
+        _check(self.ddof, "ddof", "0 or 1", _is_whole(self.ddof) and self.ddof in (0, 1))
+        floor = _is_number(self.std_floor) and 0 <= self.std_floor < float("inf")
+        _check(self.std_floor, "std_floor", "a number from 0", floor)
+
+    @classmethod
+    def of(cls, *, convention: str | None = None, **given: Any) -> NormOptions:
+        """Return the options of a tool's convention, with the given ones in place of its own.
+
+        Parameters
+        ----------
+        convention
+            One of ``CONVENTIONS``, or None for the defaults.
+        **given
+            Options by name.
+
+        Examples
+        --------
+        >>> NormOptions.of(convention="bob", ddof=0)
+        NormOptions(zero_std='one')
+        """
+        if convention is not None and convention not in CONVENTIONS:
+            raise InputError(f"there is no convention {convention!r}; there are {', '.join(CONVENTIONS)}")
+        known = {field.name for field in fields(cls)}
+        odd = [name for name in given if name not in known]
+        if odd:
+            raise InputError(f"there is no norm option {shown(odd)}; there are {', '.join(sorted(known))}")
+        return cls(**({} if convention is None else dict(CONVENTIONS[convention])) | given)
+
+    def checked_for(self, method: str) -> NormOptions:
+        """Return the options of this method; one that the method cannot follow is an error."""
+        if method not in CLASSICAL_METHODS:
+            raise InputError(f"there is no classical norm {method!r}; there are {', '.join(CLASSICAL_METHODS)}")
+        if method in ADAPTIVE_METHODS:
+            return self
+        if self.top_k is not None:
+            adaptive = {"z": "az", "t": "at", "s": "as"}.get(method)
+            remedy = f"use {adaptive!r}, or leave out top_k" if adaptive else "leave out top_k"
+            raise InputError(f"the norm {method!r} takes the whole cohort, so top_k has no meaning; {remedy}")
+        return replace(self, select="own") if self.select == "cross" else self
+
+    def count(self, method: str, size: int) -> int:
+        """Return how many of a cohort of this size the method takes; checks ``excess`` and ``drop_top``."""
+        if size == 0:
+            return 0
+        if self.drop_top >= size:
+            raise InputError(f"drop_top is {self.drop_top}, but the cohort has only {size} members; drop fewer")
+        left = size - self.drop_top
+        if method not in ADAPTIVE_METHODS:
+            return left
+        if self.top_k is None:
+            return min(DEFAULT_TOP_K, left)
+        wanted = max(1, round(self.top_k * size)) if isinstance(self.top_k, float) else int(self.top_k)
+        if wanted > left and isinstance(self.top_k, float):
+            return left
+        if wanted > left and self.excess == "error":
+            extra = f" and drop_top {self.drop_top}" if self.drop_top else ""
+            raise InputError(
+                f"top_k is {wanted}{extra}, but the cohort has only {size} members; "
+                "take fewer, or all there are with excess='clip'"
+            )
+        return min(wanted, left)
+
+    def __repr__(self) -> str:
+        changed = (field for field in fields(self) if getattr(self, field.name) != field.default)
+        return f"NormOptions({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in changed)})"
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check(value: object, name: str, meaning: str, right: bool) -> None:
+    if not right:
+        raise InputError(f"{name} is {value!r}, but must be {meaning}")
+
+
+def _check_top_k(top_k: object) -> None:
+    if top_k is None or (_is_whole(top_k) and top_k >= 1):  # type: ignore[operator]
+        return
+    if isinstance(top_k, float) and 0 < top_k <= 1:
+        return
+    raise InputError(
+        f"top_k is {top_k!r}, but must be a count from 1 (a whole number) or a fraction up to 1.0 (a float)"
+    )

@@ -1,0 +1,248 @@
+"""Location and scale of cohort scores, for each row and for each speaker that must be left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.norms.options import NormOptions
+from evenscore.norms.sides import NO_GROUP, Codes, Groups
+from evenscore.norms.threads import in_parallel
+from evenscore.tables.ids import Ids, shown
+
+__all__ = ["LeftOut", "Statistics", "Summary", "column_statistics", "row_statistics"]
+
+_STATISTIC = {"mean": 0, "trimmed": 1, "median": 2}  # kernel_summary.MEAN, TRIMMED, MEDIAN
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What to compute of a row: of its k highest scores after the ``drop`` very highest, which location and scale."""
+
+    k: int
+    drop: int
+    whole: bool
+    statistic: int
+    trim: float
+    ddof: int
+
+    @classmethod
+    def of(cls, options: NormOptions, method: str, size: int) -> Summary:
+        """Return the summary that the options ask for in a cohort of this size."""
+        k = options.count(method, size)
+        return cls(
+            k=k,
+            drop=options.drop_top,
+            whole=k == size,
+            statistic=_STATISTIC[options.statistic],
+            trim=float(options.trim),
+            ddof=options.ddof,
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the mean and standard deviation of everything."""
+        return self.whole and self.statistic == 0
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Pairs of groups, one pair for each column of a table of statistics; NO_GROUP leaves nothing out."""
+
+    first: Codes
+    second: Codes
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is a single column, which leaves out nothing."""
+        return len(self.first) == 1 and self.first[0] == self.second[0] == NO_GROUP
+
+    @classmethod
+    def one(cls, groups: Codes) -> LeftOut:
+        """Leave out nothing in the first column, and one of these groups in each of the others."""
+        first = np.concatenate([[NO_GROUP], groups]).astype(np.int64)
+        return cls(first, np.full(len(first), NO_GROUP, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Count, location and scale of cohort scores; a table has a row for each element, a column for each `LeftOut`."""
+
+    count: npt.NDArray[np.int64]
+    mean: npt.NDArray[np.float64]
+    std: npt.NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...]) -> Statistics:
+        """Return statistics that leave a score as it is, to be filled."""
+        return cls(np.ones(shape, dtype=np.int64), np.zeros(shape), np.ones(shape))
+
+    def settled(self, options: NormOptions, ids: Ids, what: str) -> Statistics:
+        """Return them with the floor and the policy for zero; where no score is left, all is NaN."""
+        std = np.maximum(self.std, options.std_floor) if options.std_floor > 0 else self.std
+        with np.errstate(invalid="ignore"):  # NaN where nothing is left
+            zero = (self.count > 0) & (std <= 1e-14 * np.abs(self.mean))
+        if zero.any():
+            if options.zero_std == "error":
+                rows = np.flatnonzero(zero.reshape(len(ids), -1).any(axis=1))
+                raise InputError(
+                    f"the cohort scores of {what} {shown(ids[rows])} have a standard deviation of zero; "
+                    "give a std_floor, zero_std='one', or a larger cohort"
+                )
+            std = np.where(zero, 1.0, std)
+        if (self.count == 0).any():
+            std = np.where(self.count == 0, np.nan, std)
+        return Statistics(self.count, self.mean, std)
+
+
+def row_statistics(
+    X: npt.NDArray[Any],
+    summary: Summary,
+    groups: Groups | None = None,
+    left_out: LeftOut | None = None,
+    needed: npt.NDArray[np.bool_] | None = None,
+) -> Statistics:
+    """Return the statistics of each row of X; with ``left_out``, a table with a column for each of its pairs.
+
+    ``needed`` tells which entries of the table to compute.
+    """
+    if left_out is None or groups is None or left_out.nothing:
+        found = _simple_rows(X, summary)
+        return found if left_out is None else Statistics(found.count[:, None], found.mean[:, None], found.std[:, None])
+    table = Statistics.empty((X.shape[0], len(left_out.first)))
+    if needed is None:
+        needed = np.ones(table.count.shape, dtype=bool)
+    pairs = (left_out.first, left_out.second, needed)
+    if summary.plain:
+        from evenscore.norms.kernel_moments import moments_without
+
+        in_parallel(
+            lambda start, stop: moments_without(
+                X, groups.code, groups.start, groups.member, *pairs, summary.ddof, start, stop, *_arrays(table)
+            ),
+            *X.shape,
+        )
+        return table
+    sizes = np.append(groups.sizes, 0)  # the last entry serves NO_GROUP
+    most = int((sizes[left_out.first] + sizes[left_out.second]).max())
+    _ranked(X, summary, groups, pairs, most, table)
+    return table
+
+
+def column_statistics(
+    X: npt.NDArray[Any],
+    ddof: int,
+    shift: npt.NDArray[np.float64] | None = None,
+    weight: npt.NDArray[np.float64] | None = None,
+) -> Statistics:
+    """Return mean and standard deviation of each column of X, or of (X - shift) * weight by row."""
+    from evenscore.norms.kernel_moments import column_moments
+
+    found = Statistics.empty((X.shape[1],))
+    in_parallel(
+        lambda start, stop: column_moments(X, shift, weight, ddof, start, stop, *_arrays(found)),
+        X.shape[1],
+        X.shape[0],
+    )
+    return found
+
+
+def scaled_row_statistics(
+    X: npt.NDArray[Any], ddof: int, shift: npt.NDArray[np.float64], weight: npt.NDArray[np.float64]
+) -> Statistics:
+    """Return mean and standard deviation of each row of (X - shift) * weight by column."""
+    from evenscore.norms.kernel_moments import row_moments
+
+    found = Statistics.empty((X.shape[0],))
+    in_parallel(lambda start, stop: row_moments(X, shift, weight, ddof, start, stop, *_arrays(found)), *X.shape)
+    return found
+
+
+def scaled_row_tables(
+    X: npt.NDArray[Any],
+    summary: Summary,
+    shift: npt.NDArray[np.float64],
+    weight: npt.NDArray[np.float64],
+    needed: npt.NDArray[np.bool_],
+) -> Statistics:
+    """Return the statistics of each row of (X - shift[p]) * weight[p] by column, for each p."""
+    from evenscore.norms.kernel_ranks import scaled_tables
+
+    table = Statistics.empty((X.shape[0], len(shift)))
+    in_parallel(
+        lambda start, stop: scaled_tables(
+            X,
+            shift,
+            weight,
+            needed,
+            summary.k,
+            summary.drop,
+            summary.statistic,
+            summary.trim,
+            summary.ddof,
+            start,
+            stop,
+            *_arrays(table),
+        ),
+        X.shape[0],
+        X.shape[1] * len(shift),
+    )
+    return table
+
+
+def _simple_rows(X: npt.NDArray[Any], summary: Summary) -> Statistics:
+    found = Statistics.empty((X.shape[0],))
+    if summary.plain:
+        from evenscore.norms.kernel_moments import row_moments
+
+        in_parallel(
+            lambda start, stop: row_moments(X, None, None, summary.ddof, start, stop, *_arrays(found)), *X.shape
+        )
+    elif summary.statistic == 0:
+        from evenscore.norms.kernel_ranks import top_moments
+
+        in_parallel(
+            lambda start, stop: top_moments(X, summary.k, summary.drop, summary.ddof, start, stop, *_arrays(found)),
+            *X.shape,
+        )
+    else:
+        nothing = np.full(1, NO_GROUP, dtype=np.int64)
+        table = Statistics(found.count[:, None], found.mean[:, None], found.std[:, None])
+        pairs = (nothing, nothing, np.ones((len(X), 1), dtype=bool))
+        _ranked(X, summary, Groups(np.full(X.shape[1], NO_GROUP, dtype=np.int64), 0), pairs, 0, table)
+    return found
+
+
+def _ranked(
+    X: npt.NDArray[Any], summary: Summary, groups: Groups, pairs: tuple[Any, Any, Any], most: int, table: Statistics
+) -> None:
+    from evenscore.norms.kernel_ranks import ranked_tables
+
+    length = min(X.shape[1], summary.k + summary.drop + most)
+    in_parallel(
+        lambda start, stop: ranked_tables(
+            X,
+            groups.code,
+            groups.number,
+            *pairs,
+            length,
+            summary.k,
+            summary.drop,
+            summary.statistic,
+            summary.trim,
+            summary.ddof,
+            start,
+            stop,
+            *_arrays(table),
+        ),
+        X.shape[0],
+        8 * X.shape[1],
+    )
+
+
+def _arrays(found: Statistics) -> tuple[npt.NDArray[Any], ...]:
+    return found.count, found.mean, found.std

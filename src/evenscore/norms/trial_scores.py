@@ -1,0 +1,117 @@
+"""Raw and normalized scores of a matrix or of a list of trials, reached through the rows of either side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.norms.sides import Codes, Rows
+from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.tables.trial_list import TrialList
+
+__all__ = ["TrialScores", "other_side", "rescored"]
+
+
+def other_side(side: str) -> str:
+    """Return the name of the other side of the trials."""
+    return "test" if side == "enroll" else "enroll"
+
+
+@dataclass(frozen=True, eq=False)
+class TrialScores:
+    """The scores that one part of a side's elements takes part in: read them, look up statistics, write results.
+
+    Attributes
+    ----------
+    trials
+        The trials whose scores are normalized.
+    out
+        Where results go, in the shape of the scores.
+    """
+
+    trials: ScoreMatrix | TrialList
+    out: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, trials: ScoreMatrix | TrialList) -> TrialScores:
+        """Return the scores of trials, with room for as many results."""
+        assert trials.scores is not None  # noqa: S101  (ScoreBlocks has seen to it)
+        kind = trials.scores.dtype if isinstance(trials, ScoreMatrix) else np.float64
+        return cls(trials, np.zeros(trials.scores.shape, dtype=kind))
+
+    def where(self, side: str, rows: Rows) -> Any:
+        """Return what picks the trials of these elements of one side out of ``raw`` and ``out``."""
+        if isinstance(self.trials, ScoreMatrix):
+            return (rows, slice(None)) if side == "enroll" else (slice(None), rows)
+        order, start = self._by_element[side]
+        if isinstance(rows, slice):
+            return order[start[rows.start] : start[rows.stop]]
+        return np.concatenate([order[start[row] : start[row + 1]] for row in rows] or [order[:0]])
+
+    def needed(self, side: str, rows: Rows, columns: Codes, width: int) -> npt.NDArray[np.bool_] | None:
+        """Return which entries of a table of statistics some trial looks up; None if it is all of them."""
+        if isinstance(self.trials, ScoreMatrix):
+            return None
+        at = self.where(side, rows)
+        needed = np.zeros((self._size(rows), width), dtype=bool)
+        needed[self._local(side, rows, at), columns[self._index(other_side(side))[at]]] = True
+        return needed
+
+    def expand(self, side: str, rows: Rows, table: npt.NDArray[Any], columns: Codes) -> npt.NDArray[Any]:
+        """Look up for each trial the entry of its element and of its other element's column, in a table."""
+        if isinstance(self.trials, ScoreMatrix):
+            wide = table if table.shape[1] == 1 else table[:, columns]
+            return wide if side == "enroll" else wide.T
+        at = self.where(side, rows)
+        entries: npt.NDArray[Any] = table[self._local(side, rows, at), columns[self._index(other_side(side))[at]]]
+        return entries
+
+    def raw(self, at: Any) -> npt.NDArray[Any]:
+        """Return the raw scores of some trials in double precision."""
+        assert self.trials.scores is not None  # noqa: S101
+        scores: npt.NDArray[Any] = self.trials.scores[at].astype(np.float64)
+        return scores
+
+    def _index(self, side: str) -> npt.NDArray[Any]:
+        assert isinstance(self.trials, TrialList)  # noqa: S101
+        return self.trials.enroll_index if side == "enroll" else self.trials.test_index
+
+    def _local(self, side: str, rows: Rows, at: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Position within the piece of the element of each trial."""
+        index = self._index(side)[at]
+        return index - rows.start if isinstance(rows, slice) else np.searchsorted(rows, index)
+
+    @staticmethod
+    def _size(rows: Rows) -> int:
+        return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+    @cached_property
+    def _by_element(self) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+        """For each side the trials in the order of its elements, and where those of each element begin."""
+        found = {}
+        for side, ids in (("enroll", self.trials.enroll_ids), ("test", self.trials.test_ids)):
+            index = self._index(side)
+            counts = np.bincount(index, minlength=len(ids))
+            found[side] = (np.argsort(index, kind="stable"), np.concatenate([[0], np.cumsum(counts)]))
+        return found
+
+
+def rescored(matrix: ScoreMatrix, scores: npt.NDArray[Any], n_missing: int) -> ScoreMatrix:
+    """Return a matrix with other scores that are known to be finite but for the missing ones.
+
+    The constructor would read all of them once more to check them, which takes as long as normalizing.
+    """
+    result = object.__new__(ScoreMatrix)
+    scores.flags.writeable = False
+    for name, value in (
+        ("scores", scores),
+        ("enroll_ids", matrix.enroll_ids),
+        ("test_ids", matrix.test_ids),
+        ("n_missing", n_missing),
+    ):
+        object.__setattr__(result, name, value)
+    return result

@@ -1,0 +1,78 @@
+"""Every method and option against the naive twin, on awkward blocks."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from norm_blocks import assert_same, block_cases, make_blocks
+
+from evenscore.norms import normalize
+from reference.naive_norms import naive_normalize
+
+how = st.fixed_dictionaries(
+    {
+        "statistic": st.sampled_from(["mean", "mean", "trimmed", "median"]),
+        "trim": st.sampled_from([0.0, 0.1, 0.4]),
+        "ddof": st.sampled_from([0, 1]),
+        "combine": st.sampled_from(["mean", "sqrt2"]),
+    }
+)
+# A floor keeps equal scores from being an error; it is no power of ten, so that leaving it out would show.
+FLOOR = 0.37
+
+
+@pytest.mark.parametrize("method", ["z", "t", "s", "zt", "tz"])
+@given(data=st.data(), blocks=block_cases(), options=how)
+def test_whole_cohort_norms_equal_the_naive_ones(method, data, blocks, options):
+    smallest = min(blocks.enroll.shape[1], blocks.test.shape[0])
+    options |= {"drop_top": data.draw(st.integers(0, min(2, smallest - 1)), "drop_top"), "std_floor": FLOOR}
+    found = normalize(blocks, method, vanished="missing", **options)
+    assert type(found) is type(blocks.trials)
+    assert found.scores.dtype == blocks.trials.scores.dtype
+    assert_same(found, naive_normalize(blocks, method, **options), blocks.enroll.scores.dtype)
+
+
+@pytest.mark.parametrize("method", ["az", "at", "as"])
+@pytest.mark.parametrize("select", ["own", "cross"])
+@given(data=st.data(), options=how)
+def test_adaptive_norms_equal_the_naive_ones(method, select, data, options):
+    blocks = data.draw(block_cases(same_cohort=select == "cross"))
+    smallest = min(blocks.enroll.shape[1], blocks.test.shape[0])
+    drop_top = data.draw(st.integers(0, min(2, smallest - 1)), "drop_top")
+    top_k = data.draw(st.integers(1, smallest - drop_top), "top_k")
+    options |= {"top_k": top_k, "drop_top": drop_top, "select": select, "std_floor": FLOOR}
+    found = normalize(blocks, method, vanished="missing", **options)
+    assert_same(found, naive_normalize(blocks, method, **options), blocks.enroll.scores.dtype)
+
+
+@pytest.mark.parametrize("method", ["z", "t", "s", "zt", "tz", "az", "at", "as"])
+@pytest.mark.parametrize("listed", [None, 0.3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_larger_blocks_equal_the_naive_ones(method, listed, dtype):
+    size = (40, 50) if method in ("zt", "tz") else (90, 130)
+    blocks = make_blocks(3, 9, 11, *size, speakers=8, missing=0.1, listed=listed, dtype=dtype)
+    options = {"top_k": 17} if method.startswith("a") else {}
+    assert_same(normalize(blocks, method, **options), naive_normalize(blocks, method, **options), dtype)
+
+
+@pytest.mark.parametrize("size", [1500, 3000])
+@pytest.mark.parametrize("shape", ["random", "sorted", "constant but a few", "one high speaker", "many missing"])
+def test_top_k_of_long_rows_is_exact_whatever_their_order(size, shape):
+    rng = np.random.default_rng(size)
+    X = rng.normal(size=(6, size)).astype(np.float32)
+    if shape == "sorted":
+        X = np.sort(X, axis=1)
+    elif shape == "constant but a few":
+        X[:, 40:] = 0.25
+    elif shape == "one high speaker":
+        X[:, 1 :: size // 256] += 9  # where a regular sample would look
+    elif shape == "many missing":
+        X[rng.random(X.shape) < 0.9] = np.nan
+    from evenscore.norms.statistics import Summary, row_statistics
+
+    for k, drop in ((1, 0), (50, 0), (300, 7), (size // 2, 1), (size - 3, 3)):
+        found = row_statistics(X, Summary(k=k, drop=drop, whole=False, statistic=0, trim=0.0, ddof=0))
+        for row, count, mean, std in zip(X, found.count, found.mean, found.std, strict=True):
+            best = np.sort(row[~np.isnan(row)].astype(np.float64))[::-1][drop : drop + k]
+            assert count == len(best)
+            np.testing.assert_allclose([mean, std], [best.mean(), best.std()], rtol=1e-12, atol=1e-12)

@@ -1,0 +1,151 @@
+"""Every classical norm straight from its definition: one trial at a time, its cohort put together by hand."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from evenscore import ScoreBlocks, ScoreMatrix
+
+MAD_TO_STD = 1.0 / statistics.NormalDist().inv_cdf(0.75)
+
+
+def location_scale(values: Sequence[float], *, statistic="mean", trim=0.1, ddof=0, std_floor=0.0, **_unused):
+    """Location and scale of a few numbers; None if there are none."""
+    values = sorted(values, reverse=True)
+    if not values:
+        return None
+    if statistic == "trimmed":
+        cut = int(trim * len(values))
+        values = values[cut : len(values) - cut]
+    if statistic == "median":
+        center = statistics.median(values)
+        scale = MAD_TO_STD * statistics.median(abs(v - center) for v in values)
+    else:
+        center = math.fsum(values) / len(values)
+        squares = math.fsum((v - center) ** 2 for v in values)
+        scale = math.sqrt(squares / (len(values) - ddof)) if len(values) > ddof else 0.0
+    return center, max(scale, std_floor)
+
+
+def ranked(scores: dict, k: int, drop: int) -> list:
+    """The members with the highest scores; equals in the order of the cohort."""
+    order = sorted(scores, key=lambda member: -scores[member])
+    return order[drop : drop + k]
+
+
+def naive_normalize(
+    blocks: ScoreBlocks,
+    method: str,
+    *,
+    top_k: int | None = None,
+    drop_top: int = 0,
+    select: str = "own",
+    combine: str = "mean",
+    enroll_condition=None,
+    test_condition=None,
+    cohort_condition=None,
+    **how,
+) -> dict:
+    """Normalized score of each trial by its two ids; None where the cohort vanished."""
+    top_k = 10**9 if top_k is None else top_k
+    trials = blocks.trials.to_trials() if isinstance(blocks.trials, ScoreMatrix) else blocks.trials
+    spk = _Speakers(blocks)
+
+    def kept(scores, speakers, own, condition=None):
+        return {
+            member: float(score)
+            for member, score in scores.items()
+            if not math.isnan(score)
+            and (speakers.get(member) is None or speakers[member] not in own)
+            and (condition is None or cohort_condition[member] == condition)
+        }
+
+    result = {}
+    for at in range(len(trials)):
+        e, t = trials.pair(at)
+        s = float(trials.scores[at])
+        own = {spk.enroll.get(e), spk.test.get(t)} - {None}
+        e_condition = None if enroll_condition is None else enroll_condition[e]
+        t_condition = None if test_condition is None else test_condition[t]
+        row = {} if blocks.enroll is None else kept(_row(blocks.enroll, e), spk.cohort_test, own, e_condition)
+        column = {} if blocks.test is None else kept(_column(blocks.test, t), spk.cohort_enroll, own, t_condition)
+        if method in ("zt", "tz"):
+            cohort = _impostors(blocks, own, spk)
+            result[e, t] = _chain(s, row, column, cohort, method == "zt", drop_top, how)
+            continue
+        if select == "own":
+            e_members, t_members = ranked(row, top_k, drop_top), ranked(column, top_k, drop_top)
+        else:
+            whole_row = kept(_row(blocks.enroll, e), spk.cohort_test, own)
+            whole_column = kept(_column(blocks.test, t), spk.cohort_enroll, own)
+            e_members = [m for m in ranked(whole_column, top_k, drop_top) if m in row]
+            t_members = [m for m in ranked(whole_row, top_k, drop_top) if m in column]
+        sides = []
+        if method in ("z", "az", "s", "as"):
+            sides.append(location_scale([row[m] for m in e_members], **how))
+        if method in ("t", "at", "s", "as"):
+            sides.append(location_scale([column[m] for m in t_members], **how))
+        if None in sides:
+            result[e, t] = None
+            continue
+        total = sum((s - center) / scale for center, scale in sides)
+        if len(sides) == 2:
+            total /= 2 if combine == "mean" else math.sqrt(2)
+        result[e, t] = total
+    return result
+
+
+def _chain(s, row, column, cohort, z_first, drop_top, how):
+    """ZT: normalize the score and each member's score by Z, then the first by the others; TZ with the sides swapped."""
+    first, second = (row, column) if z_first else (column, row)
+    before = location_scale(ranked_values(first, drop_top), **how)
+    others = []
+    for member, score in second.items():
+        against = [v for (c, d), v in cohort.items() if (c if z_first else d) == member]
+        found = location_scale(sorted(against, reverse=True)[drop_top:], **how)
+        if found is not None:
+            others.append((score - found[0]) / found[1])
+    after = location_scale(sorted(others, reverse=True)[drop_top:], **how)
+    if before is None or after is None:
+        return None
+    return ((s - before[0]) / before[1] - after[0]) / after[1]
+
+
+def ranked_values(scores: dict, drop: int) -> list:
+    return [scores[m] for m in ranked(scores, 10**9, drop)]
+
+
+def _impostors(blocks, own, spk):
+    labels = blocks.cohort_labels.matrix
+    return {
+        (c, d): float(blocks.cohort.scores[i, j])
+        for i, c in enumerate(blocks.cohort.enroll_ids)
+        for j, d in enumerate(blocks.cohort.test_ids)
+        if labels[i, j] == 0
+        and not math.isnan(blocks.cohort.scores[i, j])
+        and spk.cohort_enroll.get(c) not in own
+        and spk.cohort_test.get(d) not in own
+    }
+
+
+class _Speakers:
+    def __init__(self, blocks):
+        def named(ids, speakers):
+            return {} if speakers is None else dict(zip(ids, speakers, strict=True))
+
+        self.enroll = named(blocks.trials.enroll_ids, blocks.enroll_speakers)
+        self.test = named(blocks.trials.test_ids, blocks.test_speakers)
+        self.cohort_enroll = named(blocks.cohort_enroll_ids, blocks.cohort_enroll_speakers)
+        self.cohort_test = named(blocks.cohort_test_ids, blocks.cohort_test_speakers)
+
+
+def _row(block, e):
+    at = list(block.enroll_ids).index(e)
+    return dict(zip(block.test_ids, block.scores[at], strict=True))
+
+
+def _column(block, t):
+    at = list(block.test_ids).index(t)
+    return dict(zip(block.enroll_ids, block.scores[:, at], strict=True))
