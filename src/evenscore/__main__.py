@@ -1,0 +1,6 @@
+"""``python -m evenscore`` is the command ``evenscore``."""
+
+from evenscore.cli.app import main
+
+if __name__ == "__main__":
+    main()

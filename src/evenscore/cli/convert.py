@@ -1,0 +1,98 @@
+"""``evenscore convert``: from one file format to another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenscore.cli import options as opt
+from evenscore.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from evenscore.files import Table
+
+__all__ = ["EXAMPLES", "convert"]
+
+EXAMPLES = """
+evenscore convert dev.scores dev.npz                    # text to npz
+evenscore convert dev.scores dev.csv --key dev.trials   # add labels
+evenscore convert a.scores b.scores all.parquet         # put together
+evenscore convert xvector.scp x.npz --speakers utt2spk  # embeddings
+zcat dev.gz | evenscore convert - - --to csv | head     # in a pipe
+"""
+
+
+def convert(
+    inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Files to read; '-' is standard input.")],
+    output: Annotated[str, typer.Argument(metavar="OUT", help="File to write; '-' is standard output.")],
+    from_format: opt.FromFormat = None,
+    to_format: opt.ToFormat = None,
+    key: opt.Key = None,
+    key_format: opt.KeyFormat = None,
+    speakers: Annotated[
+        str | None,
+        typer.Option(
+            "--speakers", metavar="FILE", help="Map from id to speaker: speakers for embeddings, labels for trials."
+        ),
+    ] = None,
+    unmatched: opt.OnUnmatched = opt.Unmatched.error,
+    missing: opt.OnMissing = opt.Missing.error,
+    duplicates: opt.OnDuplicates = opt.Duplicates.error,
+    score_column: opt.ScoreColumn = None,
+    ids: opt.IdList = None,
+    matrix: Annotated[
+        bool | None,
+        typer.Option(
+            "--matrix/--list", help="Write scores as a matrix or as a list of trials, where OUT can hold both."
+        ),
+    ] = None,
+) -> None:
+    """Convert scores, trials, keys, embeddings or speaker maps to another format.
+
+    The input's format is guessed from its content, the output's follows from its name; --from and --to say it. A name
+    that ends in .gz is packed. OUT appears only when everything is written. Several inputs are put together by id. What
+    the output's format has no place for (labels in a Kaldi score file) is left out.
+    """
+    from evenscore.cli.combine import as_list, as_matrix, concatenated, with_key, with_speakers
+    from evenscore.files import read, read_speakers, read_trials, write
+    from evenscore.tables import ScoreMatrix
+
+    if matrix and (key or speakers):
+        raise typer.BadParameter("a matrix holds no labels: leave out --matrix, or --key and --speakers")
+    with progress_bar() as progress:
+        tables = []
+        for number, path in enumerate(inputs):
+            progress("reading", number / len(inputs))
+            tables.append(
+                read(
+                    path,
+                    format=from_format,
+                    missing=missing.value,
+                    duplicates=duplicates.value,
+                    score_column=score_column,
+                    ids=ids,
+                )
+            )
+        table = concatenated(tables)
+        if key is not None:
+            table = with_key(table, read_trials(key, format=key_format), unmatched.value)
+        if speakers is not None:
+            table = with_speakers(table, read_speakers(speakers))
+        if matrix:
+            table = as_matrix(table)
+        elif matrix is False and isinstance(table, ScoreMatrix):
+            table = as_list(table)
+        progress("writing", 0.0)
+        write(table, output, format=to_format or _labelled_format(table, output, key or speakers))
+
+
+def _labelled_format(table: Table, output: str, labels: str | None) -> str | None:
+    """Return a text format with labels where the name of the output suggests none and labels were asked for."""
+    from evenscore.files import FORMATS
+    from evenscore.tables import TrialList
+
+    known = tuple(ending for format in FORMATS.values() for ending in format.extensions)
+    if labels is None or output.lower().removesuffix(".gz").endswith(known):
+        return None
+    return "wespeaker" if isinstance(table, TrialList) and table.scores is not None else None

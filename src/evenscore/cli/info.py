@@ -1,0 +1,122 @@
+"""``evenscore info``: what is in the files, and what looks wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenscore.cli import options as opt
+from evenscore.cli.output import print_json, print_lines, print_table
+from evenscore.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from evenscore.files import Table
+    from evenscore.tables import TrialList
+
+__all__ = ["EXAMPLES", "info"]
+
+EXAMPLES = """
+evenscore info dev.scores
+evenscore info dev.scores --key dev.trials    # do the two agree?
+evenscore info xvector.scp utt2spk dev.h5     # several, of any kind
+zcat big.gz | evenscore info - --json         # figures for a program
+"""
+
+
+def info(
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Files of any kind; '-' is standard input.")],
+    key: opt.Key = None,
+    from_format: opt.FromFormat = None,
+    key_format: opt.KeyFormat = None,
+    missing: opt.OnMissing = opt.Missing.error,
+    duplicates: opt.OnDuplicates = opt.Duplicates.error,
+    score_column: opt.ScoreColumn = None,
+    ids: opt.IdList = None,
+    json: opt.Json = False,
+) -> None:
+    """Tell what is in the files, and what looks wrong.
+
+    Prints kind and format, sizes, label counts, the range of the scores in each class, and things that are seldom
+    meant so: constant scores, targets that score below non-targets, ids that differ only in case, and more. With --key,
+    it also tells which trials stand only in the scores or only in the key.
+    """
+    options = {"missing": missing.value, "duplicates": duplicates.value, "score_column": score_column, "ids": ids}
+    labels = None if key is None else _read_key(key, key_format)
+    reports = []
+    with progress_bar() as progress:
+        for number, path in enumerate(files):
+            progress("reading", number / len(files))
+            reports.append(_report(path, from_format, options, labels))
+    if json:
+        print_json(reports)
+        return
+    for report in reports:
+        _print_report(report)
+
+
+def _read_key(path: str, format: str | None) -> TrialList:
+    from evenscore.files import read_trials
+
+    return read_trials(path, format=format)
+
+
+def _report(path: str, format: str | None, options: dict[str, Any], key: TrialList | None) -> dict[str, Any]:
+    from evenscore.cli.facts import facts_of
+    from evenscore.cli.key_check import compare_with_key
+    from evenscore.cli.suspicions import suspicions_of
+    from evenscore.errors import FileError
+    from evenscore.files import read, sniff, spooled
+    from evenscore.tables import ScoreMatrix, TrialList
+
+    with spooled(path) as local:  # standard input can be read only once
+        format = format or sniff(local).name
+        table = read(local, format=format, **options)
+    comparison, notes = None, list[str]()
+    if key is not None:
+        if isinstance(table, ScoreMatrix):
+            table = table.to_trials()
+        if not isinstance(table, TrialList):
+            raise FileError(path, "it holds no trials, so there is nothing to compare with the key; leave out --key")
+        comparison, notes, table = compare_with_key(table, key)
+    facts = facts_of(table)
+    report = {"file": path, "kind": _kind(table), "format": format, **facts}
+    if comparison is not None:
+        report["key"] = comparison
+    report["suspicious"] = [*notes, *suspicions_of(table, facts)]
+    return report
+
+
+def _kind(table: Table) -> str:
+    from evenscore.tables import Embeddings, ScoreMatrix, TrialList
+
+    if isinstance(table, TrialList):
+        return "trials" if table.scores is None else "scores"
+    return "scores" if isinstance(table, ScoreMatrix) else "embeddings" if isinstance(table, Embeddings) else "speakers"
+
+
+_APART = ("file", "scores", "measures", "suspicious")  # what does not stand in the list of facts
+
+
+def _print_report(report: dict[str, Any]) -> None:
+    rows = [(name.replace("_", " "), _cell(value)) for name, value in report.items() if name not in _APART]
+    print_table(rows, title=report["file"])
+    summaries = {**report.get("scores", {}), **report.get("measures", {})}
+    if summaries:
+        names = ("count", "min", "mean", "max", "std")
+        print_table(
+            [(group, *(_cell(summary.get(name, "")) for name in names)) for group, summary in summaries.items()],
+            header=("scores", *names),
+            numbers=True,
+        )
+    print_lines([*(f"! {line}" for line in report["suspicious"]), ""])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        if "first" in value:
+            return _cell(value["count"])
+        return ", ".join(f"{_cell(item)} {name.replace('_', ' ')}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,186 @@
+"""What looks wrong in a table: things that can be meant so, but seldom are."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.cli.facts import Facts
+from evenscore.tables import NONTARGET, TARGET, Embeddings, ScoreMatrix, TrialList
+from evenscore.tables.ids import shown
+
+__all__ = ["suspicions_of"]
+
+FEW_TRIALS = 30  # with fewer trials in a class, an error rate says little
+UNEQUAL = 10_000  # more non-targets than this for each target
+FEW_ODD = 0.1  # ids that miss on one side are odd only if nearly all others are on both
+FAR_OUT = 30  # interquartile ranges from the median
+MOST_ROWS = 1_000_000  # looked at for ties, outliers and equal vectors
+
+
+def suspicions_of(table: ScoreMatrix | TrialList | Embeddings | Mapping[str, str], facts: Facts) -> list[str]:
+    """Return one sentence for each thing that looks wrong.
+
+    Examples
+    --------
+    >>> from evenscore.cli.facts import facts_of
+    >>> matrix = ScoreMatrix([[1.0, 1.0]], ["e1"], ["t1", "T1"])
+    >>> for line in suspicions_of(matrix, facts_of(matrix)):
+    ...     print(line)
+    all 2 scores are 1
+    ids that differ only in case or blanks: 't1' and 'T1'
+    """
+    if isinstance(table, ScoreMatrix):
+        return [*_about_scores(table.scores), *_about_missing(table), *_about_sides(table)]
+    if isinstance(table, TrialList):
+        scores = [] if table.scores is None else _about_scores(table.scores)
+        return [*scores, *_about_labels(table, facts), *_about_sides(table), *_about_self_trials(table)]
+    if isinstance(table, Embeddings):
+        speakers = [] if table.speakers is None else table.speakers.tolist()
+        return [*_about_vectors(table, facts), *_about_similar(table.ids), *_about_speakers(speakers)]
+    return [*_about_similar(table), *_about_speakers(table.values())]
+
+
+def _about_scores(scores: npt.NDArray[Any]) -> list[str]:
+    flat = scores.reshape(-1)[: 2 * MOST_ROWS]
+    flat = flat[~np.isnan(flat)][:MOST_ROWS]
+    if flat.size == 0:
+        return ["there are no scores"]
+    values = np.unique(flat)
+    if values.size == 1:
+        same = np.nanmin(scores) == np.nanmax(scores)
+        return [f"all {np.count_nonzero(~np.isnan(scores))} scores are {values[0]:g}"] if same and flat.size > 1 else []
+    notes = []
+    if flat.size >= 1000 and values.size < 0.01 * flat.size:
+        hint = "decisions instead of scores?" if values.size == 2 else "rounded?"
+        notes.append(f"only {values.size} different values in {flat.size} scores: {hint}")
+    low, middle, high = np.quantile(flat, (0.25, 0.5, 0.75))
+    far = [value for value in (values[0], values[-1]) if high > low and abs(value - middle) > FAR_OUT * (high - low)]
+    return [
+        *notes,
+        *(f"the score {value:g} is far from all others: a placeholder for a missing score?" for value in far),
+    ]
+
+
+def _about_labels(trials: TrialList, facts: Facts) -> list[str]:
+    if trials.labels is None or len(trials) == 0:
+        return []
+    target, nontarget, _ = trials.counts
+    if target == 0 and nontarget == 0:
+        return ["no trial has a label"]
+    if target == 0 or nontarget == 0:
+        return [f"all labels are {'target' if target else 'non-target'}, so error rates cannot be measured"]
+    notes = []
+    for count, name in ((target, "target"), (nontarget, "non-target")):
+        if count < FEW_TRIALS:
+            notes.append(f"only {count} {name} trials: error rates will be very uncertain")
+    if nontarget > UNEQUAL * target:
+        notes.append(f"{nontarget / target:.0f} non-targets for each target: are all targets listed?")
+    if target > nontarget:
+        notes.append(f"more targets ({target}) than non-targets ({nontarget}): are the labels the right way round?")
+    means = [facts["scores"][name]["mean"] for name in ("target", "nontarget")] if "scores" in facts else [1, 0]
+    if means[0] < means[1]:
+        notes.append(
+            f"targets score lower ({means[0]:.4g}) than non-targets ({means[1]:.4g}) on average: "
+            "distances, or labels the wrong way round?"
+        )
+    return notes
+
+
+def _about_missing(matrix: ScoreMatrix) -> list[str]:
+    if matrix.n_missing == 0:
+        return []
+    notes = []
+    for axis, ids, side in ((1, matrix.enroll_ids, "enrolment"), (0, matrix.test_ids, "test")):
+        empty = ids[matrix.missing.all(axis=axis)]
+        if len(empty):
+            notes.append(f"{len(empty)} {side} ids have no score at all: {shown(empty)}")
+    return notes
+
+
+def _about_sides(table: ScoreMatrix | TrialList) -> list[str]:
+    enroll, test = set(table.enroll_ids.tolist()), set(table.test_ids.tolist())
+    notes = []
+    for ids, others, side, other in ((enroll, test, "enrolment", "test"), (test, enroll, "test", "enrolment")):
+        odd = ids - others
+        if 0 < len(odd) <= FEW_ODD * len(ids):
+            notes.append(
+                f"{len(odd)} of {len(ids)} ids stand only on the {side} side, all others are {other} ids too: "
+                f"{shown(sorted(odd))}"
+            )
+    return [*notes, *_about_similar(dict.fromkeys([*table.enroll_ids, *table.test_ids]))]
+
+
+def _about_self_trials(trials: TrialList) -> list[str]:
+    place = {name: at for at, name in enumerate(trials.test_ids.tolist())}
+    twin = np.fromiter((place.get(name, -1) for name in trials.enroll_ids.tolist()), np.int64, len(trials.enroll_ids))
+    itself = twin[trials.enroll_index] == trials.test_index
+    count = int(np.count_nonzero(itself))
+    if count == 0:
+        return []
+    notes = [f"{count} trials compare an id with itself, first {trials.pair(int(np.argmax(itself)))[0]!r}"]
+    if trials.labels is not None and (trials.labels[itself] == NONTARGET).any():
+        wrong = int(np.argmax(itself & (trials.labels == NONTARGET)))
+        notes.append(f"{trials.pair(wrong)[0]!r} against itself is labelled non-target")
+    if trials.labels is not None and count == np.count_nonzero(trials.labels == TARGET):
+        notes.append("all target trials compare an id with itself")
+    return notes
+
+
+def _about_vectors(embeddings: Embeddings, facts: Facts) -> list[str]:
+    vectors, notes = embeddings.vectors, []
+    if len(embeddings) == 0:
+        return ["there are no vectors"]
+    zero = embeddings.ids[~vectors.any(axis=1)]
+    if len(zero):
+        notes.append(f"{len(zero)} vectors are all zero: {shown(zero)}")
+    lengths = facts["lengths"]
+    if lengths["max"] - lengths["min"] > 1e-3 * lengths["max"]:
+        notes.append(
+            f"lengths go from {lengths['min']:.4g} to {lengths['max']:.4g}: not length-normalized, "
+            "so cosine and dot product differ"
+        )
+    if len(embeddings) > 1:
+        constant = np.flatnonzero((vectors == vectors[0]).all(axis=0))
+        if len(constant):
+            notes.append(f"{len(constant)} of {embeddings.dim} components are the same in all vectors")
+    first: dict[bytes, str] = {}
+    twins = [
+        (first[row], name)
+        for row, name in zip((row.tobytes() for row in vectors[:MOST_ROWS]), embeddings.ids, strict=False)
+        if first.setdefault(row, name) != name
+    ]
+    if twins:
+        notes.append(f"{len(twins)} vectors equal an earlier one, first {twins[0][0]!r} and {twins[0][1]!r}")
+    return notes
+
+
+def _about_similar(ids: Iterable[str]) -> list[str]:
+    """Name ids that look like typing errors of each other."""
+    groups: dict[str, list[str]] = {}
+    for name in ids:
+        groups.setdefault("".join(unicodedata.normalize("NFKC", name).casefold().split()), []).append(name)
+    similar = [group for group in groups.values() if len(group) > 1]
+    if not similar:
+        return []
+    more = f", and {len(similar) - 1} more groups" if len(similar) > 1 else ""
+    return [f"ids that differ only in case or blanks: {similar[0][0]!r} and {similar[0][1]!r}{more}"]
+
+
+def _about_speakers(speakers: Iterable[str | None]) -> list[str]:
+    counts = Counter(speakers)
+    unknown = counts.pop(None, 0)
+    notes = [f"{unknown} utterances have no speaker"] if unknown else []
+    single = [name for name, count in counts.items() if count == 1 and name is not None]
+    if len(counts) == 1 and not unknown:
+        notes.append("there is only one speaker")
+    elif single and len(single) == len(counts):
+        notes.append("every speaker has only one utterance, so there are no target pairs")
+    elif single:
+        notes.append(f"{len(single)} of {len(counts)} speakers have only one utterance: {shown(single)}")
+    return [*notes, *(f"speaker {line}" for line in _about_similar(name for name in counts if name is not None))]

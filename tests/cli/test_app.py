@@ -1,0 +1,123 @@
+"""What all commands have in common: help, version, exit codes, sentences instead of tracebacks."""
+
+import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import evenscore
+from evenscore import FileError, InputError
+from evenscore.cli.app import add_command, app
+
+COMMANDS = sorted(get_command(app).commands)
+
+
+def test_version(cli):
+    result = cli("--version")
+    assert result.exit_code == 0
+    assert result.stdout == f"evenscore {evenscore.__version__}\n"
+
+
+def test_without_arguments_there_is_help(cli):
+    result = cli()
+    assert "Usage: evenscore" in result.output or "Usage:" in result.output
+    assert all(name in result.output for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_every_command_has_help_with_examples_that_fit_a_terminal(cli, name, option):
+    result = cli(name, option)
+    assert result.exit_code == 0
+    _, _, examples = result.stdout.partition("Examples:")
+    lines = [line.strip() for line in examples.splitlines() if line.strip()]
+    assert lines
+    assert all(f"evenscore {name}" in line for line in lines)  # a line that was folded would start with its comment
+    assert get_command(app).commands[name].help.endswith(".")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_explained(name):
+    parameters = get_command(app).commands[name].params
+    assert [parameter.name for parameter in parameters if not parameter.help] == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(cli, shell, monkeypatch):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    result = cli("--show-completion", shell)
+    assert result.exit_code == 0
+    assert "_EVENSCORE_COMPLETE" in result.stdout.upper() or "EVENSCORE" in result.stdout.upper()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nonsense"], ["info"], ["convert", "one"], ["info", "x", "--nonsense"], ["info", "x", "--missing", "maybe"]],
+)
+def test_wrong_use_exits_with_2(cli, arguments):
+    result = cli(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Error" in result.stderr
+
+
+def run(command, **environment):
+    """Run one command of an app of its own."""
+    other = typer.Typer(pretty_exceptions_enable=False)
+
+    @other.callback()
+    def callback():
+        pass
+
+    def wrapped():
+        """Do it."""
+        command()
+
+    add_command(other, "it", wrapped, "evenscore it")
+    return CliRunner().invoke(other, ["it"], env=environment)
+
+
+def failing(error):
+    def command():
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (InputError("no [bold]good[/bold]"), 2, "error: no [bold]good[/bold]"),
+        (FileError("a\nb", "it is\tbroken", line=3), 2, r"error: a\nb:3: it is\tbroken"),
+        (FileError("-", "it is empty"), 2, "error: <stdin>: it is empty"),
+        (KeyboardInterrupt(), 130, ""),
+        (MemoryError(), 1, "error: there is not enough memory for this; use smaller files, or float32 scores"),
+        (
+            ZeroDivisionError("oh"),
+            1,
+            "error: unexpected ZeroDivisionError: oh; EVENSCORE_DEBUG=1 shows where it happened",
+        ),
+        (OSError(28, "No space left on device"), 1, "error: unexpected OSError: [Errno 28] No space left on device; "),
+        (typer.Exit(5), 5, ""),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_failures_become_one_sentence_and_a_code(error, code, line):
+    result = run(failing(error))
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.startswith(line)
+    assert result.stderr.count("\n") == (1 if line else 0)
+
+
+def test_debug_shows_the_traceback():
+    result = run(failing(ZeroDivisionError("oh")), EVENSCORE_DEBUG="1")
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: unexpected ZeroDivisionError")
+
+
+def test_wrong_use_found_by_a_command_is_reported_as_such():
+    result = run(failing(typer.BadParameter("that does not go together")))
+    assert result.exit_code == 2
+    assert "that does not go together" in result.stderr

@@ -1,0 +1,37 @@
+import json
+import math
+
+import numpy as np
+
+from evenscore.cli.output import print_json, print_lines, print_table, printable
+
+
+def test_json_is_valid_whatever_the_numbers(capsys):
+    print_json(
+        {"a": math.nan, "b": [np.float32(1.5), np.int64(2)], "c": (math.inf, None), "d": np.array([1.0, np.nan])}
+    )
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1.5, 2], "c": [None, None], "d": [1.0, None]}
+
+
+def test_tables_show_what_users_wrote_and_not_what_rich_makes_of_it(capsys):
+    print_table([("[red]id[/red]", ":smile:")], header=("id", "x"), title="[bold]file[/bold]")
+    out = capsys.readouterr().out
+    assert "[red]id[/red]" in out
+    assert ":smile:" in out
+    assert "[bold]file[/bold]" in out
+
+
+def test_control_codes_do_not_reach_the_terminal(capsys):
+    print_lines(["id \x1b[31mred\x07", "sǿren 日本語"])
+    assert capsys.readouterr().out == "id \\x1b[31mred\\x07\nsǿren 日本語\n"
+    assert printable("a\r\nb") == r"a\r\nb"
+
+
+def test_a_wide_table_in_a_pipe_is_not_folded_at_80(capsys):
+    print_table([("a" * 120, "b")])
+    assert "a" * 120 in capsys.readouterr().out
+
+
+def test_an_empty_table_prints_no_rows(capsys):
+    print_table([])
+    assert capsys.readouterr().out.strip() == ""
