@@ -14,7 +14,15 @@ import numpy.typing as npt
 
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
-__all__ = ["Component", "Exceptions", "SpeakerBlocks", "components", "pattern_of_key", "pattern_of_trials"]
+__all__ = [
+    "Component",
+    "Exceptions",
+    "SpeakerBlocks",
+    "components",
+    "exceptions_of_key",
+    "pattern_of_key",
+    "pattern_of_trials",
+]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,11 +60,13 @@ class Component:
 
 def pattern_of_key(key: npt.NDArray[np.int8]) -> SpeakerBlocks | Exceptions:
     """Find the structure of a K x L key (1 target, 0 non-target, -1 missing)."""
+    blocks = None if (key == UNKNOWN).any() else _as_speaker_blocks(key)
+    return exceptions_of_key(key) if blocks is None else blocks
+
+
+def exceptions_of_key(key: npt.NDArray[np.int8]) -> Exceptions:
+    """List what differs from the more frequent background."""
     n_unknown = int(np.count_nonzero(key == UNKNOWN))
-    if not n_unknown:
-        blocks = _as_speaker_blocks(key)
-        if blocks is not None:
-            return blocks
     background = n_unknown <= key.size / 2
     rows, columns = np.nonzero(key != (NONTARGET if background else UNKNOWN))
     return Exceptions(

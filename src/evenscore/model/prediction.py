@@ -1,0 +1,186 @@
+"""What the cohort says about a trial before its score is seen.
+
+Conditioned on the cohort scores, the hidden variables (x~, y~) of a trial are Gaussian. Their mean is linear in the
+trial's cohort scores, and their covariance is the same for all trials with the same pattern, so one factorization
+serves all of them. Letters and equation numbers as in docs/math.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.model.block_posterior import background_correction, couplings, group_precisions
+from evenscore.model.component_posterior import component_posterior
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.patterns import SpeakerBlocks, components, exceptions_of_key, pattern_of_key
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+
+__all__ = ["GroupWeights", "Prediction", "group_weights", "predict", "predict_from_blocks", "predict_from_key"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prediction:
+    """Posterior of (x~, y~) given the cohort, as a linear function of the trial's cohort scores less mu_0.
+
+    mean = offset + enroll @ (s_e - mu_0) + test @ (s_t - mu_0)                     (S1)
+    """
+
+    offset: Float[Array, "2d"]
+    enroll: Float[Array, "2d M"]
+    test: Float[Array, "2d N"]
+    covariance: Float[Array, "2d 2d"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupWeights:
+    """The same for cohorts of speaker blocks, where the weights depend only on the shape of a speaker."""
+
+    enroll: Float[Array, "s 2d"]  #: weight of a score against a test of a speaker of this shape
+    test: Float[Array, "s 2d"]  #: weight of a score of an enrolment of a speaker of this shape
+    group: Float[Array, "s 2d 4"]  #: weight of the sums phi_g = (1, T_g, R_g, C_g) of a speaker
+    covariance: Float[Array, "2d 2d"]
+
+
+def group_weights(
+    model: ScoreModel,
+    n_enroll: Array,
+    n_test: Array,
+    n_groups: Float[Array, " s"],
+    sides: tuple[bool, bool] = (True, True),
+) -> GroupWeights:
+    """Return the weights for a complete cohort of speakers of the given shapes; `sides`: which cohort scores exist.
+
+    The trial is one more group, whose own pair is missing, in a matrix with one more row and one more column.
+    """
+    dim = model.dim
+    terms = couplings(model)
+    has_enroll, has_test = sides
+    n_rows, n_columns = n_groups @ n_enroll, n_groups @ n_test
+    groups = group_precisions(terms, n_enroll, n_test, n_groups, n_rows + has_enroll, n_columns + has_test)
+    P = np.eye(2 * dim)
+    P[:dim, :dim] += has_enroll * n_columns * terms.a[NONTARGET]
+    P[dim:, dim:] += has_test * n_rows * terms.b[NONTARGET]
+    P[:dim, dim:] -= (has_enroll and has_test) * terms.c[NONTARGET]
+    P[dim:, :dim] = P[:dim, dim:].T
+    P_inv = np.linalg.inv(P)
+    root = np.repeat(np.array([has_enroll, has_test], dtype=float), dim)
+    T, _ = background_correction(terms, groups.W + root[:, None] * P_inv * root)
+    spread = P_inv * root  # P^-1 U of the trial's own group
+    own = P_inv - spread @ T @ spread.T
+    # (S2): what one unit of gamma in a group moves the trial's hidden variables
+    reach = -(spread @ T) @ (groups.root[:, :, None] * groups.P_inv)
+    ap, bp = terms.alpha_precision, terms.beta_precision
+    per_row, per_column = _inverse_root(n_enroll), _inverse_root(n_test)
+    enroll = own[:, :dim] @ ap[NONTARGET] + per_column * (reach[:, :, dim:] @ bp[NONTARGET])
+    test = own[:, dim:] @ bp[NONTARGET] + per_row * (reach[:, :, :dim] @ ap[NONTARGET])
+    shift = model.mu[TARGET] - model.mu[NONTARGET]
+    gamma = np.zeros((len(n_enroll), 2 * dim, 4))  # (E6) with scores less mu_0
+    gamma[:, :dim, 0] = -np.sqrt(n_enroll)[:, None] * n_test[:, None] * shift * ap[TARGET]
+    gamma[:, dim:, 0] = -np.sqrt(n_test)[:, None] * n_enroll[:, None] * shift * bp[TARGET]
+    gamma[:, :dim, 1], gamma[:, :dim, 2] = per_row * ap[TARGET], per_row * ap[NONTARGET]
+    gamma[:, dim:, 1], gamma[:, dim:, 3] = per_column * bp[TARGET], per_column * bp[NONTARGET]
+    return GroupWeights(enroll=enroll, test=test, group=reach @ gamma, covariance=own)
+
+
+def _inverse_root(sizes: Array) -> Float[Array, "s 1"]:
+    return np.where(sizes > 0, 1 / np.sqrt(np.maximum(sizes, 1)), 0.0)[:, None]
+
+
+def predict_from_blocks(
+    model: ScoreModel, cohort: npt.NDArray[Any], blocks: SpeakerBlocks, sides: tuple[bool, bool] = (True, True)
+) -> Prediction:
+    """Condition on a complete cohort whose targets are the same-speaker pairs."""
+    sizes = np.stack(
+        [
+            np.bincount(blocks.row_codes, minlength=blocks.n_speakers),
+            np.bincount(blocks.column_codes, minlength=blocks.n_speakers),
+        ],
+        axis=1,
+    )
+    shapes, which = np.unique(sizes, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    n_groups = np.bincount(which, minlength=len(shapes)).astype(float)
+    weights = group_weights(model, shapes[:, 0], shapes[:, 1], n_groups, sides)
+    phi = _shape_sums(cohort, blocks, which, len(shapes), float(model.mu[NONTARGET]), n_groups)
+    return Prediction(
+        offset=np.einsum("spf,sf->p", weights.group, phi),
+        enroll=weights.enroll[which[blocks.column_codes]].T,
+        test=weights.test[which[blocks.row_codes]].T,
+        covariance=weights.covariance,
+    )
+
+
+def _shape_sums(
+    cohort: npt.NDArray[Any],
+    blocks: SpeakerBlocks,
+    which: npt.NDArray[np.intp],
+    n_shapes: int,
+    center: float,
+    n_groups: Float[Array, " s"],
+) -> Float[Array, "s 4"]:
+    """Return the sums of phi_g over the speakers of each shape."""
+    from evenscore.model.sums import sum_matrix
+    from evenscore.tables import Labels
+
+    labels = Labels.from_speakers(blocks.row_codes, blocks.column_codes)
+    sums = sum_matrix(cohort, labels, center=center)
+    row_shape, column_shape = which[blocks.row_codes], which[blocks.column_codes]
+    target, nontarget = (np.bincount(row_shape, sums.rows[h], n_shapes) for h in (TARGET, NONTARGET))
+    return np.stack([n_groups, target, nontarget, np.bincount(column_shape, sums.columns[NONTARGET], n_shapes)], axis=1)
+
+
+def predict_from_key(
+    model: ScoreModel,
+    cohort: npt.NDArray[Any],
+    key: npt.NDArray[np.int8],
+    sides: tuple[bool, bool] = (True, True),
+) -> Prediction:
+    """Condition on a cohort with any pattern of labels and missing pairs (key -1)."""
+    n_rows, n_columns = key.shape
+    dim, terms = model.dim, couplings(model)
+    extended = np.full((n_rows + 1, n_columns + 1), UNKNOWN, dtype=np.int8)
+    extended[:-1, :-1] = key
+    extended[-1, :-1] = NONTARGET if sides[0] else UNKNOWN
+    extended[:-1, -1] = NONTARGET if sides[1] else UNKNOWN
+    pattern = exceptions_of_key(extended)
+    counts = np.stack([extended == NONTARGET, extended == TARGET]).astype(float)
+    centered = np.where(key == UNKNOWN, 0.0, cohort - model.mu[np.maximum(key, 0)])
+    gamma_x, gamma_y = np.zeros((n_rows + 1, dim, 1 + 2 * dim)), np.zeros((n_columns + 1, dim, 1 + 2 * dim))
+    for h in (NONTARGET, TARGET):
+        values = np.where(key == h, centered, 0.0)
+        gamma_x[:-1, :, 0] += values.sum(axis=1)[:, None] * terms.alpha_precision[h]  # (E2)
+        gamma_y[:-1, :, 0] += values.sum(axis=0)[:, None] * terms.beta_precision[h]
+    gamma_x[-1, :, 1 : 1 + dim] = gamma_y[-1, :, 1 + dim :] = np.eye(dim)
+    post = component_posterior(
+        model, pattern, components(pattern), gamma_x, gamma_y, counts.sum(axis=2), counts.sum(axis=1)
+    )
+    to_x, to_y = post.x[:, :, 1:], post.y[:, :, 1:]  # columns of Lambda^-1 that belong to (x~, y~)
+    ap, bp = terms.alpha_precision[NONTARGET], terms.beta_precision[NONTARGET]
+    enroll = to_x[-1].T @ ap + np.einsum("jdp,d->jp", to_y[:-1], bp)
+    test = to_y[-1].T @ bp + np.einsum("idp,d->ip", to_x[:-1], ap)
+    return Prediction(
+        offset=np.concatenate([post.x[-1, :, 0], post.y[-1, :, 0]]),
+        enroll=enroll.T * float(sides[0]),
+        test=test.T * float(sides[1]),
+        covariance=np.concatenate([to_x[-1], to_y[-1]]),
+    )
+
+
+def predict(
+    model: ScoreModel,
+    cohort: npt.NDArray[Any],
+    key: npt.NDArray[np.int8],
+    sides: tuple[bool, bool] = (True, True),
+) -> Prediction:
+    """Condition on the cohort in the cheapest exact way; `key` is -1 where a pair is missing or unknown."""
+    pattern = pattern_of_key(key)
+    if isinstance(pattern, SpeakerBlocks):
+        return predict_from_blocks(model, cohort, pattern, sides)
+    return predict_from_key(model, cohort, key, sides)
