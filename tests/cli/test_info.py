@@ -188,4 +188,4 @@ def test_a_key_that_fits_is_not_suspicious():
     facts, notes, joined = compare_with_key(pairs("a x,b y"), pairs("b y,a x", [0, 1]))
     assert notes == []
     assert joined.labels.tolist() == [1, 0]
-    assert facts["only_file"] == facts["only_key"] == {"count": 0, "first": []}
+    assert facts["only_in_file"] == facts["only_in_key"] == {"count": 0, "first": []}

@@ -26,7 +26,7 @@ def compare_with_key(trials: TrialList, key: TrialList) -> tuple[Facts, list[str
     >>> scores = TrialList.from_pairs(["e1", "e1"], ["t1", "t2"], scores=[2.0, -1.0])
     >>> key = TrialList.from_pairs(["e1", "e2"], ["t1", "t1"], labels=[1, 0])
     >>> facts, notes, joined = compare_with_key(scores, key)
-    >>> facts["in_both"], facts["only_file"]["first"], facts["only_key"]["first"]
+    >>> facts["in_both"], facts["only_in_file"]["first"], facts["only_in_key"]["first"]
     (1, [('e1', 't2')], [('e2', 't1')])
     """
     if key.labels is None:
@@ -37,13 +37,13 @@ def compare_with_key(trials: TrialList, key: TrialList) -> tuple[Facts, list[str
     facts: Facts = {
         "trials": len(key),
         "in_both": int(np.count_nonzero(in_key)),
-        "only_file": _listed(trials, match < 0),
-        "only_key": _listed(key, ~in_key),
+        "only_in_file": _listed(trials, match < 0),
+        "only_in_key": _listed(key, ~in_key),
     }
     notes = []
     for name, what in (
-        ("only_file", "trials of the file are not in the key"),
-        ("only_key", "trials of the key are not in the file"),
+        ("only_in_file", "trials of the file are not in the key"),
+        ("only_in_key", "trials of the key are not in the file"),
     ):
         if facts[name]["count"]:
             notes.append(f"{facts[name]['count']} {what}, first {facts[name]['first'][0]}")

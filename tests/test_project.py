@@ -1,0 +1,81 @@
+"""The project's own papers: licence, citation, version, size of the modules, no paths of one machine."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import evenscore
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(evenscore.__file__).parent
+TEXTS = {".py", ".md", ".toml", ".yml", ".yaml", ".cff", ".txt", ".json", ".csv", ".tsv", ""}
+
+
+def project_files():
+    """Return the text files under version control, or, in a copy without it, those of the known folders."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        ).stdout.decode()
+        files = [ROOT / name for name in listed.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        files = [path for part in ("src", "tests", "docs", "benchmarks") for path in (ROOT / part).rglob("*")]
+    return [path for path in files if path.suffix in TEXTS and path.is_file()]
+
+
+def readable(path):
+    return path.read_bytes().decode("utf-8", errors="replace")
+
+
+def test_the_licence_is_apache_2():
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Apache License" in text
+    assert "Version 2.0, January 2004" in text
+
+
+def test_the_version_is_the_same_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE).group(1) == evenscore.__version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|(a|b|rc)\d+)?", evenscore.__version__)
+    assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_citation_parses_and_names_the_paper():
+    yaml = pytest.importorskip("yaml", reason="PyYAML comes with the docs extra")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors", "license"} <= citation.keys()
+    paper = citation["references"][0]
+    assert paper["title"] == "A Generative Model for Score Normalization in Speaker Recognition"
+    assert [author["family-names"] for author in paper["authors"]] == ["Swart", "Brümmer"]
+    assert paper["doi"] == "10.21437/Interspeech.2017-137"
+
+
+def test_no_file_names_a_path_of_one_machine():
+    here = "/".join(("", "work", ""))  # not written out, or this file would be found
+    pattern = re.compile(rf"(?<![\w.]){here}|/home/\w+/|/Users/\w+/(?!Ann)|\bC:\\Users\\(?!Ann)")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in project_files()
+        for number, line in enumerate(readable(path).splitlines(), start=1)
+        if path != Path(__file__) and pattern.search(line)
+    ]
+    assert found == []
+
+
+def test_modules_stay_below_400_lines():
+    long = [str(path) for path in PACKAGE.rglob("*.py") if len(readable(path).splitlines()) >= 400]
+    assert long == []
+
+
+def test_modules_have_names_that_say_something():
+    vague = {"utils", "util", "helpers", "helper", "misc", "common"}
+    assert [str(path) for path in PACKAGE.rglob("*.py") if path.stem in vague or path.parent.name in vague] == []
+
+
+def test_the_package_is_typed():
+    assert (PACKAGE / "py.typed").exists()
