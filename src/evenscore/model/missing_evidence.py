@@ -42,7 +42,7 @@ def effect_posterior(
     n_rows, n_columns = key.shape
     if (n_rows + n_columns) * max(model.dim, 1) > _LARGEST_COHORT:
         raise InputError(
-            f"cohort scores of trials are missing, and a cohort of {n_rows} + {n_columns} members is too large for that; "
+            f"cohort scores of trials are missing, and a cohort of {n_rows} + {n_columns} is too large for that; "
             "complete the cohort scores or take a smaller cohort"
         )
     dim, terms = model.dim, couplings(model)

@@ -21,9 +21,9 @@ def weigh_rows(scores: Any, center: float, weights: Any, out: Any) -> None:
         second = 0.0
         for j in range(scores.shape[1]):
             value = np.float64(scores[i, j]) - center
-            value = value if value == value else 0.0
-            first += weights[0, j] * value
-            second += weights[1, j] * value
+            if value == value:  # not NaN
+                first += weights[0, j] * value
+                second += weights[1, j] * value
         out[i, 0] = first
         out[i, 1] = second
 
@@ -39,9 +39,9 @@ def weigh_columns(scores: Any, center: float, weights: Any, out: Any) -> None:
             w0, w1 = weights[0, i], weights[1, i]
             for j in range(right - left):
                 value = np.float64(scores[i, left + j]) - center
-                value = value if value == value else 0.0
-                first[j] += w0 * value
-                second[j] += w1 * value
+                if value == value:  # not NaN
+                    first[j] += w0 * value
+                    second[j] += w1 * value
         out[left:right, 0] = first
         out[left:right, 1] = second
 
@@ -64,7 +64,7 @@ def llr_matrix(scores: Any, enroll: Any, test: Any, half: Any, constant: float, 
 def llr_list(
     scores: Any, enroll: Any, test: Any, rows: Any, columns: Any, half: Any, constant: float, out: Any
 ) -> None:
-    """The same for listed trials."""
+    """Do the same for listed trials."""
     half0, half1 = half[0], half[1]
     for n in prange(len(scores)):
         i, j = rows[n], columns[n]
@@ -79,7 +79,7 @@ def llr_one(
     score: float, center: float, enroll: Any, test: Any, enroll_weights: Any, test_weights: Any, offset: Any, half: Any,
     constant: float,
 ) -> float:  # fmt: skip
-    """The same for one trial, with its cohort scores; NaN if one of them is missing."""
+    """Do the same for one trial, with its cohort scores; NaN if one of them is missing."""
     p0, p1 = offset[0], offset[1]
     for j in range(len(enroll)):
         value = np.float64(enroll[j]) - center
