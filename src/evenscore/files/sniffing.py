@@ -11,7 +11,7 @@ from evenscore.files.formats import Format, Kind
 from evenscore.files.registry import FORMATS
 from evenscore.files.speakers import map_format
 from evenscore.files.streams import PathLike, open_input, reading
-from evenscore.files.text.chunks import LONGEST_LINE, SAMPLE_SIZE, sample_of
+from evenscore.files.text.chunks import LONGEST_LINE, SAMPLE_SIZE, UTF16_MARKS, sample_of
 from evenscore.files.text.columns import Sample
 from evenscore.files.text.layouts import header_of
 
@@ -19,6 +19,7 @@ __all__ = ["sniff"]
 
 _MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"\x93NUMPY": "npy"}
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+_LINES_PER_NULL = 20  # with fewer lines to each null byte it is no text; a single one in a text is reported by line
 _ZARR = ("zarr.json", ".zgroup", ".zarray")
 _ADVICE = "name the format (--from NAME; 'evenscore formats' lists them)"
 
@@ -49,12 +50,12 @@ def sniff(path: PathLike, *, kind: Kind | None = None) -> Format:
     with open_input(path) as stream, reading(path):
         head = stream.read(SAMPLE_SIZE)
         whole = len(head) < SAMPLE_SIZE
-    if not head.strip():
-        raise FileError(path, "the file is empty; there is nothing to read")
+        endless = b"\n" not in head and len(stream.readline(LONGEST_LINE)) == LONGEST_LINE
     name = _binary(head, path)
     if name is None:
-        sample = sample_of(head, whole=whole)
-        name = _text(sample, path, kind)
+        if endless and kind != "speakers":
+            raise FileError(path, "the line is longer than 1 MiB; this is not a table of trials", line=1)
+        name = _text(sample_of(head, whole=whole), path, kind)
     return FORMATS[name]
 
 
@@ -63,24 +64,24 @@ def _binary(head: bytes, path: PathLike) -> str | None:
         if head.startswith(magic):
             return name
     if head.startswith(_HDF5):
-        return _hdf5(path)
+        from evenscore.files.hdf5_embeddings import hdf5_format
+
+        return hdf5_format(path)
     if re.match(rb"[^\s\0]+ \0B", head):
         return "kaldi-ark"
     if re.match(rb"[^\s\0]+ +\[", head):
         return "kaldi-ark-text"
-    if b"\0" in head:
+    if head.startswith(UTF16_MARKS):
+        raise FileError(path, "it is text in UTF-16; convert it to UTF-8", line=1)
+    if head.count(b"\0") * _LINES_PER_NULL > head.count(b"\n"):
         raise FileError(path, f"it is binary data of no known format; {_ADVICE}")
     return None
 
 
-def _hdf5(path: PathLike) -> str:
-    return "bosaris"
-
-
 def _text(sample: Sample, path: PathLike, kind: Kind | None) -> str:
     """Return the name of the text format, from its header or from what its columns look like."""
-    if len(sample.lines[0]) > LONGEST_LINE:
-        raise FileError(path, "the line is longer than 1 MiB; this is not a table of trials", line=1)
+    if not sample.lines:
+        raise FileError(path, "the file is empty; there is nothing to read")
     header = header_of(sample)
     if header is not None:
         return _headed(*header)
@@ -90,15 +91,16 @@ def _text(sample: Sample, path: PathLike, kind: Kind | None) -> str:
             raise FileError(path, "this can be utt2spk as well as spk2utt; name one of them (--from NAME)")
         return name
     recognized = {2: _two, 3: _three, 4: _four, 8: _eight}.get(sample.width)
-    names = recognized(sample, path, kind) if recognized else []
-    if not names and _maps_speakers(sample):
-        names = ["spk2utt"]
+    names = recognized(sample, path, kind) if recognized else {}
+    if not names and _maps_speakers(sample, path):
+        return "spk2utt"
     if len(names) == 1:
-        return names[0]
+        return next(iter(names))
     saw = f"the lines have {sample.width} columns, such as {_shown(sample)}"
     if names:
-        raise FileError(path, f"{saw}, which can be {' or '.join(names)}; name one of them (--from NAME)")
-    raise FileError(path, f"{saw}, which is no known format; {_ADVICE}", line=1)
+        either = " or ".join(f"{name} ({reading})" for name, reading in names.items())
+        raise FileError(path, f"{saw}, which can be {either}; name one of them (--from NAME)")
+    raise FileError(path, f"{saw}, which is no known format; {_ADVICE}", line=sample.numbers[0])
 
 
 def _shown(sample: Sample) -> str:
@@ -116,58 +118,68 @@ def _headed(separator: str, names: tuple[str, ...]) -> str:
     return "csv" if separator == "," else "tsv"
 
 
-def _two(sample: Sample, path: PathLike, kind: Kind | None) -> list[str]:
-    """Tell apart a list of trials, a map of speakers and an scp file, all with two columns."""
-    if kind in (None, "embeddings") and all(re.search(r"\.(ark|gz)|:\d+(\[|$)", text) for text in sample.column(1)):
-        return ["kaldi-scp"]
+# Each of these returns the names of the formats that fit, and how the columns are then understood.
+
+
+def _two(sample: Sample, path: PathLike, kind: Kind | None) -> dict[str, str]:
+    archives = [re.search(r"\.(ark|gz)|:\d+(\[|$)", text) for text in sample.column(1)]
+    if kind in (None, "embeddings") and all(archives):
+        return {"kaldi-scp": "id archive"}
     if kind in ("trials", "scores"):
-        return ["kaldi"]
+        return {"kaldi": "enroll test"}
     if sample.mostly_numbers(0) and sample.mostly_labels(1):
-        raise FileError(path, "the lines have a score and a label but no ids; add the ids of the trials", line=1)
+        raise FileError(path, "the lines have a score and a label but no ids; add the ids of the trials")
     if len(set(sample.column(0))) < len(sample.column(0)):
-        return ["kaldi"]  # in a map of speakers the first column never repeats
+        return {"kaldi": "enroll test"}  # in a map of speakers the first column never repeats
     name = map_format(sample, path)
-    in_name = name is not None and name in str(path).rsplit("/", 1)[-1]
-    prefixed = all(a.startswith(b) or b.startswith(a) for a, b in sample.rows if len((a, b)) == 2)
-    if name is not None and (in_name or prefixed):
-        return [name]
-    return ["kaldi", "utt2spk"]
+    by_name = name is not None and name in str(path).rsplit("/", 1)[-1]
+    prefixed = all(row[0].startswith(row[-1]) or row[-1].startswith(row[0]) for row in sample.rows)
+    if name is not None and (by_name or prefixed):
+        return {name: "utterances and speakers"}
+    return {"kaldi": "enroll test", "utt2spk": "utterance speaker"}
 
 
-def _three(sample: Sample, path: PathLike, kind: Kind | None) -> list[str]:
+def _three(sample: Sample, path: PathLike, kind: Kind | None) -> dict[str, str]:
     if all(text.count("*") == 1 for text in sample.column(0)) and sample.mostly_numbers(1) and sample.mostly_labels(2):
-        return ["espnet"]
-    if sample.mostly_numbers(2):
-        if sample.only_binary(2):
-            return ["kaldi"] if kind in ("trials", "scores") else ["kaldi", "wespeaker"]
-        return ["kaldi", "voxceleb"] if sample.only_binary(0) else ["kaldi"]
-    if sample.mostly_labels(2):
-        return ["kaldi"]
-    return ["voxceleb"] if sample.mostly_labels(0) else []
+        return {"espnet": "enroll*test score label"}
+    if sample.mostly_numbers(2) and sample.only_binary(2):
+        binary = {"kaldi": "0 and 1 are scores", "wespeaker": "0 and 1 are labels"}
+        wanted = {"scores": "kaldi", "trials": "wespeaker"}.get(kind or "")
+        return {wanted: binary[wanted]} if wanted else binary
+    if sample.mostly_numbers(2) and sample.only_binary(0):
+        return {"kaldi": "the last column is the score", "voxceleb": "the first column is the label"}
+    if sample.mostly_numbers(2) or sample.mostly_labels(2):
+        return {"kaldi": "enroll test score or label"}
+    return {"voxceleb": "label enroll test"} if sample.mostly_labels(0) else {}
 
 
-def _four(sample: Sample, path: PathLike, kind: Kind | None) -> list[str]:
-    names = []
+def _four(sample: Sample, path: PathLike, kind: Kind | None) -> dict[str, str]:
+    names = {}
     if sample.mostly_numbers(2) and sample.mostly_labels(3):
-        names.append("wespeaker")
+        names["wespeaker"] = "enroll test score label"
     if sample.mostly_labels(2) and sample.mostly_numbers(3):
-        names.append("speechbrain")
-    if len(names) == 2:  # 0 and 1 can be scores as well as labels: the column that has more than these are the scores
-        only = sample.only_binary(2), sample.only_binary(3)
-        names = {(True, False): ["speechbrain"], (False, True): ["wespeaker"]}.get(only, names)
+        names["speechbrain"] = "enroll test label score"
+    if len(names) == 2 and sample.only_binary(2) != sample.only_binary(3):
+        names.pop("wespeaker" if sample.only_binary(2) else "speechbrain")  # scores are not just 0 and 1
     if not names and sample.mostly_numbers(3):
-        names.append("bob")
+        names["bob"] = "claimed real probe score"
     return names
 
 
-def _eight(sample: Sample, path: PathLike, kind: Kind | None) -> list[str]:
+def _eight(sample: Sample, path: PathLike, kind: Kind | None) -> dict[str, str]:
     numbers = all(sample.mostly_numbers(place) for place in (2, 4, 5, 6, 7))
-    return ["wespeaker"] if numbers and sample.mostly_labels(3) else []
+    return {"wespeaker": "after norm"} if numbers and sample.mostly_labels(3) else {}
 
 
-def _maps_speakers(sample: Sample) -> bool:
-    """Tell whether the lines look like spk2utt: at least two columns, and no id twice."""
-    names = [name for row in sample.rows for name in row[1:]]
-    first = [row[0] for row in sample.rows]
-    unique = len(set(names)) == len(names) and len(set(first)) == len(first)
-    return unique and min(map(len, sample.rows)) > 1 and not any(sample.mostly_numbers(i) for i in range(sample.width))
+def _maps_speakers(sample: Sample, path: PathLike) -> bool:
+    """Tell whether the lines look like spk2utt: several with at least two columns, no id twice, no numbers."""
+    speakers = [row[0] for row in sample.rows]
+    utterances = [name for row in sample.rows for name in row[1:]]
+    named = "spk2utt" in str(path).rsplit("/", 1)[-1]
+    return (
+        (named or len(sample.rows) > 1)
+        and min(map(len, sample.rows)) > 1
+        and len(set(speakers)) == len(speakers)
+        and len(set(utterances)) == len(utterances)
+        and not any(sample.mostly_numbers(place) for place in range(sample.width))
+    )

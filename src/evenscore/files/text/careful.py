@@ -115,6 +115,7 @@ class _Lines:
             raise ValueError(f"the quotes do not fit together ({error}); close each quoted field") from None
 
     def _score(self, text: str) -> float:
+        text = text.strip(" ")
         if text in ABSENT:
             if self.skip_missing:
                 raise _NoScoreError
@@ -133,7 +134,7 @@ class _Lines:
             return TARGET if values[ENROLL] == values[REAL] else NONTARGET
         if LABEL not in values:
             return None
-        word = values[LABEL]
+        word = values[LABEL].strip(" ")
         if self.columns.names and word in ABSENT:
             return UNKNOWN
         label = LABEL_WORDS.get(word.lower())
@@ -171,6 +172,7 @@ def _pair(values: dict[str, str]) -> tuple[str, str]:
 
 
 def _measure(role: str, text: str) -> float:
+    text = text.strip(" ")
     if text in ABSENT:
         return math.nan
     if not is_number(text):

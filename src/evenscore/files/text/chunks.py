@@ -9,12 +9,13 @@ import numpy as np
 
 from evenscore.files.text.columns import Sample
 
-__all__ = ["CHUNK_SIZE", "LONGEST_LINE", "SAMPLE_SIZE", "line_chunks", "sample_of", "squeezed"]
+__all__ = ["CHUNK_SIZE", "LONGEST_LINE", "SAMPLE_SIZE", "UTF16_MARKS", "line_chunks", "sample_of", "squeezed"]
 
 CHUNK_SIZE = 1 << 24  #: bytes; measured: smaller costs calls, larger costs fresh memory from the system
 LONGEST_LINE = 1 << 20  #: bytes; what is longer is no line of a table
 SAMPLE_SIZE = 1 << 16  #: bytes that decide on the format
 
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")  #: how a text in UTF-16 begins
 _BOM = b"\xef\xbb\xbf"
 _TABS_TO_SPACES = bytes.maketrans(b"\t", b" ")
 
@@ -71,5 +72,6 @@ def sample_of(head: bytes, *, whole: bool) -> Sample:
     cut = head[:SAMPLE_SIZE]
     if len(cut) < len(head) or not whole:
         cut = cut[: cut.rfind(b"\n") + 1] or cut
-    lines = cut.decode(errors="replace").split("\n")
-    return Sample([line.removesuffix("\r") for line in lines if line.strip(" \t\r")])
+    lines = [line.removesuffix("\r") for line in cut.decode(errors="replace").split("\n")]
+    filled = {number: line for number, line in enumerate(lines, start=1) if line.strip(" \t")}
+    return Sample(list(filled.values()), list(filled))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from evenscore.tables import NONTARGET, TARGET
@@ -63,6 +63,7 @@ class Sample:
     """The first lines of a file, blank lines left out."""
 
     lines: Sequence[str]
+    numbers: Sequence[int]  #: of the lines, counted from 1
     rows: Sequence[Sequence[str]] = field(init=False)  #: split at spaces and tabs
     width: int = field(init=False)  #: the most frequent number of columns
 
@@ -75,6 +76,10 @@ class Sample:
     def column(self, place: int) -> list[str]:
         """Return one column of the rows that have the usual number of columns."""
         return [row[place] for row in self.rows if len(row) == self.width]
+
+    def first(self, fits: Callable[[Sequence[str]], bool]) -> int:
+        """Return the number of the first line whose columns are like this."""
+        return next(number for number, row in zip(self.numbers, self.rows, strict=True) if fits(row))
 
     def mostly_numbers(self, place: int) -> bool:
         """Tell whether at least half of a column are numbers; a few bad lines are reported later, by line."""
@@ -99,6 +104,6 @@ def is_label(text: str) -> bool:
     return text.lower() in LABEL_WORDS
 
 
-def _mostly(flags: object) -> bool:
-    values = list(flags)  # type: ignore[call-overload]
+def _mostly(flags: Iterable[bool]) -> bool:
+    values = list(flags)
     return bool(values) and 2 * sum(values) >= len(values)

@@ -20,6 +20,7 @@ from evenscore.files.text.columns import (
     TEST,
     Columns,
     Sample,
+    is_label,
     is_number,
 )
 from evenscore.tables import TrialList
@@ -37,7 +38,11 @@ _BINARY = ("0", "1")
 
 
 class MisfitError(Exception):
-    """The first lines of a file do not fit a format; the message says why."""
+    """The first lines of a file do not fit a format: why, and which line shows it."""
+
+    def __init__(self, problem: str, line: int) -> None:
+        super().__init__(problem)
+        self.line = line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +75,8 @@ def _unquoted(name: str) -> str:
 
 def _expect_width(sample: Sample, widths: tuple[int, ...], line: str) -> None:
     if sample.width not in widths:
-        raise MisfitError(f"expected {' or '.join(map(str, widths))} columns ({line}), found {sample.width}")
+        problem = f"expected {' or '.join(map(str, widths))} columns ({line}), found {sample.width}"
+        raise MisfitError(problem, sample.first(lambda row: len(row) == sample.width))
 
 
 def _named(trials: TrialList, name: str, roles: tuple[str, ...], **how: str | tuple[str, ...]) -> Columns:
@@ -93,7 +99,9 @@ def _kaldi_reads(sample: Sample, options: ReadOptions) -> Columns:
     elif sample.mostly_labels(2):
         third = LABEL
     else:
-        raise MisfitError(f"expected a score or a label in the third column, found {sample.column(2)[0]!r}")
+        odd = next(text for text in sample.column(2) if not is_number(text) and not is_label(text))
+        line = sample.first(lambda row: len(row) == 3 and row[2] == odd)
+        raise MisfitError(f"expected a score or a label in the third column, found {odd!r}", line)
     return Columns(roles=(ENROLL, TEST, third))
 
 
@@ -144,7 +152,8 @@ def _fixed(name: str, roles: tuple[str, ...], words: tuple[str, str] = _BINARY) 
 def _headed_reads(sample: Sample, options: ReadOptions) -> Columns:
     header = header_of(sample)
     if header is None:
-        raise MisfitError("expected a header line that names the columns, such as enroll, test, score, label")
+        expected = "expected a header line that names the columns, such as enroll, test, score, label"
+        raise MisfitError(expected, sample.numbers[0])
     separator, names = header
     rows = sample.rows[1:] if separator == " " else [line.split(separator) for line in sample.lines[1:]]
     plain = [name.lower() for name in names]
@@ -153,7 +162,7 @@ def _headed_reads(sample: Sample, options: ReadOptions) -> Columns:
         place = next((plain.index(name) for name in known if name in plain), None)
         if place is not None:
             roles[place] = role
-    score = _score_column(names, rows, options)
+    score = _score_column(names, rows, options, sample.numbers[0])
     if score is not None:
         roles[score] = SCORE
     for place, role in enumerate(roles):
@@ -163,11 +172,14 @@ def _headed_reads(sample: Sample, options: ReadOptions) -> Columns:
     return Columns(roles=tuple(roles), separator=separator, names=names, quoted=separator == ",")
 
 
-def _score_column(names: tuple[str, ...], rows: Sequence[Sequence[str]], options: ReadOptions) -> int | None:
+def _score_column(
+    names: tuple[str, ...], rows: Sequence[Sequence[str]], options: ReadOptions, header: int
+) -> int | None:
     """Return which column holds the scores: the one asked for, or the first known name that has values."""
     if options.score_column is not None:
         if options.score_column not in names:
-            raise MisfitError(f"there is no column {options.score_column!r}; the header has {', '.join(names)}")
+            problem = f"there is no column {options.score_column!r}; the header has {', '.join(names)}"
+            raise MisfitError(problem, header)
         return names.index(options.score_column)
     plain = [name.lower() for name in names]
     found = [plain.index(name) for name in SCORE_NAMES if name in plain]

@@ -12,7 +12,7 @@ from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, open_input
 from evenscore.files.text.blocks import Block
 from evenscore.files.text.careful import parse_carefully
-from evenscore.files.text.chunks import CHUNK_SIZE, LONGEST_LINE, SAMPLE_SIZE, line_chunks, sample_of
+from evenscore.files.text.chunks import CHUNK_SIZE, LONGEST_LINE, SAMPLE_SIZE, UTF16_MARKS, line_chunks, sample_of
 from evenscore.files.text.collect import Collector
 from evenscore.files.text.columns import Columns
 from evenscore.files.text.fast import parse_fast
@@ -66,10 +66,13 @@ def _columns(head: list[bytes], path: PathLike, options: ReadOptions, layout: La
     sample = sample_of(b"".join(data[: SAMPLE_SIZE + 1] for data in head), whole=True)
     if not sample.lines:
         raise FileError(path, "the file is empty; there is nothing to read")
+    if head[0].startswith(UTF16_MARKS):
+        raise FileError(path, "it is text in UTF-16; convert it to UTF-8", line=1)
     try:
         return layout.reads(sample, options)
     except MisfitError as misfit:
-        raise FileError(path, f"this is not the format {layout.name}: {misfit}; name the right one", line=1) from None
+        problem = f"this is not the format {layout.name}: {misfit}; name the right one"
+        raise FileError(path, problem, line=misfit.line) from None
 
 
 def _drop_header(head: list[bytes]) -> int:
