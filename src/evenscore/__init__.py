@@ -57,6 +57,9 @@ if TYPE_CHECKING:
         leave_one_speaker_out,
         log_likelihood,
     )
+    from evenscore.model.simulate import simulate, simulate_blocks
+    from evenscore.plda import PLDA, PLDAFit, fit_plda
+    from evenscore.sources import Bilinear, Cosine, DotProduct
     from evenscore.tables import (
         NONTARGET,
         TARGET,
@@ -115,6 +118,9 @@ _HOME = {
         "leave_one_speaker_out",
         "log_likelihood",
     ),
+    "evenscore.model.simulate": ("simulate", "simulate_blocks"),
+    "evenscore.plda": ("PLDA", "PLDAFit", "fit_plda"),
+    "evenscore.sources": ("Bilinear", "Cosine", "DotProduct"),
     "evenscore.tables": (
         "NONTARGET",
         "TARGET",
@@ -131,8 +137,12 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [  # noqa: PLE0604, RUF100
     "FORMATS",
     "NONTARGET",
+    "PLDA",
     "TARGET",
     "UNKNOWN",
+    "Bilinear",
+    "Cosine",
+    "DotProduct",
     "Embeddings",
     "EvenscoreError",
     "FileError",
@@ -141,6 +151,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "InputError",
     "Labels",
     "OperatingPoint",
+    "PLDAFit",
     "ScoreBlocks",
     "ScoreMatrix",
     "ScoreModel",
@@ -163,6 +174,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "equalized_weights",
     "evaluate",
     "evaluate_by",
+    "fit_plda",
     "fit_score_model",
     "leave_one_speaker_out",
     "log_likelihood",
@@ -177,6 +189,8 @@ __all__ = [  # noqa: PLE0604, RUF100
     "read_trials",
     "roc",
     "rocch",
+    "simulate",
+    "simulate_blocks",
     "sniff",
     "sort_scores",
     "write",

@@ -1,0 +1,150 @@
+"""What happens to an embedding before PLDA sees it: centring, a linear map, length normalization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.sources.chunks import float64_chunks
+from evenscore.tables import Embeddings
+from evenscore.tables.arrays import frozen
+
+__all__ = ["Projection", "SpeakerScatter", "fit_projection", "scatter_by_speaker"]
+
+Array = np.ndarray
+_NO_VARIANCE = 1e-12  # a direction with less than this share of the largest variance is constant
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projection:
+    """What is done to an embedding before PLDA.
+
+    phi = matrix' (embedding - center), then, if `length_normalize`, phi / |phi|              (P0)
+
+    A matrix of None is the identity.
+    """
+
+    center: Float[Array, " d"]
+    matrix: Float[Array, "d p"] | None = None
+    length_normalize: bool = True
+
+    @property
+    def dim(self) -> int:
+        """Number of components of phi."""
+        return len(self.center) if self.matrix is None else int(self.matrix.shape[1])
+
+    def apply(self, vectors: npt.NDArray[Any]) -> Float[Array, "n p"]:
+        """Return phi of a few vectors; a vector at the centre, which has no direction, stays there."""
+        phi = vectors - self.center
+        if self.matrix is not None:
+            phi = phi @ self.matrix
+        if self.length_normalize:
+            lengths = np.sqrt(np.einsum("np,np->n", phi, phi))
+            phi = phi / np.where(lengths > 0, lengths, 1.0)[:, None]
+        return phi
+
+    def apply_all(self, embeddings: Embeddings) -> Float[Array, "n p"]:
+        """Return phi of all embeddings in float64."""
+        if embeddings.dim != len(self.center):
+            raise InputError(f"PLDA was trained on {len(self.center)} dimensions, but embeddings have {embeddings.dim}")
+        phi = np.empty((len(embeddings), self.dim))
+        for part, chunk in float64_chunks(embeddings.vectors):
+            phi[part] = self.apply(chunk)
+        return phi
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpeakerScatter:
+    """What training needs of labelled vectors: sizes and means of the speakers, scatter within them."""
+
+    sizes: Float[Array, " g"]
+    means: Float[Array, "g d"]
+    within: Float[Array, "d d"]
+
+    @property
+    def count(self) -> float:
+        """Number of vectors."""
+        return float(self.sizes.sum())
+
+    @property
+    def n_speakers(self) -> int:
+        """Number of speakers."""
+        return len(self.sizes)
+
+
+def scatter_by_speaker(vectors: Float[Array, "n d"], codes: npt.NDArray[np.intp]) -> SpeakerScatter:
+    """Return the statistics of vectors whose speakers have the numbers 0, 1, 2, ..."""
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes)
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    means = np.add.reduceat(vectors[order], first, axis=0) / sizes[:, None]
+    inner = vectors - means[codes]
+    return SpeakerScatter(sizes=sizes.astype(float), means=means, within=inner.T @ inner)
+
+
+def fit_projection(
+    embeddings: Embeddings,
+    codes: npt.NDArray[np.intp],
+    *,
+    center: bool,
+    lda_dim: int | None,
+    whiten: bool,
+    length_normalize: bool,
+) -> Projection:
+    """Learn the centre, and the linear map if one is asked for or if some directions are constant."""
+    vectors = embeddings.vectors.astype(np.float64)
+    middle = vectors.mean(axis=0)
+    varying = _varying_directions(vectors - middle)
+    matrix = varying
+    if lda_dim is not None or whiten:
+        basis = np.eye(embeddings.dim) if varying is None else varying
+        matrix = basis @ _discriminant_map(scatter_by_speaker((vectors - middle) @ basis, codes), lda_dim)
+    return Projection(
+        center=frozen(middle if center else np.zeros(embeddings.dim)),
+        matrix=None if matrix is None else frozen(matrix),
+        length_normalize=length_normalize,
+    )
+
+
+def _varying_directions(centered: Float[Array, "n d"]) -> Float[Array, "d p"] | None:
+    """Return an orthonormal basis of the directions that vary at all, None if all do."""
+    variances, directions = np.linalg.eigh(centered.T @ centered)
+    kept = variances > _NO_VARIANCE * max(variances[-1], 0.0)
+    if kept.all():
+        return None
+    if not kept.any():
+        raise InputError("all embeddings are equal, so there is nothing to learn; check the embeddings")
+    return directions[:, kept]
+
+
+def _discriminant_map(scatter: SpeakerScatter, lda_dim: int | None) -> Float[Array, "p q"]:
+    """Return the directions in which speakers differ most (LDA), scaled to a within-speaker covariance of I."""
+    from scipy.linalg import eigh
+
+    size = scatter.within.shape[0]
+    most = size if lda_dim is None else min(size, scatter.n_speakers - 1)
+    if lda_dim is not None and not 1 <= lda_dim <= most:
+        raise InputError(
+            f"lda_dim is {lda_dim}, but {scatter.n_speakers} speakers in {size} varying dimensions allow 1 to {most}"
+        )
+    spread = scatter.means * np.sqrt(scatter.sizes)[:, None]
+    within = scatter.within / (scatter.count - scatter.n_speakers)
+    check_full_rank(within, scatter)
+    _, directions = eigh(spread.T @ spread, within)
+    return np.ascontiguousarray(directions[:, ::-1][:, : lda_dim or size])
+
+
+def check_full_rank(within: Float[Array, "d d"], scatter: SpeakerScatter) -> None:
+    """Refuse a within-speaker covariance that cannot be inverted."""
+    variances = np.linalg.eigvalsh(within)
+    if not variances[0] > _NO_VARIANCE * variances[-1]:
+        spare = int(scatter.count) - scatter.n_speakers
+        raise InputError(
+            f"the within-speaker covariance of {len(within)} dimensions is singular: {int(scatter.count)} embeddings "
+            f"of {scatter.n_speakers} speakers span {min(spare, len(within))} at most; give more embeddings per speaker"
+        )

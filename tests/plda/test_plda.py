@@ -1,0 +1,240 @@
+"""PLDA: the bilinear form is the log-likelihood ratio, EM is maximum likelihood, files are checked."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenscore import Embeddings, InputError, Labels
+from evenscore.model.fit import log_likelihood
+from evenscore.model.parameters import ScoreModel
+from evenscore.plda import PLDA, fit_plda
+from evenscore.plda.projection import Projection
+from evenscore.sources import Scorer
+from reference.dense_plda import dense_llr, dense_log_likelihood
+
+
+def covariance(rng, dim, rank=None):
+    factor = rng.normal(size=(dim, rank or dim))
+    return factor @ factor.T + (0 if rank else 0.1 * np.eye(dim))
+
+
+def draw(rng, sizes, mean, between, within):
+    """Vectors of speakers with these numbers of utterances, and the numbers of their speakers, mixed up."""
+    codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    y = rng.multivariate_normal(mean, between, size=len(sizes))
+    return y[codes] + rng.multivariate_normal(np.zeros(len(mean)), within, size=len(codes)), codes
+
+
+def embeddings(vectors, codes=None, prefix="u"):
+    return Embeddings([f"{prefix}{n}" for n in range(len(vectors))], vectors, codes)
+
+
+@given(st.integers(1, 5), st.integers(0, 2**32), st.booleans())
+def test_scores_are_the_log_likelihood_ratios_of_the_model(dim, seed, deficient):
+    rng = np.random.default_rng(seed)
+    mean, within = rng.normal(size=dim), covariance(rng, dim)
+    between = covariance(rng, dim, rank=max(dim - 1, 1) if deficient else None)
+    enroll, test = 2 * rng.normal(size=(3, dim)), 2 * rng.normal(size=(4, dim))
+    plda = PLDA(mean=mean, between=between, within=within)
+    scores = plda.score(embeddings(enroll), embeddings(test)).matrix().scores
+    expected = [[dense_llr(mean, between, within, u, v) for v in test] for u in enroll]
+    np.testing.assert_allclose(scores, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_a_speaker_who_does_not_differ_from_others_gives_zero():
+    plda = PLDA(mean=[0.0, 1.0], between=np.zeros((2, 2)), within=np.eye(2))
+    some = embeddings(np.random.default_rng(0).normal(size=(3, 2)))
+    np.testing.assert_array_equal(plda.score(some, some).matrix().scores, np.zeros((3, 3)))
+
+
+def test_the_projection_comes_first():
+    rng = np.random.default_rng(1)
+    center, matrix = rng.normal(size=4), rng.normal(size=(4, 2))
+    mean, between, within = rng.normal(size=2), covariance(rng, 2), covariance(rng, 2)
+    projection = Projection(center=center, matrix=matrix, length_normalize=True)
+    plda = PLDA(mean=mean, between=between, within=within, projection=projection)
+    u, v = rng.normal(size=(2, 4))
+    phi, chi = ((w - center) @ matrix / np.linalg.norm((w - center) @ matrix) for w in (u, v))
+    score = plda.score(embeddings(u[None]), embeddings(v[None])).matrix().scores[0, 0]
+    assert score == pytest.approx(dense_llr(mean, between, within, phi, chi), rel=1e-10)
+
+
+def test_plda_scores_are_a_source_for_training_the_score_model():
+    rng = np.random.default_rng(2)
+    vectors, codes = draw(rng, rng.integers(1, 6, 30), np.zeros(4), 3 * covariance(rng, 4), np.eye(4))
+    plda = fit_plda(embeddings(vectors, codes), length_normalize=False).model
+    assert isinstance(plda, Scorer)
+    source = plda.score(embeddings(vectors[::2]), embeddings(vectors[1::2]))
+    labels = Labels.from_speakers(codes[::2], codes[1::2])
+    model = ScoreModel(mu=[-5, 3], alpha=[[1.0, 0], [0.5, 1]], beta=[[1.0, 0], [0.5, 1]], sigma2=[9.0, 4.0])
+    assert log_likelihood(model, (source, labels)) == pytest.approx(
+        log_likelihood(model, (source.matrix(), labels)), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"length_normalize": False}, {"lda_dim": 2}, {"whiten": True, "center": False}]
+)
+def test_em_never_lowers_the_likelihood_and_reports_it(options):
+    rng = np.random.default_rng(3)
+    vectors, codes = draw(rng, rng.integers(1, 8, 40), np.ones(3), covariance(rng, 3), covariance(rng, 3))
+    fit = fit_plda(embeddings(vectors, codes), tol=0, max_iter=50, **options)
+    assert len(fit.log_likelihood) == fit.n_iter + 1
+    assert np.diff(fit.log_likelihood).min() > -1e-8
+    phi = fit.model.projection.apply_all(embeddings(vectors))
+    expected = dense_log_likelihood(fit.model.mean, fit.model.between, fit.model.within, phi, codes)
+    assert fit.log_likelihood[-1] == pytest.approx(expected, rel=1e-10)
+
+
+def test_em_ends_at_a_maximum_for_unequal_numbers_of_utterances():
+    rng = np.random.default_rng(4)
+    vectors, codes = draw(rng, rng.integers(1, 9, 60), np.array([1.0, -2.0]), covariance(rng, 2), covariance(rng, 2))
+    fit = fit_plda(embeddings(vectors, codes), length_normalize=False, tol=1e-14, max_iter=5000)
+    mean, between, within = fit.model.mean, fit.model.between, fit.model.within
+    vectors = vectors - vectors.mean(axis=0)
+    best = dense_log_likelihood(mean, between, within, vectors, codes)
+    bump = np.array([[0, 1.0], [1.0, 0]])
+    for change in (np.diag([1.0, 0]), np.diag([0, 1.0]), bump):
+        for size in (-1e-2, 1e-2):
+            assert dense_log_likelihood(mean, between + size * change, within, vectors, codes) < best
+            assert dense_log_likelihood(mean, between, within + size * change, vectors, codes) < best
+    assert dense_log_likelihood(mean + 0.01, between, within, vectors, codes) < best
+
+
+def test_balanced_data_have_the_closed_form_solution():
+    rng = np.random.default_rng(5)
+    n_speakers, size = 50, 4
+    vectors, codes = draw(rng, [size] * n_speakers, np.zeros(3), 4 * covariance(rng, 3), covariance(rng, 3))
+    fit = fit_plda(embeddings(vectors, codes), length_normalize=False, tol=1e-13, max_iter=5000)
+    means = np.stack([vectors[codes == g].mean(axis=0) for g in range(n_speakers)])
+    inner = vectors - means[codes]
+    within = inner.T @ inner / (len(vectors) - n_speakers)
+    between = np.cov(means.T, bias=True) - within / size
+    np.testing.assert_allclose(fit.model.within, within, rtol=1e-4, atol=1e-4 * np.abs(within).max())
+    np.testing.assert_allclose(fit.model.between, between, rtol=1e-4, atol=1e-4 * np.abs(between).max())
+    np.testing.assert_allclose(fit.model.mean, vectors.mean(axis=0) - vectors.mean(axis=0), atol=1e-6)
+
+
+def test_moments_and_em_agree_on_much_data_and_recover_the_parameters():
+    rng = np.random.default_rng(6)
+    mean, between, within = np.array([1.0, 0, -1]), 2 * covariance(rng, 3), covariance(rng, 3)
+    vectors, codes = draw(rng, [6] * 4000, mean, between, within)
+    data = embeddings(vectors, codes)
+    em = fit_plda(data, length_normalize=False, center=False).model
+    moments = fit_plda(data, length_normalize=False, center=False, method="moments").model
+    for name, truth in (("between", between), ("within", within)):
+        scale = np.abs(truth).max()
+        np.testing.assert_allclose(getattr(em, name), getattr(moments, name), atol=2e-3 * scale)
+        # a standard error of a variance is sqrt(2 / n) of it: 0.022 for the speakers; four of them
+        np.testing.assert_allclose(getattr(em, name), truth, atol=0.09 * scale)
+    np.testing.assert_allclose(em.mean, mean, atol=4 * np.sqrt(np.diag(between).max() / 4000) + 0.01)
+
+
+def test_lda_finds_the_directions_that_differ_and_whitens():
+    rng = np.random.default_rng(7)
+    within = covariance(rng, 5)
+    between = np.zeros((5, 5))
+    between[:2, :2] = 30 * np.eye(2)
+    vectors, codes = draw(rng, [10] * 300, np.zeros(5), between, within)
+    data = embeddings(vectors, codes)
+    fit = fit_plda(data, lda_dim=2, length_normalize=False)
+    np.testing.assert_allclose(fit.model.within, np.eye(2), atol=0.01)
+    assert fit.model.projection.matrix.shape == (5, 2)
+    full = fit_plda(data, whiten=True, length_normalize=False)
+    np.testing.assert_allclose(full.model.within, np.eye(5), atol=0.03)
+    plain = fit_plda(data, length_normalize=False, tol=1e-10)
+    scores = full.model.score(data.take(np.arange(9)), data.take(np.arange(20, 40))).matrix().scores
+    same = plain.model.score(data.take(np.arange(9)), data.take(np.arange(20, 40))).matrix().scores
+    np.testing.assert_allclose(scores, same, rtol=0.05, atol=0.05)  # whitening alone changes no ratio
+
+
+def test_directions_that_never_vary_are_left_out():
+    rng = np.random.default_rng(8)
+    vectors, codes = draw(rng, [4] * 40, np.zeros(3), 4 * np.eye(3), np.eye(3))
+    padded = np.hstack([vectors, np.full((len(vectors), 1), 7.0), vectors[:, :1]])
+    for options in ({}, {"lda_dim": 2}):
+        fit = fit_plda(embeddings(padded, codes), **options)
+        assert fit.model.projection.dim == options.get("lda_dim", 3)
+        assert np.isfinite(fit.model.score(embeddings(padded), embeddings(padded)).matrix().scores).all()
+
+
+def test_float32_embeddings_give_float32_scores_of_the_same_value():
+    rng = np.random.default_rng(9)
+    vectors, codes = draw(rng, [5] * 40, np.zeros(4), 4 * np.eye(4), np.eye(4))
+    plda = fit_plda(embeddings(vectors, codes)).model
+    single, double = (embeddings(vectors.astype(kind)) for kind in (np.float32, np.float64))
+    scores = plda.score(single, single).matrix().scores
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, plda.score(double, double).matrix().scores, rtol=1e-3, atol=1e-4)
+
+
+def test_training_is_deterministic():
+    rng = np.random.default_rng(10)
+    vectors, codes = draw(rng, rng.integers(1, 5, 30), np.zeros(3), np.eye(3), np.eye(3))
+    first, second = (fit_plda(embeddings(vectors, codes)).model.to_dict() for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("options", [{}, {"lda_dim": 2}, {"length_normalize": False}])
+def test_a_model_survives_json(options):
+    rng = np.random.default_rng(11)
+    vectors, codes = draw(rng, [5] * 30, np.ones(3), np.eye(3), np.eye(3))
+    plda = fit_plda(embeddings(vectors, codes), **options).model
+    again = PLDA.from_dict(json.loads(json.dumps(plda.to_dict())))
+    some = embeddings(vectors[:5])
+    np.testing.assert_array_equal(again.score(some, some).matrix().scores, plda.score(some, some).matrix().scores)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "not a PLDA model"),
+        ({"version": 2}, "version 2, but this evenscore reads version 1"),
+        ({"mean": [0.0]}, "mean has 1 components, between 2, within 2"),
+        ({"mean": [0.0, None]}, "mean has a value that is not finite"),
+        ({"mean": "x"}, "mean must hold numbers"),
+        ({"between": [[1.0, 2.0], [0.0, 1.0]]}, "between must be a symmetric matrix"),
+        ({"between": [[1.0, 0.0], [0.0, -1.0]]}, "between must be a covariance, but has a negative eigenvalue"),
+        ({"within": [[1.0, 0.0], [0.0, 0.0]]}, "within must be positive definite"),
+        ({"within": [1.0, 2.0]}, "within must have 2 dimensions"),
+        ({"within": [[1.0, 0.0], [0.0]]}, "within must hold numbers in 2 dimensions"),
+        ({"length_normalize": 1}, "length_normalize must be true or false"),
+        ({"projection": [[1.0, 0.0]]}, "projection has 1 rows, but center has 2"),
+        ({"center": [float("inf"), 0.0]}, "center has a value that is not finite"),
+    ],
+)
+def test_a_damaged_model_is_refused_with_the_reason(change, message):
+    values = PLDA(mean=[0.0, 0.0], between=np.eye(2), within=np.eye(2)).to_dict()
+    with pytest.raises(InputError, match=message):
+        PLDA.from_dict(values | change)
+    with pytest.raises(InputError, match="has no 'within'"):
+        PLDA.from_dict({key: value for key, value in values.items() if key != "within"})
+
+
+def test_training_data_that_make_no_sense_are_refused():
+    rng = np.random.default_rng(12)
+    vectors = rng.normal(size=(6, 2))
+    with pytest.raises(InputError, match="have no speakers"):
+        fit_plda(embeddings(vectors))
+    with pytest.raises(InputError, match="embedding 'u1' has no speaker"):
+        fit_plda(embeddings(vectors, ["a", None, "a", "b", "b", "b"]))
+    with pytest.raises(InputError, match="at least 2 speakers, but there are 1"):
+        fit_plda(embeddings(vectors, ["a"] * 6))
+    with pytest.raises(InputError, match="one embedding only"):
+        fit_plda(embeddings(vectors, list("abcdef")))
+    with pytest.raises(InputError, match="is singular: 6 embeddings of 4 speakers"):
+        fit_plda(embeddings(rng.normal(size=(6, 4)), list("aabbcd")))
+    with pytest.raises(InputError, match="lda_dim is 3, but 2 speakers"):
+        fit_plda(embeddings(vectors, list("aaabbb")), lda_dim=3)
+    with pytest.raises(InputError, match="all embeddings are equal"):
+        fit_plda(embeddings(np.ones((6, 2)), list("aaabbb")))
+    with pytest.raises(InputError, match="method is 'mle'"):
+        fit_plda(embeddings(vectors, list("aaabbb")), method="mle")
+    with pytest.raises(InputError, match="tol is -1"):
+        fit_plda(embeddings(vectors, list("aaabbb")), tol=-1)
+    plda = fit_plda(embeddings(vectors, list("aaabbb")), length_normalize=False).model
+    with pytest.raises(InputError, match="trained on 2 dimensions, but the embeddings have 3"):
+        plda.score(embeddings(np.ones((1, 3))), embeddings(np.ones((1, 3))))
