@@ -112,6 +112,7 @@ def test_usual_trials_are_not_suspicious():
     [
         (trials(np.ones(100)), "all 100 scores are 1"),
         (trials(-USUAL, LABELS), "targets score lower"),
+        (trials(np.arange(100) % 3.0, LABELS), "targets score no higher than non-targets"),
         (trials(USUAL, ~LABELS), "more targets (60) than non-targets (40)"),
         (trials(USUAL, np.ones(100, bool)), "all labels are target"),
         (trials(USUAL, np.zeros(100, bool)), "all labels are non-target"),

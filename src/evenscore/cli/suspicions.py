@@ -20,6 +20,7 @@ FEW_TRIALS = 30  # with fewer trials in a class, an error rate says little
 UNEQUAL = 10_000  # more non-targets than this for each target
 FEW_ODD = 0.1  # ids that miss on one side are odd only if nearly all others are on both
 FAR_OUT = 30  # interquartile ranges from the median
+ALIKE = 0.1  # standard deviations between the class means
 MOST_ROWS = 1_000_000  # looked at for ties, outliers and equal vectors
 
 
@@ -83,13 +84,20 @@ def _about_labels(trials: TrialList, facts: Facts) -> list[str]:
         notes.append(f"{nontarget / target:.0f} non-targets for each target: are all targets listed?")
     if target > nontarget:
         notes.append(f"more targets ({target}) than non-targets ({nontarget}): are the labels the right way round?")
-    means = [facts["scores"][name]["mean"] for name in ("target", "nontarget")] if "scores" in facts else [1, 0]
-    if means[0] < means[1]:
-        notes.append(
-            f"targets score lower ({means[0]:.4g}) than non-targets ({means[1]:.4g}) on average: "
-            "distances, or labels the wrong way round?"
-        )
-    return notes
+    return (
+        [*notes, *_about_order(facts["scores"]["target"], facts["scores"]["nontarget"])] if "scores" in facts else notes
+    )
+
+
+def _about_order(target: Facts, nontarget: Facts) -> list[str]:
+    """Tell if the classes come in the wrong order, or if the scores do not tell them apart."""
+    distance = target["mean"] - nontarget["mean"]
+    if distance < -ALIKE * nontarget["std"]:
+        means = f"targets score lower ({target['mean']:.4g}) than non-targets ({nontarget['mean']:.4g}) on average"
+        return [f"{means}: distances, or labels the wrong way round?"]
+    if distance < ALIKE * nontarget["std"] and min(target["count"], nontarget["count"]) >= FEW_TRIALS:
+        return ["targets score no higher than non-targets: do the labels belong to these scores?"]
+    return []
 
 
 def _about_missing(matrix: ScoreMatrix) -> list[str]:
