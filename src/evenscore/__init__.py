@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         sniff,
         write,
     )
+    from evenscore.files.model_json import load_model, save_model
     from evenscore.metrics import (
         OperatingPoint,
         SortedScores,
@@ -83,6 +84,7 @@ _HOME = {
         "sniff",
         "write",
     ),
+    "evenscore.files.model_json": ("load_model", "save_model"),
     "evenscore.metrics": (
         "OperatingPoint",
         "SortedScores",
@@ -177,6 +179,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "fit_plda",
     "fit_score_model",
     "leave_one_speaker_out",
+    "load_model",
     "log_likelihood",
     "min_cllr",
     "min_dcf",
@@ -189,6 +192,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "read_trials",
     "roc",
     "rocch",
+    "save_model",
     "simulate",
     "simulate_blocks",
     "sniff",

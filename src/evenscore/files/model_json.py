@@ -1,0 +1,150 @@
+"""Score models as small JSON files that a person can read; docs/schema/score_model.schema.json describes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenscore.errors import FileError, InputError
+from evenscore.files.json_text import check_header, kind_of, read_object, shown, write_object
+from evenscore.files.streams import PathLike
+from evenscore.model.parameters import ScoreModel
+
+__all__ = ["ModelFile", "load_model", "read_model_file", "save_model"]
+
+FORMAT = "evenscore-score-model"
+VERSION = 1
+LARGEST = 1_000_000  # bytes; a model of D = 2 takes 500
+
+_VECTORS, _MATRICES = ("mu", "sigma2"), ("alpha", "beta")
+_KEYS = ("format", "version", "mu", "alpha", "beta", "sigma2", "info")
+_CLASSES = ("non-target", "target")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelFile:
+    """What a model file holds: the model, and what is known about its training."""
+
+    model: ScoreModel
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+def save_model(model: ScoreModel, path: PathLike, *, info: Mapping[str, Any] | None = None) -> None:
+    r"""Write a score model as readable JSON; `load_model` gives back exactly the same numbers.
+
+    Parameters
+    ----------
+    model
+        The model.
+    path
+        The file, which appears only when all of it is written; ``-`` is standard output.
+    info
+        Facts about the training, such as the log-likelihood: text, finite numbers, truth values, and lists of them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.json"
+    >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+    >>> save_model(model, path)
+    >>> print(path.read_text())
+    {
+      "format": "evenscore-score-model",
+      "version": 1,
+      "mu": [-2.0, 3.0],
+      "alpha": [[0.5], [1.0]],
+      "beta": [[0.1], [0.7]],
+      "sigma2": [1.0, 2.0]
+    }
+    """
+    values: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    values |= {name: getattr(model, name).tolist() for name in ("mu", "alpha", "beta", "sigma2")}
+    if info is not None:
+        if not all(isinstance(name, str) for name in info):
+            raise InputError("the keys of info must be text")
+        values["info"] = dict(info)
+    write_object(path, values)
+
+
+def load_model(path: PathLike) -> ScoreModel:
+    """Read a score model; anything that does not fit is refused with the key and the reason.
+
+    Parameters
+    ----------
+    path
+        A file written by `save_model`, plain or gzip; ``-`` is standard input.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.json"
+    >>> save_model(ScoreModel(mu=[0.0, 2.0], alpha=[[0.1], [0.3]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0]), path)
+    >>> load_model(path).alpha
+    array([[0.1],
+           [0.3]])
+    """
+    return read_model_file(path).model
+
+
+def read_model_file(path: PathLike) -> ModelFile:
+    """Read a score model with what the file says about its training."""
+    values = read_object(path, largest=LARGEST)
+    check_header(path, values, FORMAT, VERSION)
+    for name in (*_VECTORS, *_MATRICES):
+        if name not in values:
+            raise FileError(path, "the key is missing; write the file again", part=name)
+    odd = [name for name in values if name not in _KEYS]
+    if odd:
+        known = ", ".join(_KEYS)
+        raise FileError(path, f"there is no such key in version {VERSION}; it knows {known}", part=shown(odd[0]))
+    info = values.get("info", {})
+    if not isinstance(info, dict):
+        raise FileError(path, f"expected an object, but found {kind_of(info)}", part="info")
+    mu, sigma2 = (_pair_of_numbers(path, name, values[name]) for name in _VECTORS)
+    alpha, beta = (_two_rows(path, name, values[name]) for name in _MATRICES)
+    if len(alpha[0]) != len(beta[0]):
+        problem = f"its rows have {len(beta[0])} numbers, but those of alpha have {len(alpha[0])}"
+        raise FileError(path, f"{problem}; both have D", part="beta")
+    for place, value in enumerate(sigma2):
+        if not value > 0:
+            raise FileError(path, f"a variance must be positive, but is {value!r}", part=f"sigma2[{place}]")
+    try:
+        return ModelFile(model=ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2), info=info)  # type: ignore[arg-type]
+    except InputError as error:
+        raise FileError(path, str(error)) from None
+
+
+def _pair_of_numbers(path: PathLike, name: str, value: Any) -> list[float]:
+    if not isinstance(value, list) or len(value) != len(_CLASSES):
+        found = f"{len(value)} values" if isinstance(value, list) else kind_of(value)
+        raise FileError(path, f"expected 2 numbers (non-target, target), but found {found}", part=name)
+    return [_number(path, f"{name}[{place}]", item) for place, item in enumerate(value)]
+
+
+def _two_rows(path: PathLike, name: str, value: Any) -> list[list[float]]:
+    if not isinstance(value, list) or len(value) != len(_CLASSES):
+        found = f"{len(value)} rows" if isinstance(value, list) else kind_of(value)
+        raise FileError(path, f"expected 2 rows of D numbers (non-target, target), but found {found}", part=name)
+    for place, row in enumerate(value):
+        if not isinstance(row, list):
+            raise FileError(path, f"expected a list of D numbers, but found {kind_of(row)}", part=f"{name}[{place}]")
+    if len(value[0]) != len(value[1]):
+        raise FileError(path, f"its rows have {len(value[0])} and {len(value[1])} numbers, but need D each", part=name)
+    return [
+        [_number(path, f"{name}[{place}][{at}]", item) for at, item in enumerate(row)]
+        for place, row in enumerate(value)
+    ]
+
+
+def _number(path: PathLike, where: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FileError(path, f"expected a number, but found {kind_of(value)}", part=where)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise FileError(path, "the number is not finite", part=where)
+    return number
