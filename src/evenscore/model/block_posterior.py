@@ -167,9 +167,10 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
     column_share = np.stack([stats.n_rows - k, k])
 
     ww = np.empty((2, 1 + 2 * dim, 1 + 2 * dim))
-    sw = np.zeros((2, 1 + 2 * dim))
+    sw = np.empty((2, 1 + 2 * dim))
     at_x, at_y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
     ww[:, 0, 0] = stats.count
+    sw[:, 0] = stats.total
     ww[:, 0, at_x] = ww[:, at_x, 0] = row_share @ x_sum
     ww[:, 0, at_y] = ww[:, at_y, 0] = column_share @ y_sum
     ww[:, at_x, at_x] = np.einsum("hs,sde->hde", row_share, xx)
@@ -193,7 +194,7 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
         ss=stats.squares,
         enroll=SideMoments(count=float(stats.n_rows), first=everything[x], second=xx.sum(axis=0)),
         test=SideMoments(count=float(stats.n_columns), first=everything[y], second=yy.sum(axis=0)),
-        log_likelihood=marginal(model, stats.count, stats.squares, np.zeros(2), explained, post.log_det + log_det),
+        log_likelihood=marginal(model, stats.count, stats.squares, stats.total, explained, post.log_det + log_det),
     )
 
 

@@ -37,6 +37,7 @@ class ShapeStatistics:
     row_scatter: Float[Array, "s 2 2"]  #: scatter of the (non-target, target) row sums within speakers
     column_scatter: Float[Array, "s 2 2"]  #: the same of the columns
     count: Float[Array, "2"]  #: number of scores of each class
+    total: Float[Array, "2"]  #: sum of each class, less the class means (which are those of all matrices)
     squares: Float[Array, "2"]  #: sum of squares of each class, less the class means
     center: Float[Array, "2"]  #: class means, in the units of the scores
     scale: float  #: unit of the standardized scores
@@ -75,6 +76,7 @@ def compress(
         row_scatter=_sum_products(row_scatter, which, len(shapes)),
         column_scatter=_sum_products(column_scatter, which, len(shapes)),
         count=sums.count,
+        total=rows.sum(axis=1),
         squares=np.maximum(squares, 0.0) / scale**2,
         center=center,
         scale=scale,
