@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from evenscore.errors import FileError
@@ -154,11 +155,16 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
 
 
 def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:
+    if format is not None:
+        return _reader(format_named(format), path)(path, options)
     with spooled(path) as local:
-        record = sniff(local, kind=options.kind) if format is None else format_named(format)
-        if record.read is None:
-            raise FileError(path, f"the format {record.name} can be written, but not read; choose another format")
-        return record.read(local, options)
+        return _reader(sniff(local, kind=options.kind), path)(local, options)
+
+
+def _reader(record: Format, path: PathLike) -> Callable[[PathLike, ReadOptions], Table]:
+    if record.read is None:
+        raise FileError(path, f"the format {record.name} can be written, but not read; choose another format")
+    return record.read
 
 
 def _format_for(table: Table, path: PathLike) -> Format:

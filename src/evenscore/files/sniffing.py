@@ -10,7 +10,7 @@ from evenscore.errors import FileError
 from evenscore.files.formats import Format, Kind
 from evenscore.files.registry import FORMATS
 from evenscore.files.speakers import map_format
-from evenscore.files.streams import PathLike, open_input, reading
+from evenscore.files.streams import ZARR_MARKS, PathLike, open_input, reading
 from evenscore.files.text.chunks import LONGEST_LINE, SAMPLE_SIZE, UTF16_MARKS, sample_of
 from evenscore.files.text.columns import Sample
 from evenscore.files.text.layouts import header_of
@@ -20,7 +20,6 @@ __all__ = ["sniff"]
 _MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"\x93NUMPY": "npy"}
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _LINES_PER_NULL = 20  # with fewer lines to each null byte it is no text; a single one in a text is reported by line
-_ZARR = ("zarr.json", ".zgroup", ".zarray")
 _ADVICE = "name the format (--from NAME; 'evenscore formats' lists them)"
 
 
@@ -44,7 +43,7 @@ def sniff(path: PathLike, *, kind: Kind | None = None) -> Format:
     """
     with reading(path):
         if str(path) != "-" and os.path.isdir(path):
-            if any((Path(path) / name).exists() for name in _ZARR):
+            if any((Path(path) / name).exists() for name in ZARR_MARKS):
                 return FORMATS["zarr"]
             raise IsADirectoryError
     with open_input(path) as stream, reading(path):

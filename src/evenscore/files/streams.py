@@ -8,23 +8,38 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from evenscore.errors import FileError
 
-__all__ = ["PathLike", "atomic_directory", "atomic_output", "local_file", "open_input", "reading", "spooled", "writing"]
+__all__ = [
+    "ZARR_MARKS",
+    "PathLike",
+    "atomic_directory",
+    "atomic_output",
+    "local_file",
+    "open_input",
+    "reading",
+    "spooled",
+    "writing",
+]
 
 PathLike = str | os.PathLike[str]
 
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")  #: one of these stands in the directory of a zarr store
+
 _GZIP_MAGIC = b"\x1f\x8b"
+_COPY_SIZE = 1 << 20
 
 
 @contextmanager
@@ -72,26 +87,22 @@ def writing(path: PathLike) -> Iterator[None]:
 @contextmanager
 def open_input(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file for reading bytes; gzip is recognized by its first bytes, ``-`` is standard input."""
-    with reading(path):
-        raw = sys.stdin.buffer if str(path) == "-" else open(path, "rb")  # noqa: SIM115
-        try:
-            buffered = raw if hasattr(raw, "peek") else None
-            head = buffered.peek(2)[:2] if buffered is not None else b""
-            if head == _GZIP_MAGIC:
-                with gzip.open(raw, "rb") as unpacked:
-                    yield cast(BinaryIO, unpacked)
-            else:
-                yield cast(BinaryIO, raw)
-        finally:
-            if raw is not sys.stdin.buffer:
-                raw.close()
+    with reading(path), ExitStack() as opened:
+        raw: IO[bytes] = sys.stdin.buffer if _is_standard(path) else opened.enter_context(open(path, "rb"))
+        if not isinstance(raw, io.BufferedReader):  # standard input may be anything that has `read`
+            raw = io.BufferedReader(raw)  # type: ignore[type-var]
+            opened.callback(raw.detach)
+        if raw.peek(2)[:2] == _GZIP_MAGIC:
+            yield cast(BinaryIO, opened.enter_context(gzip.open(raw, "rb")))
+        else:
+            yield cast(BinaryIO, raw)
 
 
 @contextmanager
 def local_file(path: PathLike) -> Iterator[Path]:
-    """Give a plain, seekable file with the content: the file itself, or a temporary copy of gzip or standard input."""
+    """Give a plain, seekable file with the content: the file itself, or a temporary copy of gzip or a pipe."""
     with reading(path):
-        if str(path) != "-":
+        if not _is_stream(path):
             with open(path, "rb") as raw:
                 packed = raw.read(2) == _GZIP_MAGIC
             if not packed:
@@ -99,23 +110,24 @@ def local_file(path: PathLike) -> Iterator[Path]:
                 return
         with tempfile.NamedTemporaryFile(prefix="evenscore-") as copy:
             with open_input(path) as source:
-                shutil.copyfileobj(source, copy, 1 << 20)
+                shutil.copyfileobj(source, copy, _COPY_SIZE)
             copy.flush()
             yield Path(copy.name)
 
 
 @contextmanager
 def spooled(path: PathLike) -> Iterator[PathLike]:
-    """Give a path that can be opened several times: the path itself, or a temporary copy of standard input.
+    """Give a path that can be opened several times: the path itself, or a temporary copy of standard input or a pipe.
 
-    In errors that name the copy, standard input is named instead.
+    An error that names the copy is raised again with the name of the input.
     """
-    if str(path) != "-":
+    if not _is_stream(path):
         yield path
         return
     with tempfile.NamedTemporaryFile(prefix="evenscore-") as copy:
-        with reading(path):
-            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        with reading(path), ExitStack() as opened:
+            raw: IO[bytes] = sys.stdin.buffer if _is_standard(path) else opened.enter_context(open(path, "rb"))
+            shutil.copyfileobj(raw, copy, _COPY_SIZE)
             copy.flush()
         try:
             yield copy.name
@@ -130,29 +142,28 @@ def atomic_output(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that appears under its name only when everything is written.
 
     A name that ends in ``.gz`` is packed; ``-`` is standard output. On an error the temporary file is removed and a
-    file that was there before stays as it was.
+    file that was there before stays as it was. A link stays a link: the file that it points to is written.
     """
-    if str(path) == "-":
-        yield cast(BinaryIO, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+    if _is_standard(path):
+        with writing("<stdout>"):
+            yield cast(BinaryIO, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
         return
-    target = Path(path)
     with writing(path):
+        target = Path(os.path.realpath(path))
         if target.is_dir():
             raise IsADirectoryError
-        if (
-            target.exists() and not target.is_file()
-        ):  # a device or a pipe, such as /dev/null: there is nothing to rename
+        if target.exists() and not target.is_file():  # such as /dev/null: there is nothing to rename
             with open(target, "wb") as device:
                 yield device
             return
         with _temporary_beside(target) as temporary:
             with open(temporary, "wb") as raw:
-                packed = target.suffix == ".gz"
-                stream: IO[bytes] = gzip.GzipFile("", "wb", 6, raw, mtime=0) if packed else raw  # type: ignore[assignment]
-                yield cast(BinaryIO, stream)
-                if packed:
-                    stream.close()
+                if str(path).endswith(".gz"):
+                    with _packed(raw) as stream:
+                        yield stream
+                else:
+                    yield raw
                 raw.flush()
                 os.fsync(raw.fileno())
             os.replace(temporary, target)
@@ -160,19 +171,59 @@ def atomic_output(path: PathLike) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic_directory(path: PathLike) -> Iterator[Path]:
-    """Like `atomic_output`, for formats that are a directory: it takes the place of the old one when all is written."""
-    target = Path(path)
+    """Like `atomic_output`, for formats that are a directory: it takes the place of the old one when all is written.
+
+    Only a directory that is empty or holds a zarr store is replaced, so that a wrong name never costs other files.
+    """
+    target = Path(os.path.realpath(path))
     with writing(path):
         if target.exists() and not target.is_dir():
             raise FileError(path, "a file of this name exists, but the format is a directory; choose another name")
+        if target.exists() and any(target.iterdir()) and not any((target / mark).exists() for mark in ZARR_MARKS):
+            raise FileError(path, "a directory with other files has this name; choose another one")
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         try:
+            temporary.chmod(0o777 & ~_umask())
             yield temporary
             if target.exists():
-                shutil.rmtree(target)
-            os.replace(temporary, target)
+                with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".old", dir=target.parent) as old:
+                    os.replace(target, Path(old) / target.name)
+                    os.replace(temporary, target)
+            else:
+                os.replace(temporary, target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_standard(path: PathLike) -> bool:
+    return str(path) == "-"
+
+
+def _is_stream(path: PathLike) -> bool:
+    """Tell whether the input can be read only once: standard input, or a pipe such as ``<(zcat ...)``."""
+    if _is_standard(path):
+        return True
+    with reading(path):
+        mode = os.stat(path).st_mode
+        return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+@contextmanager
+def _packed(raw: IO[bytes]) -> Iterator[BinaryIO]:
+    stream = gzip.GzipFile("", "wb", 6, raw, mtime=0)
+    try:
+        yield cast(BinaryIO, stream)
+    except BaseException:
+        with suppress(Exception):  # what is left in it does not matter any more
+            stream.close()
+        raise
+    stream.close()
 
 
 @contextmanager
@@ -181,9 +232,7 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(0o666 & ~_umask())
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)

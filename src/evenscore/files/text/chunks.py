@@ -6,10 +6,20 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.files.text.columns import Sample
 
-__all__ = ["CHUNK_SIZE", "LONGEST_LINE", "SAMPLE_SIZE", "UTF16_MARKS", "line_chunks", "sample_of", "squeezed"]
+__all__ = [
+    "CHUNK_SIZE",
+    "LONGEST_LINE",
+    "SAMPLE_SIZE",
+    "UTF16_MARKS",
+    "filled_lines",
+    "line_chunks",
+    "sample_of",
+    "squeezed",
+]
 
 CHUNK_SIZE = 1 << 24  #: bytes; measured: smaller costs calls, larger costs fresh memory from the system
 LONGEST_LINE = 1 << 20  #: bytes; what is longer is no line of a table
@@ -17,6 +27,7 @@ SAMPLE_SIZE = 1 << 16  #: bytes that decide on the format
 
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")  #: how a text in UTF-16 begins
 _BOM = b"\xef\xbb\xbf"
+_IS_BLANK = np.isin(np.arange(256), list(b" \t\r\n"))
 _TABS_TO_SPACES = bytes.maketrans(b"\t", b" ")
 
 
@@ -48,22 +59,31 @@ def squeezed(data: bytes, separator: str = " ") -> bytes:
     b'e1 t1 0.5\ne2 t1 1\n'
     """
     data = data.replace(b"\r\n", b"\n") + b"\n"
-    if separator != " ":
-        return b"".join(line + b"\n" for line in data.split(b"\n") if line.strip(b" \t"))
-    text = np.frombuffer(data.translate(_TABS_TO_SPACES), dtype=np.uint8)
-    space, end = text == ord(" "), text == ord("\n")
-    text = text[~(space & _shifted(space | end, 1))]  # leading spaces, and all but the first of several
-    space, end = text == ord(" "), text == ord("\n")
-    text = text[~(space & _shifted(end, -1))]  # a space at the end of a line
-    end = text == ord("\n")
-    return text[~(end & _shifted(end, 1))].tobytes()
+    if separator == " ":
+        text = np.frombuffer(data.translate(_TABS_TO_SPACES), dtype=np.uint8)
+        space = text == ord(" ")
+        text = text[~(space & _before(space | (text == ord("\n"))))]  # leading spaces, and all but the first of several
+        end = text == ord("\n")
+        text = text[~((text == ord(" ")) & np.append(end[1:], False))]  # a space at the end of a line
+        end = text == ord("\n")
+        return text[~(end & _before(end))].tobytes()
+    text, filled = np.frombuffer(data, dtype=np.uint8), filled_lines(data)
+    lengths = np.diff(np.flatnonzero(text == ord("\n")), prepend=-1)
+    return text[np.repeat(filled, lengths)].tobytes()
 
 
-def _shifted(flags: np.ndarray[tuple[int], np.dtype[np.bool_]], by: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return the flags of the byte before (1) or after (-1) each one; before the first byte is a line end."""
-    shifted = np.roll(flags, by)
-    shifted[0 if by > 0 else -1] = by > 0
-    return shifted
+def filled_lines(data: bytes) -> npt.NDArray[np.bool_]:
+    """Tell for each line whether there is more in it than blanks."""
+    text = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", dtype=np.uint8)
+    solid = ~_IS_BLANK[text]
+    starts = np.append(0, np.flatnonzero(text == ord("\n"))[:-1] + 1)
+    filled: npt.NDArray[np.bool_] = np.logical_or.reduceat(solid, starts)
+    return filled
+
+
+def _before(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return the flag of the byte before each one; before the first byte is a line end."""
+    return np.append(True, flags[:-1])
 
 
 def sample_of(head: bytes, *, whole: bool) -> Sample:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.files.text.blocks import Block, CodedIds
-from evenscore.files.text.chunks import squeezed
+from evenscore.files.text.chunks import filled_lines, squeezed
 from evenscore.files.text.columns import (
     ABSENT,
     ENROLL,
@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["parse_fast"]
 
 _NOT_KNOWN_WORD = -2
+_NOBODY = CodedIds([], np.zeros(0, dtype=np.int32))
 
 
 def parse_fast(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None:
     """Return the trials of a chunk, or None if any line of it needs a closer look."""
+    if not data.strip(b" \t\r\n"):
+        return Block(enroll=_NOBODY, test=_NOBODY, n_lines=data.count(b"\n") + (not data.endswith(b"\n")))
     if b"\0" in data or not (data.isascii() or _is_utf8(data)):
         return None
     if b"\r" not in data and (columns.separator != " " or b"\t" not in data):
@@ -46,7 +49,7 @@ def parse_fast(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | 
     if b"\r" in clean:
         return None
     block = _parse(clean, columns, skip_missing=skip_missing)
-    return None if block is None else _numbered_as(data, clean, block)
+    return None if block is None else _numbered_as(data, block)
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -57,13 +60,13 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _numbered_as(data: bytes, clean: bytes, block: Block) -> Block:
+def _numbered_as(data: bytes, block: Block) -> Block:
     """Return the block with the line numbers of the original chunk, where blank lines count."""
-    lines = data.removesuffix(b"\n").split(b"\n")
-    if clean.count(b"\n") == len(lines):
-        return replace(block, n_lines=len(lines))
-    filled = np.flatnonzero(np.fromiter((bool(line.strip(b" \t\r")) for line in lines), bool, len(lines)))
-    return replace(block, lines=filled if block.lines is None else filled[block.lines], n_lines=len(lines))
+    filled = filled_lines(data)
+    if filled.all():
+        return replace(block, n_lines=len(filled))
+    lines = np.flatnonzero(filled)
+    return replace(block, lines=lines if block.lines is None else lines[block.lines], n_lines=len(filled))
 
 
 def _parse(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None:
@@ -151,7 +154,7 @@ def _coded(series: pl.Series) -> CodedIds:
     distinct = series.unique(maintain_order=True)
     codes = distinct.to_physical().to_numpy()
     if not len(codes):
-        return CodedIds([], np.zeros(0, dtype=np.int32))
+        return _NOBODY
     low = int(codes.min())
     place = np.empty(int(codes.max()) - low + 1, dtype=np.int32)
     place[codes - low] = np.arange(len(codes), dtype=np.int32)
