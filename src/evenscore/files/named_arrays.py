@@ -64,7 +64,7 @@ def to_arrays(table: Table, path: PathLike) -> dict[str, Array]:
         for name, values in table.columns.items():
             if name in ("embeddings", "ids", "speakers"):
                 raise FileError(path, f"a further column cannot be called {name!r}; rename it", part=name)
-            arrays[name] = text_array(values, path, name) if values.dtype.kind in "OU" else values
+            arrays[name] = values if values.dtype.kind in "biuf" else text_array(values, path, name)
         return arrays
     raise unholdable(path, table, "scores, trials and embeddings")
 

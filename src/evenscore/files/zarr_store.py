@@ -1,0 +1,258 @@
+"""zarr stores: directories with the arrays of `named_arrays`, in chunks that can be read and written one by one.
+
+Written in zarr's format 2, which zarr-python 2 and 3 both read. Text (ids, speakers) is a group with two arrays,
+``utf8`` (all texts, joined, as bytes) and ``offsets`` (where each begins, and the end of the last). A chunk of scores
+that is not there means missing pairs (the fill value is NaN), so scores can be filled in chunk by chunk.
+
+zarr finds decoders by name and one of them is pickle; so the metadata is checked before zarr opens a store, and only
+plain numbers with well-known compressors are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import FileError
+from evenscore.files.checks import parsing, refuse_larger_than_memory
+from evenscore.files.formats import Format, ReadOptions, Table
+from evenscore.files.named_arrays import from_arrays, ids_of, to_arrays
+from evenscore.files.streams import PathLike, atomic_directory, reading
+from evenscore.tables.ids import Ids
+
+__all__ = ["FORMATS", "StoredScores", "open_scores", "read_zarr", "write_zarr"]
+
+_VALUES_PER_CHUNK = 1 << 22
+_COLUMNS_PER_CHUNK = 4096
+_LARGEST_METADATA = 1 << 20
+_CODECS = {
+    *("blosc", "zstd", "zlib", "gzip", "bz2", "lz4", "lzma"),
+    *("shuffle", "delta", "bitround", "crc32", "crc32c", "adler32", "fletcher32", "bytes", "transpose"),
+}
+_TEXT = {"utf8", "offsets"}
+
+
+@dataclass(frozen=True)
+class StoredScores:
+    """A score matrix that stays on disk."""
+
+    scores: Any  #: zarr array, K x L; a slice of it is read when it is asked for
+    enroll_ids: Ids
+    test_ids: Ids
+
+
+def read_zarr(path: PathLike, options: ReadOptions) -> Table:
+    """Read a score matrix, a list of trials or embeddings into memory; the names of the arrays decide which."""
+    with _opened(path) as arrays:
+        return from_arrays(arrays, path, options)
+
+
+def open_scores(path: PathLike) -> StoredScores:
+    """Open a score matrix without reading its scores."""
+    with _opened(path) as arrays:
+        for name in ("scores", "enroll_ids", "test_ids"):
+            if name not in arrays:
+                raise FileError(path, "the array is missing; this store holds no score matrix", part=name)
+        scores = arrays.lazy("scores")
+        enroll_ids, test_ids = (ids_of(arrays[name], path, name) for name in ("enroll_ids", "test_ids"))
+        if scores.dtype not in (np.float32, np.float64) or scores.shape != (len(enroll_ids), len(test_ids)):
+            problem = f"it is {scores.dtype} of shape {scores.shape}, but float of shape"
+            raise FileError(path, f"{problem} {(len(enroll_ids), len(test_ids))} is expected", part="scores")
+        return StoredScores(scores, enroll_ids, test_ids)
+
+
+def write_zarr(table: Table, path: PathLike) -> None:
+    """Write a table as a directory, which takes the place of an earlier one when all is written."""
+    zarr = _library(path)
+    arrays = to_arrays(table, path)
+    if str(path) == "-":
+        raise FileError("<stdout>", "a zarr store is a directory; give it a name, or choose npz")
+    for name in arrays:
+        if not name or name[0] == "." or set(name) & set("/\\"):
+            raise FileError(path, f"an array cannot be called {name!r} in a store; rename it", part=name)
+    with atomic_directory(path) as folder:
+        version = {"zarr_format": 2} if hasattr(zarr.Group, "create_array") else {}
+        group = zarr.open_group(str(folder), mode="w", **version)
+        for name, values in arrays.items():
+            if values.dtype.kind in "OU":
+                _create_text(group.create_group(_on_disk(name)), values, path, name)
+            else:
+                _create(group, _on_disk(name), values)
+
+
+def _library(path: PathLike) -> Any:
+    try:
+        import zarr
+    except ImportError:
+        problem = "a zarr store needs the package zarr; install it: pip install 'evenscore[zarr]'"
+        raise FileError(path, problem) from None
+    return zarr
+
+
+def _on_disk(name: str) -> str:
+    return name.replace("measure:", "measure.")  # some systems have no colon in file names
+
+
+def _create(group: Any, name: str, values: npt.NDArray[Any]) -> None:
+    """Create an array; a chunk of ids or indices that gets lost reads as something that no table accepts."""
+    columns = min(values.shape[1], _COLUMNS_PER_CHUNK) if values.ndim == 2 else 1
+    rows = max(1, min(len(values), _VALUES_PER_CHUNK // max(columns, 1)))
+    how = {
+        "shape": values.shape,
+        "chunks": (rows, max(columns, 1))[: values.ndim],
+        "dtype": values.dtype,
+        "fill_value": {"f": np.nan, "i": -1, "u": 255, "b": False}[values.dtype.kind],
+    }
+    if hasattr(group, "create_array"):
+        array = group.create_array(name, **how, **({"compressors": None} if values.dtype.kind == "f" else {}))
+    else:
+        array = group.create_dataset(name, **how, **({"compressor": None} if values.dtype.kind == "f" else {}))
+    if values.size:
+        array[...] = values
+
+
+def _create_text(group: Any, texts: npt.NDArray[Any], path: PathLike, part: str) -> None:
+    try:
+        encoded = [text.encode() for text in texts.tolist()]
+    except UnicodeEncodeError as error:
+        raise FileError(path, f"{error.object!r} cannot be written as UTF-8; rename it", part=part) from None
+    _create(group, "utf8", np.frombuffer(b"".join(encoded), dtype=np.uint8))
+    _create(group, "offsets", np.cumsum([0, *map(len, encoded)], dtype=np.int64))
+
+
+@contextmanager
+def _opened(path: PathLike) -> Iterator[_Arrays]:
+    zarr = _library(path)
+    with parsing(path, "a zarr store"):
+        arrays = _checked_arrays(Path(path), path)
+        yield _Arrays(zarr.open_group(str(path), mode="r"), arrays, path)
+
+
+class _Arrays(Mapping[str, npt.NDArray[Any]]):
+    """The arrays of a store, each read when it is asked for; a group of two arrays is text."""
+
+    def __init__(self, group: Any, names: set[str], path: PathLike) -> None:
+        self._group = group
+        self._path = path
+        texts = {name.rpartition("/")[0] for name in names if "/" in name}
+        self._texts = {name for name in texts if {f"{name}/{part}" for part in _TEXT} <= names}
+        found = [name for name in sorted(names) if "/" not in name] + sorted(self._texts)
+        self._on_disk = {name.replace("measure.", "measure:"): name for name in found}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._on_disk)
+
+    def __len__(self) -> int:
+        return len(self._on_disk)
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if self._on_disk[name] in self._texts:
+            return self._read_text(self._on_disk[name])
+        with parsing(self._path, "a zarr store", part=name):
+            return self._whole(self._on_disk[name])
+
+    def lazy(self, name: str) -> Any:
+        """Return an array that is read by slices."""
+        return self._group[self._on_disk[name]]
+
+    def _whole(self, name: str) -> npt.NDArray[Any]:
+        array = self._group[name]
+        size = int(np.prod(array.shape, dtype=object)) * array.dtype.itemsize
+        refuse_larger_than_memory(self._path, size, part=name)
+        return np.asarray(array[...])
+
+    def _read_text(self, name: str) -> npt.NDArray[np.object_]:
+        with parsing(self._path, "a zarr store", part=name):
+            joined, offsets = self._whole(f"{name}/utf8"), self._whole(f"{name}/offsets")
+            fits = joined.dtype == np.uint8 and offsets.dtype.kind == "i" and joined.ndim == offsets.ndim == 1
+            if (
+                not fits
+                or not offsets.size
+                or offsets[0] != 0
+                or offsets[-1] != joined.size
+                or (np.diff(offsets) < 0).any()
+            ):
+                raise FileError(self._path, "its offsets do not fit its bytes; the store is damaged", part=name)
+            data, ends = joined.tobytes(), offsets.tolist()
+            texts = np.empty(len(ends) - 1, dtype=object)
+            texts[:] = [data[start:end].decode() for start, end in pairwise(ends)]
+            return texts
+
+
+def _checked_arrays(folder: Path, path: PathLike) -> set[str]:
+    """Return the names of the arrays of a store, having checked what their metadata says, without zarr."""
+    with reading(path):
+        if not folder.is_dir():
+            problem = (
+                "it is a file, but a zarr store is a directory" if folder.exists() else "there is no such directory"
+            )
+            raise FileError(path, f"{problem}; check the name")
+        if not any((folder / name).is_file() for name in (".zgroup", ".zarray", "zarr.json")):
+            raise FileError(path, "it is not a zarr store, as it has neither .zgroup nor zarr.json; check the name")
+        if _metadata(folder, path, "") is not None:
+            raise FileError(path, "the store is a single array, but a group of arrays with ids is expected")
+        names = set()
+        for child in sorted(folder.iterdir()):
+            for place in [child, *(child / part for part in sorted(_TEXT))]:
+                name = place.relative_to(folder).as_posix()
+                metadata = _metadata(place, path, name)
+                if metadata is not None:
+                    _refuse_unsafe(metadata, path, name)
+                    names.add(name)
+        return names
+
+
+def _metadata(folder: Path, path: PathLike, name: str) -> dict[str, Any] | None:
+    """Return the metadata of an array of either format, None for a group or any other directory."""
+    file = next((folder / name for name in (".zarray", "zarr.json") if (folder / name).is_file()), None)
+    if file is None:
+        return None
+    if file.stat().st_size > _LARGEST_METADATA:
+        raise FileError(path, "its metadata is larger than 1 MB; the store is damaged", part=name)
+    metadata = json.loads(file.read_bytes())
+    if not isinstance(metadata, dict):
+        raise FileError(path, "its metadata is not a JSON object; the store is damaged", part=name)
+    return metadata if file.name == ".zarray" or metadata.get("node_type") == "array" else None
+
+
+def _refuse_unsafe(metadata: dict[str, Any], path: PathLike, name: str) -> None:
+    if metadata["zarr_format"] == 2:
+        codecs = [*(metadata.get("filters") or []), *([metadata["compressor"]] if metadata.get("compressor") else [])]
+        kind, chunks = metadata["dtype"], metadata["chunks"]
+    else:
+        codecs = list(metadata["codecs"])
+        kind, chunks = metadata["data_type"], metadata["chunk_grid"]["configuration"]["chunk_shape"]
+    for codec in codecs:
+        name_of_codec = codec.get("id", codec.get("name"))
+        if name_of_codec == "sharding_indexed":
+            codecs.extend(codec["configuration"]["codecs"] + codec["configuration"]["index_codecs"])
+        elif name_of_codec not in _CODECS:
+            problem = f"it is packed with {name_of_codec!r}, which is not read for safety; pack it with zstd or blosc"
+            raise FileError(path, problem, part=name)
+    dtype = np.dtype(kind) if isinstance(kind, str) and kind != "string" else np.dtype(object)
+    if dtype.hasobject or dtype.kind not in "biufUS":
+        raise FileError(path, f"it has type {kind}, but only numbers are read (no objects)", part=name)
+    for shape in (metadata["shape"], chunks):
+        if not all(isinstance(size, int) and size >= 0 for size in shape):
+            raise FileError(path, f"shape {shape} makes no sense; the store is damaged", part=name)
+    refuse_larger_than_memory(path, int(np.prod(chunks, dtype=object)) * dtype.itemsize, part=name)
+
+
+FORMATS = (
+    Format(
+        name="zarr",
+        kinds=("scores", "trials", "embeddings"),
+        layout="zarr directory with the arrays of npz, in chunks (needs evenscore[zarr])",
+        extensions=(".zarr",),
+        read=read_zarr,
+        write=write_zarr,
+    ),
+)
