@@ -94,7 +94,11 @@ def test_speakers_label_trials_and_embeddings(convert, refused, file, tmp_path):
     assert "no speaker for test 'utt2'" in refused("dev.scores", "z.npz", "--speakers", few, "--to", "npz")
     assert "leave out --speakers" in refused("utt2spk", "z", "--speakers", "utt2spk")
     labelled = file("labelled.txt", "ann utt2 1.0 target\nann utt1 2.0 target\n")
-    assert "the label of ('ann', 'utt2') does not agree" in refused(labelled, "z.npz", "--speakers", "utt2spk")
+    message = refused(labelled, "z.npz", "--speakers", "utt2spk", "--from", "wespeaker")
+    assert "1 labels do not agree with the speaker map, first that of ('ann', 'utt2')" in message
+    key = file("key", "ann utt1 nontarget\nann utt2 target\n")
+    message = refused(labelled, "z.npz", "--key", key, "--from", "wespeaker")
+    assert "1 labels do not agree with the key, first that of ('ann', 'utt1')" in message
 
 
 def test_matrix_and_list(convert, refused, file, tmp_path):

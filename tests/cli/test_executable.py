@@ -94,6 +94,14 @@ def test_ids_that_the_terminal_cannot_show_do_not_stop_the_work(tmp_path):
     assert b"s\\u01ffren" in run.stdout
 
 
+@pytest.mark.parametrize(
+    ("line", "found"), [("evenscore inf", b"info"), ("evenscore convert a b --to kald", b"kaldi-ark")]
+)
+def test_the_shell_completes_commands_and_formats(tmp_path, line, found):
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    assert found in evenscore(cwd=tmp_path, _EVENSCORE_COMPLETE="complete_bash", **words).stdout.split()
+
+
 def test_python_m(tmp_path):
     run = subprocess.run([sys.executable, "-m", "evenscore", "--version"], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("evenscore ")

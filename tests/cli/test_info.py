@@ -190,3 +190,9 @@ def test_a_key_that_fits_is_not_suspicious():
     assert notes == []
     assert joined.labels.tolist() == [1, 0]
     assert facts["only_in_file"] == facts["only_in_key"] == {"count": 0, "first": []}
+
+
+def test_labels_that_contradict_the_key_are_named():
+    _, notes, joined = compare_with_key(pairs("a x,b y,c z", [1, 0, -1]), pairs("c z,b y,a x", [1, 1, 1]))
+    assert notes == ["1 labels of the file do not agree with the key, first that of ('b', 'y')"]
+    assert joined.labels.tolist() == [1, 1, 1]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables import UNKNOWN, Embeddings, ScoreMatrix, TrialList
@@ -13,7 +14,7 @@ from evenscore.tables import UNKNOWN, Embeddings, ScoreMatrix, TrialList
 if TYPE_CHECKING:
     from evenscore.files import Table
 
-__all__ = ["as_list", "as_matrix", "concatenated", "with_key", "with_speakers"]
+__all__ = ["as_list", "as_matrix", "concatenated", "contradictions", "labels_in", "with_key", "with_speakers"]
 
 
 def concatenated(tables: Sequence[Table]) -> Table:
@@ -71,7 +72,33 @@ def with_key(table: Table, key: TrialList, unmatched: Literal["error", "drop"]) 
     """Return the trials with the labels of a key."""
     if not isinstance(table, ScoreMatrix | TrialList):
         raise InputError("only trials can get labels from a key; leave out --key")
-    return as_list(table).join(key, unmatched=unmatched)
+    trials = as_list(table)
+    joined = trials.join(key, unmatched=unmatched)
+    _refuse_contradiction(trials, labels_in(trials, key), "key")
+    return joined
+
+
+def labels_in(trials: TrialList, key: TrialList) -> npt.NDArray[Any]:
+    """Return the label that the key has for each trial; unknown where it has none."""
+    if key.labels is None or len(key) == 0:
+        return np.full(len(trials), UNKNOWN, dtype=np.int8)
+    match = trials.match(key)
+    return np.where(match >= 0, key.labels[match], UNKNOWN)
+
+
+def contradictions(trials: TrialList, labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Tell for each trial whether its own label and another one are known and differ."""
+    if trials.labels is None:
+        return np.zeros(len(trials), dtype=bool)
+    return (trials.labels != labels) & (trials.labels != UNKNOWN) & (labels != UNKNOWN)
+
+
+def _refuse_contradiction(trials: TrialList, labels: npt.NDArray[Any], source: str) -> None:
+    clash = contradictions(trials, labels)
+    if clash.any():
+        pair = trials.pair(int(np.argmax(clash)))
+        count = int(np.count_nonzero(clash))
+        raise InputError(f"{count} labels do not agree with the {source}, first that of {pair}; correct one of the two")
 
 
 def with_speakers(table: Table, speakers: Mapping[str, str]) -> Table:
@@ -96,7 +123,5 @@ def with_speakers(table: Table, speakers: Mapping[str, str]) -> Table:
             raise InputError(f"the speaker map has no speaker for {side} {absent!r}; add it to the map")
         sides.append(np.array([codes[speakers[name]] for name in ids], dtype=np.int64))
     same = sides[0][trials.enroll_index] == sides[1][trials.test_index]
-    if trials.labels is not None and (clash := (trials.labels != same) & (trials.labels != UNKNOWN)).any():
-        pair = trials.pair(int(np.argmax(clash)))
-        raise InputError(f"the label of {pair} does not agree with the speaker map; correct one of the two files")
+    _refuse_contradiction(trials, same.astype(np.int8), "speaker map")
     return trials.with_labels(same)

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.cli.combine import contradictions, labels_in
 from evenscore.cli.facts import Facts
 from evenscore.errors import InputError
 from evenscore.tables import TrialList
@@ -47,6 +48,10 @@ def compare_with_key(trials: TrialList, key: TrialList) -> tuple[Facts, list[str
     ):
         if facts[name]["count"]:
             notes.append(f"{facts[name]['count']} {what}, first {facts[name]['first'][0]}")
+    clash = contradictions(trials, labels_in(trials, key))
+    if clash.any():
+        first = trials.pair(int(np.argmax(clash)))
+        notes.append(f"{np.count_nonzero(clash)} labels of the file do not agree with the key, first that of {first}")
     return facts, notes + _reasons(trials, key), trials.join(key, unmatched="drop")
 
 
