@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.sides import NO_GROUP, Codes, Groups, NormSides, Rows, Side, coded, speaker_codes
+from evenscore.norms.threads import in_parallel
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.ids import Ids
 from evenscore.tables.labels import NONTARGET
@@ -100,7 +101,7 @@ class _Maker:
         by_column = not scores.flags.c_contiguous
 
         def read(rows: Rows) -> npt.NDArray[Any]:
-            return np.ascontiguousarray(scores[rows])
+            return _transposed(scores.T, rows) if by_column else np.ascontiguousarray(scores[rows])
 
         return Side(
             name=name,
@@ -118,3 +119,12 @@ class _Maker:
 
     def _speaker(self, name: str, size: int) -> Codes:
         return coded(getattr(self.blocks, f"{name}_speakers"), self.codes, size)
+
+
+def _transposed(block: npt.NDArray[Any], columns: Rows) -> npt.NDArray[Any]:
+    from evenscore.norms.kernel_apply import transpose
+
+    part = block[:, columns]
+    out = np.empty((part.shape[1], part.shape[0]), dtype=part.dtype)
+    in_parallel(lambda start, stop: transpose(part, start, stop, out), *out.shape)
+    return out

@@ -1,4 +1,4 @@
-"""Compiled loops that turn a matrix of raw scores into normalized ones in a single pass. Import this only when used."""
+"""Compiled loops over whole matrices: normalize in a single pass, transpose. Import this only when used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from numba import njit
 
 from evenscore.norms.kernel_summary import FAST
 
-__all__ = ["chain_sides", "sum_sides"]
+__all__ = ["chain_sides", "sum_sides", "transpose"]
+
+_SQUARE = 16
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -45,3 +47,19 @@ def chain_sides(
         else:
             for j in range(S.shape[1]):
                 out[i, j] = ((np.float64(S[i, j]) - column_mean[j]) * column_weight[j] - m) * w
+
+
+@njit(cache=True, nogil=True)
+def transpose(X: Any, start: int, stop: int, out: Any) -> None:
+    """Write columns of X as rows, in small squares that are read and written in order."""
+    square = np.empty((_SQUARE, _SQUARE), X.dtype)
+    for top in range(0, X.shape[0], _SQUARE):
+        bottom = min(top + _SQUARE, X.shape[0])
+        for left in range(start, stop, _SQUARE):
+            right = min(left + _SQUARE, stop)
+            for i in range(top, bottom):
+                for j in range(left, right):
+                    square[j - left, i - top] = X[i, j]
+            for j in range(left, right):
+                for i in range(top, bottom):
+                    out[j, i] = square[j - left, i - top]

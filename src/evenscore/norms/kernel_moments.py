@@ -11,10 +11,31 @@ from evenscore.norms.kernel_summary import FAST
 
 __all__ = ["column_moments", "moments_without", "row_moments"]
 
-# A tile of columns that stays in the nearest cache, and the rows that are summed up at a time.
-_TILE, _ROWS = 256, 64
+# A tile of columns whose sums stay in the nearest cache, and that is wide enough to be read at the speed of memory.
+_TILE = 512
 # Taking a group out of the sums loses digits when it held nearly all of the spread; then the rest is summed anew.
 _SPREAD_LEFT = 1e-6
+
+# One pass suffices for mean and variance because deviations are taken from one of the values themselves: the square of
+# its distance to the mean is at most n times the variance, so at most n units in the last place are lost.
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def _entry(X: Any, i: int, j: int, shift: Any, weight: Any, of: int) -> float:
+    """Return X[i, j], or (X[i, j] - shift) * weight with the shift and weight of its row or column."""
+    x = np.float64(X[i, j])
+    if shift is not None:
+        x = (x - shift[of]) * weight[of]
+    return x
+
+
+@njit(cache=True, nogil=True)
+def _finish(at: int, number: int, first: float, total: float, squares: float, ddof: int, found: Any) -> None:
+    """Turn sums of deviations from ``first`` into count, mean and standard deviation."""
+    count, mean, std = found
+    count[at] = number
+    mean[at] = first + total / number if number else np.nan
+    std[at] = np.sqrt(max(squares - total * total / number, 0.0) / (number - ddof)) if number > ddof else 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -23,33 +44,21 @@ def row_moments(
 ) -> None:
     """Count, mean and standard deviation of the rows of X, or of (X - shift) * weight by column; NaN is skipped."""
     for i in range(start, stop):
-        number, first = 0, 0.0
+        first = 0.0
         for j in range(X.shape[1]):
-            x = np.float64(X[i, j])
-            if shift is not None:
-                x = (x - shift[j]) * weight[j]
+            x = _entry(X, i, j, shift, weight, j)
             if x == x:
                 first = x
                 break
-        total = 0.0
+        number, total, squares = 0, 0.0, 0.0
         for j in range(X.shape[1]):
-            x = np.float64(X[i, j])
-            if shift is not None:
-                x = (x - shift[j]) * weight[j]
-            there = x == x
-            total += x - first if there else 0.0
-            number += there
-        center = first + total / number if number else np.nan
-        squares = 0.0
-        for j in range(X.shape[1]):
-            x = np.float64(X[i, j])
-            if shift is not None:
-                x = (x - shift[j]) * weight[j]
-            d = x - center if x == x else 0.0
+            d = _entry(X, i, j, shift, weight, j) - first
+            there = d == d
+            d = d if there else 0.0
+            total += d
             squares += d * d
-        count[i] = number
-        mean[i] = center
-        std[i] = np.sqrt(squares / (number - ddof)) if number > ddof else 0.0
+            number += there
+        _finish(i, number, first, total, squares, ddof, (count, mean, std))
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -57,47 +66,41 @@ def column_moments(
     X: Any, shift: Any, weight: Any, ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any
 ) -> None:
     """Do the same for the columns of X; shift and weight are by row. One pass, in tiles of columns."""
-    number, center, squares = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
-    first, block_number, block_total, block_squares = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
+    first, number, total, squares = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
+    in_fours = X.shape[0] - X.shape[0] % 4
     for left in range(start, stop, _TILE):
         width = min(_TILE, stop - left)
-        number[:], center[:], squares[:] = 0.0, 0.0, 0.0
+        number[:], total[:], squares[:] = 0.0, 0.0, 0.0
         for j in range(width):
-            x = np.float64(X[0, left + j]) if X.shape[0] else 0.0
-            if shift is not None:
-                x = (x - shift[0]) * weight[0]
-            first[j] = x if x == x else 0.0
-        for top in range(0, X.shape[0], _ROWS):
-            bottom = min(top + _ROWS, X.shape[0])
-            block_number[:], block_total[:], block_squares[:] = 0.0, 0.0, 0.0
-            for i in range(top, bottom):
-                for j in range(width):
-                    x = np.float64(X[i, left + j])
-                    if shift is not None:
-                        x = (x - shift[i]) * weight[i]
-                    there = x == x
-                    block_total[j] += x - first[j] if there else 0.0
-                    block_number[j] += 1.0 if there else 0.0
+            first[j] = 0.0
+            for i in range(X.shape[0]):
+                x = _entry(X, i, left + j, shift, weight, i)
+                if x == x:
+                    first[j] = x
+                    break
+        for i in range(0, in_fours, 4):  # four rows at a time: the sums are loaded and stored less often
             for j in range(width):
-                block_total[j] = first[j] + block_total[j] / max(block_number[j], 1.0)  # now the block's mean
-            for i in range(top, bottom):
-                for j in range(width):
-                    x = np.float64(X[i, left + j])
-                    if shift is not None:
-                        x = (x - shift[i]) * weight[i]
-                    d = x - block_total[j] if x == x else 0.0
-                    block_squares[j] += d * d
-            for j in range(width):  # join block and rows so far (Chan, Golub, LeVeque)
-                both = number[j] + block_number[j]
-                if block_number[j] > 0:
-                    d = block_total[j] - center[j] if number[j] > 0 else 0.0
-                    center[j] = center[j] + d * block_number[j] / both if number[j] > 0 else block_total[j]
-                    squares[j] += block_squares[j] + d * d * number[j] * block_number[j] / both
-                number[j] = both
+                d0 = _entry(X, i, left + j, shift, weight, i) - first[j]
+                d1 = _entry(X, i + 1, left + j, shift, weight, i + 1) - first[j]
+                d2 = _entry(X, i + 2, left + j, shift, weight, i + 2) - first[j]
+                d3 = _entry(X, i + 3, left + j, shift, weight, i + 3) - first[j]
+                n0, n1 = 1.0 if d0 == d0 else 0.0, 1.0 if d1 == d1 else 0.0
+                n2, n3 = 1.0 if d2 == d2 else 0.0, 1.0 if d3 == d3 else 0.0
+                d0, d1 = d0 if d0 == d0 else 0.0, d1 if d1 == d1 else 0.0
+                d2, d3 = d2 if d2 == d2 else 0.0, d3 if d3 == d3 else 0.0
+                number[j] += (n0 + n1) + (n2 + n3)
+                total[j] += (d0 + d1) + (d2 + d3)
+                squares[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+        for i in range(in_fours, X.shape[0]):
+            for j in range(width):
+                d = _entry(X, i, left + j, shift, weight, i) - first[j]
+                there = d == d
+                d = d if there else 0.0
+                number[j] += 1.0 if there else 0.0
+                total[j] += d
+                squares[j] += d * d
         for j in range(width):
-            count[left + j] = np.int64(number[j])
-            mean[left + j] = center[j] if number[j] > 0 else np.nan
-            std[left + j] = np.sqrt(squares[j] / (number[j] - ddof)) if number[j] > ddof else 0.0
+            _finish(left + j, int(number[j]), first[j], total[j], squares[j], ddof, (count, mean, std))
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from evenscore.norms.kernel_summary import MEAN, largest_first, location_scale, summary
+from evenscore.norms.kernel_summary import MEAN, location_scale, summary, take_largest
 
 __all__ = ["cross_tables", "ranked_members", "ranked_tables", "scaled_tables", "top_moments"]
 
@@ -15,7 +15,15 @@ _SAMPLE = 256
 
 
 @njit(cache=True, nogil=True)
-def _candidates(X: Any, i: int, wanted: int, kept: Any, sample: Any) -> int:
+def _smallest(values: Any, size: int) -> float:
+    smallest = values[0]
+    for s in range(1, size):
+        smallest = min(smallest, values[s])
+    return smallest
+
+
+@njit(cache=True, nogil=True)
+def _candidates(X: Any, i: int, wanted: int, kept: Any, best: Any, spare: Any) -> int:
     """Put at least the ``wanted`` largest values of row i into ``kept``, and return how many were put.
 
     A sample of the row tells a threshold that a little more than the wanted number exceed, most likely; one pass
@@ -26,14 +34,12 @@ def _candidates(X: Any, i: int, wanted: int, kept: Any, sample: Any) -> int:
         step = size // _SAMPLE
         for s in range(_SAMPLE):
             x = X[i, s * step]
-            sample[s] = x if x == x else -np.inf
+            kept[s] = x if x == x else -np.inf
         share = wanted * _SAMPLE / size
-        rank = int(share + 2.5 * np.sqrt(share) + 3)
+        rank = int(share + 2 * np.sqrt(share) + 3)
         if rank <= _SAMPLE:
-            largest_first(sample, _SAMPLE, rank)
-            threshold = sample[0]
-            for s in range(1, rank):
-                threshold = min(threshold, sample[s])
+            take_largest(kept, _SAMPLE, rank, best, spare)
+            threshold = _smallest(best, rank)
             found = 0
             for j in range(size):
                 x = X[i, j]
@@ -52,28 +58,35 @@ def _candidates(X: Any, i: int, wanted: int, kept: Any, sample: Any) -> int:
 @njit(cache=True, nogil=True)
 def top_moments(X: Any, k: int, drop: int, ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any) -> None:
     """Count, mean and standard deviation of the k largest of each row, after the ``drop`` very largest."""
-    kept = np.empty(X.shape[1] + 1, X.dtype)
-    sample = np.empty(_SAMPLE, X.dtype)
+    kept, best, spare = _scratch(X)
     for i in range(start, stop):
-        found = _candidates(X, i, k + drop, kept, sample)
-        count[i], mean[i], std[i] = summary(kept, found, k, drop, MEAN, 0.0, ddof)
+        found = _candidates(X, i, k + drop, kept, best, spare)
+        taken = min(found, k + drop)
+        take_largest(kept, found, taken, best, spare)
+        if drop > 0:
+            best[:taken] = -np.sort(-best[:taken])
+        count[i] = max(taken - drop, 0)
+        mean[i], std[i] = location_scale(best, drop, taken, MEAN, 0.0, ddof)
 
 
 @njit(cache=True, nogil=True)
-def _ranking(X: Any, i: int, length: int, kept: Any, sample: Any, picked: Any) -> int:
+def _scratch(X: Any) -> tuple[Any, Any, Any]:
+    size = max(X.shape[1], _SAMPLE) + 1
+    return np.empty(size, X.dtype), np.empty(size, X.dtype), np.empty(size, X.dtype)
+
+
+@njit(cache=True, nogil=True)
+def _ranking(X: Any, i: int, length: int, kept: Any, best: Any, spare: Any, picked: Any) -> int:
     """Put the columns of the ``length`` largest of row i into ``picked``, in falling order; equals in column order."""
-    found = _candidates(X, i, length, kept, sample)
+    found = _candidates(X, i, length, kept, best, spare)
     taken = min(found, length)
     if taken == 0:
         return 0
-    largest_first(kept, found, taken)
-    threshold = kept[0]
-    for s in range(1, taken):
-        threshold = min(threshold, kept[s])
-    above = 0
+    take_largest(kept, found, taken, best, spare)
+    threshold = _smallest(best, taken)
+    equals = taken
     for s in range(taken):
-        above += kept[s] > threshold
-    equals = taken - above
+        equals -= best[s] > threshold
     at = 0
     for j in range(X.shape[1]):
         x = X[i, j]
@@ -90,11 +103,10 @@ def _ranking(X: Any, i: int, length: int, kept: Any, sample: Any, picked: Any) -
 @njit(cache=True, nogil=True)
 def ranked_members(X: Any, start: int, stop: int, picked: Any, length: Any) -> None:
     """Columns of the largest values of each row, in falling order; as many as ``picked`` is wide, NaN left out."""
-    kept = np.empty(X.shape[1] + 1, X.dtype)
-    sample = np.empty(_SAMPLE, X.dtype)
+    kept, best, spare = _scratch(X)
     row = np.empty(picked.shape[1], np.int64)
     for i in range(start, stop):
-        taken = _ranking(X, i, picked.shape[1], kept, sample, row)
+        taken = _ranking(X, i, picked.shape[1], kept, best, spare, row)
         length[i] = taken
         for s in range(taken):
             picked[i, s] = row[s]
@@ -124,13 +136,12 @@ def ranked_tables(
 
     ``length`` must be k + drop + the size of the largest pair of groups, or the width of X.
     """
-    kept = np.empty(X.shape[1] + 1, X.dtype)
-    sample = np.empty(_SAMPLE, X.dtype)
+    kept, best, spare = _scratch(X)
     picked = np.empty(length, np.int64)
     row = np.empty(length, X.dtype)
     last_seen = np.full(n_groups + 1, -1, np.int64)  # the last entry serves group -1, which nobody sees
     for i in range(start, stop):
-        taken = _ranking(X, i, length, kept, sample, picked)
+        taken = _ranking(X, i, length, kept, best, spare, picked)
         for s in range(taken):
             last_seen[code[picked[s]]] = i
         last_seen[-1] = -1

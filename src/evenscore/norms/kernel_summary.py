@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["FAST", "MEAN", "MEDIAN", "TRIMMED", "largest_first", "location_scale", "summary"]
+__all__ = ["FAST", "MEAN", "MEDIAN", "TRIMMED", "location_scale", "summary", "take_largest"]
 
 # Sums may be reordered (so that they vectorize), but NaN must stay NaN: it marks what is missing.
 FAST = {"reassoc", "nsz", "contract", "arcp"}
@@ -17,28 +17,42 @@ _MAD_TO_STD = 1.4826022185056018  # 1 / the 3/4 quantile of the standard normal
 
 
 @njit(cache=True, nogil=True)
-def largest_first(values: Any, size: int, k: int) -> None:
-    """Rearrange ``values[:size]`` so that the k largest come first, in any order (Hoare's selection)."""
-    low, high = 0, size - 1
-    while low < high:
-        a, b, c = values[low], values[(low + high) >> 1], values[high]
-        pivot = max(min(a, b), min(max(a, b), c))
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k - 1 <= j:
-            high = j
-        elif k - 1 >= i:
-            low = i
-        else:
+def take_largest(values: Any, size: int, k: int, best: Any, spare: Any) -> None:
+    """Put the k largest of ``values[:size]`` into ``best[:k]``, in any order; ``values`` and ``spare`` are used up.
+
+    Quickselect without branches: each pass writes every value to both parts and moves on in the right one, so that no
+    comparison is ever guessed wrong. Values must not be NaN, and k at most ``size``.
+    """
+    done = 0
+    while done < k:
+        if size == k - done:
+            best[done:k] = values[:size]
             return
+        a, b, c = values[0], values[size >> 1], values[size - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        above, below = 0, 0
+        for s in range(size):
+            x = values[s]
+            spare[above] = x
+            values[below] = x
+            above += x > pivot
+            below += x <= pivot
+        if above > k - done:
+            values, spare, size = spare, values, above
+            continue
+        best[done : done + above] = spare[:above]
+        done += above
+        size = below
+        if above == 0:  # the pivot is the largest value
+            less = 0
+            for s in range(size):
+                x = values[s]
+                values[less] = x
+                less += x < pivot
+            equal = min(size - less, k - done)
+            best[done : done + equal] = pivot
+            done += equal
+            size = less
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -90,11 +104,7 @@ def summary(
     stop = min(size, drop + k)
     if stop <= drop:
         return 0, np.nan, np.nan
-    if statistic != MEAN:
+    if statistic != MEAN or stop < size or drop > 0:
         values[:size] = -np.sort(-values[:size])
-    elif stop < size or drop > 0:
-        largest_first(values, size, stop)
-        if drop > 0:
-            largest_first(values, stop, drop)
     location, scale = location_scale(values, drop, stop, statistic, trim, ddof)
     return stop - drop, location, scale
