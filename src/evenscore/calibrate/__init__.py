@@ -1,0 +1,25 @@
+"""From scores to natural-log likelihood ratios: one interface, five calibrations, and honest cross-validation."""
+
+from evenscore.calibrate.bayesian import BayesianCalibration, NormalGammaPrior
+from evenscore.calibrate.calibration import Calibration
+from evenscore.calibrate.cross_validation import CrossCalibration, cross_calibrate
+from evenscore.calibrate.gaussian import GaussianCalibration
+from evenscore.calibrate.logistic import LogisticCalibration
+from evenscore.calibrate.pav import PavCalibration
+from evenscore.calibrate.registry import CALIBRATIONS, calibration_class, calibration_from_dict
+from evenscore.calibrate.unsupervised import UnsupervisedCalibration
+
+__all__ = [
+    "CALIBRATIONS",
+    "BayesianCalibration",
+    "Calibration",
+    "CrossCalibration",
+    "GaussianCalibration",
+    "LogisticCalibration",
+    "NormalGammaPrior",
+    "PavCalibration",
+    "UnsupervisedCalibration",
+    "calibration_class",
+    "calibration_from_dict",
+    "cross_calibrate",
+]

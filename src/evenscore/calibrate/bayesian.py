@@ -1,0 +1,133 @@
+"""Calibration by Gaussians whose parameters are integrated out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+from scipy.special import betaln
+
+from evenscore.calibrate.calibration import Calibration, as_input, class_scores, finite, positive
+from evenscore.errors import InputError
+from evenscore.tables import TrialList
+
+__all__ = ["BayesianCalibration", "NormalGammaPrior"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalGammaPrior:
+    """What is known of a class before its scores are seen.
+
+    precision ~ Gamma(shape, rate),  mean | precision ~ N(mean, 1 / (mean_count precision))      (B1)
+
+    The default, all 0, is the non-informative prior p(mean, precision) = 1 / precision.
+
+    Attributes
+    ----------
+    mean, mean_count
+        Expected mean, and how many scores this expectation is worth; 0 if nothing is known.
+    shape, rate
+        Of the precision; 2 shape is the number of scores that it is worth, rate / shape the expected variance.
+    """
+
+    mean: float = 0.0
+    mean_count: float = 0.0
+    shape: float = 0.0
+    rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        finite("mean", self.mean)
+        for name in ("mean_count", "shape", "rate"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise InputError(f"{name} is {getattr(self, name)}, but must be finite and at least 0")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BayesianCalibration(Calibration):
+    """Gaussian scores with unknown mean and variance, which are integrated out (Brümmer and Swart, 2014).
+
+    s | h ~ N(mu_h, 1 / lambda_h),  (mu_h, lambda_h) ~ normal-gamma prior (B1)
+    llr(s) = log t(s; target scores) - log t(s; non-target scores)                                 (B2)
+
+    where t is the predictive density, a Student t. With few training scores its heavy tails keep the LLR modest far
+    from the data; with many it becomes `GaussianCalibration`.
+
+    Attributes
+    ----------
+    mean, scale2, df
+        Location, squared scale and degrees of freedom of the predictive density of non-targets and of targets.
+
+    Examples
+    --------
+    >>> calibration = BayesianCalibration.fit([0.0, 1.0, 2.0, 5.0, 6.0, 7.0], [0, 0, 0, 1, 1, 1])
+    >>> calibration.mean, calibration.df
+    (array([1., 6.]), array([2., 2.]))
+    >>> calibration([1.0, 3.5, 6.0]).round(3)
+    array([-3.509,  0.   ,  3.509])
+    """
+
+    kind: ClassVar[str] = "bayesian"
+
+    mean: Float[np.ndarray, "2"]
+    scale2: Float[np.ndarray, "2"]
+    df: Float[np.ndarray, "2"]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", finite("mean", self.mean, (2,)))
+        object.__setattr__(self, "scale2", positive("scale2", self.scale2, (2,)))
+        object.__setattr__(self, "df", positive("df", self.df, (2,)))
+
+    @classmethod
+    def fit(
+        cls,
+        scores: npt.ArrayLike | TrialList,
+        labels: npt.ArrayLike | None = None,
+        *,
+        nontarget_prior: NormalGammaPrior | None = None,
+        target_prior: NormalGammaPrior | None = None,
+        shared_variance: bool = False,
+    ) -> BayesianCalibration:
+        """Return the predictive densities given the training scores.
+
+        Parameters
+        ----------
+        scores, labels
+            As in `evenscore.metrics.validate`; scores must be finite.
+        nontarget_prior, target_prior
+            Non-informative by default; then each class needs two different scores.
+        shared_variance
+            One precision for both classes, with the non-target prior's shape and rate.
+        """
+        priors = (nontarget_prior or NormalGammaPrior(), target_prior or NormalGammaPrior())
+        m, kappa, shape, rate = np.array([(p.mean, p.mean_count, p.shape, p.rate) for p in priors]).T
+        classes = class_scores(scores, labels)
+        n = np.array([side.size for side in classes], dtype=np.float64)
+        average = np.array([side.mean() for side in classes])
+        scatter = np.array([side.var() for side in classes]) * n
+        gain = (n - (kappa == 0)) / 2  # an unknown mean uses up one score
+        loss = (scatter + kappa * n / (kappa + n) * (average - m) ** 2) / 2
+        if shared_variance:
+            shape, rate, gain, loss = (np.full(2, value) for value in (shape[0], rate[0], gain.sum(), loss.sum()))
+        shape, rate = shape + gain, rate + loss
+        if not ((shape > 0) & (rate > 0)).all():
+            raise InputError(
+                f"{int(n[0])} non-target and {int(n[1])} target scores do not determine the variance; give at least "
+                "two different scores per class, a prior, or shared_variance=True"
+            )
+        mean = (kappa * m + n * average) / (kappa + n)
+        return cls(mean=mean, scale2=rate / shape * (1 + 1 / (kappa + n)), df=2 * shape)
+
+    def __call__(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the LLR of each score; NaN stays NaN."""
+        values = as_input(scores)
+        non, tar = (_log_t(values, *of) for of in zip(self.mean, self.scale2, self.df, strict=True))
+        return np.asarray(tar - non)
+
+
+def _log_t(scores: npt.NDArray[np.float64], mean: float, scale2: float, df: float) -> npt.NDArray[np.float64]:
+    """Return the log-density of a Student t; the beta function stays exact for millions of degrees of freedom."""
+    normalizer = -betaln(0.5, df / 2) - 0.5 * np.log(df * scale2)
+    return np.asarray(normalizer - (df + 1) / 2 * np.log1p((scores - mean) ** 2 / (df * scale2)))

@@ -1,0 +1,164 @@
+"""Calibration of trials by calibrations that have never met their speakers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float, Int
+
+from evenscore.calibrate.calibration import Calibration
+from evenscore.calibrate.registry import calibration_class
+from evenscore.errors import InputError
+from evenscore.metrics.speakers import SpeakersLike, TrialSpeakers, trial_speakers
+from evenscore.metrics.trials import as_labels
+from evenscore.tables import NONTARGET, TARGET, TrialList
+from evenscore.tables.arrays import frozen
+
+__all__ = ["CrossCalibration", "cross_calibrate"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CrossCalibration:
+    """LLRs of trials, and where they come from.
+
+    Attributes
+    ----------
+    llr
+        One per trial.
+    speaker_folds
+        The fold of each speaker.
+    group
+        For each trial which of ``calibrations`` made its LLR.
+    calibrations
+        One for each pair of folds that occurs: fitted without any trial of a speaker of these two folds.
+    """
+
+    llr: Float[np.ndarray, " n"]
+    speaker_folds: dict[str, int]
+    group: Int[np.ndarray, " n"]
+    calibrations: list[Calibration]
+
+
+def cross_calibrate(
+    scores: npt.ArrayLike | TrialList,
+    labels: npt.ArrayLike | None = None,
+    *,
+    enroll_speakers: SpeakersLike,
+    test_speakers: SpeakersLike,
+    calibration: str | type[Calibration] = "logistic",
+    folds: int = 5,
+    quality: npt.ArrayLike | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> CrossCalibration:
+    """Calibrate each trial with a calibration that was fitted without its speakers.
+
+    Speakers are divided into folds. A trial of speakers in folds i and j is calibrated by a fit to the trials whose
+    speakers, on both sides, are all in other folds. Speakers with many target trials are placed first, each into the
+    fold with the fewest target trials so far, so that the result depends on nothing but the trials.
+
+    Parameters
+    ----------
+    scores, labels
+        As in the calibration's ``fit``. Trials with unknown label (-1) are calibrated, but never fitted to.
+    enroll_speakers, test_speakers
+        One speaker per trial; with a `TrialList` a mapping from id to speaker, or one speaker per id of each side.
+    calibration
+        A name in `CALIBRATIONS`, or a class.
+    folds
+        How many, at least 3.
+    quality
+        Quality measures, for the calibrations that take them.
+    options
+        Further options of ``fit``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> enroll, test = np.repeat(np.arange(12), 24), np.tile(np.repeat(np.arange(12), 2), 12)
+    >>> scores = rng.normal(2.0 * (enroll == test), 1.0)
+    >>> result = cross_calibrate(scores, enroll == test, enroll_speakers=enroll, test_speakers=test, folds=4)
+    >>> result.llr.shape, len(result.calibrations)
+    ((288,), 10)
+    """
+    kind = calibration_class(calibration)
+    values, key = _trial_arrays(scores, labels)
+    measures = None if quality is None else np.asarray(quality)
+    if measures is not None and len(measures) != len(key):
+        raise InputError(f"quality has {len(measures)} rows, but there are {len(key)} trials")
+    speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
+    fold_of = _assign_folds(speakers, key, folds)
+    sides = np.sort(np.stack((fold_of[speakers.enroll], fold_of[speakers.test])), axis=0)
+    pairs, group = np.unique(sides[0] * folds + sides[1], return_inverse=True)
+    llr, fits = np.empty(len(key)), []
+    for place, pair in enumerate(pairs):
+        own = np.array(divmod(int(pair), folds))
+        others = (key >= 0) & ~np.isin(sides[0], own) & ~np.isin(sides[1], own)
+        fit = _fit(kind, values, key, measures, others, options or {}, own)
+        members = group == place
+        extra = {} if measures is None else {"quality": measures[members]}
+        llr[members] = fit(values[members], **extra)
+        fits.append(fit)
+    names = dict(zip(speakers.names, fold_of.tolist(), strict=True))
+    return CrossCalibration(llr=frozen(llr), speaker_folds=names, group=frozen(group), calibrations=fits)
+
+
+def _trial_arrays(
+    scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
+    if isinstance(scores, TrialList):
+        labels = scores.labels if labels is None else labels
+        if scores.scores is None:
+            raise InputError("the trials have no scores; read a score file, or give them with with_scores")
+        scores = scores.scores
+    if labels is None:
+        raise InputError("labels are missing; join the trials with a key first")
+    values = np.asarray(scores)
+    if values.ndim not in (1, 2):
+        raise InputError(f"scores must be n numbers, or n x k numbers of k systems, but have shape {values.shape}")
+    return values, as_labels(labels, len(values))
+
+
+def _assign_folds(speakers: TrialSpeakers, key: npt.NDArray[np.int8], folds: int) -> npt.NDArray[np.intp]:
+    """Return the fold of each speaker."""
+    if folds < 3:
+        raise InputError(f"folds is {folds}, but a trial's two speakers can be in two folds, and a third must be left")
+    number = len(speakers.names)
+    if number < folds:
+        raise InputError(f"there are {number} speakers, fewer than {folds} folds; give fewer folds (at least 3)")
+    targets = np.bincount(speakers.enroll[key == TARGET], minlength=number)
+    order = sorted(range(number), key=lambda speaker: (-targets[speaker], speakers.names[speaker]))
+    load, size = np.zeros(folds, dtype=np.int64), np.zeros(folds, dtype=np.int64)
+    fold_of = np.empty(number, dtype=np.intp)
+    for speaker in order:
+        fold = min(range(folds), key=lambda k: (load[k], size[k], k))
+        fold_of[speaker] = fold
+        load[fold] += targets[speaker]
+        size[fold] += 1
+    return fold_of
+
+
+def _fit(
+    kind: type[Any],
+    values: npt.NDArray[Any],
+    key: npt.NDArray[np.int8],
+    measures: npt.NDArray[Any] | None,
+    rows: npt.NDArray[np.bool_],
+    options: Mapping[str, Any],
+    own: npt.NDArray[np.intp],
+) -> Any:
+    counts = [int(np.count_nonzero(key[rows] == label)) for label in (TARGET, NONTARGET)]
+    where = f"without the speakers of folds {own[0]} and {own[1]}"
+    if not all(counts):
+        raise InputError(
+            f"{where} there are {counts[0]} target and {counts[1]} non-target trials left to fit to; "
+            "give more speakers, or another number of folds"
+        )
+    extra = {} if measures is None else {"quality": measures[rows]}
+    try:
+        return kind.fit(values[rows], key[rows], **extra, **options)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None

@@ -1,0 +1,184 @@
+"""Calibration and fusion by prior-weighted logistic regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.calibrate.calibration import Calibration, as_input, finite
+from evenscore.calibrate.logistic_regression import Design, minimize
+from evenscore.errors import InputError
+from evenscore.metrics.trials import as_labels
+from evenscore.tables import NONTARGET, TARGET, TrialList
+
+__all__ = ["LogisticCalibration"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogisticCalibration(Calibration):
+    """An affine map of scores and quality measures, fitted by logistic regression.
+
+    llr = offset + weights . scores + quality_weights . quality                                     (L1)
+
+    minimizes p mean_targets log(1 + exp(-llr - logit p)) + (1 - p) mean_nontargets log(1 + exp(llr + logit p))
+    + l2 / 2 |standardized weights|^2                                                               (L2)
+
+    With p_target = 0.5 and no penalty, this is the Cllr (times log 2). Several systems at once are a fusion.
+
+    Attributes
+    ----------
+    weights
+        One per system.
+    quality_weights
+        One per quality measure; none by default.
+    offset
+        LLR where all inputs are 0.
+    p_target, l2
+        How it was fitted.
+
+    Examples
+    --------
+    >>> calibration = LogisticCalibration.fit([-2.0, -1.0, 0.0, 0.5, 2.0], [0, 0, 1, 0, 1])
+    >>> calibration([0.0, 1.0]).round(4)
+    array([-0.1092,  1.5289])
+    """
+
+    kind: ClassVar[str] = "logistic"
+
+    weights: Float[np.ndarray, " k"]
+    quality_weights: Float[np.ndarray, " q"]
+    offset: float
+    p_target: float = 0.5
+    l2: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "quality_weights"):
+            values = finite(name, getattr(self, name))
+            if values.ndim != 1 or (name == "weights" and not values.size):
+                raise InputError(f"{name} has shape {values.shape}, but must be a list with one number per input")
+            object.__setattr__(self, name, values)
+        object.__setattr__(self, "offset", float(finite("offset", self.offset, ())))
+        _check_options(self.p_target, self.l2)
+
+    @classmethod
+    def fit(
+        cls,
+        scores: npt.ArrayLike | TrialList,
+        labels: npt.ArrayLike | None = None,
+        *,
+        quality: npt.ArrayLike | None = None,
+        p_target: float = 0.5,
+        l2: float = 0.0,
+    ) -> LogisticCalibration:
+        """Fit by Newton's method.
+
+        Parameters
+        ----------
+        scores, labels
+            One finite score per trial, or n x k scores of k systems; labels as in `evenscore.metrics.validate`.
+        quality
+            n x q finite quality measures, such as the logarithm of the duration, or n values of one measure.
+        p_target
+            Prior at which the cross-entropy is minimized: where the LLRs should be best.
+        l2
+            Penalty on the weights of the inputs, each divided by its standard deviation; not on the offset.
+
+        Raises
+        ------
+        InputError
+            If an input is constant or a combination of others, or if the classes can be separated without error, so
+            that without a penalty the weights would be infinite.
+        """
+        _check_options(p_target, l2)
+        systems, key = _columns(scores, labels)
+        inputs = [systems] if quality is None else [systems, _quality_columns(quality, key)]
+        columns = np.hstack(inputs)
+        design = Design.of(columns[key == NONTARGET], columns[key == TARGET], systems.shape[1])
+        slopes, intercept = minimize(design, p_target=p_target, l2=l2)
+        k = systems.shape[1]
+        return cls(weights=slopes[:k], quality_weights=slopes[k:], offset=intercept, p_target=p_target, l2=l2)
+
+    def __call__(self, scores: npt.ArrayLike, quality: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
+        """Return the LLRs; NaN stays NaN.
+
+        Parameters
+        ----------
+        scores
+            Of one system: scores of any shape. Of k systems: the last axis has the k scores of a trial.
+        quality
+            Where quality measures were used in `fit`: one more axis, the last, with the q measures of a trial; with
+            one measure that axis may be left out.
+        """
+        values = as_input(scores)
+        if self.weights.size > 1:
+            if values.ndim == 0 or values.shape[-1] != self.weights.size:
+                raise InputError(
+                    f"scores have shape {values.shape}, but the last axis must hold {self.weights.size} systems"
+                )
+            llr = values @ self.weights + self.offset
+        else:
+            llr = values * self.weights[0] + self.offset
+        if (quality is not None) != (self.quality_weights.size > 0):
+            raise InputError(f"this calibration uses {self.quality_weights.size} quality measures; give as many")
+        if quality is None:
+            return np.asarray(llr)
+        measures = as_input(quality)
+        if self.quality_weights.size == 1 and measures.shape == llr.shape:
+            measures = measures[..., None]
+        if measures.shape != (*llr.shape, self.quality_weights.size):
+            raise InputError(
+                f"quality has shape {measures.shape}, but must have shape {(*llr.shape, self.quality_weights.size)}"
+            )
+        return np.asarray(llr + measures @ self.quality_weights)
+
+
+def _check_options(p_target: float, l2: float) -> None:
+    if not 0 < p_target < 1:
+        raise InputError(f"p_target is {p_target}, but must lie between 0 and 1")
+    if not 0 <= l2 < np.inf:
+        raise InputError(f"l2 is {l2}, but must be finite and at least 0")
+
+
+def _columns(
+    scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
+    """Return n x k scores and the labels."""
+    if isinstance(scores, TrialList):
+        labels = scores.labels if labels is None else labels
+        if scores.scores is None:
+            raise InputError("the trials have no scores; read a score file, or give them with with_scores")
+        scores = scores.scores
+    if labels is None:
+        raise InputError("labels are missing; give one label per trial: 1 (target), 0 (non-target), -1 (unknown)")
+    systems = _matrix(scores, "scores")
+    key = as_labels(labels, len(systems))
+    counts = [np.count_nonzero(key == label) for label in (TARGET, NONTARGET)]
+    if not all(counts):
+        raise InputError(f"there are {counts[0]} target and {counts[1]} non-target trials, but both kinds are needed")
+    _refuse_infinite(systems, key, "scores")
+    return systems, key
+
+
+def _quality_columns(quality: npt.ArrayLike, key: npt.NDArray[np.int8]) -> npt.NDArray[np.float64]:
+    measures = _matrix(quality, "quality")
+    if len(measures) != len(key):
+        raise InputError(f"quality has {len(measures)} rows, but there are {len(key)} trials")
+    _refuse_infinite(measures, key, "quality")
+    return measures
+
+
+def _matrix(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or array.shape[-1:] == (0,) != array.shape:
+        raise InputError(f"{what} must be n numbers or n x k numbers, but is {array.dtype} of shape {array.shape}")
+    return array.astype(np.float64, copy=False).reshape(len(array), -1 if array.size else 1)
+
+
+def _refuse_infinite(columns: npt.NDArray[np.float64], key: npt.NDArray[np.int8], what: str) -> None:
+    odd = np.flatnonzero(~np.isfinite(columns).all(axis=1) & (key >= 0))
+    if odd.size:
+        raise InputError(f"{what}[{odd[0]}] is not finite; drop the trial or label it -1")

@@ -1,0 +1,102 @@
+"""Expectation maximization for a mixture of two Gaussians on a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+from scipy.special import expit
+
+__all__ = ["Mixture", "em_step", "fit_mixture", "log_likelihood"]
+
+_SPLITS = (0.5, 0.7, 0.85, 0.95, 0.99)  # shares of non-targets to start from
+_SKETCH = 2000  # scores that the starts are tried on: evenly spaced order statistics
+_STEPS = 400
+_STILL = 1e-9  # gain in log-likelihood per score below which EM stops
+_POINT = 1e-6  # share of the total variance below which a component has shrunk to a point
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mixture:
+    """Two Gaussians, the one with the lower mean first, and the share of the second."""
+
+    mean: Float[np.ndarray, "2"]
+    variance: Float[np.ndarray, "2"]
+    p_target: float
+
+
+def _log_joint(scores: npt.NDArray[np.float64], mixture: Mixture) -> list[npt.NDArray[np.float64]]:
+    """Return log(share) + log-density of each component."""
+    shares = (1 - mixture.p_target, mixture.p_target)
+    return [
+        np.log(share) - 0.5 * (np.log(2 * np.pi * v) + (scores - m) ** 2 / v)
+        for share, m, v in zip(shares, mixture.mean, mixture.variance, strict=True)
+    ]
+
+
+def log_likelihood(scores: npt.NDArray[np.float64], mixture: Mixture) -> float:
+    """Return the log-likelihood of all scores."""
+    return float(np.logaddexp(*_log_joint(scores, mixture)).sum())
+
+
+def em_step(
+    scores: npt.NDArray[np.float64], mixture: Mixture, p_target: float | None, shared_variance: bool
+) -> tuple[Mixture, float]:
+    """Return the mixture after one EM step, and the log-likelihood per score before it."""
+    non, tar = _log_joint(scores, mixture)
+    posterior = expit(tar - non)
+    shares = np.stack((1 - posterior, posterior))
+    count = np.maximum(shares.sum(axis=1), np.finfo(float).tiny)
+    mean = shares @ scores / count
+    scatter = np.array([share @ (scores - m) ** 2 for share, m in zip(shares, mean, strict=True)])
+    variance = np.full(2, scatter.sum() / count.sum()) if shared_variance else scatter / count
+    share = float(count[1] / count.sum()) if p_target is None else p_target
+    return Mixture(mean=mean, variance=variance, p_target=share), float(np.logaddexp(non, tar).mean())
+
+
+def _climb(
+    scores: npt.NDArray[np.float64], start: Mixture, p_target: float | None, shared_variance: bool
+) -> tuple[Mixture, float] | None:
+    """Iterate EM until it stands still; None if a component shrinks to a point or vanishes."""
+    least = _POINT * scores.var()
+    mixture, before = start, -np.inf
+    for _ in range(_STEPS):
+        following, value = em_step(scores, mixture, p_target, shared_variance)
+        if value - before < _STILL:
+            return mixture, value
+        if not (following.variance > least).all() or not 0 < following.p_target < 1:
+            return None
+        mixture, before = following, value
+    return mixture, before
+
+
+def _starts(ranked: npt.NDArray[np.float64], p_target: float | None, shared_variance: bool) -> Iterator[Mixture]:
+    """Split the sorted scores at several places, and take each part for a component."""
+    for split in _SPLITS if p_target is None else (1 - p_target, *_SPLITS):
+        cut = int(np.clip(round(split * ranked.size), 2, ranked.size - 2))
+        parts = ranked[:cut], ranked[cut:]
+        variance = np.array([part.var() for part in parts])
+        if shared_variance or not (variance > 0).all():
+            variance = np.full(2, max(np.average(variance, weights=[cut, ranked.size - cut]), 1e-4 * ranked.var()))
+        share = 1 - cut / ranked.size if p_target is None else p_target
+        yield Mixture(mean=np.array([part.mean() for part in parts]), variance=variance, p_target=share)
+
+
+def fit_mixture(scores: npt.NDArray[np.float64], p_target: float | None, shared_variance: bool) -> Mixture | None:
+    """Return the likeliest mixture of several starts, or None if all of them shrink to a point.
+
+    Starts are tried on a sketch of the scores; the best is then fitted to all of them.
+    """
+    ranked = np.sort(scores)
+    sketch = ranked[
+        ((np.arange(min(ranked.size, _SKETCH)) + 0.5) * ranked.size / min(ranked.size, _SKETCH)).astype(int)
+    ]
+    climbs = [_climb(sketch, start, p_target, shared_variance) for start in _starts(sketch, p_target, shared_variance)]
+    found = [climb for climb in climbs if climb is not None and climb[0].mean[0] < climb[0].mean[1]]
+    if not found:
+        return None
+    best = _climb(ranked, max(found, key=lambda climb: climb[1])[0], p_target, shared_variance)
+    return None if best is None or not best[0].mean[0] < best[0].mean[1] else best[0]

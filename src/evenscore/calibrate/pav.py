@@ -1,0 +1,124 @@
+"""Calibration by isotonic regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.calibrate.calibration import Calibration, finite
+from evenscore.errors import InputError
+from evenscore.metrics.trials import ScoresLike, sort_scores
+from evenscore.tables.arrays import as_scores, frozen
+
+__all__ = ["PavCalibration"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PavCalibration(Calibration):
+    """A rising staircase: the best monotone calibration of the training scores (pool adjacent violators).
+
+    llr(s) = llr[b]  where edges[b - 1] <= s < edges[b]                                            (P1)
+
+    Equal scores have equal LLRs, so that ties are decided by their class counts alone. A step lies halfway between the
+    two training scores that it divides; beyond the training scores the LLR stays at that of the outermost block.
+    Without smoothing, a block of only non-targets at the bottom has LLR -inf, one of only targets at the top +inf.
+
+    Attributes
+    ----------
+    edges
+        The k - 1 scores at which the LLR steps up.
+    llr
+        The k LLRs, rising.
+
+    Examples
+    --------
+    >>> calibration = PavCalibration.fit([-2.0, -1.0, 0.0, 1.0, 2.0], [0, 1, 0, 1, 1], smoothing=0)
+    >>> calibration.edges, calibration.llr.round(3)
+    (array([-1.5,  0.5]), array([  -inf, -0.405,    inf]))
+    >>> calibration([-5.0, -1.0, 0.4, 9.0]).round(3)
+    array([  -inf, -0.405, -0.405,    inf])
+    """
+
+    kind: ClassVar[str] = "pav"
+
+    edges: Float[np.ndarray, " k-1"]
+    llr: Float[np.ndarray, " k"]
+
+    def __post_init__(self) -> None:
+        edges, llr = np.array(self.edges, dtype=np.float64), np.array(self.llr, dtype=np.float64)
+        if llr.ndim != 1 or edges.shape != (llr.size - 1,):
+            raise InputError(f"edges and llr have shapes {edges.shape} and {llr.shape}, but k LLRs need k - 1 edges")
+        rising = (edges[1:] > edges[:-1]).all() and (llr[1:] >= llr[:-1]).all()  # False where one is NaN
+        if not rising or np.isnan(edges).any() or np.isnan(llr).any():
+            raise InputError("edges and llr must rise and must not be NaN")
+        if llr.size > 2:
+            finite("llr", llr[1:-1])  # only the ends may be infinite
+        object.__setattr__(self, "edges", frozen(edges))
+        object.__setattr__(self, "llr", frozen(llr))
+
+    @classmethod
+    def fit(cls, scores: ScoresLike, labels: npt.ArrayLike | None = None, *, smoothing: float = 1.0) -> PavCalibration:
+        """Fit by pooling adjacent violators.
+
+        Parameters
+        ----------
+        scores, labels
+            As in `evenscore.metrics.validate`; infinite scores are accepted.
+        smoothing
+            How many made-up trials to add at each end: at +inf this many non-targets, at -inf this many targets, each
+            together with as large a share of the other class, so that they tell nothing of their own (LLR 0). With 1,
+            the LLR is at most about the log of the number of non-targets, and at least about minus the log of the
+            number of targets. With 0, the ends may be infinite, and the Cllr of the training scores is minCllr.
+        """
+        if not 0 <= smoothing < np.inf:
+            raise InputError(f"smoothing is {smoothing}, but must be finite and at least 0")
+        trials = sort_scores(scores, labels)
+        if trials.target_mass is not None:
+            raise InputError("the PAV calibration takes no weights; give scores and labels")
+        from evenscore.metrics.kernels import pool_masses
+
+        tar, tar_count = _with_ends(trials.target, smoothing, smoothing * trials.target.size / trials.nontarget.size)
+        non, non_count = _with_ends(trials.nontarget, smoothing * trials.nontarget.size / trials.target.size, smoothing)
+        i, j, _ = pool_masses(tar, non, tar_count, non_count)
+        i, j = np.append(0, i), np.append(0, j)
+        with np.errstate(divide="ignore"):  # log(0) = -inf is meant
+            llr = np.log(np.diff(tar_count[i]) / np.ptp(tar_count)) - np.log(np.diff(non_count[j]) / np.ptp(non_count))
+        low = np.minimum(_at(tar, i[1:-1], np.inf), _at(non, j[1:-1], np.inf))
+        high = np.maximum(_at(tar, i[1:-1] - 1, -np.inf), _at(non, j[1:-1] - 1, -np.inf))
+        first = int(i[1] <= 1 and j[1] <= 1)  # a block of made-up trials only is no place for a score
+        last = llr.size - int(i[-2] >= tar.size - 1 and j[-2] >= non.size - 1)
+        return cls(edges=_between(high, low)[first : last - 1], llr=np.maximum.accumulate(llr)[first:last])
+
+    def __call__(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the LLR of each score; NaN stays NaN, infinite scores have the LLR of the ends."""
+        array = np.asarray(scores)
+        values = as_scores(array.reshape(-1), "scores", ndim=1).reshape(array.shape).astype(np.float64, copy=False)
+        llr = self.llr[np.searchsorted(self.edges, values, side="right")]
+        return np.where(np.isnan(values), np.nan, llr)
+
+
+def _with_ends(
+    scores: npt.NDArray[np.floating], bottom: float, top: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the scores with one made-up score at each end, and the running count where those count as given.
+
+    The count starts below 0, so that it is whole, and differences are exact, wherever the scores are real.
+    """
+    count = np.concatenate(([-bottom], np.arange(scores.size + 1.0), [scores.size + top]))
+    return np.concatenate(([-np.inf], scores, [np.inf])), count
+
+
+def _at(scores: npt.NDArray[np.float64], place: npt.NDArray[np.intp], beyond: float) -> npt.NDArray[np.float64]:
+    exists = (place >= 0) & (place < scores.size)
+    return np.where(exists, scores[np.where(exists, place, 0)], beyond)
+
+
+def _between(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the middle of each gap; the upper end of it where there is no number between, or an end is infinite."""
+    with np.errstate(invalid="ignore"):  # -inf + inf
+        middle = high / 2 + low / 2
+    return np.where((middle > high) & (middle <= low), middle, low)
