@@ -144,7 +144,7 @@ def _offsets(cohort: SpeakerSums, weights: GroupWeights, first: Index, second: I
         phi[u, s, 1] -= target[q]
         phi[u, s, 2] -= in_rows[q]
         phi[u, s, 3] -= in_columns[q]
-        phi[u, :, 2] -= to_shape[:, q].T  # the other rows lose this speaker's columns
+        phi[u, :, 2] -= to_shape[:, q].T  # (S6): the other rows lose this speaker's columns
         phi[u, :, 3] -= from_shape[q]
         # ... but what its own rows, and those of the other dropped speaker, had there is gone already
         phi[u, s, 2] += target[q]
