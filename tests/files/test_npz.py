@@ -87,8 +87,8 @@ def test_what_we_write_is_what_numpy_reads(tmp_path):
 
 
 def test_names_of_other_programs(tmp_path):
-    path = saved(tmp_path / "dca.npz", data=np.ones((2, 3)), ids=["a", "b"], extra=[1, 2], mean=np.ones(3))
-    assert read_npz(path, DEFAULT) == Embeddings(["a", "b"], np.ones((2, 3)), columns={"extra": [1, 2]})
+    path = saved(tmp_path / "dca.npz", data=np.ones((2, 3)), ids=["a", "b"], sex=[b"f", b"m"], mean=np.ones(3))
+    assert read_npz(path, DEFAULT) == Embeddings(["a", "b"], np.ones((2, 3)), columns={"sex": ["f", "m"]})
     path = saved(tmp_path / "scores.npz", score_mat=[[1.0]], model_ids=["m"], segment_ids=["s"])
     assert read_npz(path, DEFAULT) == ScoreMatrix([[1.0]], ["m"], ["s"])
 

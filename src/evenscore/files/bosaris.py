@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import listed, unholdable
+from evenscore.files.checks import listed, memory_size, unholdable
 from evenscore.files.formats import Format, Kind, ReadOptions, Table
 from evenscore.files.hdf5 import Datasets, create_hdf5, open_hdf5, write_texts
 from evenscore.files.named_arrays import ids_of
@@ -106,12 +106,20 @@ class _Matrices:
             raise FileError(self.path, "it holds text, but a matrix of numbers is expected", part=name)
         return values if declared == self.shape else values.T
 
-    def mask(self, name: str) -> Mask:
+    def whole_numbers(self, name: str, low: int, high: int) -> npt.NDArray[Any]:
+        """Return a matrix that has only whole numbers from ``low`` to ``high``."""
         values = self.matrix(name)
-        wrong = ~np.isin(values, (0, 1))
-        if wrong.any():
-            raise FileError(self.path, f"it holds {values[wrong][0]}, but a mask has only 0 and 1", part=name)
-        return values.astype(bool)
+        if values.dtype.kind != "f":  # the extremes tell all, without a temporary of the size of the matrix
+            odd = [extreme for extreme in (values.min(initial=0), values.max(initial=0)) if not low <= extreme <= high]
+        else:
+            odd = values[~np.isin(values, range(low, high + 1))].tolist()
+        if odd:
+            problem = f"it holds {odd[0]}, but only {', '.join(map(str, range(low, high + 1)))} are expected"
+            raise FileError(self.path, f"{problem}; write the file again", part=name)
+        return values
+
+    def mask(self, name: str) -> Mask:
+        return self.whole_numbers(name, 0, 1).astype(bool)
 
     def key(self) -> tuple[Mask, npt.NDArray[np.int8] | None] | None:
         """Return which pairs are trials, and their labels if this is a Key."""
@@ -123,11 +131,7 @@ class _Matrices:
             if (target & nontarget).any():
                 raise FileError(self.path, "a trial is both target and non-target; correct the key", part=old[0])
         elif "trial_mask" in self.file:
-            values = self.matrix("trial_mask")
-            wrong = ~np.isin(values, (-1, 0, 1))
-            if wrong.any():
-                problem = f"it holds {values[wrong][0]}, but only 1, 0 and -1 are expected"
-                raise FileError(self.path, problem, part="trial_mask")
+            values = self.whole_numbers("trial_mask", -1, 1)
             target, nontarget = values > 0, values < 0
             if not nontarget.any() and "file_format" not in self.file and "unknown_mask" not in self.file:
                 return target, None  # Ndx; SIDEKIT's is signed too, so the type cannot tell
@@ -181,6 +185,9 @@ def _write(table: Table, path: PathLike, *, old_key: bool) -> None:
         matrices = _scores_matrices(table)
     elif isinstance(table, TrialList):
         rows, columns = table.enroll_ids, table.test_ids
+        if 8 * len(rows) * len(columns) > memory_size():
+            problem = f"matrices of {len(rows)} x {len(columns)} pairs do not fit into memory"
+            raise FileError(path, f"{problem}; choose a format in long form, such as parquet")
         matrices = _trial_matrices(table, old_key=old_key)
     else:
         raise unholdable(path, table, "scores, trials and keys")

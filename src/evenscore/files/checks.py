@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike, reading
 
-__all__ = ["listed", "parsing", "refuse_larger_than_memory", "unholdable"]
+__all__ = ["listed", "memory_size", "parsing", "refuse_larger_than_memory", "unholdable"]
 
 
 @contextmanager
@@ -35,11 +36,14 @@ def parsing(path: PathLike, what: str, part: str | None = None) -> Iterator[None
             ) from None
 
 
+def memory_size() -> float:
+    """Return the size of this machine's memory in bytes, infinity where the system does not tell."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
+
+
 def refuse_larger_than_memory(path: PathLike, nbytes: int, part: str | None = None) -> None:
     """Refuse data whose declared size does not fit into this machine's memory, before anything is allocated."""
-    if not hasattr(os, "sysconf"):
-        return
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = memory_size()
     if nbytes > memory:
         size = f"{nbytes / 1e9:.0f} GB, more than the {memory / 1e9:.0f} GB of memory of this machine"
         raise FileError(path, f"the data takes {size}; the file is damaged, or a larger machine is needed", part=part)
@@ -52,9 +56,9 @@ def unholdable(path: PathLike, table: object, what: str) -> FileError:
     return FileError(path, f"this format holds {what}, not {kind}; choose another format")
 
 
-def listed(names: object) -> str:
+def listed(names: Iterable[str]) -> str:
     """Return the names found in a file for a message, at most six of them."""
-    found = [str(name) for name in names]  # type: ignore[attr-defined]
+    found = list(names)
     if not found:
         return "nothing"
     return ", ".join(found[:6]) + (f" and {len(found) - 6} more" if len(found) > 6 else "")

@@ -242,8 +242,13 @@ def _embeddings_from(arrays: Mapping[str, Array], path: PathLike) -> Embeddings:
     except InputError as error:
         raise FileError(path, str(error), part=names["speakers"]) from None
     others = {name: arrays[name] for name in arrays if name not in names.values()}
-    columns = {name: values for name, values in others.items() if values.shape == (len(ids),)}
+    columns = {name: _readable(values) for name, values in others.items() if values.shape == (len(ids),)}
     try:
         return Embeddings(ids, vectors, speakers, columns=columns)
     except InputError as error:
         raise FileError(path, str(error), part=names["embeddings"]) from None
+
+
+def _readable(values: Array) -> Array:
+    """Return text instead of bytes."""
+    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
