@@ -25,7 +25,7 @@ class TrialSpeakers:
     Attributes
     ----------
     names
-        The speakers, in order of first appearance.
+        The speakers, sorted.
     enroll, test
         For each trial the place of its two speakers in ``names``.
     """
@@ -43,21 +43,34 @@ def trial_speakers(
     With a `TrialList`, speakers are a mapping from id to speaker, or a sequence in the order of ``enroll_ids`` and
     ``test_ids``; else they are sequences with one speaker per trial. A speaker has the same name on both sides.
     """
-    codes: dict[str, int] = {}
     sides = []
     for side, speakers in (("enroll", enroll_speakers), ("test", test_speakers)):
         what = f"{side}_speakers"
         ids: Ids | None = getattr(trials, f"{side}_ids") if isinstance(trials, TrialList) else None
         if isinstance(speakers, Mapping):
             speakers = _looked_up(speakers, ids, what)
-        known = as_speakers(speakers, what, n_trials if ids is None else len(ids))
-        absent = [place for place, name in enumerate(known) if name is None]
-        if absent:
-            where = f"{what}[{absent[0]}]" if ids is None else f"the {side} id {ids[absent[0]]!r}"
+        known, code = _distinct(speakers, what, n_trials if ids is None else len(ids))
+        absent = np.flatnonzero([name is None for name in known])
+        if absent.size:
+            at = int(np.argmax(code == absent[0]))
+            where = f"{what}[{at}]" if ids is None else f"the {side} id {ids[at]!r}"
             raise InputError(f"{where} has no speaker, but every speaker must be known here; leave those trials out")
-        code = np.fromiter((codes.setdefault(name, len(codes)) for name in known), dtype=np.int32, count=len(known))
-        sides.append(code[getattr(trials, f"{side}_index")] if isinstance(trials, TrialList) else code)
-    return TrialSpeakers(names=list(codes), enroll=sides[0], test=sides[1])
+        sides.append((known, code[getattr(trials, f"{side}_index")] if isinstance(trials, TrialList) else code))
+    names = sorted({name for known, _ in sides for name in known})
+    place = {name: at for at, name in enumerate(names)}
+    enroll, test = (np.array([place[name] for name in known], dtype=np.int32)[code] for known, code in sides)
+    return TrialSpeakers(names=names, enroll=enroll, test=test)
+
+
+def _distinct(speakers: Iterable[Any], what: str, length: int) -> tuple[Ids, Int[np.ndarray, " n"]]:
+    """Return the distinct speakers, and which of them each entry is; arrays of numbers or text are quick."""
+    if isinstance(speakers, np.ndarray) and speakers.dtype.kind in "iuU" and speakers.shape == (length,):
+        values, code = np.unique(speakers, return_inverse=True)
+        return as_speakers(values, what), code
+    known = as_speakers(speakers, what, length)
+    codes: dict[str | None, int] = {}
+    code = np.fromiter((codes.setdefault(name, len(codes)) for name in known.tolist()), np.int32, count=length)
+    return as_speakers(list(codes), what), code
 
 
 def _looked_up(speakers: Mapping[str, str], ids: Ids | None, what: str) -> list[str]:
