@@ -96,6 +96,26 @@ def test_several_matrices_are_independent(model, patterns, seed):
         np.testing.assert_allclose(log_likelihood(model, data), expected, rtol=1e-9, atol=1e-9)
 
 
+@settings(max_examples=20)
+@given(models(), speaker_designs(largest=5), st.integers(0, 2**31), st.integers(2, 4))
+def test_matrices_of_one_structure_are_kept_together(model, design, seed, number):
+    labels = Labels.from_speakers(*design)
+    scores = [draw_scores(labels.shape, seed + n, offset=n) for n in range(number)]
+    statistics = standardize(label_sums([(part, labels) for part in scores]))
+    assert len(statistics) == 1
+    stats = statistics[0]
+    standard = model.rescaled(1 / stats.scale, -stats.center / stats.scale)
+    moments = expect(standard, statistics)
+    parts = [dense_moments(standard, (s - stats.center[labels.matrix]) / stats.scale, labels.matrix) for s in scores]
+    for name in ("ww", "sw", "ss", "log_likelihood"):
+        expected = np.sum([getattr(part, name) for part in parts], axis=0)
+        np.testing.assert_allclose(getattr(moments, name), expected, rtol=1e-9, atol=1e-9)
+    for side in ("enroll", "test"):
+        for name in ("count", "first", "second"):
+            expected = np.sum([getattr(getattr(part, side), name) for part in parts], axis=0)
+            np.testing.assert_allclose(getattr(getattr(moments, side), name), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_patterns_are_recognized():
     blocks = Labels.from_speakers(["a", "b", "b", "x"], ["b", "b", "a", "y"]).matrix
     assert isinstance(pattern_of_key(blocks), SpeakerBlocks)

@@ -133,7 +133,7 @@ def _inverse_root(sizes: Float[Array, "s 1"]) -> Float[Array, "s 1"]:
 
 
 def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
-    """Return the expected statistics and the log-likelihood of a complete matrix; all in standardized units."""
+    """Return the expected statistics and the log-likelihood of complete matrices; all in standardized units."""
     dim = model.dim
     x, y = slice(0, dim), slice(dim, 2 * dim)
     terms = couplings(model)
@@ -141,26 +141,28 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
     T, log_det = background_correction(terms, post.W)
     gamma = evidence(model, terms, stats)
     P_gamma = post.P_inv @ gamma
-    t = np.einsum("sp,spf,sf->p", post.root, P_gamma, stats.phi[:, :, 0])
+    t = np.einsum("sp,spf,bsf->bp", post.root, P_gamma, stats.phi[:, :, :, 0])
     P_root = post.P_inv * post.root[:, None, :]
-    mean = P_gamma.copy()  # (E7): posterior mean of (xi, eta) is mean @ phi_g
-    mean[:, :, 0] -= P_root @ (T @ t)
+    mean = np.repeat(P_gamma[None], len(t), axis=0)  # (E7): posterior mean of (xi, eta) is mean @ phi_g
+    mean[:, :, :, 0] -= np.einsum("spq,bq->bsp", P_root, t @ T.T)
     covariance = post.P_inv - P_root @ T @ P_root.transpose(0, 2, 1)
-    first = mean @ stats.phi  # sum over groups of <xi, eta> phi'
-    second = first @ mean.transpose(0, 2, 1) + stats.n_groups[:, None, None] * covariance
+    by_matrix = mean @ stats.phi  # sum over groups of <xi, eta> phi'
+    first = by_matrix.sum(axis=0)
+    n_matrices = len(t)
+    second = np.einsum("bspf,bsqf->spq", by_matrix, mean) + n_matrices * stats.n_groups[:, None, None] * covariance
 
     k, size = stats.n_enroll.astype(float), stats.n_test.astype(float)
     row_dev = post.A_inv @ terms.alpha_precision.T  # (E8): deviations from the group means
     column_dev = post.B_inv @ terms.beta_precision.T
     row_sum, column_sum = row_dev @ stats.row_scatter, column_dev @ stats.column_scatter
-    spare_rows = (stats.n_groups * np.maximum(k - 1, 0))[:, None, None]
-    spare_columns = (stats.n_groups * np.maximum(size - 1, 0))[:, None, None]
+    spare_rows = (n_matrices * stats.n_groups * np.maximum(k - 1, 0))[:, None, None]
+    spare_columns = (n_matrices * stats.n_groups * np.maximum(size - 1, 0))[:, None, None]
     xx = second[:, x, x] + row_sum @ row_dev.transpose(0, 2, 1) + spare_rows * post.A_inv
     yy = second[:, y, y] + column_sum @ column_dev.transpose(0, 2, 1) + spare_columns * post.B_inv
 
     x_sum, y_sum = np.sqrt(k)[:, None] * first[:, x, 0], np.sqrt(size)[:, None] * first[:, y, 0]
-    everything = np.concatenate([x_sum.sum(axis=0), y_sum.sum(axis=0)])
-    all_pairs = post.W - post.W @ T @ post.W + np.outer(everything, everything)
+    everything = np.einsum("sp,bsp->bp", post.root, by_matrix[:, :, :, 0])
+    all_pairs = n_matrices * (post.W - post.W @ T @ post.W) + everything.T @ everything
     target_xy = np.einsum("s,sde->de", np.sqrt(k * size), second[:, x, y])
     cross = np.stack([all_pairs[x, y] - target_xy, target_xy])
     row_share = np.stack([stats.n_columns - size, size])  # scores of each class in a row of this shape
@@ -183,8 +185,8 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
         sw[h, at_y] = (per_column * first[:, y, column_phi] + column_sum[:, :, h]).sum(axis=0)
 
     explained = (
-        np.einsum("spf,spg,sfg->", gamma, P_gamma, stats.phi)
-        - t @ T @ t
+        np.einsum("spf,spg,bsfg->", gamma, P_gamma, stats.phi, optimize=True)
+        - np.einsum("bp,pq,bq->", t, T, t)
         + np.einsum("hd,sdh->", terms.alpha_precision, row_sum)
         + np.einsum("hd,sdh->", terms.beta_precision, column_sum)
     )
@@ -192,9 +194,11 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
         ww=ww,
         sw=sw,
         ss=stats.squares,
-        enroll=SideMoments(count=float(stats.n_rows), first=everything[x], second=xx.sum(axis=0)),
-        test=SideMoments(count=float(stats.n_columns), first=everything[y], second=yy.sum(axis=0)),
-        log_likelihood=marginal(model, stats.count, stats.squares, stats.total, explained, post.log_det + log_det),
+        enroll=SideMoments(count=float(n_matrices * stats.n_rows), first=x_sum.sum(axis=0), second=xx.sum(axis=0)),
+        test=SideMoments(count=float(n_matrices * stats.n_columns), first=y_sum.sum(axis=0), second=yy.sum(axis=0)),
+        log_likelihood=marginal(
+            model, stats.count, stats.squares, stats.total, explained, n_matrices * (post.log_det + log_det)
+        ),
     )
 
 

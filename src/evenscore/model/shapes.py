@@ -7,7 +7,8 @@ the posterior means are linear in those. So one small moment matrix per distinct
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +16,18 @@ from jaxtyping import Float, Int
 
 from evenscore.model.sums import ClassSums
 
-__all__ = ["ShapeStatistics", "compress"]
+__all__ = ["ShapeStatistics", "compress", "merge"]
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShapeStatistics:
-    """Moments of the speakers of a complete K x L score matrix, per distinct shape; the scores are standardized.
+    """Moments of the speakers of complete K x L score matrices, per distinct shape; the scores are standardized.
 
     A speaker g has phi_g = (1, T_g, R_g, C_g): its sum of target scores, and of the non-target scores in its rows
-    and in its columns, all less the class means.
+    and in its columns, all less the class means. Matrices with the same numbers of speakers of each shape are kept
+    together (first axis of `phi`), since they have the same posterior covariances.
     """
 
     n_rows: int
@@ -33,10 +35,10 @@ class ShapeStatistics:
     n_enroll: Int[Array, " s"]  #: enrolments of a speaker of this shape, K_g
     n_test: Int[Array, " s"]  #: tests of a speaker of this shape, L_g
     n_groups: Float[Array, " s"]  #: speakers of this shape
-    phi: Float[Array, "s 4 4"]  #: sum of phi_g phi_g'
+    phi: Float[Array, "b s 4 4"]  #: sum of phi_g phi_g' for each matrix
     row_scatter: Float[Array, "s 2 2"]  #: scatter of the (non-target, target) row sums within speakers
     column_scatter: Float[Array, "s 2 2"]  #: the same of the columns
-    count: Float[Array, "2"]  #: number of scores of each class
+    count: Float[Array, "2"]  #: number of scores of each class, over all matrices
     total: Float[Array, "2"]  #: sum of each class, less the class means (which are those of all matrices)
     squares: Float[Array, "2"]  #: sum of squares of each class, less the class means
     center: Float[Array, "2"]  #: class means, in the units of the scores
@@ -72,7 +74,7 @@ def compress(
         n_enroll=shapes[:, 0],
         n_test=shapes[:, 1],
         n_groups=np.bincount(which, minlength=len(shapes)).astype(float),
-        phi=_sum_products(phi, which, len(shapes)),
+        phi=_sum_products(phi, which, len(shapes))[None],
         row_scatter=_sum_products(row_scatter, which, len(shapes)),
         column_scatter=_sum_products(column_scatter, which, len(shapes)),
         count=sums.count,
@@ -81,6 +83,25 @@ def compress(
         center=center,
         scale=scale,
     )
+
+
+def merge(parts: list[ShapeStatistics]) -> list[ShapeStatistics]:
+    """Put matrices of the same structure together."""
+    alike: dict[tuple[object, ...], list[ShapeStatistics]] = {}
+    for part in parts:
+        structure = (part.n_rows, part.n_columns, *(a.tobytes() for a in (part.n_enroll, part.n_test, part.n_groups)))
+        alike.setdefault(structure, []).append(part)
+
+    def added(group: list[ShapeStatistics], name: str) -> Any:
+        return np.sum([getattr(part, name) for part in group], axis=0)
+
+    summed = ("row_scatter", "column_scatter", "count", "total", "squares")
+    return [
+        replace(
+            group[0], phi=np.concatenate([part.phi for part in group]), **{name: added(group, name) for name in summed}
+        )
+        for group in alike.values()
+    ]
 
 
 def _group_sums(

@@ -20,7 +20,7 @@ from evenscore.model.component_posterior import ComponentStatistics, expect_comp
 from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Exceptions, SpeakerBlocks, components, pattern_of_key, pattern_of_trials
-from evenscore.model.shapes import ShapeStatistics, compress
+from evenscore.model.shapes import ShapeStatistics, compress, merge
 from evenscore.model.sums import ClassSums, sum_matrix, sum_trials
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
@@ -153,7 +153,9 @@ def _without_empty(sums: ClassSums) -> ClassSums:
 def standardize(parts: list[LabelledSums]) -> list[Statistics]:
     """Centre all scores at their class means and divide them by one scale; compress what can be compressed."""
     center, scale = _class_means_and_scale(parts)
-    return [_standardized(part, center, scale) for part in parts]
+    statistics = [_standardized(part, center, scale) for part in parts]
+    blocks = [stats for stats in statistics if isinstance(stats, ShapeStatistics)]
+    return [*merge(blocks), *(stats for stats in statistics if isinstance(stats, ComponentStatistics))]
 
 
 def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"], float]:
