@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     )
     from evenscore.model.simulate import simulate, simulate_blocks
     from evenscore.plda import PLDA, PLDAFit, fit_plda
-    from evenscore.sources import Bilinear, Cosine, DotProduct
+    from evenscore.sources import Bilinear, BilinearNormalizer, Cosine, DotProduct, score_blocks
     from evenscore.tables import (
         NONTARGET,
         TARGET,
@@ -134,7 +134,7 @@ _HOME = {
     ),
     "evenscore.model.simulate": ("simulate", "simulate_blocks"),
     "evenscore.plda": ("PLDA", "PLDAFit", "fit_plda"),
-    "evenscore.sources": ("Bilinear", "Cosine", "DotProduct"),
+    "evenscore.sources": ("Bilinear", "BilinearNormalizer", "Cosine", "DotProduct", "score_blocks"),
     "evenscore.calibrate": (
         "CALIBRATIONS",
         "BayesianCalibration",
@@ -169,6 +169,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "UNKNOWN",
     "BayesianCalibration",
     "Bilinear",
+    "BilinearNormalizer",
     "Calibration",
     "Cosine",
     "DotProduct",
@@ -227,6 +228,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "roc",
     "rocch",
     "save_model",
+    "score_blocks",
     "simulate",
     "simulate_blocks",
     "sniff",

@@ -1,0 +1,190 @@
+"""The score model's norm for scores from embeddings: the cohort folds into one vector per side and class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.model.normalizer import ScoreModelNormalizer
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.prediction import Prediction, group_weights
+from evenscore.model.score_weights import ScoreWeights
+from evenscore.model.sums import ClassSums
+from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.blocks import cohort_matrix
+from evenscore.sources.chunks import float64_chunks
+from evenscore.tables import NONTARGET, TARGET, Labels, ScoreMatrix, TrialList
+from evenscore.tables.ids import Ids, positions, shown
+
+__all__ = ["BilinearNormalizer"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Folded:
+    """Weighted sums of one side's cohort scores, as a function of its vector u and its offset a.
+
+    sum_j w_hj (s_j - center) = vectors_h . u + slope_h a + constant_h              (B3)
+    """
+
+    vectors: Float[Array, "2 d"]
+    slope: Float[Array, " 2"]
+    constant: Float[Array, " 2"]
+
+    @classmethod
+    def of(cls, weights: Float[Array, "2 m"], vectors: npt.NDArray[Any], offset: Array, center: float) -> _Folded:
+        folded = np.zeros((2, vectors.shape[1]))
+        for part, chunk in float64_chunks(vectors):
+            folded += weights[:, part] @ chunk
+        return cls(vectors=folded, slope=weights.sum(axis=1), constant=weights @ (offset - center))
+
+    def apply(self, vectors: npt.NDArray[Any], offset: Array) -> Float[Array, "2 n"]:
+        sums = np.outer(self.slope, offset) + self.constant[:, None]
+        for part, chunk in float64_chunks(vectors):
+            sums[:, part] += self.vectors @ chunk.T
+        return sums
+
+
+class BilinearNormalizer:
+    """A score model prepared for a cohort of embeddings; scores trials and normalizes them in one go.
+
+    It gives the numbers of `ScoreModelNormalizer`, without cohort scores: normalizing costs two dot products per
+    enrolment and per test, whatever the size of the cohort, and one pass over the scores as they are made.
+
+    Parameters
+    ----------
+    model
+        The trained score model.
+    cohort
+        Scores of the cohort's enrolments against its tests, from the scorer that scores the trials. An id that stands
+        on both sides is one utterance, whose score against itself is left out.
+    labels
+        Labels of the cohort; by default all pairs are non-targets. With labels by speaker, all of them known, and no
+        id on both sides, the cohort scores are never formed.
+
+    Notes
+    -----
+    No speaker and no utterance of the trials may be in the cohort. If some are, make dense blocks with `score_blocks`
+    and give them to `ScoreModelNormalizer`, which leaves them out where they must be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenscore import Cosine, Embeddings, ScoreModel
+    >>> rng = np.random.default_rng(0)
+    >>> enroll, test = Embeddings(["e"], rng.normal(size=(1, 4))), Embeddings(["t"], rng.normal(size=(1, 4)))
+    >>> cohort = Embeddings([f"c{n}" for n in range(50)], rng.normal(size=(50, 4)))
+    >>> model = ScoreModel(mu=[0.0, 0.7], alpha=[[0.1], [0.1]], beta=[[0.1], [0.1]], sigma2=[0.2, 0.1])
+    >>> normalizer = BilinearNormalizer(model, Cosine().score(cohort, cohort))
+    >>> normalizer.normalize(Cosine().score(enroll, test)).scores.round(3)
+    array([[1.859]])
+    """
+
+    def __init__(self, model: ScoreModel, cohort: Bilinear, labels: Labels | None = None) -> None:
+        self.model = model
+        self.weights = _weights(model, cohort, labels)
+        self._cohort_ids = (cohort.enroll_ids, cohort.test_ids)
+        center = self.weights.center
+        self._enroll = _Folded.of(self.weights.enroll, cohort.right, cohort.right_offset, center)
+        self._test = _Folded.of(self.weights.test, cohort.left, cohort.left_offset, center)
+
+    def normalize(self, trials: Bilinear) -> ScoreMatrix:
+        """Return the log-likelihood ratios of every enrolment against every test."""
+        from evenscore.model.normalize_kernels import llr_matrix
+
+        rows, columns = self._shifts(trials)
+        scores = trials.left @ trials.right.T
+        w = self.weights
+        # The kernel subtracts what is predicted from the score, so offsets of the score go with the prediction.
+        llr_matrix(
+            scores,
+            np.ascontiguousarray((rows - trials.left_offset).T),
+            columns - trials.right_offset,
+            w.half,
+            w.constant,
+            scores,
+        )
+        return ScoreMatrix(scores, trials.enroll_ids, trials.test_ids)
+
+    def normalize_trials(self, trials: Bilinear, listed: TrialList) -> TrialList:
+        """Return listed trials with their log-likelihood ratios; enrolments and tests are found by id."""
+        from evenscore.model.normalize_kernels import llr_list
+
+        rows, columns = self._shifts(trials)
+        row_at = positions(trials.enroll_ids, listed.enroll_ids, "enrolment", "the embeddings")
+        column_at = positions(trials.test_ids, listed.test_ids, "test", "the embeddings")
+        scores = trials.score_trials(listed).scores
+        assert scores is not None  # noqa: S101
+        out = np.empty_like(scores)
+        llr_list(
+            scores,
+            rows.T[row_at],
+            columns[:, column_at],
+            listed.enroll_index,
+            listed.test_index,
+            self.weights.half,
+            self.weights.constant,
+            out,
+        )
+        return listed.with_scores(out)
+
+    def _shifts(self, trials: Bilinear) -> tuple[Float[Array, "2 m"], Float[Array, "2 n"]]:
+        """Return each enrolment's and each test's part of the predicted scores (S3)."""
+        _refuse_shared(trials.enroll_ids, self._cohort_ids[1])
+        _refuse_shared(trials.test_ids, self._cohort_ids[0])
+        if trials.dim != self._enroll.vectors.shape[1]:
+            raise InputError(
+                f"the trials have {trials.dim} dimensions, but the cohort has {self._enroll.vectors.shape[1]}"
+            )
+        rows = self._enroll.apply(trials.left, trials.left_offset) + self.weights.offset[:, None]
+        return rows, self._test.apply(trials.right, trials.right_offset)
+
+
+def _refuse_shared(ids: Ids, cohort_ids: Ids) -> None:
+    shared = set(ids).intersection(cohort_ids)
+    if shared:
+        raise InputError(
+            f"{shown(sorted(shared))} of the trials stand in the cohort too, so they would be compared with "
+            "themselves; make blocks with score_blocks and give them to ScoreModelNormalizer"
+        )
+
+
+def _weights(model: ScoreModel, cohort: Bilinear, labels: Labels | None) -> ScoreWeights:
+    """Condition on the cohort, without forming its scores where that can be done."""
+    n_rows, n_columns = cohort.shape
+    if labels is None:
+        labels = Labels.from_speakers(range(n_rows), range(n_rows, n_rows + n_columns))
+    labels = labels.align(cohort.enroll_ids, cohort.test_ids)
+    if labels.by_speaker and not labels.n_unknown and not set(cohort.enroll_ids).intersection(cohort.test_ids):
+        return ScoreWeights.of(model, _predict(model, cohort.class_sums(labels), labels))
+    sides = {"enroll": n_columns > 0, "test": n_rows > 0}
+    return ScoreModelNormalizer(model, cohort_matrix(cohort), labels).weights(**sides)
+
+
+def _predict(model: ScoreModel, sums: ClassSums, labels: Labels) -> Prediction:
+    """Return what the cohort says about a trial, from the sums of its scores."""
+    row_codes, column_codes, number = labels.speaker_codes
+    sizes = np.stack([np.bincount(codes, minlength=number) for codes in (row_codes, column_codes)], axis=1)
+    shapes, which = np.unique(sizes, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    n_shapes = len(shapes)
+    n_groups = np.bincount(which, minlength=n_shapes).astype(float)
+    sides = (labels.shape[1] > 0, labels.shape[0] > 0)
+    weights = group_weights(model, shapes[:, 0], shapes[:, 1], n_groups, sides)
+    sums = sums.recentered(float(model.mu[NONTARGET]))
+    row_shape, column_shape = which[row_codes], which[column_codes]
+    target, nontarget = (np.bincount(row_shape, sums.rows[h], n_shapes) for h in (TARGET, NONTARGET))
+    column = np.bincount(column_shape, sums.columns[NONTARGET], n_shapes)
+    phi = np.stack([n_groups, target, nontarget, column], axis=1)
+    return Prediction(
+        offset=np.einsum("spf,sf->p", weights.group, phi),
+        enroll=weights.enroll[column_shape].T,
+        test=weights.test[row_shape].T,
+        covariance=weights.covariance,
+    )
