@@ -31,6 +31,13 @@ class NormalGammaPrior:
         Expected mean, and how many scores this expectation is worth; 0 if nothing is known.
     shape, rate
         Of the precision; 2 shape is the number of scores that it is worth, rate / shape the expected variance.
+
+    Examples
+    --------
+    >>> prior = NormalGammaPrior(mean=5.0, mean_count=1.0, shape=1.0, rate=2.0)
+    >>> fit = BayesianCalibration.fit([0.0, 1.0, 2.0, 6.0], [0, 0, 0, 1], target_prior=prior)
+    >>> fit.mean, fit.df
+    (array([1. , 5.5]), array([2., 3.]))
     """
 
     mean: float = 0.0

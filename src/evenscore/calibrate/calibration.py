@@ -29,6 +29,13 @@ class Calibration:
 
     Every kind has a classmethod ``fit(scores, labels, ...)``, is called with scores, and goes to and from a
     dictionary of plain numbers that JSON can hold. Its fields are the parameters.
+
+    Examples
+    --------
+    >>> from evenscore import CALIBRATIONS
+    >>> calibration = CALIBRATIONS["gaussian"].fit([0.0, 2.0, 4.0, 8.0], [0, 0, 1, 1])
+    >>> calibration.to_dict()["parameters"]
+    {'mean': [1.0, 6.0], 'variance': [1.0, 4.0]}
     """
 
     kind: ClassVar[str]

@@ -315,6 +315,16 @@ def bootstrap_det(
         Rising false-alarm rates, by default 100 from 1e-4 to 0.9, evenly spaced in the logarithm.
     level
         Of the band.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> enroll, test = np.repeat(np.arange(20), 20), np.tile(np.arange(20), 20)
+    >>> scores = rng.normal(2.0 * (enroll == test), 1.0)
+    >>> speakers = {"enroll_speakers": enroll, "test_speakers": test}
+    >>> band = bootstrap_det(scores, enroll == test, **speakers, p_fa=[0.01, 0.1], replicates=200)
+    >>> bool((band.low < band.high).all())
+    True
     """
     rates = np.geomspace(1e-4, 0.9, 100) if p_fa is None else np.asarray(p_fa, dtype=np.float64)
     if rates.ndim != 1 or not ((rates >= 0) & (rates <= 1)).all() or (np.diff(rates) < 0).any():
