@@ -1,0 +1,179 @@
+"""``evenscore fit``: train the score model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenscore.cli import options as opt
+from evenscore.cli.output import print_json, print_lines
+from evenscore.cli.progress import progress_bar
+from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
+from evenscore.errors import InputError
+
+if TYPE_CHECKING:
+    from evenscore.model import FitResult
+
+__all__ = ["EXAMPLES", "fit"]
+
+EXAMPLES = """
+evenscore fit --scores dev.scores --key dev.trials -o m.json
+evenscore fit --scores dev.npz --enroll-speakers utt2spk -o m.json
+evenscore fit --scores p1.npz --key p1.trials --scores p2.npz --key p2.trials -o m.json
+evenscore fit --scores d.npz --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
+evenscore fit --enroll e.npz --test t.npz --scorer cosine -o m.json
+"""
+
+
+def fit(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
+    ],
+    scores: Annotated[
+        list[str] | None,
+        typer.Option("--scores", metavar="FILE", help="Scores; several files are several matrices, one per phrase."),
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option("--key", "-k", metavar="FILE", help="Labels of the scores: one file for all, or one for each."),
+    ] = None,
+    enroll_speakers: Annotated[
+        str | None,
+        typer.Option("--enroll-speakers", metavar="FILE", help="Map from enrolment to speaker, instead of a key."),
+    ] = None,
+    test_speakers: Annotated[
+        str | None,
+        typer.Option("--test-speakers", metavar="FILE", help="Map from test to speaker; else --enroll-speakers."),
+    ] = None,
+    enroll: Annotated[
+        str | None,
+        typer.Option("--enroll", "--enroll-embeddings", metavar="FILE", help="Embeddings of enrolments, not scores."),
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option("--test", "--test-embeddings", metavar="FILE", help="Embeddings of tests, instead of scores."),
+    ] = None,
+    scorer: ScorerOption = ScorerName.cosine,
+    plda: PldaFile = None,
+    center: Center = None,
+    phrase_from: Annotated[
+        str | None,
+        typer.Option(
+            "--phrase-from",
+            metavar="WHERE",
+            help="Split into one matrix per phrase of the tests: 're:' and a regular expression with one group on the "
+            "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
+        ),
+    ] = None,
+    dim: Annotated[
+        int, typer.Option("--dim", metavar="D", help="Hidden dimensions: 2 is the general model, 0 calibrates only.")
+    ] = 2,
+    tol: Annotated[
+        float, typer.Option("--tol", metavar="T", help="Stop when an iteration gains less, in nats per enrolment/test.")
+    ] = 1e-10,
+    max_iter: Annotated[int, typer.Option("--max-iter", metavar="N", help="Most iterations of each start.")] = 5000,
+    starts: Annotated[int, typer.Option("--starts", metavar="N", help="Number of starting points.")] = 3,
+    min_divergence: Annotated[
+        bool, typer.Option("--min-divergence/--no-min-divergence", help="Fit the prior in each iteration: faster.")
+    ] = True,
+    from_format: opt.FromFormat = None,
+    key_format: opt.KeyFormat = None,
+    unmatched: opt.OnUnmatched = opt.Unmatched.error,
+    missing: opt.OnMissing = opt.Missing.error,
+    duplicates: opt.OnDuplicates = opt.Duplicates.error,
+    score_column: opt.ScoreColumn = None,
+    ids: opt.IdList = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
+    json: opt.Json = False,
+) -> None:
+    """Train the score model on labelled scores, or on embeddings, and write it to a model file.
+
+    Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
+    independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
+    enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
+    come from the embeddings or from the maps. Prints where the variance of the scores comes from; 'evenscore model
+    show' explains it.
+    """
+    if output == "-" and json:
+        raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
+    if scores and (enroll or test):
+        raise InputError("both scores and embeddings were given; train on one of the two")
+    from evenscore.cli.training_data import LabelSources, from_embeddings, from_scores
+    from evenscore.model import fit_score_model
+
+    labels = LabelSources(
+        keys=key or (),
+        key_format=key_format,
+        enroll_speakers=enroll_speakers,
+        test_speakers=test_speakers,
+        unmatched=unmatched.value,
+        phrase_from=phrase_from,
+    )
+    reading: dict[str, Any] = {"format": from_format}
+    with progress_bar() as progress:
+        progress("reading", 0.0)
+        if scores:
+            reading |= {"missing": missing.value, "duplicates": duplicates.value, "score_column": score_column}
+            data, notes = from_scores(scores, labels, reading)
+        elif enroll and test:
+            data, notes = from_embeddings(enroll, test, scorer_of(scorer, plda, center), labels, reading | {"ids": ids})
+        else:
+            raise InputError("there is nothing to train on; give --scores and --key, or --enroll and --test embeddings")
+        result = fit_score_model(
+            data, dim, min_divergence=min_divergence, tol=tol, max_iter=max_iter, starts=starts, progress=progress
+        )
+    inputs = {"scores": scores} if scores else {"enroll": enroll, "test": test, "scorer": scorer.value}
+    _write(output, result, {**inputs, **({"key": key} if key else {})})
+    if json:
+        print_json(_facts(result, len(data), notes))
+    elif output != "-":
+        _print(result, len(data), notes, verbose)
+
+
+def _write(path: str, result: FitResult, inputs: dict[str, Any]) -> None:
+    from evenscore._version import __version__
+    from evenscore.files.model_json import save_model
+
+    info = {
+        "evenscore": __version__,
+        **inputs,
+        "n_nontarget": result.n_scores[0],
+        "n_target": result.n_scores[1],
+        "log_likelihood": float(result.log_likelihood[-1]),
+        "iterations": result.n_iter,
+        "converged": result.converged,
+    }
+    save_model(result.model, path, info=info)
+
+
+def _facts(result: FitResult, n_matrices: int, notes: list[str]) -> dict[str, Any]:
+    from evenscore.cli.variance_table import model_facts
+
+    return {
+        "model": model_facts(result.model),
+        "matrices": n_matrices,
+        "scores": {"nontarget": result.n_scores[0], "target": result.n_scores[1]},
+        "log_likelihood": result.log_likelihood[-1],
+        "iterations": result.n_iter,
+        "converged": result.converged,
+        "restarts": result.restarts,
+        "notes": [*result.notes, *notes],
+    }
+
+
+def _print(result: FitResult, n_matrices: int, notes: list[str], verbose: bool) -> None:
+    from evenscore.cli.variance_table import print_covariances, print_variances
+
+    print_variances(result.model)
+    if verbose:
+        print_covariances(result.model)
+    matrices = "1 matrix" if n_matrices == 1 else f"{n_matrices} matrices"
+    end = "converged" if result.converged else "not converged"
+    print_lines(
+        [
+            f"{result.n_scores[1]} target and {result.n_scores[0]} non-target scores in {matrices}",
+            f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {result.n_iter} iterations",
+            *(f"! {note}" for note in (*result.notes, *notes)),
+        ]
+    )
