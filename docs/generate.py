@@ -75,13 +75,13 @@ def page_with_formats() -> str:
 
 def _commands(command: Any, name: str) -> list[str]:
     parts = [] if name == "evenscore" else [f"## {name}"]
-    parts += [command.help or "", f"```text\n{_usage(command, name)}\n```"]
+    text, _, examples = command.help.partition("\b\nExamples:\n")
+    parts += [text.strip(), f"```text\n{_usage(command, name)}\n```"]
     rows = [row for parameter in command.params if (row := _row(parameter))]
     if rows:
         parts.append("\n".join(["| argument or option | meaning | default |", "|---|---|---|", *rows]))
-    if command.epilog:
-        lines = inspect.cleandoc(command.epilog.replace("\b", "")).splitlines()[1:]
-        parts.append("Examples:\n\n```text\n" + inspect.cleandoc("\n".join(lines)) + "\n```")
+    if examples:
+        parts.append(f"Examples:\n\n```text\n{inspect.cleandoc(examples)}\n```")
     for child in getattr(command, "commands", {}).values():
         parts += _commands(child, f"{name} {child.name}")
     return parts
