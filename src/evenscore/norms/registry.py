@@ -26,7 +26,10 @@ class Normalizer(Protocol):
 Factory = Callable[..., Normalizer]
 
 # A name leads to a factory, or to "module:function" of one, which is imported when the norm is first used.
-_FACTORIES: dict[str, Factory | str] = dict.fromkeys(CLASSICAL_METHODS, "evenscore.norms.classical:prepare_classical")
+_FACTORIES: dict[str, Factory | str] = {
+    **dict.fromkeys(CLASSICAL_METHODS, "evenscore.norms.classical:prepare_classical"),
+    "lgsm": "evenscore.model.norm:prepare_score_model",
+}
 
 
 def register_norm(method: str, factory: Factory | str) -> None:
@@ -56,18 +59,19 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
     Parameters
     ----------
     method
-        Name of the norm: ``"z"``, ``"t"``, ``"zt"``, ``"tz"``, ``"s"``, ``"as"``, ``"at"``, ``"az"``, or another one
-        that is registered.
+        Name of the norm: ``"z"``, ``"t"``, ``"zt"``, ``"tz"``, ``"s"``, ``"as"``, ``"at"``, ``"az"``, ``"lgsm"`` (the
+        score model), or another one that is registered.
     **options
         For the classical norms: the fields of `NormOptions`, or ``convention`` (``"wespeaker"``, ``"speechbrain"``,
         ``"espnet"``, ``"asv-subtools"``, ``"hyperion"``, ``"bob"``) with single options that differ from it, or a
         record as ``options``; ``conditions``; and the cohort itself, which ZT and TZ need for single trials:
-        ``cohort``, ``cohort_labels``, ``cohort_enroll_speakers``, ``cohort_test_speakers``.
+        ``cohort``, ``cohort_labels``, ``cohort_enroll_speakers``, ``cohort_test_speakers``. For the score model:
+        ``model``, and the cohort likewise.
 
     Returns
     -------
     Normalizer
-        For the classical norms a `ClassicalNorm`.
+        For the classical norms a `ClassicalNorm`, for the score model with a cohort a `ScoreModelNormalizer`.
 
     Examples
     --------
