@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +14,7 @@ from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.ids import Ids, shown
 from evenscore.tables.score_matrix import ScoreMatrix
 
-__all__ = ["add_cross_side", "add_own_side", "exclusion", "side_statistics", "sum_matrix"]
+__all__ = ["add_cross_side", "add_own_side", "exclusion", "side_statistics", "sum_sides"]
 
 WHAT = {"enroll": "enrolment", "test": "test", "cohort": "cohort member"}
 
@@ -45,17 +43,21 @@ def side_statistics(side: Side, method: str, options: NormOptions, memory: float
     return found.settled(options, side.ids, WHAT[side.name])
 
 
-def sum_matrix(
-    matrix: ScoreMatrix, enroll: Statistics | None, test: Statistics | None, factor: float, out: npt.NDArray[Any]
-) -> None:
+def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | None, factor: float) -> None:
     """Write the sum of both sides' normalized scores (or one side's), times a factor, in one pass."""
-    from evenscore.norms.kernel_apply import sum_sides
-
-    rows, columns = matrix.shape
+    trials, out = table.trials, table.out
+    rows, columns = len(trials.enroll_ids), len(trials.test_ids)
     row = (np.zeros(rows), np.zeros(rows)) if enroll is None else (enroll.mean, factor / enroll.std)
     column = (np.zeros(columns), np.zeros(columns)) if test is None else (test.mean, factor / test.std)
-    scores = np.ascontiguousarray(matrix.scores)
-    in_parallel(lambda start, stop: sum_sides(scores, *row, *column, start, stop, out), rows, columns)
+    if isinstance(trials, ScoreMatrix):
+        from evenscore.norms.kernel_apply import sum_matrix
+
+        scores = np.ascontiguousarray(trials.scores)
+        in_parallel(lambda start, stop: sum_matrix(scores, *row, *column, start, stop, out), rows, columns)
+        return
+    raw = table.raw(slice(None))
+    for (mean, weight), index in ((row, trials.enroll_index), (column, trials.test_index)):
+        out += (raw - mean[index]) * weight[index]
 
 
 def add_own_side(

@@ -54,10 +54,10 @@ def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first
     sides = (enroll.mean, 1.0 / enroll.std, test.mean, 1.0 / test.std)
     trials, out = table.trials, table.out
     if isinstance(trials, ScoreMatrix):
-        from evenscore.norms.kernel_apply import chain_sides
+        from evenscore.norms.kernel_apply import chain_matrix
 
         scores = np.ascontiguousarray(trials.scores)
-        in_parallel(lambda start, stop: chain_sides(scores, *sides, enroll_first, start, stop, out), *trials.shape)
+        in_parallel(lambda start, stop: chain_matrix(scores, *sides, enroll_first, start, stop, out), *trials.shape)
         return
     row = [values[trials.enroll_index] for values in sides[:2]]
     column = [values[trials.test_index] for values in sides[2:]]

@@ -14,7 +14,7 @@ from evenscore.norms import adaptive, chained
 from evenscore.norms.block_sides import block_sides
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.options import NormOptions
-from evenscore.norms.sides import NormSides
+from evenscore.norms.sides import NormSides, Side
 from evenscore.norms.statistics import Statistics
 from evenscore.norms.trial_scores import TrialScores, rescored
 from evenscore.tables.blocks import ScoreBlocks
@@ -162,9 +162,9 @@ class ClassicalNorm:
         if len(used) == 2:
             factor = 0.5 if self.options.combine == "mean" else float(np.sqrt(0.5))
         cross = self.options.select == "cross"
-        if isinstance(table.trials, ScoreMatrix) and not cross and not sides.speakers_meet:
-            found = {side.name: adaptive.side_statistics(side, self.method, self.options, memory) for side in used}
-            adaptive.sum_matrix(table.trials, found.get("enroll"), found.get("test"), factor, table.out)
+        if not cross and not sides.speakers_meet:
+            found = self._by_element(sides, used, memory)
+            adaptive.sum_sides(table, found.get("enroll"), found.get("test"), factor)
             return all(bool(statistics.count.all()) for statistics in found.values())
         for side in used:
             other = sides.test if side.name == "enroll" else sides.enroll
@@ -176,6 +176,12 @@ class ClassicalNorm:
                 others = sides.speaker_of_other(side)
                 adaptive.add_own_side(table, side, others, self.method, self.options, factor, memory)
         return False
+
+    def _by_element(self, sides: NormSides, used: list[Side], memory: float) -> dict[str, Statistics]:
+        if len(used) == 2 and sides.both is not None and sides.both_rows is not None:
+            shared = adaptive.side_statistics(sides.both, self.method, self.options, memory)
+            return {name: shared.take(rows) for name, rows in zip(("enroll", "test"), sides.both_rows, strict=True)}
+        return {side.name: adaptive.side_statistics(side, self.method, self.options, memory) for side in used}
 
     def _chain(self, table: TrialScores, sides: NormSides, memory: float, ready: Statistics | None) -> bool:
         assert sides.enroll is not None  # noqa: S101

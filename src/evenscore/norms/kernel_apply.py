@@ -9,13 +9,13 @@ from numba import njit
 
 from evenscore.norms.kernel_summary import FAST
 
-__all__ = ["chain_sides", "sum_sides", "transpose"]
+__all__ = ["chain_matrix", "sum_matrix", "transpose"]
 
 _SQUARE = 16
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def sum_sides(
+def sum_matrix(
     S: Any, row_mean: Any, row_weight: Any, column_mean: Any, column_weight: Any, start: int, stop: int, out: Any
 ) -> None:
     """(s - row mean) * row weight + (s - column mean) * column weight."""
@@ -27,7 +27,7 @@ def sum_sides(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def chain_sides(
+def chain_matrix(
     S: Any,
     row_mean: Any,
     row_weight: Any,

@@ -82,7 +82,7 @@ class Side:
     ids, cohort_ids
         Ids of the rows and columns.
     read
-        Gives the scores of some rows, in C order; NaN is missing.
+        Gives the scores of some rows, in C order; NaN is missing. The next call may overwrite what it gave.
     fresh
         Whether what ``read`` gives may be written to.
     speaker
@@ -160,6 +160,9 @@ class NormSides:
         NaN.
     enroll_speaker, test_speaker
         Group of each enrolment and of each test of the trials.
+    both, both_rows
+        If the two sides are rows of one and the same side: that side, and which rows are the enrolments and the tests.
+        What does not depend on the trial is then computed only once.
     """
 
     enroll: Side | None
@@ -167,6 +170,8 @@ class NormSides:
     cohort: Side | None = None
     enroll_speaker: Codes
     test_speaker: Codes
+    both: Side | None = None
+    both_rows: tuple[Codes, Codes] | None = None
 
     def speaker_of_other(self, side: Side) -> Codes:
         """Return the groups of the elements of the other side."""

@@ -81,6 +81,10 @@ class Statistics:
         """Return statistics that leave a score as it is, to be filled."""
         return cls(np.ones(shape, dtype=np.int64), np.zeros(shape), np.ones(shape))
 
+    def take(self, rows: Codes) -> Statistics:
+        """Return the statistics of some rows."""
+        return Statistics(self.count[rows], self.mean[rows], self.std[rows])
+
     def settled(self, options: NormOptions, ids: Ids, what: str) -> Statistics:
         """Return them with the floor and the policy for zero; where no score is left, all is NaN."""
         std = np.maximum(self.std, options.std_floor) if options.std_floor > 0 else self.std

@@ -1,0 +1,156 @@
+"""Cohorts from embeddings: by utterance or by speaker, all of them or a well-chosen few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.scoring.averages import LengthNorm, average_embeddings, check_length_norm
+from evenscore.sources.scorers import length_normalized
+from evenscore.tables.embeddings import Embeddings
+from evenscore.tables.ids import as_speakers
+
+__all__ = ["make_cohort"]
+
+Unit = Literal["utterance", "speaker"]
+Pick = Literal["random", "kmeans"]
+
+_ROUNDS = 25
+
+
+def make_cohort(
+    embeddings: Embeddings,
+    *,
+    unit: Unit = "utterance",
+    length_norm: LengthNorm = "none",
+    size: int | None = None,
+    pick: Pick = "random",
+    seed: int = 0,
+    exclude_speakers: Iterable[str] = (),
+) -> Embeddings:
+    """Choose the members of a cohort.
+
+    Parameters
+    ----------
+    embeddings
+        Vectors of utterances.
+    unit
+        ``"utterance"``: each utterance is a member; ``"speaker"``: the mean of each speaker's utterances is a member,
+        under the speaker's name.
+    length_norm
+        Whether utterances are brought to length 1 ``"before"`` they are averaged, means ``"after"``, ``"both"`` or
+        ``"none"`` (a cosine scorer normalizes what it scores anyhow).
+    size
+        How many members to keep; None keeps all.
+    pick
+        How they are picked: at ``"random"``, or the member nearest to the centre of each of ``size`` clusters
+        (``"kmeans"``), which spreads them out. Either way the same seed gives the same members, in their old order.
+    seed
+        Seed of the random numbers.
+    exclude_speakers
+        Speakers that must not be in the cohort, such as those of an evaluation. Names that do not occur are fine.
+
+    Examples
+    --------
+    >>> takes = Embeddings(["u1", "u2", "u3"], [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], speakers=["ann", "ann", "bob"])
+    >>> make_cohort(takes, unit="speaker").ids
+    array(['ann', 'bob'], dtype=object)
+    >>> make_cohort(takes, exclude_speakers=["bob"])
+    Embeddings(2 x 2, float64, 1 speakers)
+    """
+    for name, value, kind in (("unit", unit, Unit), ("pick", pick, Pick)):
+        if value not in get_args(kind):
+            raise InputError(f"{name} is {value!r}, but must be {' or '.join(map(repr, get_args(kind)))}")
+    check_length_norm(length_norm)
+    members = _without(embeddings, exclude_speakers)
+    if unit == "speaker":
+        members = _by_speaker(members, length_norm)
+    elif length_norm != "none":
+        vectors = length_normalized(members.vectors, members)
+        members = Embeddings(members.ids, vectors, members.speakers, columns=members.columns)
+    if size is None:
+        return members
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= len(members):
+        raise InputError(f"the cohort size is {size!r}, but must be from 1 to {len(members)}, the number of members")
+    rng = np.random.default_rng(seed)
+    if pick == "random":
+        chosen = rng.choice(len(members), size=size, replace=False)
+    else:
+        chosen = _nearest_to_centers(members.vectors, int(size), rng)
+    return members.take(np.sort(chosen))
+
+
+def _without(embeddings: Embeddings, exclude: Iterable[str]) -> Embeddings:
+    names = set(as_speakers(exclude, "exclude_speakers").tolist()) - {None}
+    if not names:
+        return embeddings
+    if embeddings.speakers is None:
+        raise InputError("speakers cannot be left out, because the embeddings have none; give a map from id to speaker")
+    return embeddings.take(np.array([name not in names for name in embeddings.speakers], dtype=bool))
+
+
+def _by_speaker(embeddings: Embeddings, length_norm: LengthNorm) -> Embeddings:
+    if embeddings.speakers is None:
+        raise InputError("a cohort by speaker needs the speaker of each utterance; give a map from id to speaker")
+    members: dict[str, list[str]] = {}
+    for name, speaker in zip(embeddings.ids, embeddings.speakers, strict=True):
+        if speaker is None:
+            raise InputError(f"the speaker of {name!r} is not known, so it has no mean to join; drop it")
+        members.setdefault(speaker, []).append(name)
+    return average_embeddings(embeddings, members, length_norm=length_norm)
+
+
+def _nearest_to_centers(vectors: npt.NDArray[Any], k: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Return one row of each of k clusters, the nearest to its centre (k-means++ and Lloyd's algorithm)."""
+    X = vectors.astype(np.float64)
+    centers = X[_spread(X, k, rng)]
+    owner = np.full(len(X), -1)
+    for _ in range(_ROUNDS):
+        distance = _distances(X, centers)
+        before, owner = owner, distance.argmin(axis=1)
+        _fill_empty(owner, distance, k)
+        if np.array_equal(owner, before):
+            break
+        sums = np.zeros_like(centers)
+        np.add.at(sums, owner, X)
+        centers = sums / np.bincount(owner, minlength=k)[:, None]
+    distance = _distances(X, centers)[np.arange(len(X)), owner]
+    order = np.lexsort((distance, owner))
+    first = np.searchsorted(owner[order], np.arange(k))
+    return order[first]
+
+
+def _spread(X: npt.NDArray[np.float64], k: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Pick k different rows, each with a probability that grows with its distance to those before it."""
+    chosen = [int(rng.integers(len(X)))]
+    nearest = _distances(X, X[chosen])[:, 0]
+    while len(chosen) < k:
+        nearest[chosen] = 0.0
+        total = nearest.sum()
+        if total > 0:
+            row = int(rng.choice(len(X), p=nearest / total))
+        else:  # all rows left equal one that is chosen
+            row = int(np.setdiff1d(np.arange(len(X)), chosen)[0])
+        chosen.append(row)
+        nearest = np.minimum(nearest, _distances(X, X[[row]])[:, 0])
+    return np.array(chosen, dtype=np.intp)
+
+
+def _distances(X: npt.NDArray[np.float64], centers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    squares = np.einsum("nd,nd->n", X, X)[:, None] + np.einsum("kd,kd->k", centers, centers) - 2 * X @ centers.T
+    return np.maximum(squares, 0.0)
+
+
+def _fill_empty(owner: npt.NDArray[np.intp], distance: npt.NDArray[np.float64], k: int) -> None:
+    """Give each empty cluster the row that is farthest from its own centre and not alone there."""
+    sizes = np.bincount(owner, minlength=k)
+    far = np.argsort(-distance[np.arange(len(owner)), owner], kind="stable")
+    for cluster in np.flatnonzero(sizes == 0):
+        row = next(row for row in far if sizes[owner[row]] > 1)
+        sizes[owner[row]] -= 1
+        owner[row] = cluster
+        sizes[cluster] = 1

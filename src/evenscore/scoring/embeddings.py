@@ -1,0 +1,182 @@
+"""From embeddings to raw and normalized scores, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.norms.options import CLASSICAL_METHODS
+from evenscore.norms.registry import prepare_norm
+from evenscore.scoring.averages import LengthNorm, average_embeddings
+from evenscore.scoring.products import raw_scores
+from evenscore.sources import Cosine, DotProduct, Scorer
+from evenscore.tables.blocks import ScoreBlocks
+from evenscore.tables.embeddings import Embeddings
+from evenscore.tables.ids import Ids, positions
+from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.tables.trial_list import TrialList
+
+__all__ = ["EmbeddingScores", "score_embeddings"]
+
+SCORERS: Mapping[str, Callable[[], Scorer]] = {"cosine": Cosine, "dot": DotProduct}
+
+
+@dataclass(frozen=True)
+class EmbeddingScores:
+    """Scores of embeddings.
+
+    Attributes
+    ----------
+    raw
+        As the scorer gives them: a matrix, or the listed trials.
+    normalized
+        The same trials after the norm; None without one.
+    """
+
+    raw: ScoreMatrix | TrialList
+    normalized: ScoreMatrix | TrialList | None
+
+
+def score_embeddings(
+    enroll: Embeddings,
+    test: Embeddings,
+    trials: TrialList | None = None,
+    *,
+    scorer: str | Scorer = "cosine",
+    models: Mapping[str, Sequence[str]] | None = None,
+    length_norm: LengthNorm = "none",
+    cohort: Embeddings | None = None,
+    method: str | None = None,
+    condition: str | None = None,
+    memory: float = 2e9,
+    **options: Any,
+) -> EmbeddingScores:
+    """Score enrolments against tests, and normalize the scores with a cohort.
+
+    Every embedding that the trials name is scored against the cohort once, however often it is listed, in pieces that
+    stay within ``memory``; no matrix of all cohort scores exists. If both sides are the same embeddings and the scorer
+    is symmetric, one piece serves both sides.
+
+    Parameters
+    ----------
+    enroll, test
+        Embeddings of the two sides. They may be the same object.
+    trials
+        The pairs to score; None scores every enrolment against every test.
+    scorer
+        ``"cosine"``, ``"dot"``, or any `Scorer`, such as `Cosine(mean=...)` or a `PLDA`.
+    models
+        Enrolments of several utterances: from each model's id to the ids of its utterances in ``enroll``.
+    length_norm
+        Whether utterances of a model are brought to length 1 ``"before"`` they are averaged, the means ``"after"``,
+        ``"both"`` or ``"none"``.
+    cohort
+        Embeddings of the cohort, see `make_cohort`. Its members are both the tests and the enrolments of the cohort.
+    method
+        Name of the norm, see `normalize`; None for raw scores only.
+    condition
+        Name of a column, such as gender, that enrolments, tests and cohort have: each of them is then compared with the
+        cohort members of the same condition only.
+    memory
+        Bytes that cohort scores may take at a time.
+    **options
+        Options of the norm. With speakers in the embeddings, a trial's own speakers are left out of its cohort.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> takes = Embeddings(["a1", "a2", "b1"], rng.normal(size=(3, 4)), speakers=["ann", "ann", "bob"])
+    >>> others = Embeddings([f"c{i}" for i in range(20)], rng.normal(size=(20, 4)))
+    >>> listed = TrialList.from_pairs(["a1", "a1"], ["a2", "b1"])
+    >>> scores = score_embeddings(takes, takes, listed, cohort=others, method="as", top_k=5)
+    >>> scores.normalized.scores.round(2)
+    array([-3.68, -6.78])
+    """
+    scorer = _scorer(scorer)
+    if method is None and (cohort is not None or options or condition is not None):
+        raise InputError("a cohort or options of a norm were given, but no norm; name one with method, such as 'as'")
+    if method is not None and cohort is None:
+        raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
+    if not memory > 0:
+        raise InputError(f"memory is {memory!r}, but must be a number of bytes above 0")
+    norm = None if method is None else prepare_norm(method, **options)
+    if models is not None:
+        enroll = average_embeddings(enroll, models, length_norm=length_norm)
+    enroll, test = _used(enroll, test, trials)
+    raw = raw_scores(scorer.score(enroll, test), trials)
+    if norm is None or cohort is None:
+        return EmbeddingScores(raw, None)
+    if method in CLASSICAL_METHODS:
+        from evenscore.scoring.embedding_sides import embedding_sides
+
+        sides = embedding_sides(raw, enroll, test, cohort, scorer, str(method), condition, memory)
+        return EmbeddingScores(raw, norm.normalize_sides(raw, sides, memory=memory))
+    if condition is not None:
+        raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
+    return EmbeddingScores(raw, norm.normalize(_blocks(raw, enroll, test, cohort, scorer, memory)))
+
+
+def _scorer(scorer: str | Scorer) -> Scorer:
+    if isinstance(scorer, str):
+        if scorer not in SCORERS:
+            raise InputError(
+                f"there is no scorer {scorer!r}; there are {', '.join(SCORERS)}, or give one that has a method `score`"
+            )
+        return SCORERS[scorer]()
+    return scorer
+
+
+def _used(enroll: Embeddings, test: Embeddings, trials: TrialList | None) -> tuple[Embeddings, Embeddings]:
+    """Return the embeddings that the trials name; those of both sides together if they are the same object."""
+    if trials is None:
+        return enroll, test
+    rows = positions(enroll.ids, trials.enroll_ids, "enrolment", "the embeddings")
+    columns = positions(test.ids, trials.test_ids, "test", "the embeddings")
+    if enroll is test:
+        both = np.union1d(rows, columns)
+        one = enroll if len(both) == len(enroll) else enroll.take(both)
+        return one, one
+    return _taken(enroll, rows), _taken(test, columns)
+
+
+def _taken(embeddings: Embeddings, rows: npt.NDArray[np.intp]) -> Embeddings:
+    return embeddings if np.array_equal(rows, np.arange(len(embeddings))) else embeddings.take(rows)
+
+
+def _blocks(
+    raw: ScoreMatrix | TrialList,
+    enroll: Embeddings,
+    test: Embeddings,
+    cohort: Embeddings,
+    scorer: Scorer,
+    memory: float,
+) -> ScoreBlocks:
+    """Return all cohort scores, for norms that work on whole blocks."""
+    needed = 8 * len(cohort) * (len(enroll) + len(test) + len(cohort))
+    if needed > memory:
+        raise InputError(
+            f"this norm needs all cohort scores at once, about {needed / 1e9:.1f} GB, but memory is set to "
+            f"{memory / 1e9:.1f} GB; allow more, or take a smaller cohort"
+        )
+    speakers = cohort.speakers
+    return ScoreBlocks(
+        raw,
+        enroll=scorer.score(enroll, cohort).matrix(),
+        test=scorer.score(cohort, test).matrix(),
+        cohort=scorer.score(cohort, cohort).matrix(),
+        enroll_speakers=_speakers_of(raw.enroll_ids, enroll),
+        test_speakers=_speakers_of(raw.test_ids, test),
+        cohort_enroll_speakers=speakers,
+        cohort_test_speakers=speakers,
+    )
+
+
+def _speakers_of(ids: Ids, embeddings: Embeddings) -> Ids | None:
+    if embeddings.speakers is None:
+        return None
+    return embeddings.speakers[positions(embeddings.ids, ids, "id", "the embeddings")]

@@ -1,0 +1,221 @@
+"""Scores from embeddings against the same scores from whole blocks, and against plain numpy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenscore import Bilinear, Embeddings, InputError, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.norms import Conditions, normalize
+from evenscore.scoring import make_cohort, score_embeddings
+
+
+class Lopsided:
+    """A scorer that is not symmetric, with offsets on both sides."""
+
+    W = np.random.default_rng(5).normal(size=(6, 6))
+
+    def score(self, enroll, test):
+        return Bilinear(
+            left=enroll.vectors @ self.W,
+            right=test.vectors,
+            enroll_ids=enroll.ids,
+            test_ids=test.ids,
+            left_offset=np.abs(enroll.vectors).sum(axis=1),
+            right_offset=-test.vectors[:, 0],
+        )
+
+
+def make_embeddings(seed, size, prefix, speakers=None, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    names = None if speakers is None else [[*speakers, None][k] for k in rng.integers(len(speakers) + 1, size=size)]
+    gender = np.array(["f", "m"])[rng.integers(2, size=size)]
+    vectors = rng.normal(size=(size, 6)).astype(dtype)
+    return Embeddings([f"{prefix}{i}" for i in range(size)], vectors, names, columns={"gender": gender})
+
+
+def blocks_of(raw, scorer, enroll, test, cohort):
+    """All blocks, whole; a member of the cohort is no impostor of itself, nor of its own speaker."""
+    if cohort.speakers is not None:
+        labels = None
+    else:
+        key = np.eye(len(cohort), dtype=int)
+        labels = Labels.from_key(key, enroll_ids=cohort.ids, test_ids=cohort.ids)
+
+    def speakers(ids, embeddings):
+        return None if embeddings.speakers is None else dict(zip(embeddings.ids, embeddings.speakers, strict=True))
+
+    return ScoreBlocks(
+        raw,
+        enroll=scorer.score(enroll, cohort).matrix(),
+        test=scorer.score(cohort, test).matrix(),
+        cohort=scorer.score(cohort, cohort).matrix(),
+        cohort_labels=labels,
+        enroll_speakers=speakers(raw.enroll_ids, enroll),
+        test_speakers=speakers(raw.test_ids, test),
+        cohort_enroll_speakers=cohort.speakers,
+        cohort_test_speakers=cohort.speakers,
+    )
+
+
+def some_trials(rng, enroll, test, share=0.5):
+    rows, columns = np.nonzero(rng.random((len(enroll), len(test))) < share)
+    return TrialList.from_pairs(enroll.ids[rows], test.ids[columns])
+
+
+@pytest.mark.parametrize("method", ["z", "t", "s", "zt", "tz", "az", "at", "as"])
+@given(data=st.data())
+def test_normalized_scores_equal_those_of_whole_blocks(method, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000), "seed"))
+    spoken = data.draw(st.sampled_from([None, ["a", "b", "c"]]), "speakers")
+    dtype = data.draw(st.sampled_from([np.float32, np.float64]), "dtype")
+    enroll = make_embeddings(rng.integers(99), data.draw(st.integers(1, 9), "m"), "u", spoken, dtype)
+    one = data.draw(st.booleans(), "one set for both sides")
+    test = enroll if one else make_embeddings(rng.integers(99), data.draw(st.integers(1, 9), "n"), "t", spoken, dtype)
+    cohort = make_embeddings(7, 14, "c", data.draw(st.sampled_from([None, ["b", "x", "y", "z"]])), dtype)
+    trials = some_trials(rng, enroll, test) if data.draw(st.booleans(), "listed") else None
+    scorer = data.draw(st.sampled_from(["cosine", "dot", Lopsided()]), "scorer")
+    options = {"top_k": 4} if method.startswith("a") else {}
+    if options and data.draw(st.booleans(), "cross"):
+        options["select"] = "cross"
+    options |= {"vanished": "missing", "std_floor": 1e-3}
+    memory = data.draw(st.sampled_from([3000.0, 2e9]), "memory")
+    found = score_embeddings(
+        enroll, test, trials, scorer=scorer, cohort=cohort, method=method, memory=memory, **options
+    )
+    from evenscore import Cosine, DotProduct
+
+    scorer = {"cosine": Cosine(), "dot": DotProduct()}.get(scorer, scorer)
+    expected = normalize(blocks_of(found.raw, scorer, enroll, test, cohort), method, **options)
+    assert type(found.normalized) is type(expected)
+    assert found.normalized.scores.shape == expected.scores.shape
+    tolerance = 3e-3 if dtype == np.float32 else 1e-8
+    np.testing.assert_allclose(found.normalized.scores, expected.scores, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_raw_scores_of_a_list_are_those_of_the_matrix(dtype):
+    enroll, test = make_embeddings(1, 5, "e", dtype=dtype), make_embeddings(2, 7, "t", dtype=dtype)
+    trials = some_trials(np.random.default_rng(0), enroll, test)
+    whole = score_embeddings(enroll, test, scorer=Lopsided())
+    listed = score_embeddings(enroll, test, trials, scorer=Lopsided()).raw
+    assert isinstance(whole.raw, ScoreMatrix)
+    assert whole.normalized is None
+    expected = [whole.raw.select([e], [t]).scores[0, 0] for e, t in zip(trials.enroll, trials.test, strict=True)]
+    np.testing.assert_allclose(listed.scores, expected, rtol=1e-6)
+    cosine = score_embeddings(enroll, test).raw.scores
+    a, b = enroll.vectors[2], test.vectors[3]
+    np.testing.assert_allclose(cosine[2, 3], a @ b / np.linalg.norm(a) / np.linalg.norm(b), rtol=1e-6)
+
+
+def test_enrolments_of_several_utterances_are_averaged_as_told():
+    takes, test = make_embeddings(1, 4, "u"), make_embeddings(2, 3, "t")
+    models = {"m1": ["u0", "u2"], "m2": ["u3"]}
+    plain = score_embeddings(takes, test, models=models, scorer="dot").raw
+    np.testing.assert_allclose(plain.scores[0], test.vectors @ (takes.vectors[0] + takes.vectors[2]) / 2)
+    unit = takes.vectors / np.linalg.norm(takes.vectors, axis=1, keepdims=True)
+    before = score_embeddings(takes, test, models=models, scorer="dot", length_norm="before").raw
+    np.testing.assert_allclose(before.scores[0], test.vectors @ (unit[0] + unit[2]) / 2)
+    both = score_embeddings(takes, test, models=models, scorer="dot", length_norm="both").raw
+    mean = unit[0] + unit[2]
+    np.testing.assert_allclose(both.scores[0], test.vectors @ mean / np.linalg.norm(mean))
+    trials = TrialList.from_pairs(["m2"], ["t1"])
+    assert score_embeddings(takes, test, trials, models=models).raw.pair(0) == ("m2", "t1")
+
+
+@pytest.mark.parametrize("method", ["as", "zt"])
+def test_a_condition_restricts_the_cohort(method):
+    enroll, test, cohort = (make_embeddings(k, 12, name) for k, name in enumerate("etc"))
+    found = score_embeddings(enroll, test, cohort=cohort, method=method, scorer="dot", condition="gender")
+
+    def gender(embeddings):
+        return dict(zip(embeddings.ids, embeddings.columns["gender"].tolist(), strict=True))
+
+    from evenscore import DotProduct
+
+    blocks = blocks_of(found.raw, DotProduct(), enroll, test, cohort)
+    conditions = Conditions(
+        enroll=gender(enroll), test=gender(test), cohort_enroll=gender(cohort), cohort_test=gender(cohort)
+    )
+    expected = normalize(blocks, method, conditions=conditions)
+    np.testing.assert_allclose(found.normalized.scores, expected.scores)
+    assert not np.allclose(expected.scores, normalize(blocks, method).scores)
+
+
+def test_each_embedding_is_scored_against_the_cohort_once(monkeypatch):
+    from evenscore.scoring import products
+
+    rows_read = []
+    real = products.cohort_reader
+
+    def counting(scores, *, of):
+        read = real(scores, of=of)
+
+        def reader(rows):
+            X = read(rows)
+            rows_read.append(len(X))
+            return X
+
+        return reader
+
+    monkeypatch.setattr("evenscore.scoring.embedding_sides.cohort_reader", counting)
+    takes, cohort = make_embeddings(1, 9, "u"), make_embeddings(2, 30, "c")
+    trials = some_trials(np.random.default_rng(3), takes, takes, 0.9)
+    score_embeddings(takes, takes, trials, cohort=cohort, method="as", top_k=5, memory=3 * 30 * 8)
+    assert sum(rows_read) == 9
+    assert max(rows_read) <= 3  # the memory that was set
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scorer": "euclid"}, "no scorer 'euclid'"),
+        ({"method": None}, "name one with method"),
+        ({"cohort": None}, "needs a cohort"),
+        ({"memory": 0}, "number of bytes above 0"),
+        ({"top_k": 99}, "top_k is 99, but the cohort has only 14 members"),
+        ({"topk": 9}, "no norm option 'topk'"),
+        ({"method": "ss"}, "no norm 'ss'"),
+        ({"condition": "phrase"}, "no column 'phrase'"),
+        ({"models": {"m": ["u99"]}}, "'u99' not in the embeddings"),
+        ({"trials": TrialList.from_pairs(["e0"], ["t99"])}, "'t99' not in the embeddings"),
+    ],
+)
+def test_bad_input_is_refused_by_name(change, message):
+    given = {"cohort": make_embeddings(7, 14, "c"), "method": "as", "top_k": 3} | change
+    with pytest.raises(InputError, match=message):
+        score_embeddings(make_embeddings(1, 3, "e"), make_embeddings(2, 3, "t"), **given)
+
+
+def test_chained_norms_with_own_speakers_say_what_memory_they_need():
+    spoken = make_embeddings(1, 8, "u", ["a", "b"])
+    with pytest.raises(InputError, match="needs all 8 x 8 cohort scores at once"):
+        score_embeddings(spoken, spoken, cohort=spoken, method="zt", memory=100)
+
+
+def test_a_registered_norm_gets_whole_blocks_within_memory(monkeypatch):
+    from evenscore.norms import registry
+
+    class Shift:
+        def __init__(self, method, *, by):
+            self.by = by
+
+        def normalize(self, blocks):
+            assert blocks.cohort.shape == (14, 14)
+            return blocks.trials.with_scores(blocks.trials.scores + self.by)
+
+    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    registry.register_norm("shift", Shift)
+    enroll, cohort = make_embeddings(1, 3, "e"), make_embeddings(7, 14, "c")
+    found = score_embeddings(enroll, enroll, cohort=cohort, method="shift", by=2.0)
+    np.testing.assert_allclose(found.normalized.scores, found.raw.scores + 2)
+    with pytest.raises(InputError, match="needs all cohort scores at once"):
+        score_embeddings(enroll, enroll, cohort=cohort, method="shift", by=2.0, memory=50)
+
+
+def test_cohort_from_make_cohort_fits(tmp_path):
+    takes = make_embeddings(1, 40, "u", ["a", "b", "c", "d"])
+    known = takes.take(np.array([name is not None for name in takes.speakers]))
+    cohort = make_cohort(known, unit="speaker")
+    found = score_embeddings(takes, takes, cohort=cohort, method="s", vanished="missing")
+    assert found.normalized.shape == (40, 40)
