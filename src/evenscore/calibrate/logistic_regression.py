@@ -30,10 +30,10 @@ class Design:
         What was subtracted from each input, and what it was divided by.
     """
 
-    nontarget: Float[np.ndarray, "n d+1"]
-    target: Float[np.ndarray, "t d+1"]
-    mean: Float[np.ndarray, " d"]
-    std: Float[np.ndarray, " d"]
+    nontarget: Float[np.ndarray, "n c"]
+    target: Float[np.ndarray, "t c"]
+    mean: Float[np.ndarray, " c-1"]
+    std: Float[np.ndarray, " c-1"]
 
     @classmethod
     def of(cls, nontarget: Float[np.ndarray, "n d"], target: Float[np.ndarray, "t d"], n_systems: int) -> Design:
@@ -54,12 +54,12 @@ class Objective:
     """Value, gradient and Hessian of (L2) at one point, and whether its scores separate the classes."""
 
     value: float
-    gradient: Float[np.ndarray, " d+1"]
-    hessian: Float[np.ndarray, "d+1 d+1"]
+    gradient: Float[np.ndarray, " c"]
+    hessian: Float[np.ndarray, "c c"]
     separated: bool
 
 
-def objective(theta: Float[np.ndarray, " d+1"], design: Design, p_target: float, l2: float) -> Objective:
+def objective(theta: Float[np.ndarray, " c"], design: Design, p_target: float, l2: float) -> Objective:
     """Evaluate (L2) for standardized weights and the intercept ``theta``."""
     penalty = np.append(np.full(theta.size - 1, l2), 0.0)
     value = 0.5 * float(penalty @ theta**2)

@@ -29,10 +29,10 @@ class PavCalibration(Calibration):
 
     Attributes
     ----------
-    edges
-        The k - 1 scores at which the LLR steps up.
     llr
         The k LLRs, rising.
+    edges
+        The k - 1 scores at which the LLR steps up.
 
     Examples
     --------
@@ -45,8 +45,8 @@ class PavCalibration(Calibration):
 
     kind: ClassVar[str] = "pav"
 
-    edges: Float[np.ndarray, " k-1"]
     llr: Float[np.ndarray, " k"]
+    edges: Float[np.ndarray, " k-1"]
 
     def __post_init__(self) -> None:
         edges, llr = np.array(self.edges, dtype=np.float64), np.array(self.llr, dtype=np.float64)

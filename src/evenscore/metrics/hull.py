@@ -36,7 +36,7 @@ class Roc:
 class Rocch:
     """Convex hull of the ROC, which is the isotonic (PAV) fit of the labels to the scores.
 
-    The k + 1 vertices go from "accept everything" (0, 1) to "reject everything" (1, 0). Between vertices b and b + 1
+    The v vertices go from "accept everything" (0, 1) to "reject everything" (1, 0). Between vertices b and b + 1
     lies block b of the isotonic fit: the scores from ``low[b]`` to ``high[b]``, with a share of the targets
     ``p_miss[b + 1] - p_miss[b]`` and of the non-targets ``p_fa[b] - p_fa[b + 1]``; the logarithm of the ratio of the
     two is the block's LLR. Scores that are equal always share a block (which is the "pessimistic" treatment of ties:
@@ -56,27 +56,27 @@ class Rocch:
         Area under the steppy ROC itself, not under its hull.
     """
 
-    p_miss: Float[np.ndarray, " k+1"]
-    p_fa: Float[np.ndarray, " k+1"]
-    threshold: Float[np.ndarray, " k+1"]
-    target_below: Int[np.ndarray, " k+1"]
-    nontarget_below: Int[np.ndarray, " k+1"]
-    low: Float[np.ndarray, " k"]
-    high: Float[np.ndarray, " k"]
+    p_miss: Float[np.ndarray, " v"]
+    p_fa: Float[np.ndarray, " v"]
+    threshold: Float[np.ndarray, " v"]
+    target_below: Int[np.ndarray, " v"]
+    nontarget_below: Int[np.ndarray, " v"]
+    low: Float[np.ndarray, " v-1"]
+    high: Float[np.ndarray, " v-1"]
     auc: float
 
     @property
-    def target_share(self) -> Float[np.ndarray, " k"]:
+    def target_share(self) -> Float[np.ndarray, " v-1"]:
         """Share of the targets in each block."""
         return np.diff(self.p_miss)
 
     @property
-    def nontarget_share(self) -> Float[np.ndarray, " k"]:
+    def nontarget_share(self) -> Float[np.ndarray, " v-1"]:
         """Share of the non-targets in each block."""
         return -np.diff(self.p_fa)
 
     @property
-    def llr(self) -> Float[np.ndarray, " k"]:
+    def llr(self) -> Float[np.ndarray, " v-1"]:
         """Optimal log-likelihood ratio of each block; -inf without targets, +inf without non-targets."""
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
             return np.asarray(np.log(self.target_share) - np.log(self.nontarget_share))

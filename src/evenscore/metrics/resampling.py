@@ -48,7 +48,7 @@ class RankedTrials:
     test: Int[np.ndarray, " n"]
     target: Bool[np.ndarray, " n"]
     loss: Float[np.ndarray, " n"]
-    starts: Int[np.ndarray, " r+1"]
+    starts: Int[np.ndarray, " r"]
     cuts: Int[np.ndarray, " p"]
 
 
