@@ -178,6 +178,27 @@ def test_thinned_roc_keeps_its_ends_and_is_a_part_of_the_whole():
     assert set(thin.threshold) <= set(whole.threshold)
 
 
+def test_the_llrs_of_the_hull_are_those_of_its_blocks():
+    scores, labels = simulated(400, shift=1.0)
+    hull = rocch(scores, labels)
+    for low, high, llr in zip(hull.low, hull.high, hull.llr, strict=True):
+        inside = (scores >= low) & (scores <= high)
+        shares = [np.count_nonzero(inside & (labels == k)) / np.count_nonzero(labels == k) for k in (0, 1)]
+        with np.errstate(divide="ignore"):
+            assert llr == pytest.approx(np.log(shares[1]) - np.log(shares[0]), abs=1e-9)
+    assert (np.diff(hull.llr[1:-1]) > 0).all()
+
+
+def test_a_condition_of_one_class_does_not_stop_the_others():
+    result = evaluate_by([1.0, 0.0, 2.0], [1, 0, 0], conditions=["f", "f", "m"])
+    assert result["conditions"]["m"] == {
+        "n_target": 0,
+        "n_nontarget": 1,
+        "problem": "there are no target trials",
+    }
+    assert result["conditions"]["f"]["eer"] == 0
+
+
 def test_conditions_are_evaluated_apart_and_together():
     scores, labels = simulated(600)
     conditions = np.where(np.arange(600) % 3 == 0, "f", "m")

@@ -66,6 +66,16 @@ def test_fixed_rates_equal_their_definition(trials, rate):
     assert p_fa_at(rate, scores, labels) == pytest.approx(naive.p_fa_at(rate, *known(scores, labels)), abs=1e-12)
 
 
+@given(labelled_scores(), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+def test_fixed_rates_of_weighted_trials_are_those_of_repeated_ones(trials, rate):
+    scores, labels = trials
+    repeats = 1 + np.arange(len(labels)) % 3
+    weighted = sort_scores(scores, labels, weights=repeats)
+    repeated = np.repeat(scores, repeats), np.repeat(labels, repeats)
+    assert p_miss_at(rate, weighted) == pytest.approx(p_miss_at(rate, *repeated), abs=1e-9)
+    assert p_fa_at(rate, weighted) == pytest.approx(p_fa_at(rate, *repeated), abs=1e-9)
+
+
 @given(labelled_scores())
 def test_hull_and_roc_have_the_points_of_the_definition(trials):
     scores, labels = trials

@@ -178,6 +178,17 @@ def test_bad_input_is_refused(options, message):
         bootstrap([1.0, 2.0, 0.0], [1, 1, 0], **(good | options))
 
 
+def test_missing_scores_and_unknown_speakers_are_refused():
+    good = {"enroll_speakers": ["a", "b", "a"], "test_speakers": ["a", "b", "b"]}
+    with pytest.raises(InputError, match="a score is nan"):
+        bootstrap([1.0, 2.0, np.nan], [1, 1, 0], **good)
+    trials = TrialList.from_pairs(["e", "f"], ["t", "t"], scores=[1.0, 0.0], labels=[1, 0])
+    with pytest.raises(InputError, match="has no speaker for 'f'"):
+        bootstrap(trials, enroll_speakers={"e": "a"}, test_speakers={"t": "a"})
+    with pytest.raises(InputError, match="the enroll id 'f' has no speaker"):
+        bootstrap(trials, enroll_speakers={"e": "a", "f": None}, test_speakers={"t": "a"})
+
+
 def test_bad_metric_and_level_are_refused():
     scores, labels, speakers = crossed()
     result = bootstrap(scores, labels, **speakers, replicates=3)

@@ -19,7 +19,6 @@ from evenscore.tables import TARGET, UNKNOWN
 
 __all__ = ["RankedTrials", "check_speakers", "rank_trials", "replicate"]
 
-_TRIES = 1000  # draws of one replicate before we give up on finding both classes in it
 _DRAWS = 1 << 22  # numbers drawn at a time, to bound memory
 
 
@@ -115,18 +114,13 @@ def replicate(
         raise InputError(f"replicates is {replicates}, but must be at least 1; 1000 is usual")
     rng = np.random.default_rng(seed)
     rows: list[npt.NDArray[np.float64]] = []
-    found = drawn = 0
+    found = 0
     threads = os.cpu_count() or 1
     with ThreadPoolExecutor(threads) as pool:
-        while found < replicates:
-            if drawn >= replicates + _TRIES and found * _TRIES < drawn:
-                raise InputError(
-                    "nearly every draw of speakers lacks targets or non-targets; there are too few speakers"
-                )
+        while found < replicates:  # a draw with both classes is never rare: it needs three given speakers at most
             size = min(replicates - found, max(1, _DRAWS // n_speakers))
             draws = rng.multinomial(n_speakers, np.full(n_speakers, 1 / n_speakers), size=size)
             measured = np.concatenate(list(pool.map(measure, np.array_split(draws, min(threads, size)))))
-            kept = measured[~np.isnan(measured[:, 0])]
-            rows.append(kept)
-            found, drawn = found + len(kept), drawn + size
+            rows.append(measured[~np.isnan(measured[:, 0])])
+            found += len(rows[-1])
     return np.concatenate(rows)
