@@ -8,6 +8,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.progress import progress_bar
+from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ EXAMPLES = """
 evenscore normalize --method as --trials s --enroll se --test st --top-k 300 -o out
 evenscore normalize --method z --trials eval.scores --enroll z.scores -o out.csv
 evenscore normalize --model m.json --trials s.npz --enroll se.npz --test st.npz -o o.npz
-evenscore normalize --model m.json --trials s --cohort si --cohort-key ki -o out
+evenscore normalize --model m.json --trials s --enroll e --cohort si --cohort-key k -o o
+evenscore normalize --method as --trials dev.trials --enroll-embeddings x.npz \\
+    --test-embeddings x.npz --cohort-embeddings c.npz -o out
 """
 
 LGSM = "lgsm"
@@ -36,8 +39,13 @@ def _block(name: str, meaning: str) -> Any:
 
 
 def normalize(
-    trials: Annotated[str, typer.Option("--trials", metavar="FILE", help="Scores to be normalized (S).")],
     output: opt.Output,
+    trials: Annotated[
+        str | None,
+        typer.Option(
+            "--trials", metavar="FILE", help="Scores to be normalized (S); for embeddings, the trials to score, or all."
+        ),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
@@ -67,6 +75,16 @@ def normalize(
     cohort_speakers: Annotated[
         str | None, _block("cohort-speakers", "Map from id to speaker for the cohort; else --speakers.")
     ] = None,
+    enroll_embeddings: Annotated[
+        str | None, _block("enroll-embeddings", "Embeddings of the enrolments, in place of the blocks of scores.")
+    ] = None,
+    test_embeddings: Annotated[str | None, _block("test-embeddings", "Embeddings of the tests.")] = None,
+    cohort_embeddings: Annotated[
+        str | None, _block("cohort-embeddings", "Embeddings of the cohort, which serve on both sides.")
+    ] = None,
+    scorer: ScorerOption = ScorerName.cosine,
+    plda: PldaFile = None,
+    center: Center = None,
     top_k: Annotated[
         str | None,
         typer.Option("--top-k", metavar="N", help="as, at, az: highest cohort scores taken, or a fraction like 0.1."),
@@ -100,7 +118,8 @@ def normalize(
     lgsm needs a trained model (--model) and returns log-likelihood ratios; it works with the cohort scores of both
     sides, of one, or of none. z needs --enroll, t needs --test, s and as need both, zt and tz also --cohort. The four
     blocks are matched by id; their rows and columns may be in any order. The output keeps the form (matrix or list),
-    the order and the labels of the trials.
+    the order and the labels of the trials. With embeddings of enrolments, tests and cohort, all scores are made by
+    --scorer.
     """
     from evenscore.norms import prepare_norm
 
@@ -115,9 +134,20 @@ def normalize(
         progress("reading", 0.0)
         norm = prepare_norm(method, **settings)
         paths = {"enroll": enroll, "test": test, "cohort": cohort}
-        blocks = _read_blocks(trials, paths, reading, cohort_key, speakers, cohort_speakers, unmatched.value)
-        progress("normalizing", 0.3)
-        result = norm.normalize(blocks)
+        vectors = (enroll_embeddings, test_embeddings, cohort_embeddings)
+        if any(vectors):
+            from evenscore.cli.embedding_norms import normalize_embeddings, read_sides
+
+            if any(paths.values()) or cohort_key:
+                raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
+            sides = read_sides(vectors, speakers, cohort_speakers)
+            progress("normalizing", 0.3)
+            made_by = scorer_of(scorer, plda, center)
+            result = normalize_embeddings(norm, settings.get("model"), made_by, sides, trials, from_format)
+        else:
+            blocks = _read_blocks(trials, paths, reading, cohort_key, speakers, cohort_speakers, unmatched.value)
+            progress("normalizing", 0.3)
+            result = norm.normalize(blocks)
         progress("writing", 0.9)
         _write(result, output, to_format)
 
@@ -163,7 +193,7 @@ def _number_or_text(text: str) -> int | float | str:
 
 
 def _read_blocks(
-    trials: str,
+    trials: str | None,
     paths: dict[str, str | None],
     reading: dict[str, Any],
     cohort_key: str | None,
@@ -176,6 +206,8 @@ def _read_blocks(
     from evenscore.files import read_scores, read_speakers
     from evenscore.tables import ScoreBlocks
 
+    if trials is None:
+        raise InputError("there is nothing to normalize; give --trials, or embeddings")
     scores = read_scores(trials, **reading)
     blocks: dict[str, Any] = {
         name: as_matrix(read_scores(path, **reading)) for name, path in paths.items() if path is not None

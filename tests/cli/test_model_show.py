@@ -1,0 +1,98 @@
+"""``evenscore model show``: the variance table and its meaning."""
+
+import json
+
+import numpy as np
+import pytest
+
+from evenscore import ScoreModel, save_model
+
+MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.6, 0.0], [0.8, 0.6]], beta=[[0.8, 0.0], [0.0, 1.5]], sigma2=[1.0, 2.0])
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    save_model(MODEL, tmp_path / "m.json", info={"converged": True, "n_target": 12, "scores": ["a", "b"]})
+    return "m.json"
+
+
+def row(text, name):
+    [line] = [line for line in text.splitlines() if line.strip().startswith(name)]
+    return line.strip().removeprefix(name).split()
+
+
+def test_the_table(cli, model_file):
+    result = cli("model", "show", model_file)
+    assert result.exit_code == 0
+    assert row(result.stdout, "mean score (mu)") == ["-1.0000", "3.0000"]
+    assert row(result.stdout, "variance ") == ["2.0000", "5.2500"]
+    assert row(result.stdout, "unexplained (sigma^2)") == ["1.0000", "2.0000"]
+    assert row(result.stdout, "hidden variables (nu)") == ["1.0000", "3.2500"]
+    assert row(result.stdout, "of the enrolment") == ["0.3600", "1.0000"]
+    assert row(result.stdout, "of the test") == ["0.6400", "2.2500"]
+    assert row(result.stdout, "share of nu") == ["50.0", "%", "61.9", "%"]
+    assert "non-target scores by about 1 and target scores by about 1.8" in result.stdout
+    assert "(enrolment 0.80, test 0.00)" in result.stdout
+    assert "up to 50 % of the variance of non-target scores and 12 % of that of target scores" in result.stdout
+    assert row(result.stdout, "converged") == ["yes"]
+    assert row(result.stdout, "scores") == ["a,", "b"]
+    assert "effects" not in result.stdout.partition("Who")[0]
+
+
+def test_verbose_adds_the_covariances(cli, model_file):
+    text = cli("model", "show", model_file, "--verbose").stdout
+    assert text.count("effects   ") == 2
+    assert ["0.36", "0.48"] in [line.split()[1:] for line in text.splitlines() if line.strip()]
+
+
+def test_json_has_everything(cli, model_file):
+    found = json.loads(cli("model", "show", model_file, "--json").stdout)
+    assert found["dim"] == 2
+    assert found["alpha"] == MODEL.alpha.tolist()
+    assert found["variances"]["target"]["nu_test"] == 2.25
+    assert found["effects"]["enroll"]["correlation"] == pytest.approx(0.8)
+    assert found["effects"]["enroll"]["covariance"][0] == pytest.approx([0.36, 0.48])
+    left = 2.0 + 1.0 * (1 - 0.8**2) + 2.25
+    assert found["variances"]["target"]["variance_with_large_cohort"] == pytest.approx(left)
+    assert found["info"]["n_target"] == 12
+
+
+def test_a_large_cohort_leaves_the_variance_that_is_shown(cli, model_file):
+    """The sentence about large cohorts, against the normalizer itself."""
+    from evenscore import ScoreMatrix, ScoreModelNormalizer
+
+    found = json.loads(cli("model", "show", model_file, "--json").stdout)
+    size = 2000
+    ids = [f"c{i}" for i in range(size)]
+    normalizer = ScoreModelNormalizer(MODEL, ScoreMatrix(np.zeros((size, size)), ids, ids))
+    shown = [found["variances"][name]["variance_with_large_cohort"] for name in ("nontarget", "target")]
+    assert normalizer.weights().variance == pytest.approx(shown, rel=2e-3)
+
+
+def test_models_without_hidden_variables_or_effects(cli, tmp_path):
+    save_model(ScoreModel(mu=[0, 1], alpha=[[], []], beta=[[], []], sigma2=[1, 1]), tmp_path / "flat.json")
+    assert "it calibrates scores" in cli("model", "show", "flat.json").stdout
+    zero = ScoreModel(mu=[0, 1], alpha=[[0.0], [0.0]], beta=[[0.0], [0.0]], sigma2=[1, 1e-9])
+    save_model(zero, tmp_path / "zero.json")
+    result = cli("model", "show", "zero.json")
+    assert "(enrolment none, test none)" in result.stdout
+    assert row(result.stdout, "unexplained (sigma^2)") == ["1.0000", "1e-09"]
+    assert json.loads(cli("model", "show", "zero.json", "--json").stdout)["effects"]["test"]["correlation"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (('"version": 1', '"version": 9'), "m.json[version]: the file has version 9"),
+        (('"sigma2": [1.0', '"sigma2": [-1.0'), "m.json[sigma2[0]]: a variance must be positive"),
+        (("{", "["), "m.json:"),
+    ],
+)
+def test_refusals(cli, tmp_path, model_file, change, reason):
+    path = tmp_path / model_file
+    path.write_text(path.read_text().replace(*change, 1))
+    result = cli("model", "show", model_file)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert reason in result.stderr
+    assert result.stderr.count("\n") == 1
