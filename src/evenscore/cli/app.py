@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from evenscore._version import __version__
-from evenscore.cli import convert, demo, formats, info
+from evenscore.cli import convert, demo, fit, formats, info, model, normalize, simulate
 from evenscore.cli.failures import guarded
 
-__all__ = ["add_command", "app", "main"]
+__all__ = ["add_command", "add_group", "app", "main"]
 
 app = typer.Typer(
     name="evenscore",
@@ -25,8 +25,15 @@ app = typer.Typer(
 
 
 def add_command(group: typer.Typer, name: str, command: Callable[..., None], examples: str) -> None:
-    """Add a command: its docstring is its help, and the examples stand below its options."""
-    group.command(name, help=_reflowed(command.__doc__ or ""), epilog=_examples(examples))(guarded(command))
+    """Add a command: its docstring and the examples are its help."""
+    group.command(name, help=_help(command.__doc__ or "", examples))(guarded(command))
+
+
+def add_group(group: typer.Typer, name: str, text: str, examples: str) -> typer.Typer:
+    """Add a group of commands, such as ``evenscore model``, and return it."""
+    new = typer.Typer(no_args_is_help=True, help=_help(text, examples))
+    group.add_typer(new, name=name)
+    return new
 
 
 def main() -> None:
@@ -46,13 +53,11 @@ def _prepare_streams() -> None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.detach()), encoding, errors, write_through=True)
 
 
-def _reflowed(docstring: str) -> str:
-    """Join the lines of each paragraph, so that the help fits any width."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.strip().split("\n\n"))
-
-
-def _examples(lines: str) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines.strip().splitlines())
+def _help(docstring: str, examples: str) -> str:
+    """Join the lines of each paragraph, so that the help fits any width, but keep those of the examples."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in docstring.strip().split("\n\n")]
+    lines = "\n".join(f"  {line}" for line in examples.strip().splitlines())
+    return "\n\n".join([*paragraphs, f"\b\nExamples:\n{lines}"])
 
 
 def _print_version(wanted: bool) -> None:
@@ -68,16 +73,23 @@ evenscore convert dev.scores dev.npz          # another format
 """
 
 
-@app.callback(epilog=_examples(_EXAMPLES))
+@app.callback(
+    help=_help("Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.", _EXAMPLES)
+)
 def evenscore(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios."""
+    """Take the options that come before a command."""
 
 
 add_command(app, "info", info.info, info.EXAMPLES)
 add_command(app, "convert", convert.convert, convert.EXAMPLES)
+add_command(app, "fit", fit.fit, fit.EXAMPLES)
+add_command(app, "normalize", normalize.normalize, normalize.EXAMPLES)
+models = add_group(app, "model", "Look at model files.", model.EXAMPLES)
+add_command(models, "show", model.show, model.EXAMPLES)
+add_command(app, "simulate", simulate.simulate, simulate.EXAMPLES)
 add_command(app, "formats", formats.formats, formats.EXAMPLES)
 add_command(app, "demo", demo.demo, demo.EXAMPLES)
