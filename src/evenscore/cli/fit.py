@@ -20,8 +20,8 @@ __all__ = ["EXAMPLES", "fit"]
 EXAMPLES = """
 evenscore fit --scores dev.scores --key dev.trials -o m.json
 evenscore fit --scores dev.npz --enroll-speakers utt2spk -o m.json
-evenscore fit --scores p1.npz --key p1.trials --scores p2.npz --key p2.trials -o m.json
-evenscore fit --scores d.npz --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
+evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
+evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
 evenscore fit --enroll e.npz --test t.npz --scorer cosine -o m.json
 """
 

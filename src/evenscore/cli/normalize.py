@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "normalize"]
 
 EXAMPLES = """
-evenscore normalize --method as --trials s --enroll se --test st --top-k 300 -o out
-evenscore normalize --method z --trials eval.scores --enroll z.scores -o out.csv
-evenscore normalize --model m.json --trials s.npz --enroll se.npz --test st.npz -o o.npz
-evenscore normalize --model m.json --trials s --enroll e --cohort si --cohort-key k -o o
-evenscore normalize --method as --trials dev.trials --enroll-embeddings x.npz \\
-    --test-embeddings x.npz --cohort-embeddings c.npz -o out
+evenscore normalize --method as --trials s --enroll e --test t -o out
+evenscore normalize --method z --trials s --enroll z.scores -o out.csv
+evenscore normalize --model m.json --trials s --enroll e --test t -o out
+evenscore normalize --model m.json --trials s --cohort c --enroll e -o o
+evenscore normalize --method as --trials dev.trials -o out \\
+    --enroll-embeddings x --test-embeddings x --cohort-embeddings c
 """
 
 LGSM = "lgsm"
