@@ -146,10 +146,9 @@ def test_each_embedding_is_scored_against_the_cohort_once(monkeypatch):
     from evenscore.scoring import products
 
     rows_read = []
-    real = products.cohort_reader
 
-    def counting(scores, *, of):
-        read = real(scores, of=of)
+    def counting(*arguments):
+        read = products.score_reader(*arguments)
 
         def reader(rows):
             X = read(rows)
@@ -158,7 +157,7 @@ def test_each_embedding_is_scored_against_the_cohort_once(monkeypatch):
 
         return reader
 
-    monkeypatch.setattr("evenscore.scoring.embedding_sides.cohort_reader", counting)
+    monkeypatch.setattr("evenscore.scoring.embedding_sides.score_reader", counting)
     takes, cohort = make_embeddings(1, 9, "u"), make_embeddings(2, 30, "c")
     trials = some_trials(np.random.default_rng(3), takes, takes, 0.9)
     score_embeddings(takes, takes, trials, cohort=cohort, method="as", top_k=5, memory=3 * 30 * 8)

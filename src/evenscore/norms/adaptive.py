@@ -49,15 +49,16 @@ def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | 
     rows, columns = len(trials.enroll_ids), len(trials.test_ids)
     row = (np.zeros(rows), np.zeros(rows)) if enroll is None else (enroll.mean, factor / enroll.std)
     column = (np.zeros(columns), np.zeros(columns)) if test is None else (test.mean, factor / test.std)
+    scores = np.ascontiguousarray(trials.scores)
     if isinstance(trials, ScoreMatrix):
         from evenscore.norms.kernel_apply import sum_matrix
 
-        scores = np.ascontiguousarray(trials.scores)
         in_parallel(lambda start, stop: sum_matrix(scores, *row, *column, start, stop, out), rows, columns)
-        return
-    raw = table.raw(slice(None))
-    for (mean, weight), index in ((row, trials.enroll_index), (column, trials.test_index)):
-        out += (raw - mean[index]) * weight[index]
+    else:
+        from evenscore.norms.kernel_apply import sum_list
+
+        pairs = (scores, trials.enroll_index, trials.test_index)
+        in_parallel(lambda start, stop: sum_list(*pairs, *row, *column, start, stop, out), len(out))
 
 
 def add_own_side(

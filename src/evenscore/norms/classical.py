@@ -211,7 +211,7 @@ class ClassicalNorm:
                 return self._without_cohort(trials, out, lost)
         if isinstance(trials, ScoreMatrix):
             return rescored(trials, out, trials.n_missing)
-        return trials.with_scores(out.astype(trials.scores.dtype, copy=False))
+        return rescored(trials, out.astype(trials.scores.dtype, copy=False))
 
     def _without_cohort(
         self, trials: ScoreMatrix | TrialList, out: npt.NDArray[Any], lost: npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from numba import njit
 
 from evenscore.norms.kernel_summary import FAST
 
-__all__ = ["chain_matrix", "sum_matrix", "transpose"]
+__all__ = ["chain_matrix", "sum_list", "sum_matrix", "transpose"]
 
 _SQUARE = 16
 
@@ -24,6 +24,25 @@ def sum_matrix(
         for j in range(S.shape[1]):
             s = np.float64(S[i, j])
             out[i, j] = (s - m) * w + (s - column_mean[j]) * column_weight[j]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def sum_list(
+    scores: Any,
+    row: Any,
+    column: Any,
+    row_mean: Any,
+    row_weight: Any,
+    column_mean: Any,
+    column_weight: Any,
+    start: int,
+    stop: int,
+    out: Any,
+) -> None:
+    """Do the same for listed pairs of rows and columns."""
+    for p in range(start, stop):
+        i, j, s = row[p], column[p], np.float64(scores[p])
+        out[p] = (s - row_mean[i]) * row_weight[i] + (s - column_mean[j]) * column_weight[j]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
 __all__ = ["TrialScores", "other_side", "rescored"]
+
+Trials = TypeVar("Trials", ScoreMatrix, TrialList)
 
 
 def other_side(side: str) -> str:
@@ -100,18 +103,15 @@ class TrialScores:
         return found
 
 
-def rescored(matrix: ScoreMatrix, scores: npt.NDArray[Any], n_missing: int) -> ScoreMatrix:
-    """Return a matrix with other scores that are known to be finite but for the missing ones.
+def rescored(trials: Trials, scores: npt.NDArray[Any], n_missing: int = 0) -> Trials:
+    """Return trials with other scores that are known to be finite, but for the missing ones of a matrix.
 
-    The constructor would read all of them once more to check them, which takes as long as normalizing.
+    The constructors would check ids, pairs and scores once more, which takes as long as normalizing.
     """
-    result = object.__new__(ScoreMatrix)
+    result = copy(trials)
     scores.flags.writeable = False
-    for name, value in (
-        ("scores", scores),
-        ("enroll_ids", matrix.enroll_ids),
-        ("test_ids", matrix.test_ids),
-        ("n_missing", n_missing),
-    ):
-        object.__setattr__(result, name, value)
+    object.__setattr__(result, "scores", scores)
+    if isinstance(result, ScoreMatrix):
+        object.__setattr__(result, "n_missing", n_missing)
+        result.__dict__.pop("missing", None)  # made for the other scores
     return result

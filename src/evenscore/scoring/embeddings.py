@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.norms.registry import prepare_norm
+from evenscore.norms.sides import Codes
 from evenscore.scoring.averages import LengthNorm, average_embeddings
 from evenscore.scoring.products import raw_scores
 from evenscore.sources import Cosine, DotProduct, Scorer
@@ -107,15 +107,18 @@ def score_embeddings(
     norm = None if method is None else prepare_norm(method, **options)
     if models is not None:
         enroll = average_embeddings(enroll, models, length_norm=length_norm)
-    enroll, test = _used(enroll, test, trials)
-    raw = raw_scores(scorer.score(enroll, test), trials)
+    enroll, test, row, column = _used(enroll, test, trials)
+    scores = scorer.score(enroll, test)
+    raw = raw_scores(scores, trials, row, column)
     if norm is None or cohort is None:
         return EmbeddingScores(raw, None)
     if method in CLASSICAL_METHODS:
-        from evenscore.scoring.embedding_sides import embedding_sides
+        from evenscore.scoring.embedding_sides import EmbeddingSides
 
-        sides = embedding_sides(raw, enroll, test, cohort, scorer, str(method), condition, memory)
-        return EmbeddingScores(raw, norm.normalize_sides(raw, sides, memory=memory))
+        sides = EmbeddingSides(enroll, test, cohort, scores, scorer.score(cohort, cohort), condition)
+        return EmbeddingScores(
+            raw, norm.normalize_sides(raw, sides.of(str(method), row, column, memory), memory=memory)
+        )
     if condition is not None:
         raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
     return EmbeddingScores(raw, norm.normalize(_blocks(raw, enroll, test, cohort, scorer, memory)))
@@ -131,21 +134,28 @@ def _scorer(scorer: str | Scorer) -> Scorer:
     return scorer
 
 
-def _used(enroll: Embeddings, test: Embeddings, trials: TrialList | None) -> tuple[Embeddings, Embeddings]:
-    """Return the embeddings that the trials name; those of both sides together if they are the same object."""
+def _used(
+    enroll: Embeddings, test: Embeddings, trials: TrialList | None
+) -> tuple[Embeddings, Embeddings, Codes, Codes]:
+    """Return the embeddings that the trials name, and where the trials' enrolments and tests stand in them.
+
+    If both sides are the same object, they stay one, and have what either side needs.
+    """
     if trials is None:
-        return enroll, test
-    rows = positions(enroll.ids, trials.enroll_ids, "enrolment", "the embeddings")
-    columns = positions(test.ids, trials.test_ids, "test", "the embeddings")
-    if enroll is test:
-        both = np.union1d(rows, columns)
-        one = enroll if len(both) == len(enroll) else enroll.take(both)
-        return one, one
-    return _taken(enroll, rows), _taken(test, columns)
+        return enroll, test, np.arange(len(enroll)), np.arange(len(test))
+    row = _rows(enroll, trials.enroll_ids, "enrolment")
+    column = _rows(test, trials.test_ids, "test")
+    if enroll is not test:
+        return enroll.take(row), test.take(column), np.arange(len(row)), np.arange(len(column))
+    both, place = np.unique(np.concatenate([row, column]), return_inverse=True)
+    one = enroll if len(both) == len(enroll) else enroll.take(both)
+    return one, one, place[: len(row)], place[len(row) :]
 
 
-def _taken(embeddings: Embeddings, rows: npt.NDArray[np.intp]) -> Embeddings:
-    return embeddings if np.array_equal(rows, np.arange(len(embeddings))) else embeddings.take(rows)
+def _rows(embeddings: Embeddings, ids: Ids, what: str) -> Codes:
+    if np.array_equal(embeddings.ids, ids):
+        return np.arange(len(ids))
+    return positions(embeddings.ids, ids, what, "the embeddings")
 
 
 def _blocks(
