@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums, group_order
-from evenscore.sources.chunks import float64_chunks
+from evenscore.sources.chunks import chunk_slices, float64_chunks
 from evenscore.tables import Labels
 
 if TYPE_CHECKING:
@@ -141,10 +141,15 @@ def _centered_gram(
     vectors: npt.NDArray[Any], mean: Float[Array, " d"], other_mean: Float[Array, " d"]
 ) -> tuple[Float[Array, "d d"], Float[Array, " n"]]:
     """Return U'U and U m for the centred vectors U and the mean m of the other side."""
+    from evenscore.sources.vector_kernels import center_into
+
     gram = np.zeros((vectors.shape[1], vectors.shape[1]))
     products = np.empty(len(vectors))
-    for part, chunk in float64_chunks(vectors):
-        centered = chunk - mean
+    slices = chunk_slices(vectors)
+    buffer = np.empty((slices[0].stop if slices else 0, vectors.shape[1]))
+    for part in slices:
+        centered = buffer[: part.stop - part.start]
+        center_into(vectors[part], mean, centered)
         gram += centered.T @ centered
         products[part] = centered @ other_mean
     return gram, products

@@ -91,11 +91,17 @@ class Cosine:
 
 def length_normalized(vectors: npt.NDArray[Any], embeddings: Embeddings) -> npt.NDArray[Any]:
     """Return the vectors at length 1; a vector of zeros is an error that names its embedding."""
-    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
-    if not (lengths > 0).all():
-        name = embeddings.ids[int(np.argmin(lengths > 0))]
-        raise InputError(f"the vector of {name!r} has length 0, so it has no direction; drop it")
-    return vectors * (1 / lengths).astype(vectors.dtype)[:, None]
+    from evenscore.sources.vector_kernels import normalize_into
+
+    out, lengths = np.empty(vectors.shape, dtype=vectors.dtype), np.empty(len(vectors))
+    normalize_into(vectors, lengths, out)
+    usable = (lengths > 0) & np.isfinite(lengths)
+    if not usable.all():
+        at = int(np.argmin(usable))
+        raise InputError(
+            f"the vector of {embeddings.ids[at]!r} has length {lengths[at]:g}, so it has no direction; drop it"
+        )
+    return out
 
 
 def _as_mean(mean: npt.ArrayLike | None) -> npt.NDArray[Any] | None:
