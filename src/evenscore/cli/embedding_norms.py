@@ -22,12 +22,10 @@ def read_sides(
     paths: tuple[str | None, str | None, str | None], speakers: str | None, cohort_speakers: str | None
 ) -> tuple[Embeddings, Embeddings, Embeddings]:
     """Read the embeddings of enrolments, tests and cohort, with the speakers of the maps."""
-    names = ("--enroll-embeddings", "--test-embeddings", "--cohort-embeddings")
-    sides = []
-    for path, name in zip(paths, names, strict=True):
+    for path, name in zip(paths, ("enroll", "test", "cohort"), strict=True):
         if path is None:
-            raise InputError(f"to normalize scores of embeddings, {name} is needed too")
-        sides.append(read_embeddings(path))
+            raise InputError(f"to normalize scores of embeddings, --{name}-embeddings is needed too")
+    sides = [read_embeddings(path) for path in paths if path is not None]
     maps = (speakers, speakers, cohort_speakers or speakers)
     for at, (side, path, what) in enumerate(zip(sides, maps, ("enrolment", "test", "cohort member"), strict=True)):
         if path is not None:

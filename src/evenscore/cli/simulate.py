@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "simulate"]
 
 EXAMPLES = """
-evenscore simulate --speakers 100 -o train                # train/scores.npz and its key
-evenscore simulate --speakers 50 --cohort-speakers 80 --seed 2 -o eval   # all blocks
-evenscore simulate --model m.json --speakers 20 -o one.csv               # one labelled file
+evenscore simulate --speakers 100 -o train     # scores.npz and its key
+evenscore simulate --speakers 50 --cohort-speakers 80 -o eval
+evenscore simulate --model m.json --speakers 20 -o one.csv
 """
 
 _SIZE = 8  # bytes of a score
@@ -63,9 +63,10 @@ def simulate(
     from evenscore.model.simulate import simulate as draw
     from evenscore.model.simulate import simulate_blocks
 
+    everybody = speakers + cohort_speakers
+    _refuse_too_large(everybody * enroll_per_speaker * everybody * test_per_speaker * _SIZE)
     enroll, test = (_named("spk", speakers, each) for each in (enroll_per_speaker, test_per_speaker))
     cohort = tuple(_named("coh", cohort_speakers, each) for each in (enroll_per_speaker, test_per_speaker))
-    _refuse_too_large((len(enroll) + len(cohort[0])) * (len(test) + len(cohort[1])) * _SIZE)
     truth = _model(model)
     single = _is_file(output)
     if single and cohort_speakers:

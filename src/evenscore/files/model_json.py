@@ -111,7 +111,7 @@ def read_model_file(path: PathLike) -> ModelFile:
         if not value > 0:
             raise FileError(path, f"a variance must be positive, but is {value!r}", part=f"sigma2[{place}]")
     try:
-        return ModelFile(model=ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2), info=info)  # type: ignore[arg-type]
+        return ModelFile(model=ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2), info=info)
     except InputError as error:
         raise FileError(path, str(error)) from None
 
