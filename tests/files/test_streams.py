@@ -149,6 +149,11 @@ def test_standard_output(monkeypatch):
     assert out.buffer.getvalue() == TEXT
 
 
+def test_an_error_of_writing_names_standard_output():
+    with pytest.raises(FileError, match=r"^<stdout>: the format wespeaker needs labels"):
+        write(TABLE, "-", format="wespeaker")
+
+
 def test_places_that_cannot_be_written(tmp_path, monkeypatch):
     with pytest.raises(FileError, match="its directory does not exist; create it first"):
         write(TABLE, tmp_path / "no" / "out")

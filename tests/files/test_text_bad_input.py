@@ -208,6 +208,29 @@ def test_quotes_that_do_not_fit(path):
     assert "quotes" in refused(path, 'enroll,test,score\ne,t,1.0\n"e,u,2.0\n', line=3)
 
 
+@pytest.mark.parametrize("chunk_size", [12, 1 << 24])
+def test_a_line_end_within_quotes(chunk_size, path):
+    path.write_text('enroll,test,score\n"e 1",t,1.0\n"e\n2",t,2.0\ne,u,1.0\n')
+    with pytest.raises(FileError, match=r":3: the quotes do not fit together"):
+        read_trials_text(path, ReadOptions(), LAYOUTS["csv"], chunk_size=chunk_size)
+
+
+def test_a_csv_without_a_header(path):
+    problem = "the columns are separated by commas, but no header names them; add one, such as enroll,test,score"
+    assert refused(path, "e,t,1.0\ne,u,2.0\n", line=1) == problem
+    assert "expected a header line" in refused(path, "e,t,1.0\ne,u,2.0\n", line=1, format="csv")
+
+
+def test_a_header_with_the_same_name_twice(path):
+    assert "the header has 'snr' twice" in refused(path, "enroll,test,snr,SNR\ne,t,1.0,2.0\n", line=1)
+
+
+def test_a_column_without_a_name_is_ignored(path):
+    path.write_text('"enroll","test",score,"a, b",\ne,t,1.0,2.0,7\n"e ""2""",t,1.0,,\n')
+    expected = TrialList.from_pairs(["e", 'e "2"'], ["t", "t"], scores=[1.0, 1.0], measures={"a, b": [2.0, np.nan]})
+    assert read(path) == expected
+
+
 def test_a_column_that_is_not_there(path):
     problem = refused(path, "enroll,test,score\ne,t,1.0\n", score_column="llr", line=1)
     assert "there is no column 'llr'; the header has enroll, test, score" in problem

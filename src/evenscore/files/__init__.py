@@ -151,7 +151,12 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
     record = format_named(format) if format is not None else _format_for(table, path)
     if record.write is None:
         raise FileError(path, f"the format {record.name} can be read, but not written; choose another format")
-    record.write(table, path)
+    try:
+        record.write(table, path)
+    except FileError as error:
+        if str(path) != "-" or error.path != "<stdin>":
+            raise
+        raise FileError("<stdout>", error.problem, line=error.line, part=error.part) from None
 
 
 def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:

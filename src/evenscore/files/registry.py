@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-
 from evenscore.errors import InputError
+from evenscore.files import bosaris, hdf5_embeddings, kaldi_ark, npy, npz, parquet, speakers, zarr_store
 from evenscore.files.formats import Format
+from evenscore.files.text import formats as text
 
 __all__ = ["FORMATS", "format_named"]
 
-_HOMES = ("text.formats", "speakers", "npz", "parquet", "zarr_store", "bosaris", "kaldi_ark", "npy", "hdf5_embeddings")
+_HOMES = (text, speakers, npz, parquet, zarr_store, bosaris, kaldi_ark, npy, hdf5_embeddings)
 
-
-def _collected() -> dict[str, Format]:
-    found: dict[str, Format] = {}
-    for home in _HOMES:
-        name = f"evenscore.files.{home}"
-        if find_spec(name) is None:
-            continue
-        found |= {record.name: record for record in import_module(name).FORMATS}
-    return found
-
-
-FORMATS: dict[str, Format] = _collected()
+#: name -> format; what a format needs for its work is loaded when it is used
+FORMATS: dict[str, Format] = {record.name: record for home in _HOMES for record in home.FORMATS}
 
 
 def format_named(name: str) -> Format:

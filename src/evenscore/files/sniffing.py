@@ -89,6 +89,9 @@ def _text(sample: Sample, path: PathLike, kind: Kind | None) -> str:
         if name is None:
             raise FileError(path, "this can be utt2spk as well as spk2utt; name one of them (--from NAME)")
         return name
+    if sample.width == 1 and "," in sample.lines[0]:
+        missing = "the columns are separated by commas, but no header names them; add one, such as enroll,test,score"
+        raise FileError(path, missing, line=sample.numbers[0])
     recognized = {2: _two, 3: _three, 4: _four, 8: _eight}.get(sample.width)
     names = recognized(sample, path, kind) if recognized else {}
     if not names and _maps_speakers(sample, path):

@@ -57,7 +57,7 @@ def _looks_tidy(data: bytes, separator: str) -> bool:
     start = data[:4096]
     if separator == " " and (b"\t" in data or b"  " in start or b" \n" in start):
         return False
-    return b"\r" not in data and b"\n\n" not in start
+    return b"\r" not in data and b"\n\n" not in start and not start.startswith(b"\n")
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -126,11 +126,14 @@ def _frame(data: bytes, columns: Columns) -> pl.DataFrame | None:
             schema=schema,
             null_values=list(ABSENT) if optional else None,
         )
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
+    quotes = columns.quoted and b'"' in data
+    if quotes and len(frame) != data.count(b"\n") + (not data.endswith(b"\n")):
+        return None  # a line end within quotes
     if frame.width and frame.to_series(-1).null_count():  # a value that is absent, or a line that is too short?
         separators = len(frame) * (len(columns.roles) - 1)
-        if (columns.quoted and b'"' in data) or data.count(columns.separator.encode()) != separators:
+        if quotes or data.count(columns.separator.encode()) != separators:
             return None
     return frame
 

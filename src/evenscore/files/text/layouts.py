@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from evenscore.errors import InputError
@@ -24,14 +26,20 @@ from evenscore.files.text.columns import (
     is_number,
 )
 from evenscore.tables import TrialList
+from evenscore.tables.ids import first_repeat
 
-__all__ = ["ENROLL_NAMES", "LAYOUTS", "TEST_NAMES", "Layout", "MisfitError", "header_of"]
+__all__ = ["ENROLL_NAMES", "LABEL_NAMES", "LAYOUTS", "SCORE_NAMES", "TEST_NAMES", "Layout", "MisfitError", "header_of"]
 
-ENROLL_NAMES = ("enroll", "enrol", "enroll_id", "enrol_id", "enrollment", "enrolment", "enroll_utt", "model",
-                "modelid", "model_id", "spk", "claimed")  # fmt: skip
-TEST_NAMES = ("test", "test_id", "test_utt", "segment", "segmentid", "segment_id", "filename", "probe")
+ENROLL_NAMES = (
+    *("enroll", "enrol", "enroll_id", "enrol_id", "enrollment", "enrolment", "enrollment_id", "enrolment_id"),
+    *("enroll_utt", "model", "modelid", "model_id", "spk", "claimed", "claimed_id", "ref"),
+)
+TEST_NAMES = (
+    *("test", "test_id", "testid", "test_utt", "segment", "segmentid", "segment_id", "filename"),
+    *("probe", "probe_id"),
+)
 SCORE_NAMES = ("score", "llr", "scores", "sasv-score", "asv-score", "cm-score")
-LABEL_NAMES = ("label", "target", "targettype", "target_type", "key", "is_target")
+LABEL_NAMES = ("label", "labels", "target", "targettype", "target_type", "trial_type", "key", "is_target")
 _ASVSPOOF = ("spk", "filename", "cm-score", "asv-score", "sasv-score")
 _WESPEAKER = ("mag_e", "mag_t", "mu_e", "mu_t")
 _BINARY = ("0", "1")
@@ -63,14 +71,20 @@ def header_of(sample: Sample) -> tuple[str, tuple[str, ...]] | None:
         return None
     line = sample.lines[0]
     separator = "\t" if "\t" in line else "," if "," in line else " "
-    names = tuple(line.split()) if separator == " " else tuple(_unquoted(name) for name in line.split(separator))
+    names = tuple(name.strip() for name in _split(line, separator))
     plain = [name.lower() for name in names]
     known = any(name in ENROLL_NAMES for name in plain) and any(name in TEST_NAMES for name in plain)
     return (separator, names) if known else None
 
 
-def _unquoted(name: str) -> str:
-    return name.strip().removeprefix('"').removesuffix('"').replace('""', '"')
+def _split(line: str, separator: str) -> list[str]:
+    """Split a line of the sample; quotes that do not fit together are reported later, by line."""
+    if separator == " ":
+        return line.split()
+    if separator == "," and '"' in line:
+        with suppress(csv.Error):
+            return next(csv.reader([line]))
+    return line.split(separator)
 
 
 def _expect_width(sample: Sample, widths: tuple[int, ...], line: str) -> None:
@@ -155,8 +169,11 @@ def _headed_reads(sample: Sample, options: ReadOptions) -> Columns:
         expected = "expected a header line that names the columns, such as enroll, test, score, label"
         raise MisfitError(expected, sample.numbers[0])
     separator, names = header
-    rows = sample.rows[1:] if separator == " " else [line.split(separator) for line in sample.lines[1:]]
+    rows = [_split(line, separator) for line in sample.lines[1:]]
     plain = [name.lower() for name in names]
+    repeated = first_repeat(name for name in plain if name)
+    if repeated is not None:
+        raise MisfitError(f"the header has {repeated!r} twice; rename one of the columns", sample.numbers[0])
     roles = [SIDE if name == "side" else SKIP for name in plain]
     for role, known in ((ENROLL, ENROLL_NAMES), (TEST, TEST_NAMES), (LABEL, LABEL_NAMES)):
         place = next((plain.index(name) for name in known if name in plain), None)
@@ -165,10 +182,11 @@ def _headed_reads(sample: Sample, options: ReadOptions) -> Columns:
     score = _score_column(names, rows, options, sample.numbers[0])
     if score is not None:
         roles[score] = SCORE
-    for place, role in enumerate(roles):
-        values = [row[place] for row in rows if len(row) == len(names) and row[place] not in ABSENT]
-        if role == SKIP and values and all(is_number(value.strip()) for value in values):
-            roles[place] = MEASURE + names[place]
+    for place, name in enumerate(names):
+        values = [row[place].strip() for row in rows if len(row) == len(names)]
+        values = [value for value in values if value not in ABSENT]
+        if roles[place] == SKIP and name and values and all(map(is_number, values)):
+            roles[place] = MEASURE + name
     return Columns(roles=tuple(roles), separator=separator, names=names, quoted=separator == ",")
 
 
@@ -196,6 +214,7 @@ def _table_writes(separator: str) -> Callable[[TrialList], Columns]:
         for name in trials.measures:
             if name.lower() in taken or not name.strip() or any(mark in name for mark in ',"\t\r\n'):
                 raise InputError(f"the measure {name!r} cannot be the name of a column; rename it")
+            taken.add(name.lower())
         names = (*roles, *trials.measures)
         roles += [MEASURE + name for name in trials.measures]
         return Columns(roles=tuple(roles), separator=separator, names=names, quoted=separator == ",", absent="")
