@@ -26,7 +26,7 @@ _VERSION = 1
 _KEYS = ("center", "projection", "length_normalize", "mean", "between", "within")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class PLDA:
     """Two-covariance PLDA: a scorer whose scores are natural-log likelihood ratios.
 
@@ -54,19 +54,30 @@ class PLDA:
     mean: Float[Array, " d"]
     between: Float[Array, "d d"]
     within: Float[Array, "d d"]
-    projection: Projection = None  # type: ignore[assignment]
+    projection: Projection
 
-    def __post_init__(self) -> None:
-        mean = _numbers(self.mean, "mean", 1)
-        for name, value in (("mean", mean), *((n, _covariance(getattr(self, n), n)) for n in ("between", "within"))):
+    def __init__(
+        self,
+        *,
+        mean: npt.ArrayLike,
+        between: npt.ArrayLike,
+        within: npt.ArrayLike,
+        projection: Projection | None = None,
+    ) -> None:
+        center = _numbers(mean, "mean", 1)
+        if projection is None:
+            projection = Projection(center=np.zeros(len(center)), length_normalize=False)
+        for name, value in {
+            "mean": center,
+            "between": _covariance(between, "between"),
+            "within": _covariance(within, "within"),
+            "projection": projection,
+        }.items():
             object.__setattr__(self, name, value)
-        if self.projection is None:
-            plain = Projection(center=np.zeros(len(mean)), length_normalize=False)  # type: ignore[unreachable]
-            object.__setattr__(self, "projection", plain)
-        if not len(mean) == len(self.between) == len(self.within) == self.projection.dim:
+        if not len(self.mean) == len(self.between) == len(self.within) == projection.dim:
             raise InputError(
-                f"mean has {len(mean)} components, between {len(self.between)}, within {len(self.within)} and the "
-                f"projection {self.projection.dim}, but all must have the same"
+                f"mean has {len(self.mean)} components, between {len(self.between)}, within {len(self.within)} and the "
+                f"projection {projection.dim}, but all must have the same"
             )
         smallest = np.linalg.eigvalsh(self.within)[0]
         if not smallest > 0:

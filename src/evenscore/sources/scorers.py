@@ -27,7 +27,7 @@ class Scorer(Protocol):
         """Return the scores of every enrolment against every test, without forming them."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class DotProduct:
     """Score by the dot product of the two vectors.
 
@@ -43,10 +43,10 @@ class DotProduct:
     array([[11.,  2.]])
     """
 
-    mean: Float[Array, " d"] | None = None
+    mean: Float[Array, " d"] | None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _as_mean(self.mean))
+    def __init__(self, mean: npt.ArrayLike | None = None) -> None:
+        object.__setattr__(self, "mean", _as_mean(mean))
 
     def score(self, enroll: Embeddings, test: Embeddings) -> Bilinear:
         """Return the scores of every enrolment against every test, without forming them."""
@@ -58,7 +58,7 @@ class DotProduct:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Cosine:
     """Score by the cosine of the angle between the two vectors.
 
@@ -74,10 +74,10 @@ class Cosine:
     array([[1. , 0.8]])
     """
 
-    mean: Float[Array, " d"] | None = None
+    mean: Float[Array, " d"] | None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _as_mean(self.mean))
+    def __init__(self, mean: npt.ArrayLike | None = None) -> None:
+        object.__setattr__(self, "mean", _as_mean(mean))
 
     def score(self, enroll: Embeddings, test: Embeddings) -> Bilinear:
         """Return the scores of every enrolment against every test, without forming them."""
