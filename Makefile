@@ -39,7 +39,7 @@ bench: $(VENV)/.installed-all+bench ## every performance claim, as a ratio to a 
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.installed-all+docs ## build the site into site/, warnings are errors
-	$(BIN)/mkdocs build --strict -q
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## remove everything that make created
 	rm -rf $(VENV) site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

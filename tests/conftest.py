@@ -4,8 +4,27 @@ import sys
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# The shapes in the signatures of the maths are checked at run time, in the tests only. Kernels are compiled instead, and
+# the public boundary checks its input itself, with messages that the tests look at.
+_CHECKED = (
+    "block_posterior",
+    "component_posterior",
+    "missing_evidence",
+    "moments",
+    "own_speakers",
+    "partial_cohorts",
+    "prediction",
+    "score_weights",
+    "shapes",
+    "sums",
+)
+install_import_hook([f"evenscore.model.{name}" for name in _CHECKED], "beartype.beartype")
+
+collect_ignore_glob = ["*/golden/make_*.py"]  # they need other programs, and are run by hand
 
 # Files on a shared machine: time says nothing about correctness. The same examples are drawn in every run.
 settings.register_profile(

@@ -60,9 +60,9 @@ class GroupPrecisions:
 
     A_inv: Float[Array, "s d d"]
     B_inv: Float[Array, "s d d"]
-    P_inv: Float[Array, "s 2d 2d"]
-    root: Float[Array, "s 2d"]  #: U: sqrt(K_g) for x, sqrt(L_g) for y
-    W: Float[Array, "2d 2d"]  #: U' P^-1 U
+    P_inv: Float[Array, "s p p"]
+    root: Float[Array, "s p"]  #: U: sqrt(K_g) for x, sqrt(L_g) for y
+    W: Float[Array, "p p"]  #: U' P^-1 U
     log_det: float
 
 
@@ -71,8 +71,8 @@ def group_precisions(
     n_enroll: Array,
     n_test: Array,
     n_groups: Float[Array, " s"],
-    n_rows: float,
-    n_columns: float,
+    n_rows: float | int,
+    n_columns: float | int,
 ) -> GroupPrecisions:
     """Factorize the groups' part (E3) of the posterior precision of a matrix of the given size."""
     dim = terms.a.shape[1]
@@ -101,20 +101,20 @@ def group_precisions(
     )
 
 
-def background_correction(terms: Couplings, W: Float[Array, "2d 2d"]) -> tuple[Float[Array, "2d 2d"], float]:
+def background_correction(terms: Couplings, W: Float[Array, "p p"]) -> tuple[Float[Array, "p p"], float]:
     """Return T = (I + M W)^-1 M of Woodbury's identity (E4), and what the background adds to log|Lambda| (E5)."""
     M = background(terms)
     inner = np.eye(len(M)) + M @ W
     return np.linalg.solve(inner, M), float(np.linalg.slogdet(inner)[1])
 
 
-def background(terms: Couplings) -> Float[Array, "2d 2d"]:
+def background(terms: Couplings) -> Float[Array, "p p"]:
     """Return M, the coupling of every row with every column as if all pairs were non-targets."""
     zero = np.zeros_like(terms.c[0])
     return np.block([[zero, terms.c[0]], [terms.c[0].T, zero]])
 
 
-def evidence(model: ScoreModel, terms: Couplings, stats: ShapeStatistics) -> Float[Array, "s 2d 4"]:
+def evidence(model: ScoreModel, terms: Couplings, stats: ShapeStatistics) -> Float[Array, "s p 4"]:
     """Return the maps from phi_g to the precision-weighted mean (gamma) of (xi, eta), (E6)."""
     dim = model.dim
     k, size = stats.n_enroll.astype(float)[:, None], stats.n_test.astype(float)[:, None]

@@ -48,7 +48,7 @@ class ComponentPosterior:
     x_covariance: Float[Array, "k d d"]
     y_covariance: Float[Array, "l d d"]
     cross: dict[int, Float[Array, "d d"]]  #: sums of <x_i y_j'> over the listed pairs of each label
-    all_pairs: Float[Array, "2d 2d"]  #: expectation of the products of (sum of x, sum of y)
+    all_pairs: Float[Array, "p p"]  #: expectation of the products of (sum of x, sum of y)
     explained: float  #: gamma' Lambda^-1 gamma
     log_det: float
 
@@ -185,8 +185,8 @@ def _coupling_chunks(
 def _with_background(
     pattern: Exceptions,
     terms: Couplings,
-    gamma_x: Float[Array, "k d r"],
-    gamma_y: Float[Array, "l d r"],
+    gamma_x: Float[Array, "k d g"],
+    gamma_y: Float[Array, "l d g"],
     x: Float[Array, "k d r"],
     y: Float[Array, "l d r"],
     x_cov: Float[Array, "k d d"],

@@ -30,7 +30,7 @@ class HiddenPosterior:
 
     enroll: Float[Array, " d"]  #: mean of x~
     test: Float[Array, " d"]  #: mean of y~
-    covariance: Float[Array, "2d 2d"]  #: of (x~, y~)
+    covariance: Float[Array, "p p"]  #: of (x~, y~)
 
 
 class ScoreModelNormalizer:

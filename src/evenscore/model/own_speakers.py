@@ -85,7 +85,7 @@ class TrialSums:
 
 def predict_without_own(
     model: ScoreModel, cohort: SpeakerSums, trials: TrialSums, rows: Index, columns: Index
-) -> tuple[Float[Array, "t 2d"], Float[Array, "t 2d 2d"], Index]:
+) -> tuple[Float[Array, "t p"], Float[Array, "c p p"], Index]:
     """Return the mean of (x~, y~) for each listed trial, the distinct covariances, and which one a trial has."""
     e, t = trials.enroll_group[rows], trials.test_group[columns]
     n_speakers = len(cohort.shape_of)
@@ -123,7 +123,7 @@ def _weights_without(
     return group_weights(model, cohort.shapes[:, 0], cohort.shapes[:, 1], n_groups, sides)
 
 
-def _offsets(cohort: SpeakerSums, weights: GroupWeights, first: Index, second: Index) -> Float[Array, "u 2d"]:
+def _offsets(cohort: SpeakerSums, weights: GroupWeights, first: Index, second: Index) -> Float[Array, "u p"]:
     """Return what the scores between the remaining cohort speakers say, for each pair of dropped speakers."""
     between = cohort.between
     target = np.diag(between)
@@ -164,7 +164,7 @@ def _evidence(
     columns: Index,
     first: Index,
     second: Index,
-) -> Float[Array, "t 2d"]:
+) -> Float[Array, "t p"]:
     """Return what the trials' own cohort scores say, those against the dropped speakers left out."""
     total = np.zeros((len(rows), weights.covariance.shape[0]))
     for sums, index, weight in ((trials.enroll, rows, weights.enroll), (trials.test, columns, weights.test)):

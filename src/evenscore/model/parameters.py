@@ -43,7 +43,7 @@ class VarianceTable:
         return self.nu / (self.nu + self.sigma2)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class ScoreModel:
     """Linear-Gaussian score model of Swart and Brümmer (2017).
 
@@ -75,9 +75,11 @@ class ScoreModel:
     beta: Float[Array, "2 d"]
     sigma2: Float[Array, "2"]
 
-    def __post_init__(self) -> None:
-        for name, ndim in (("mu", 1), ("alpha", 2), ("beta", 2), ("sigma2", 1)):
-            object.__setattr__(self, name, _parameter(getattr(self, name), name, ndim))
+    def __init__(
+        self, *, mu: npt.ArrayLike, alpha: npt.ArrayLike, beta: npt.ArrayLike, sigma2: npt.ArrayLike
+    ) -> None:
+        for name, value, ndim in (("mu", mu, 1), ("alpha", alpha, 2), ("beta", beta, 2), ("sigma2", sigma2, 1)):
+            object.__setattr__(self, name, _parameter(value, name, ndim))
         if self.alpha.shape != self.beta.shape:
             raise InputError(f"alpha has shape {self.alpha.shape}, but beta has shape {self.beta.shape}")
         if not (self.sigma2 > 0).all():

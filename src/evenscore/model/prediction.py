@@ -32,20 +32,20 @@ class Prediction:
     mean = offset + enroll @ (s_e - mu_0) + test @ (s_t - mu_0)                     (S1)
     """
 
-    offset: Float[Array, "2d"]
-    enroll: Float[Array, "2d M"]
-    test: Float[Array, "2d N"]
-    covariance: Float[Array, "2d 2d"]
+    offset: Float[Array, " p"]
+    enroll: Float[Array, "p M"]
+    test: Float[Array, "p N"]
+    covariance: Float[Array, "p p"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupWeights:
     """The same for cohorts of speaker blocks, where the weights depend only on the shape of a speaker."""
 
-    enroll: Float[Array, "s 2d"]  #: weight of a score against a test of a speaker of this shape
-    test: Float[Array, "s 2d"]  #: weight of a score of an enrolment of a speaker of this shape
-    group: Float[Array, "s 2d 4"]  #: weight of the sums phi_g = (1, T_g, R_g, C_g) of a speaker
-    covariance: Float[Array, "2d 2d"]
+    enroll: Float[Array, "s p"]  #: weight of a score against a test of a speaker of this shape
+    test: Float[Array, "s p"]  #: weight of a score of an enrolment of a speaker of this shape
+    group: Float[Array, "s p 4"]  #: weight of the sums phi_g = (1, T_g, R_g, C_g) of a speaker
+    covariance: Float[Array, "p p"]
 
 
 def group_weights(

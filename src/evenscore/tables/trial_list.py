@@ -187,7 +187,9 @@ class TrialList:
         match = self.match(key)
         if unmatched == "error":
             self._refuse_unmatched(key, match)
-        joined = self._replace(labels=np.where(match >= 0, key.labels[match], UNKNOWN)) if len(key) else self
+        labels = np.full(len(self), UNKNOWN, dtype=np.int8)
+        labels[match >= 0] = key.labels[match[match >= 0]]
+        joined = self._replace(labels=labels)
         return joined if (match >= 0).all() else joined.select(match >= 0)
 
     def match(self, other: TrialList) -> npt.NDArray[Any]:
