@@ -8,7 +8,7 @@ from jaxtyping import install_import_hook
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# The shapes in the signatures of the maths are checked at run time, in the tests only. Kernels are compiled instead, and
+# The shapes in the signatures of the maths are checked at run time, in the tests only. Kernels are compiled, and
 # the public boundary checks its input itself, with messages that the tests look at.
 _CHECKED = (
     "block_posterior",

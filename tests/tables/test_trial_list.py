@@ -244,3 +244,16 @@ def test_a_matrix_larger_than_memory_is_refused(monkeypatch):
 def test_numbers_and_bytes_become_text_ids():
     trials = TrialList.from_pairs([1, b"two"], np.array(["x", "y"]))
     assert trial_pairs.pairs_of(trials) == [("1", "x"), ("two", "y")]
+
+
+def test_infinite_scores_are_for_those_who_ask():
+    with pytest.raises(InputError, match="inf"):
+        TrialList.from_pairs(["a", "b"], ["c", "d"], scores=[1.0, -np.inf])
+    trials = TrialList(["a", "b"], ["c"], [0, 1], [0, 0], scores=[1.0, -np.inf], allow_infinite=True)
+    assert trials.select([1]).scores[0] == -np.inf
+    assert trials.with_labels([1, 0]).n_target == 1
+    assert len(TrialList.concat([trials.select([0]), trials.select([1])])) == 2
+    with pytest.raises(InputError, match="nan"):
+        TrialList(["a"], ["c"], [0], [0], scores=[np.nan], allow_infinite=True)
+    with pytest.raises(InputError, match="inf"):
+        trials.with_scores([np.inf, 0.0])

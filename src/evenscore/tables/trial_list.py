@@ -38,6 +38,8 @@ class TrialList:
         One label per trial, if there are labels: 1 (target), 0 (non-target), -1 (unknown).
     measures
         Further numbers per trial by name, such as quality measures; NaN where one is absent.
+    allow_infinite
+        Accept infinite scores, as log-likelihood ratios may be (-inf: certainly not a target).
 
     Examples
     --------
@@ -67,6 +69,7 @@ class TrialList:
         scores: npt.ArrayLike | None = None,
         labels: npt.ArrayLike | None = None,
         measures: Mapping[str, npt.ArrayLike] | None = None,
+        allow_infinite: bool = False,
     ) -> None:
         set_field = object.__setattr__
         set_field(self, "enroll_ids", as_ids(enroll_ids, "enroll_ids"))
@@ -78,7 +81,7 @@ class TrialList:
         if any_repeated_pair(self.enroll_index, self.test_index, len(self.enroll_ids), len(self.test_ids)):
             _, later = first_repeated_pair(self._codes())  # type: ignore[misc]
             raise InputError(f"the trial {self.pair(later)} is listed more than once; keep one of them")
-        set_field(self, "scores", None if scores is None else self._checked_scores(scores))
+        set_field(self, "scores", None if scores is None else self._checked_scores(scores, allow_infinite))
         set_field(self, "labels", None if labels is None else _as_labels(labels, size))
         checked = {}
         for name, values in (measures or {}).items():
@@ -152,11 +155,12 @@ class TrialList:
             scores=None if self.scores is None else self.scores[at],
             labels=None if self.labels is None else self.labels[at],
             measures={name: values[at] for name, values in self.measures.items()},
+            allow_infinite=self._has_infinite,
         )
 
-    def with_scores(self, scores: npt.ArrayLike) -> TrialList:
+    def with_scores(self, scores: npt.ArrayLike, *, allow_infinite: bool = False) -> TrialList:
         """Return the same trials with other scores."""
-        return self._replace(scores=scores)
+        return self._replace(scores=scores, allow_infinite=allow_infinite)
 
     def with_labels(self, labels: npt.ArrayLike | None) -> TrialList:
         """Return the same trials with these labels, one per trial, or with none."""
@@ -232,6 +236,7 @@ class TrialList:
             scores=joined([part.scores for part in parts]),
             labels=joined([part.labels for part in parts]),
             measures={name: joined([part.measures[name] for part in parts]) for name in names},
+            allow_infinite=any(part._has_infinite for part in parts),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -264,12 +269,17 @@ class TrialList:
 
     def _replace(self, **fields: Any) -> TrialList:
         kept = {"scores": self.scores, "labels": self.labels, "measures": self.measures} | fields
+        kept.setdefault("allow_infinite", "scores" not in fields and self._has_infinite)
         return TrialList(self.enroll_ids, self.test_ids, self.enroll_index, self.test_index, **kept)
 
-    def _checked_scores(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    @property
+    def _has_infinite(self) -> bool:
+        return self.scores is not None and not bool(np.isfinite(self.scores).all())
+
+    def _checked_scores(self, values: npt.ArrayLike, allow_infinite: bool) -> npt.NDArray[Any]:
         scores = as_scores(values, "scores", ndim=1)
         _check_length(len(scores), len(self), "scores")
-        finite = np.isfinite(scores)
+        finite = ~np.isnan(scores) if allow_infinite else np.isfinite(scores)
         if not finite.all():
             place = int(np.argmin(finite))
             raise InputError(
