@@ -78,12 +78,13 @@ def main() -> None:
     our_time = min(seconds(ours) for _ in range(a.repeat))
     whole = 4e-6 * a.embeddings * a.cohort
     print(f"peak memory of the process before any whole matrix: {before / 1e3:.0f} MB; one is {whole:.0f} MB")
-    out = np.empty((a.embeddings, a.cohort), dtype=np.float32)
-    product = min(seconds(lambda: np.matmul(takes.vectors, cohort.vectors.T, out=out)) for _ in range(a.repeat + 1))
-    del out
-    print(f"matrix product {a.embeddings} x {a.dim} x {a.cohort}: {product:.2f} s")
+    fresh = min(seconds(lambda: takes.vectors @ cohort.vectors.T) for _ in range(a.repeat))
+    there = np.empty((a.embeddings, a.cohort), dtype=np.float32)
+    product = min(seconds(lambda: np.matmul(takes.vectors, cohort.vectors.T, there)) for _ in range(a.repeat + 1))
+    print(f"matrix product {a.embeddings} x {a.dim} x {a.cohort}: {fresh:.2f} s,", end="")
+    print(f" {product:.2f} s into an array that is there")
     print(f"evenscore, {a.trials} trials, memory {a.memory / 1e6:.0f} MB: {our_time:.2f} s", end="")
-    print(f" = {our_time / product:.2f} x the product (target 1.5)")
+    print(f" = {our_time / fresh:.2f} x the product, {our_time / product:.2f} x that into an array (target 1.5)")
     vectors = dict(zip(takes.ids.tolist(), takes.vectors, strict=True))
     unit = cohort.vectors / np.linalg.norm(cohort.vectors, axis=1, keepdims=True)
     lines = list(zip(trials.enroll.tolist(), trials.test.tolist(), strict=True))

@@ -52,6 +52,8 @@ def raw_scores(scores: Bilinear, trials: TrialList | None, row: Codes, column: C
 
     row, column = row[trials.enroll_index], column[trials.test_index]
     left, right = (np.ascontiguousarray(side, dtype=scores.dtype) for side in (scores.left, scores.right))
+    if np.array_equal(left, right):
+        right = left  # one array in the cache instead of two
     out = np.zeros(len(trials), dtype=scores.dtype)
     if scores.dim:
         in_parallel(
