@@ -58,6 +58,10 @@ def test_llrs_are_those_of_dense_blocks(scorer, shared):
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-9, atol=1e-9)
     assert result.enroll_ids.tolist() == enroll.ids.tolist()
 
+    rows = np.array([4, 1])
+    block = normalizer.block(scorer.score(enroll, test), rows, slice(2, 7))
+    np.testing.assert_allclose(block, expected.scores[rows, 2:7], rtol=1e-9, atol=1e-9)
+
     trials = TrialList.from_pairs(["e5", "e0", "e5"], ["t7", "t1", "t0"], labels=[1, 0, 0])
     listed = normalizer.normalize_trials(scorer.score(enroll, test), trials)
     np.testing.assert_allclose(listed.scores, expected.scores[[5, 0, 5], [7, 1, 0]], rtol=1e-9, atol=1e-9)

@@ -15,10 +15,10 @@ from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 from evenscore.tables.ids import Ids, IdsLike, as_ids, positions
 
-__all__ = ["Bilinear"]
+__all__ = ["Bilinear", "Places"]
 
 Array = np.ndarray
-Places = slice | npt.NDArray[np.intp]
+Places = slice | npt.NDArray[np.intp]  #: some rows or columns
 _PAIRS = 1 << 14  # trials whose vectors are gathered at once
 
 

@@ -15,7 +15,7 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction, group_weights
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.model.sums import ClassSums
-from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.bilinear import Bilinear, Places
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import NONTARGET, TARGET, Labels, ScoreMatrix, TrialList
@@ -89,43 +89,44 @@ class BilinearNormalizer:
     def __init__(self, model: ScoreModel, cohort: Bilinear, labels: Labels | None = None) -> None:
         self.model = model
         self.weights = _weights(model, cohort, labels)
-        self._cohort_ids = (cohort.enroll_ids, cohort.test_ids)
+        self._enroll_ids, self._test_ids = frozenset(cohort.enroll_ids), frozenset(cohort.test_ids)
         center = self.weights.center
         self._enroll = _Folded.of(self.weights.enroll, cohort.right, cohort.right_offset, center)
         self._test = _Folded.of(self.weights.test, cohort.left, cohort.left_offset, center)
 
     def normalize(self, trials: Bilinear) -> ScoreMatrix:
         """Return the log-likelihood ratios of every enrolment against every test."""
+        return ScoreMatrix(self.block(trials), trials.enroll_ids, trials.test_ids)
+
+    def block(
+        self, trials: Bilinear, rows: Places = slice(None), columns: Places = slice(None)
+    ) -> npt.NDArray[np.floating]:
+        """Return the log-likelihood ratios of some enrolments against some tests, for work block by block.
+
+        Enrolments and tests are given by slices or positions, as in `Bilinear.block`.
+        """
         from evenscore.model.normalize_kernels import llr_matrix
 
-        rows, columns = self._shifts(trials)
-        scores = trials.left @ trials.right.T
-        w = self.weights
-        # The kernel subtracts what is predicted from the score, so offsets of the score go with the prediction.
-        llr_matrix(
-            scores,
-            np.ascontiguousarray((rows - trials.left_offset).T),
-            columns - trials.right_offset,
-            w.half,
-            w.constant,
-            scores,
-        )
-        return ScoreMatrix(scores, trials.enroll_ids, trials.test_ids)
+        enroll = self._enroll_shifts(trials, rows) - trials.left_offset[rows]
+        test = self._test_shifts(trials, columns) - trials.right_offset[columns]
+        scores: npt.NDArray[np.floating] = trials.left[rows] @ trials.right[columns].T
+        # The kernel subtracts what is predicted from the score, so the offsets of the score go with the prediction.
+        llr_matrix(scores, np.ascontiguousarray(enroll.T), test, self.weights.half, self.weights.constant, scores)
+        return scores
 
     def normalize_trials(self, trials: Bilinear, listed: TrialList) -> TrialList:
         """Return listed trials with their log-likelihood ratios; enrolments and tests are found by id."""
         from evenscore.model.normalize_kernels import llr_list
 
-        rows, columns = self._shifts(trials)
-        row_at = positions(trials.enroll_ids, listed.enroll_ids, "enrolment", "the embeddings")
-        column_at = positions(trials.test_ids, listed.test_ids, "test", "the embeddings")
+        rows = positions(trials.enroll_ids, listed.enroll_ids, "enrolment", "the embeddings")
+        columns = positions(trials.test_ids, listed.test_ids, "test", "the embeddings")
         scores = trials.score_trials(listed).scores
         assert scores is not None  # noqa: S101
         out = np.empty_like(scores)
         llr_list(
             scores,
-            rows.T[row_at],
-            columns[:, column_at],
+            self._enroll_shifts(trials, rows).T,
+            self._test_shifts(trials, columns),
             listed.enroll_index,
             listed.test_index,
             self.weights.half,
@@ -134,20 +135,20 @@ class BilinearNormalizer:
         )
         return listed.with_scores(out)
 
-    def _shifts(self, trials: Bilinear) -> tuple[Float[Array, "2 m"], Float[Array, "2 n"]]:
-        """Return each enrolment's and each test's part of the predicted scores (S3)."""
-        _refuse_shared(trials.enroll_ids, self._cohort_ids[1])
-        _refuse_shared(trials.test_ids, self._cohort_ids[0])
-        if trials.dim != self._enroll.vectors.shape[1]:
-            raise InputError(
-                f"the trials have {trials.dim} dimensions, but the cohort has {self._enroll.vectors.shape[1]}"
-            )
-        rows = self._enroll.apply(trials.left, trials.left_offset) + self.weights.offset[:, None]
-        return rows, self._test.apply(trials.right, trials.right_offset)
+    def _enroll_shifts(self, trials: Bilinear, rows: Places) -> Float[Array, "2 m"]:
+        """Return the enrolments' part of the predicted scores, (S3)."""
+        _check_trials(trials, trials.enroll_ids[rows], self._test_ids, self._enroll)
+        return self._enroll.apply(trials.left[rows], trials.left_offset[rows]) + self.weights.offset[:, None]
+
+    def _test_shifts(self, trials: Bilinear, columns: Places) -> Float[Array, "2 n"]:
+        _check_trials(trials, trials.test_ids[columns], self._enroll_ids, self._test)
+        return self._test.apply(trials.right[columns], trials.right_offset[columns])
 
 
-def _refuse_shared(ids: Ids, cohort_ids: Ids) -> None:
-    shared = set(ids).intersection(cohort_ids)
+def _check_trials(trials: Bilinear, ids: Ids, cohort_ids: frozenset[str], folded: _Folded) -> None:
+    if trials.dim != folded.vectors.shape[1]:
+        raise InputError(f"the trials have {trials.dim} dimensions, but the cohort has {folded.vectors.shape[1]}")
+    shared = cohort_ids.intersection(ids.tolist())
     if shared:
         raise InputError(
             f"{shown(sorted(shared))} of the trials stand in the cohort too, so they would be compared with "
