@@ -26,7 +26,16 @@ _SMALLEST_SIGMA2 = 1e-12  # of the standardized scores
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FitResult:
-    """A trained score model and how the training went."""
+    """A trained score model and how the training went.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreModel, fit_score_model, simulate
+    >>> truth = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5], [0.5]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> result = fit_score_model(simulate(truth, ["a", "b", "c"] * 4, ["a", "b", "c"] * 5, seed=0), dim=1)
+    >>> result.n_scores, result.converged, result.model.dim
+    ((120, 60), True, 1)
+    """
 
     model: ScoreModel
     log_likelihood: Float[Array, " n"]  #: of the scores, before the first and after each iteration of the best start
@@ -54,12 +63,12 @@ def log_likelihood(model: ScoreModel, data: TrainingData) -> float:
     >>> model = ScoreModel(mu=[0.0, 2.0], alpha=[[0.5], [0.5]], beta=[[0.1], [0.3]], sigma2=[1.0, 1.0])
     >>> labels = Labels.from_speakers(["a", "b"], ["a", "b"])
     >>> round(log_likelihood(model, [(np.array([[2.5, 0.1], [-0.4, 1.5]]), labels)]), 6)
-    -4.269391
+    -4.38955
     """
     statistics = standardize(label_sums(data))
     center, scale = statistics[0].center, statistics[0].scale
     value = expect(model.rescaled(1 / scale, -center / scale), statistics).log_likelihood
-    return value - float(_counts(statistics).sum()) * np.log(scale)
+    return float(value - _counts(statistics).sum() * np.log(scale))
 
 
 def fit_score_model(

@@ -26,7 +26,17 @@ _Sides = tuple[bool, bool]  # which of S_e and S_t there are
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HiddenPosterior:
-    """Posterior of a trial's hidden variables given its cohort scores."""
+    """Posterior of a trial's hidden variables given its cohort scores.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreMatrix, ScoreModel, ScoreModelNormalizer
+    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> cohort = ScoreMatrix([[0.3, -0.2], [0.1, 0.4]], ["d1", "d2"], ["c1", "c2"])
+    >>> posterior = ScoreModelNormalizer(model, cohort).posterior(enroll=[1.5, 0.9], test=[0.2, 0.1])
+    >>> posterior.enroll.round(3), posterior.test.round(3)
+    (array([0.739]), array([0.061]))
+    """
 
     enroll: Float[Array, " d"]  #: mean of x~
     test: Float[Array, " d"]  #: mean of y~
@@ -63,9 +73,9 @@ class ScoreModelNormalizer:
     ... )
     >>> normalizer = ScoreModelNormalizer(model, cohort)
     >>> normalizer.normalize(blocks).scores.round(4)
-    array([[0.2007]])
+    array([[0.6008]])
     >>> round(normalizer.normalize_one(3.0, [1.5, 0.9], [0.2, 0.1]), 4)
-    0.2007
+    0.6008
     """
 
     def __init__(

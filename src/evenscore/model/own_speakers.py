@@ -15,7 +15,7 @@ import numpy.typing as npt
 from jaxtyping import Float
 
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.patterns import SpeakerBlocks
+from evenscore.model.patterns import SpeakerBlocks, SpeakerShapes
 from evenscore.model.prediction import GroupWeights, group_weights
 
 __all__ = ["SpeakerSums", "predict_without_own", "speaker_sums"]
@@ -29,9 +29,12 @@ class SpeakerSums:
     """Sums of a cohort's scores (less mu_0) by pairs of speakers, and the speakers' shapes."""
 
     between: Float[Array, "g g"]  #: sum of the scores of the enrolments of one speaker against the tests of another
-    shapes: npt.NDArray[np.intp]  #: s x 2: numbers of enrolments and tests
-    shape_of: Index  #: which shape each speaker has
-    n_groups: Float[Array, " s"]
+    shapes: SpeakerShapes
+
+    @property
+    def shape_of(self) -> Index:
+        """Which shape each speaker has."""
+        return self.shapes.shape_of
 
     def by_shape(self, values: Array, axis: int) -> Array:
         """Sum an array over the speakers of each shape."""
@@ -42,21 +45,10 @@ class SpeakerSums:
 
 def speaker_sums(cohort: npt.NDArray[Any], blocks: SpeakerBlocks, center: float) -> SpeakerSums:
     """Sum the cohort's scores by pairs of speakers."""
-    sizes = np.stack(
-        [
-            np.bincount(blocks.row_codes, minlength=blocks.n_speakers),
-            np.bincount(blocks.column_codes, minlength=blocks.n_speakers),
-        ],
-        axis=1,
-    )
-    shapes, shape_of = np.unique(sizes, axis=0, return_inverse=True)
-    shape_of = shape_of.reshape(-1)
     rows = group_columns(cohort, blocks.column_codes, blocks.n_speakers, center)
     return SpeakerSums(
         between=group_columns(rows.T, blocks.row_codes, blocks.n_speakers, 0.0).T,
-        shapes=shapes,
-        shape_of=shape_of,
-        n_groups=np.bincount(shape_of, minlength=len(shapes)).astype(float),
+        shapes=blocks.shapes,
     )
 
 
@@ -117,10 +109,10 @@ def predict_without_own(
 def _weights_without(
     model: ScoreModel, cohort: SpeakerSums, dropped: npt.NDArray[np.intp], sides: tuple[bool, bool]
 ) -> GroupWeights:
-    n_groups = cohort.n_groups.copy()
+    n_groups = cohort.shapes.n_groups.copy()
     for shape in dropped[dropped >= 0]:
         n_groups[shape] -= 1
-    return group_weights(model, cohort.shapes[:, 0], cohort.shapes[:, 1], n_groups, sides)
+    return group_weights(model, cohort.shapes.n_enroll, cohort.shapes.n_test, n_groups, sides)
 
 
 def _offsets(cohort: SpeakerSums, weights: GroupWeights, first: Index, second: Index) -> Float[Array, "u p"]:
@@ -131,7 +123,7 @@ def _offsets(cohort: SpeakerSums, weights: GroupWeights, first: Index, second: I
     n_shapes = len(cohort.shapes)
     phi = np.empty((len(first), n_shapes, 4))
     phi[:] = np.stack(
-        [cohort.n_groups] + [cohort.by_shape(values, 0) for values in (target, in_rows, in_columns)], axis=1
+        [cohort.shapes.n_groups] + [cohort.by_shape(values, 0) for values in (target, in_rows, in_columns)], axis=1
     )
     to_shape = cohort.by_shape(between, 0)  # shape x speaker: sum over the shape's enrolments
     from_shape = cohort.by_shape(between, 1)  # speaker x shape

@@ -24,6 +24,14 @@ class VarianceTable:
     The variance of a score is ``sigma2 + nu``. The hidden variables enter only through the effects
     (alpha_0'x, alpha_1'x) and (beta_0'y, beta_1'y), so their 2 x 2 covariances are what data can identify; loadings
     that differ by a rotation of the hidden variables are the same model.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreModel
+    >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+    >>> table = model.variances
+    >>> table.nu_enroll, table.share.round(3)
+    (array([0.25, 1.  ]), array([0.206, 0.427]))
     """
 
     sigma2: Float[Array, "2"]  #: variance that the hidden variables do not explain
@@ -75,9 +83,7 @@ class ScoreModel:
     beta: Float[Array, "2 d"]
     sigma2: Float[Array, "2"]
 
-    def __init__(
-        self, *, mu: npt.ArrayLike, alpha: npt.ArrayLike, beta: npt.ArrayLike, sigma2: npt.ArrayLike
-    ) -> None:
+    def __init__(self, *, mu: npt.ArrayLike, alpha: npt.ArrayLike, beta: npt.ArrayLike, sigma2: npt.ArrayLike) -> None:
         for name, value, ndim in (("mu", mu, 1), ("alpha", alpha, 2), ("beta", beta, 2), ("sigma2", sigma2, 1)):
             object.__setattr__(self, name, _parameter(value, name, ndim))
         if self.alpha.shape != self.beta.shape:

@@ -7,6 +7,7 @@ differ from the background, and they connect rows and columns into components th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,25 @@ __all__ = [
     "Component",
     "Exceptions",
     "SpeakerBlocks",
+    "SpeakerShapes",
     "components",
     "exceptions_of_key",
     "pattern_of_key",
     "pattern_of_trials",
 ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpeakerShapes:
+    """Shapes of speakers: numbers of enrolments and tests, and how many speakers have each shape."""
+
+    n_enroll: npt.NDArray[np.intp]
+    n_test: npt.NDArray[np.intp]
+    shape_of: npt.NDArray[np.intp]  #: which shape each speaker has
+    n_groups: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.n_enroll)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,6 +47,19 @@ class SpeakerBlocks:
     row_codes: npt.NDArray[np.intp]
     column_codes: npt.NDArray[np.intp]
     n_speakers: int
+
+    @cached_property
+    def shapes(self) -> SpeakerShapes:
+        """The distinct shapes of the speakers."""
+        rows, columns = (np.bincount(c, minlength=self.n_speakers) for c in (self.row_codes, self.column_codes))
+        distinct, which = np.unique(np.stack([rows, columns], axis=1), axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        return SpeakerShapes(
+            n_enroll=distinct[:, 0],
+            n_test=distinct[:, 1],
+            shape_of=which,
+            n_groups=np.bincount(which, minlength=len(distinct)).astype(float),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,6 +18,7 @@ from evenscore.model.block_posterior import background_correction, couplings, gr
 from evenscore.model.component_posterior import component_posterior
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import SpeakerBlocks, components, exceptions_of_key, pattern_of_key
+from evenscore.model.sums import sum_blocks
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
 __all__ = ["GroupWeights", "Prediction", "group_weights", "predict", "predict_from_blocks", "predict_from_key"]
@@ -97,18 +98,10 @@ def predict_from_blocks(
     model: ScoreModel, cohort: npt.NDArray[Any], blocks: SpeakerBlocks, sides: tuple[bool, bool] = (True, True)
 ) -> Prediction:
     """Condition on a complete cohort whose targets are the same-speaker pairs."""
-    sizes = np.stack(
-        [
-            np.bincount(blocks.row_codes, minlength=blocks.n_speakers),
-            np.bincount(blocks.column_codes, minlength=blocks.n_speakers),
-        ],
-        axis=1,
-    )
-    shapes, which = np.unique(sizes, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    n_groups = np.bincount(which, minlength=len(shapes)).astype(float)
-    weights = group_weights(model, shapes[:, 0], shapes[:, 1], n_groups, sides)
-    phi = _shape_sums(cohort, blocks, which, len(shapes), float(model.mu[NONTARGET]), n_groups)
+    shapes = blocks.shapes
+    weights = group_weights(model, shapes.n_enroll, shapes.n_test, shapes.n_groups, sides)
+    phi = _shape_sums(cohort, blocks, float(model.mu[NONTARGET]))
+    which = shapes.shape_of
     return Prediction(
         offset=np.einsum("spf,sf->p", weights.group, phi),
         enroll=weights.enroll[which[blocks.column_codes]].T,
@@ -117,23 +110,14 @@ def predict_from_blocks(
     )
 
 
-def _shape_sums(
-    cohort: npt.NDArray[Any],
-    blocks: SpeakerBlocks,
-    which: npt.NDArray[np.intp],
-    n_shapes: int,
-    center: float,
-    n_groups: Float[Array, " s"],
-) -> Float[Array, "s 4"]:
+def _shape_sums(cohort: npt.NDArray[Any], blocks: SpeakerBlocks, center: float) -> Float[Array, "s 4"]:
     """Return the sums of phi_g over the speakers of each shape."""
-    from evenscore.model.sums import sum_matrix
-    from evenscore.tables import Labels
-
-    labels = Labels.from_speakers(blocks.row_codes, blocks.column_codes)
-    sums = sum_matrix(cohort, labels, center=center)
-    row_shape, column_shape = which[blocks.row_codes], which[blocks.column_codes]
-    target, nontarget = (np.bincount(row_shape, sums.rows[h], n_shapes) for h in (TARGET, NONTARGET))
-    return np.stack([n_groups, target, nontarget, np.bincount(column_shape, sums.columns[NONTARGET], n_shapes)], axis=1)
+    sums = sum_blocks(cohort, blocks.row_codes, blocks.column_codes, blocks.n_speakers, center)
+    shapes = blocks.shapes
+    row_shape, column_shape = shapes.shape_of[blocks.row_codes], shapes.shape_of[blocks.column_codes]
+    target, nontarget = (np.bincount(row_shape, sums.rows[h], len(shapes)) for h in (TARGET, NONTARGET))
+    in_columns = np.bincount(column_shape, sums.columns[NONTARGET], len(shapes))
+    return np.stack([shapes.n_groups, target, nontarget, in_columns], axis=1)
 
 
 def predict_from_key(

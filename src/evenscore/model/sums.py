@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from evenscore.tables import TARGET, Labels, TrialList
 
-__all__ = ["ClassSums", "group_order", "sum_matrix", "sum_trials"]
+__all__ = ["ClassSums", "group_order", "sum_blocks", "sum_matrix", "sum_trials"]
 
 Array = np.ndarray
 
@@ -120,21 +120,23 @@ def sum_matrix(
     if labels.by_speaker:
         row_codes, column_codes, n_speakers = labels.speaker_codes
         if (row_codes >= 0).all() and (column_codes >= 0).all():
-            sums = _sum_complete(scores, row_codes, column_codes, n_speakers, center, place)
+            sums = sum_blocks(scores, row_codes, column_codes, n_speakers, center, **place)
             if np.isfinite(sums.squares).all():
                 return sums
     return _sum_by_key(scores, labels.matrix, center, place)
 
 
-def _sum_complete(
+def sum_blocks(
     scores: npt.NDArray[Any],
     row_codes: npt.NDArray[np.intp],
     column_codes: npt.NDArray[np.intp],
     n_speakers: int,
     center: float,
-    place: dict[str, int],
+    *,
+    row_start: int = 0,
+    column_start: int = 0,
 ) -> ClassSums:
-    """Sum everything, then the same-speaker pairs; non-targets are the difference."""
+    """Sum a complete block whose targets are the pairs of equal codes: everything, then the targets among it."""
     from numba import get_num_threads
 
     from evenscore.model.sum_kernels import add_targets, sum_all
@@ -163,7 +165,8 @@ def _sum_complete(
         squares=squares,
         row_counts=np.stack([n_columns - target_rows, target_rows]),
         column_counts=np.stack([n_rows - target_columns, target_columns]),
-        **place,
+        row_start=row_start,
+        column_start=column_start,
     )
 
 
