@@ -85,6 +85,7 @@ def test_what_the_fast_parser_accepts_it_reads_like_the_careful_one(name, missin
     for side in ("enroll", "test"):
         ours, theirs = getattr(fast, side), getattr(careful, side)
         assert [ours.names[i] for i in ours.index] == [theirs.names[i] for i in theirs.index]
+        assert set(ours.names) == set(theirs.names)
     assert same(fast.scores, careful.scores)
     assert same(fast.labels, careful.labels)
     assert fast.measures.keys() == careful.measures.keys()

@@ -19,6 +19,11 @@ class CodedIds:
     names: list[str]
     index: npt.NDArray[np.int32]
 
+    def select(self, keep: npt.NDArray[np.bool_]) -> CodedIds:
+        """Return the ids of some trials, without those that they do not use."""
+        used, index = np.unique(self.index[keep], return_inverse=True)
+        return CodedIds([self.names[place] for place in used], index.astype(np.int32))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
@@ -39,8 +44,8 @@ class Block:
         """Return the trials that are True in a mask."""
         lines = np.arange(len(self)) if self.lines is None else self.lines
         return Block(
-            enroll=CodedIds(self.enroll.names, self.enroll.index[keep]),
-            test=CodedIds(self.test.names, self.test.index[keep]),
+            enroll=self.enroll.select(keep),
+            test=self.test.select(keep),
             scores=None if self.scores is None else self.scores[keep],
             labels=None if self.labels is None else self.labels[keep],
             measures={name: values[keep] for name, values in self.measures.items()},

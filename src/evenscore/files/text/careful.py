@@ -168,7 +168,7 @@ def _pair(values: dict[str, str]) -> tuple[str, str]:
     if not enroll or not test:
         raise ValueError(f"the id of the {'enrolment' if not enroll else 'test'} is empty")
     side = values.get(SIDE, "")
-    return enroll, test if side.lower() in ("a", "") else f"{test}:{side}"
+    return enroll, test if side.lower() == "a" or side in ABSENT else f"{test}:{side}"
 
 
 def _measure(role: str, text: str) -> float:

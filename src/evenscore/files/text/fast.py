@@ -78,28 +78,28 @@ def _numbered_as(data: bytes, block: Block) -> Block:
 
 
 def _parse(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None:
-    frame = _frame(data, columns)
+    frame = _frame(data, columns, may_lack_scores=skip_missing)
     if frame is None:
         return None
     by_role = {role: frame.to_series(place) for place, role in enumerate(columns.roles) if role != SKIP}
-    required = [role for role in by_role if role in (ENROLL, TEST, PAIR, REAL, SCORE) or not columns.names]
-    if any(by_role[role].null_count() for role in required if not role.startswith(MEASURE)):
+    required = {ENROLL, TEST, PAIR, REAL} | (set() if skip_missing else {SCORE}) | (set() if columns.names else {LABEL})
+    if any(by_role[role].null_count() for role in required & by_role.keys()):
         return None
-    sides = _sides(by_role)
-    labels = _labels(by_role)
+    sides, labels = _sides(by_role), _labels(by_role)
     if sides is None or (labels is not None and (labels == _NOT_KNOWN_WORD).any()):
         return None
-    scores = by_role[SCORE].to_numpy() if SCORE in by_role else None
+    numbers = {
+        role: series.fill_null(np.nan).to_numpy()
+        for role, series in by_role.items()
+        if role == SCORE or role.startswith(MEASURE)
+    }
+    scores = numbers.pop(SCORE, None)
     block = Block(
         enroll=sides[0],
         test=sides[1],
         scores=scores,
         labels=labels,
-        measures={
-            role.removeprefix(MEASURE): by_role[role].fill_null(np.nan).to_numpy()
-            for role in by_role
-            if role.startswith(MEASURE)
-        },
+        measures={role.removeprefix(MEASURE): values for role, values in numbers.items()},
         n_lines=len(frame),
     )
     finite = None if scores is None else np.isfinite(scores)
@@ -108,7 +108,7 @@ def _parse(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None
     return block.select(finite) if skip_missing else None
 
 
-def _frame(data: bytes, columns: Columns) -> pl.DataFrame | None:
+def _frame(data: bytes, columns: Columns, *, may_lack_scores: bool) -> pl.DataFrame | None:
     """Return the columns as polars reads them, None if it cannot, or if a line has too few of them."""
     import polars as pl
 
@@ -116,7 +116,7 @@ def _frame(data: bytes, columns: Columns) -> pl.DataFrame | None:
         str(place): pl.Float64 if role == SCORE or role.startswith(MEASURE) else pl.String
         for place, role in enumerate(columns.roles)
     }
-    optional = [role for role in columns.roles if role.startswith(MEASURE) or role == SKIP]
+    absent = may_lack_scores or any(role.startswith(MEASURE) or role == SKIP for role in columns.roles)
     try:
         frame = pl.read_csv(
             data,
@@ -124,7 +124,7 @@ def _frame(data: bytes, columns: Columns) -> pl.DataFrame | None:
             separator=columns.separator,
             quote_char='"' if columns.quoted else None,
             schema=schema,
-            null_values=list(ABSENT) if optional else None,
+            null_values=list(ABSENT) if absent else None,
         )
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
