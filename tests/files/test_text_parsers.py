@@ -39,7 +39,7 @@ COLUMNS = {
 def fields(role, tame):
     """A field for a column: usually right, sometimes odd."""
     if role == SCORE or role.startswith(MEASURE):
-        return st.sampled_from(NUMBERS[:8] if tame else NUMBERS)
+        return st.sampled_from(NUMBERS[:7] if tame else NUMBERS)
     if role == LABEL:
         return st.sampled_from(LABELS[:9] if tame else LABELS)
     if role == PAIR:
@@ -74,7 +74,7 @@ def same(a, b):
 def test_what_the_fast_parser_accepts_it_reads_like_the_careful_one(name, missing, data):
     columns = COLUMNS[name]
     chunk = data.draw(chunks(columns))
-    fast = parse_fast(chunk, columns, skip_missing=missing == "skip")
+    fast = parse_fast(chunk, columns, ReadOptions(missing=missing))
     if fast is None:
         return
     careful = parse_carefully(chunk, columns, ReadOptions(missing=missing), "file", 1)
@@ -100,8 +100,8 @@ def test_what_the_fast_parser_accepts_it_reads_like_the_careful_one(name, missin
 def test_clean_lines_take_the_fast_way(name, data):
     columns = COLUMNS[name]
     rows = data.draw(st.lists(st.tuples(*(fields(role, tame=True) for role in columns.roles)), min_size=1, max_size=5))
-    chunk = "".join(columns.separator.join(row) + "\n" for row in rows if "1e999" not in row).encode()
-    assert parse_fast(chunk, columns, skip_missing=False) is not None
+    chunk = "".join(columns.separator.join(row) + "\n" for row in rows).encode()
+    assert parse_fast(chunk, columns, ReadOptions()) is not None
 
 
 @given(text=st.text(" \t\r\nab", max_size=30))
