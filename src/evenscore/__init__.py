@@ -71,7 +71,17 @@ if TYPE_CHECKING:
         log_likelihood,
     )
     from evenscore.model.simulate import simulate, simulate_blocks
+    from evenscore.norms import (
+        CONVENTIONS,
+        Conditions,
+        NormOptions,
+        norm_methods,
+        normalize,
+        prepare_norm,
+        register_norm,
+    )
     from evenscore.plda import PLDA, PLDAFit, fit_plda
+    from evenscore.scoring import EmbeddingScores, average_embeddings, make_cohort, score_embeddings
     from evenscore.sources import Bilinear, BilinearNormalizer, Cosine, DotProduct, score_blocks
     from evenscore.tables import (
         NONTARGET,
@@ -133,7 +143,17 @@ _HOME = {
         "log_likelihood",
     ),
     "evenscore.model.simulate": ("simulate", "simulate_blocks"),
+    "evenscore.norms": (
+        "CONVENTIONS",
+        "Conditions",
+        "NormOptions",
+        "norm_methods",
+        "normalize",
+        "prepare_norm",
+        "register_norm",
+    ),
     "evenscore.plda": ("PLDA", "PLDAFit", "fit_plda"),
+    "evenscore.scoring": ("EmbeddingScores", "average_embeddings", "make_cohort", "score_embeddings"),
     "evenscore.sources": ("Bilinear", "BilinearNormalizer", "Cosine", "DotProduct", "score_blocks"),
     "evenscore.calibrate": (
         "CALIBRATIONS",
@@ -162,6 +182,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: PLE0604, RUF100
     "CALIBRATIONS",
+    "CONVENTIONS",
     "FORMATS",
     "NONTARGET",
     "PLDA",
@@ -171,8 +192,10 @@ __all__ = [  # noqa: PLE0604, RUF100
     "Bilinear",
     "BilinearNormalizer",
     "Calibration",
+    "Conditions",
     "Cosine",
     "DotProduct",
+    "EmbeddingScores",
     "Embeddings",
     "EvenscoreError",
     "FileError",
@@ -182,6 +205,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "InputError",
     "Labels",
     "LogisticCalibration",
+    "NormOptions",
     "NormalGammaPrior",
     "OperatingPoint",
     "PLDAFit",
@@ -197,6 +221,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "__version__",
     "act_dcf",
     "auc",
+    "average_embeddings",
     "bayes_error_curve",
     "bootstrap",
     "bootstrap_det",
@@ -216,19 +241,25 @@ __all__ = [  # noqa: PLE0604, RUF100
     "leave_one_speaker_out",
     "load_model",
     "log_likelihood",
+    "make_cohort",
     "min_cllr",
     "min_dcf",
+    "norm_methods",
+    "normalize",
     "p_fa_at",
     "p_miss_at",
+    "prepare_norm",
     "read",
     "read_embeddings",
     "read_scores",
     "read_speakers",
     "read_trials",
+    "register_norm",
     "roc",
     "rocch",
     "save_model",
     "score_blocks",
+    "score_embeddings",
     "simulate",
     "simulate_blocks",
     "sniff",

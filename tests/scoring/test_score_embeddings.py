@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenscore import Bilinear, Embeddings, InputError, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore import Bilinear, Embeddings, InputError, ScoreBlocks, ScoreMatrix, TrialList, score_blocks
 from evenscore.norms import Conditions, normalize
 from evenscore.scoring import make_cohort, score_embeddings
 
@@ -35,24 +35,19 @@ def make_embeddings(seed, size, prefix, speakers=None, dtype=np.float64):
 
 
 def blocks_of(raw, scorer, enroll, test, cohort):
-    """All blocks, whole; a member of the cohort is no impostor of itself, nor of its own speaker."""
-    if cohort.speakers is not None:
-        labels = None
-    else:
-        key = np.eye(len(cohort), dtype=int)
-        labels = Labels.from_key(key, enroll_ids=cohort.ids, test_ids=cohort.ids)
+    """All blocks, whole."""
+    blocks = score_blocks(scorer, enroll, test, cohort)
 
-    def speakers(ids, embeddings):
+    def speakers(embeddings):
         return None if embeddings.speakers is None else dict(zip(embeddings.ids, embeddings.speakers, strict=True))
 
     return ScoreBlocks(
         raw,
-        enroll=scorer.score(enroll, cohort).matrix(),
-        test=scorer.score(cohort, test).matrix(),
-        cohort=scorer.score(cohort, cohort).matrix(),
-        cohort_labels=labels,
-        enroll_speakers=speakers(raw.enroll_ids, enroll),
-        test_speakers=speakers(raw.test_ids, test),
+        enroll=blocks.enroll,
+        test=blocks.test,
+        cohort=blocks.cohort,
+        enroll_speakers=speakers(enroll),
+        test_speakers=speakers(test),
         cohort_enroll_speakers=cohort.speakers,
         cohort_test_speakers=cohort.speakers,
     )
@@ -73,6 +68,8 @@ def test_normalized_scores_equal_those_of_whole_blocks(method, data):
     one = data.draw(st.booleans(), "one set for both sides")
     test = enroll if one else make_embeddings(rng.integers(99), data.draw(st.integers(1, 9), "n"), "t", spoken, dtype)
     cohort = make_embeddings(7, 14, "c", data.draw(st.sampled_from([None, ["b", "x", "y", "z"]])), dtype)
+    if data.draw(st.booleans(), "the cohort has an utterance of the trials"):
+        cohort = Embeddings.concat([cohort, enroll.take([0])])
     trials = some_trials(rng, enroll, test) if data.draw(st.booleans(), "listed") else None
     scorer = data.draw(st.sampled_from(["cosine", "dot", Lopsided()]), "scorer")
     options = {"top_k": 4} if method.startswith("a") else {}

@@ -89,6 +89,8 @@ class Side:
         Group of each row; the members of that group are left out of the row.
     groups
         Groups of the columns.
+    itself
+        If given, the column of the same utterance as each row, NO_GROUP where there is none; that score is left out.
     condition, cohort_condition
         If given, a row with a condition (not NO_GROUP) keeps only the columns of the same one.
     columns
@@ -104,6 +106,7 @@ class Side:
     fresh: bool
     speaker: Codes
     groups: Groups
+    itself: Codes | None = None
     condition: Codes | None = None
     cohort_condition: Codes | None = None
     columns: npt.NDArray[Any] | None = None
@@ -116,8 +119,12 @@ class Side:
 
     @cached_property
     def masks(self) -> bool:
-        """Whether some scores are to be left out: own speakers or other conditions."""
-        return self.condition is not None or len(self.groups.present(self.speaker)) > 0
+        """Whether some scores are to be left out: own speakers, the same utterance, or other conditions."""
+        return (
+            self.condition is not None
+            or (self.itself is not None and bool((self.itself >= 0).any()))
+            or len(self.groups.present(self.speaker)) > 0
+        )
 
     def scores(self, rows: Rows) -> npt.NDArray[Any]:
         """Return the scores of some rows, NaN where one is missing or is to be left out."""
@@ -128,6 +135,10 @@ class Side:
         own = self.speaker[rows]
         for group in self.groups.present(own):
             X[np.ix_(np.flatnonzero(own == group), self.groups.of(group))] = np.nan
+        if self.itself is not None:
+            itself = self.itself[rows]
+            at = np.flatnonzero(itself >= 0)
+            X[at, itself[at]] = np.nan
         if self.condition is not None and self.cohort_condition is not None:
             condition = self.condition[rows][:, None]
             X[(condition >= 0) & (condition != self.cohort_condition[None, :])] = np.nan

@@ -57,6 +57,10 @@ class EmbeddingSides:
         return speaker_codes([self.cohort.speakers], [self.enroll.speakers, self.test.speakers])
 
     @cached_property
+    def _cohort_places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.cohort.ids.tolist())}
+
+    @cached_property
     def _groups(self) -> Groups:
         return Groups(coded(self.cohort.speakers, self._codes, len(self.cohort)), len(self._codes))
 
@@ -70,6 +74,7 @@ class EmbeddingSides:
             fresh=True,
             speaker=coded(embeddings.speakers, self._codes, len(embeddings))[rows],
             groups=self._groups,
+            itself=coded(embeddings.ids, self._cohort_places, len(embeddings))[rows],
             condition=condition,
             cohort_condition=cohort_condition,
             itemsize=np.result_type(elements.vectors, cohort.vectors).itemsize,

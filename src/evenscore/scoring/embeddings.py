@@ -14,7 +14,7 @@ from evenscore.norms.registry import prepare_norm
 from evenscore.norms.sides import Codes
 from evenscore.scoring.averages import LengthNorm, average_embeddings
 from evenscore.scoring.products import raw_scores
-from evenscore.sources import Cosine, DotProduct, Scorer
+from evenscore.sources import Cosine, DotProduct, Scorer, score_blocks
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.embeddings import Embeddings
 from evenscore.tables.ids import Ids, positions
@@ -77,6 +77,7 @@ def score_embeddings(
         ``"both"`` or ``"none"``.
     cohort
         Embeddings of the cohort, see `make_cohort`. Its members are both the tests and the enrolments of the cohort.
+        An id that stands in the trials and in the cohort is one utterance, whose score against itself is left out.
     method
         Name of the norm, see `normalize`; None for raw scores only.
     condition
@@ -121,7 +122,7 @@ def score_embeddings(
         )
     if condition is not None:
         raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
-    return EmbeddingScores(raw, norm.normalize(_blocks(raw, enroll, test, cohort, scorer, memory)))
+    return EmbeddingScores(raw, norm.normalize(_blocks(scorer, enroll, test, cohort, trials, memory)))
 
 
 def _scorer(scorer: str | Scorer) -> Scorer:
@@ -159,12 +160,7 @@ def _rows(embeddings: Embeddings, ids: Ids, what: str) -> Codes:
 
 
 def _blocks(
-    raw: ScoreMatrix | TrialList,
-    enroll: Embeddings,
-    test: Embeddings,
-    cohort: Embeddings,
-    scorer: Scorer,
-    memory: float,
+    scorer: Scorer, enroll: Embeddings, test: Embeddings, cohort: Embeddings, trials: TrialList | None, memory: float
 ) -> ScoreBlocks:
     """Return all cohort scores, for norms that work on whole blocks."""
     needed = 8 * len(cohort) * (len(enroll) + len(test) + len(cohort))
@@ -173,20 +169,4 @@ def _blocks(
             f"this norm needs all cohort scores at once, about {needed / 1e9:.1f} GB, but memory is set to "
             f"{memory / 1e9:.1f} GB; allow more, or take a smaller cohort"
         )
-    speakers = cohort.speakers
-    return ScoreBlocks(
-        raw,
-        enroll=scorer.score(enroll, cohort).matrix(),
-        test=scorer.score(cohort, test).matrix(),
-        cohort=scorer.score(cohort, cohort).matrix(),
-        enroll_speakers=_speakers_of(raw.enroll_ids, enroll),
-        test_speakers=_speakers_of(raw.test_ids, test),
-        cohort_enroll_speakers=speakers,
-        cohort_test_speakers=speakers,
-    )
-
-
-def _speakers_of(ids: Ids, embeddings: Embeddings) -> Ids | None:
-    if embeddings.speakers is None:
-        return None
-    return embeddings.speakers[positions(embeddings.ids, ids, "id", "the embeddings")]
+    return score_blocks(scorer, enroll, test, cohort, trials=trials)
