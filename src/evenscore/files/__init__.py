@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 Missing = Literal["error", "skip"]
+Infinite = Literal["error", "accept"]
 Duplicates = Literal["error", "drop"]
 
 
@@ -78,11 +79,18 @@ def read_scores(
     *,
     format: str | None = None,
     missing: Missing = "error",
+    infinite: Infinite = "error",
     duplicates: Duplicates = "error",
     score_column: str | None = None,
 ) -> TrialList | ScoreMatrix:
-    """Read scores, as a list of trials or as a matrix; the parameters are those of `read`."""
-    options = ReadOptions(missing=missing, duplicates=duplicates, score_column=score_column, kind="scores")
+    """Read scores, as a list of trials or as a matrix; the parameters are those of `read`.
+
+    With ``infinite="accept"``, infinite scores are read like others, as log-likelihood ratios may be infinite; a
+    matrix with such scores is returned as a list of trials.
+    """
+    options = ReadOptions(
+        missing=missing, infinite=infinite, duplicates=duplicates, score_column=score_column, kind="scores"
+    )
     table = _read(path, format, options)
     if isinstance(table, ScoreMatrix) or (isinstance(table, TrialList) and table.scores is not None):
         return table
@@ -90,10 +98,16 @@ def read_scores(
 
 
 def read_trials(
-    path: PathLike, *, format: str | None = None, missing: Missing = "error", duplicates: Duplicates = "error"
+    path: PathLike,
+    *,
+    format: str | None = None,
+    missing: Missing = "error",
+    infinite: Infinite = "error",
+    duplicates: Duplicates = "error",
 ) -> TrialList:
-    """Read a list of trials or a key; a score file with labels is a key, too. The parameters are those of `read`."""
-    table = _read(path, format, ReadOptions(missing=missing, duplicates=duplicates, kind="trials"))
+    """Read a list of trials or a key; a score file with labels is a key, too. For the parameters see `read_scores`."""
+    options = ReadOptions(missing=missing, infinite=infinite, duplicates=duplicates, kind="trials")
+    table = _read(path, format, options)
     if isinstance(table, TrialList):
         return table
     if isinstance(table, ScoreMatrix):

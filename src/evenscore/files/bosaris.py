@@ -32,7 +32,7 @@ from evenscore.errors import FileError
 from evenscore.files.checks import listed, memory_size, unholdable
 from evenscore.files.formats import Format, Kind, ReadOptions, Table
 from evenscore.files.hdf5 import Datasets, create_hdf5, open_hdf5, write_texts
-from evenscore.files.named_arrays import ids_of
+from evenscore.files.named_arrays import ids_of, listed_scores
 from evenscore.files.streams import PathLike
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
@@ -73,9 +73,19 @@ def read_bosaris(path: PathLike, options: ReadOptions) -> ScoreMatrix | TrialLis
             return TrialList(rows, columns, row, column, labels=None if labels is None else labels[row, column])
         scores, scored = reader.scores(score_name, rows, columns, options)
         if key is None or key[1] is None:
+            if options.accepts_infinite and np.isinf(scores[scored]).any():
+                return listed_scores(scores, scored, rows, columns)
             return ScoreMatrix(scores, rows, columns, missing=None if scored.all() else ~scored)
         row, column = np.nonzero(scored)
-        return TrialList(rows, columns, row, column, scores=scores[row, column], labels=key[1][row, column])
+        return TrialList(
+            rows,
+            columns,
+            row,
+            column,
+            scores=scores[row, column],
+            labels=key[1][row, column],
+            allow_infinite=options.accepts_infinite,
+        )
 
 
 def write_bosaris(table: Table, path: PathLike) -> None:
@@ -148,7 +158,7 @@ class _Matrices:
         scores = self.matrix(name)
         scored = self.mask("score_mask") if "score_mask" in self.file else np.ones(self.shape, dtype=bool)
         if scores.dtype.kind == "f":
-            bad = scored & ~np.isfinite(scores)
+            bad = scored & ~options.usable(scores)
             if options.missing == "skip":
                 scored = scored & ~bad
             elif bad.any():

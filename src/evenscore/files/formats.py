@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from evenscore.files.streams import PathLike
 from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 
@@ -21,10 +24,21 @@ class ReadOptions:
     """What a reader does where there is a choice."""
 
     missing: Literal["error", "skip"] = "error"  #: a score that is absent, nan or infinite: refuse, or skip the trial
+    infinite: Literal["error", "accept"] = "error"  #: an infinite score: as `missing` says, or a score like others
     duplicates: Literal["error", "drop"] = "error"  #: a trial listed twice: refuse, or drop identical repeats
     score_column: str | None = None  #: name of the score column, for formats with a header
     ids: PathLike | None = None  #: list of ids, one per line, for npy embeddings
     kind: Kind | None = None  #: what the caller wants, where a file can be understood in two ways
+
+    @property
+    def accepts_infinite(self) -> bool:
+        """Whether an infinite score is a score."""
+        return self.infinite == "accept"
+
+    def usable(self, scores: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
+        """Tell which numbers are scores: those that are finite, and infinite ones where they are accepted."""
+        found: npt.NDArray[np.bool_] = ~np.isnan(scores) if self.accepts_infinite else np.isfinite(scores)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

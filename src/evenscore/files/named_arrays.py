@@ -25,7 +25,7 @@ from evenscore.files.streams import PathLike
 from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, as_ids, as_speakers
 
-__all__ = ["from_arrays", "ids_of", "matrix_of", "text_array", "to_arrays", "trials_of"]
+__all__ = ["from_arrays", "ids_of", "listed_scores", "matrix_of", "text_array", "to_arrays", "trials_of"]
 
 Array = npt.NDArray[Any]
 
@@ -106,8 +106,8 @@ def ids_of(values: Array, path: PathLike, part: str, length: int | None = None) 
 
 def matrix_of(
     scores: Array, enroll_ids: Ids, test_ids: Ids, *, path: PathLike, part: str, options: ReadOptions
-) -> ScoreMatrix:
-    """Return a score matrix, where NaN marks a missing pair; infinite scores are refused or left out."""
+) -> ScoreMatrix | TrialList:
+    """Return a score matrix, where NaN marks a missing pair; infinite scores are refused, left out, or listed."""
     if scores.shape != (len(enroll_ids), len(test_ids)):
         raise FileError(
             path,
@@ -115,6 +115,8 @@ def matrix_of(
             f"{len(test_ids)} test ids; make them agree",
             part=part,
         )
+    if options.accepts_infinite and scores.dtype.kind == "f" and np.isinf(scores).any():
+        return listed_scores(scores, ~np.isnan(scores), enroll_ids, test_ids)
     try:
         if options.missing == "skip" and scores.dtype.kind == "f" and np.isinf(scores).any():
             scores = np.where(np.isinf(scores), np.array(np.nan, dtype=scores.dtype), scores)
@@ -122,6 +124,12 @@ def matrix_of(
     except InputError as error:
         remedy = "; or pass --missing skip" if "finite" in str(error) else ""
         raise FileError(path, str(error) + remedy, part=part) from None
+
+
+def listed_scores(scores: Array, scored: npt.NDArray[np.bool_], enroll_ids: Ids, test_ids: Ids) -> TrialList:
+    """Return the scores of a matrix as a list of trials, which, unlike a matrix, may hold infinite scores."""
+    row, column = np.nonzero(scored)
+    return TrialList(enroll_ids, test_ids, row, column, scores=scores[row, column], allow_infinite=True)
 
 
 def trials_of(
@@ -146,7 +154,7 @@ def trials_of(
             )
     keep = np.ones(enroll_index.shape, dtype=bool)
     if options.missing == "skip" and scores is not None and scores.dtype.kind == "f":
-        keep &= np.isfinite(scores)
+        keep &= options.usable(scores)
     try:
         if options.duplicates == "drop":
             keep[keep] = _first_of_identical({name: v[keep] for name, v in columns.items() if v is not None})
@@ -159,6 +167,7 @@ def trials_of(
             scores=kept["scores"],
             labels=kept["labels"],
             measures={name: kept[_MEASURE + name] for name in measures},  # type: ignore[misc]
+            allow_infinite=options.accepts_infinite,
         )
     except InputError as error:
         remedy = "; or pass --missing skip" if "must be finite" in str(error) else ""
@@ -221,6 +230,8 @@ def _matrix_from(arrays: Mapping[str, Array], path: PathLike, options: ReadOptio
         labels = Labels.from_key(arrays["labels"]).align(rows, columns)
     except InputError as error:
         raise FileError(path, str(error), part="labels") from None
+    if isinstance(matrix, TrialList):
+        return matrix.join(labels)
     if matrix is not None:
         return matrix.to_trials(labels)
     row, column = np.divmod(np.arange(labels.matrix.size), max(len(columns), 1))

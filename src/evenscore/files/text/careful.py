@@ -40,7 +40,7 @@ class _NoScoreError(Exception):
 
 def parse_carefully(data: bytes, columns: Columns, options: ReadOptions, path: PathLike, first_line: int) -> Block:
     """Return the trials of a chunk whose first line has this number, or name the first line that is wrong."""
-    reader = _Lines(columns, skip_missing=options.missing == "skip")
+    reader = _Lines(columns, options)
     lines = data.removesuffix(b"\n").split(b"\n")
     place = 0
     try:
@@ -56,7 +56,7 @@ class _Lines:
     """The trials so far; every problem of a line is a ValueError."""
 
     columns: Columns
-    skip_missing: bool
+    options: ReadOptions
     rows: list[tuple[str, str]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -117,14 +117,14 @@ class _Lines:
     def _score(self, text: str) -> float:
         text = text.strip(" ")
         if text in ABSENT:
-            if self.skip_missing:
+            if self.options.missing == "skip":
                 raise _NoScoreError
             raise ValueError(f"score {text!r} is absent; drop the trial or pass --missing skip")
         if not is_number(text):
             raise ValueError(f"score {text!r} is not a number")
         score = float(text)
-        if not math.isfinite(score):
-            if self.skip_missing:
+        if math.isnan(score) or (math.isinf(score) and not self.options.accepts_infinite):
+            if self.options.missing == "skip":
                 raise _NoScoreError
             raise ValueError(f"score {text!r} is not finite; drop the trial or pass --missing skip")
         return score

@@ -69,6 +69,7 @@ class Collector:
             scores=arrays.get("scores"),
             labels=arrays.get("labels"),
             measures={n.removeprefix(MEASURE): values for n, values in arrays.items() if n.startswith(MEASURE)},
+            allow_infinite=self.options.accepts_infinite,
         )
 
     def _without_repeats(self, arrays: dict[str, npt.NDArray[Any]], problem: str) -> dict[str, npt.NDArray[Any]]:

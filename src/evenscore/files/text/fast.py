@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.files.formats import ReadOptions
 from evenscore.files.text.blocks import Block, CodedIds
 from evenscore.files.text.chunks import filled_lines, squeezed
 from evenscore.files.text.columns import (
@@ -35,20 +36,20 @@ _NOT_KNOWN_WORD = -2
 _NOBODY = CodedIds([], np.zeros(0, dtype=np.int32))
 
 
-def parse_fast(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None:
+def parse_fast(data: bytes, columns: Columns, options: ReadOptions) -> Block | None:
     """Return the trials of a chunk, or None if any line of it needs a closer look."""
     if data[:1].isspace() and not data.strip(b" \t\r\n"):
         return Block(enroll=_NOBODY, test=_NOBODY, n_lines=data.count(b"\n") + (not data.endswith(b"\n")))
     if b"\0" in data or not (data.isascii() or _is_utf8(data)):
         return None
     if _looks_tidy(data, columns.separator):
-        block = _parse(data, columns, skip_missing=skip_missing)
+        block = _parse(data, columns, options)
         if block is not None:
             return replace(block, n_lines=len(block) if block.lines is None else block.n_lines)
     clean = squeezed(data, columns.separator)
     if b"\r" in clean:
         return None
-    block = _parse(clean, columns, skip_missing=skip_missing)
+    block = _parse(clean, columns, options)
     return None if block is None else _numbered_as(data, block)
 
 
@@ -77,7 +78,8 @@ def _numbered_as(data: bytes, block: Block) -> Block:
     return replace(block, lines=lines if block.lines is None else lines[block.lines], n_lines=len(filled))
 
 
-def _parse(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None:
+def _parse(data: bytes, columns: Columns, options: ReadOptions) -> Block | None:
+    skip_missing = options.missing == "skip"
     frame = _frame(data, columns, may_lack_scores=skip_missing)
     if frame is None:
         return None
@@ -102,10 +104,10 @@ def _parse(data: bytes, columns: Columns, *, skip_missing: bool) -> Block | None
         measures={role.removeprefix(MEASURE): values for role, values in numbers.items()},
         n_lines=len(frame),
     )
-    finite = None if scores is None else np.isfinite(scores)
-    if finite is None or finite.all():
+    usable = None if scores is None else options.usable(scores)
+    if usable is None or usable.all():
         return block
-    return block.select(finite) if skip_missing else None
+    return block.select(usable) if skip_missing else None
 
 
 def _frame(data: bytes, columns: Columns, *, may_lack_scores: bool) -> pl.DataFrame | None:

@@ -99,7 +99,7 @@ def _parsed(chunks: Iterator[bytes], columns: Columns, options: ReadOptions) -> 
     def parse(data: bytes) -> Block | None:
         if not data.endswith(b"\n") and len(data) - data.rfind(b"\n") > LONGEST_LINE:
             return None
-        return parse_fast(data, columns, skip_missing=options.missing == "skip")
+        return parse_fast(data, columns, options)
 
     waiting: deque[tuple[bytes, Future[Block | None]]] = deque()
     with ThreadPoolExecutor(_AHEAD, "evenscore-read") as workers:
