@@ -10,7 +10,13 @@ from numba import njit, prange
 __all__ = ["llr_list", "llr_matrix", "llr_one", "weigh_columns", "weigh_rows"]
 
 _REORDER = {"reassoc", "nsz", "contract"}
-_TILE = 8192
+_TILE = 2048  # columns whose running sums stay in the cache
+
+
+@njit(inline="always", cache=True)
+def _or_zero(score: Any, center: float) -> float:
+    value = np.float64(score) - center
+    return value if value == value else 0.0  # NaN is a missing score
 
 
 @njit(parallel=True, fastmath=_REORDER, cache=True)
@@ -32,16 +38,22 @@ def weigh_rows(scores: Any, center: float, weights: Any, out: Any) -> None:
 def weigh_columns(scores: Any, center: float, weights: Any, out: Any) -> None:
     """Set out (n x 2) to the weighted sums of each column's (score - center); missing scores count nothing."""
     n_rows, n_columns = scores.shape
+    whole = n_rows - n_rows % 4
     for tile in prange((n_columns + _TILE - 1) // _TILE):
         left, right = tile * _TILE, min((tile + 1) * _TILE, n_columns)
         first, second = np.zeros(right - left), np.zeros(right - left)
-        for i in range(n_rows):
-            w0, w1 = weights[0, i], weights[1, i]
-            for j in range(right - left):
-                value = np.float64(scores[i, left + j]) - center
-                if value == value:  # not NaN
-                    first[j] += w0 * value
-                    second[j] += w1 * value
+        for i in range(0, whole, 4):  # four rows at a time: the sums are loaded and stored a quarter as often
+            for j in range(left, right):
+                a, b = _or_zero(scores[i, j], center), _or_zero(scores[i + 1, j], center)
+                c, d = _or_zero(scores[i + 2, j], center), _or_zero(scores[i + 3, j], center)
+                w, v = weights[0], weights[1]
+                first[j - left] += w[i] * a + w[i + 1] * b + w[i + 2] * c + w[i + 3] * d
+                second[j - left] += v[i] * a + v[i + 1] * b + v[i + 2] * c + v[i + 3] * d
+        for i in range(whole, n_rows):
+            for j in range(left, right):
+                a = _or_zero(scores[i, j], center)
+                first[j - left] += weights[0, i] * a
+                second[j - left] += weights[1, i] * a
         out[left:right, 0] = first
         out[left:right, 1] = second
 
