@@ -37,15 +37,21 @@ SHAPES = ((8, 12), (10, 10), (12, 8), (10, 10))  # enrolments and tests of the s
 
 def best(task: Callable[[], object], repeat: int, inner: int = 1) -> float:
     """Shortest time of several runs, after one that is not counted."""
-    task()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        for _ in range(inner):
-            result = task()
-        times.append((time.perf_counter() - start) / inner)
-        del result
-    return min(times)
+    return best_of({"": task}, repeat, inner)[""]
+
+
+def best_of(tasks: dict[str, Callable[[], object]], repeat: int, inner: int = 1) -> dict[str, float]:
+    """Shortest time of each task; they take turns, so that a busy moment of the machine hits all of them."""
+    times: dict[str, list[float]] = {name: [] for name in tasks}
+    for number in range(repeat + 1):  # the first round warms up
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            for _ in range(inner if number else 1):
+                result = task()
+            if number:
+                times[name].append((time.perf_counter() - start) / inner)
+            del result
+    return {name: min(taken) for name, taken in times.items()}
 
 
 def speakers(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +150,10 @@ def iteration(repeat: int, count: int, many: int) -> None:
     scores, labels = simulate(MODEL, row_codes, column_codes, seed=1)
     statistics = standardize(label_sums([(scores, labels)]))
     start = MODEL.rescaled(1 / statistics[0].scale, -statistics[0].center / statistics[0].scale)
-    ours = best(lambda: m_step(expect(start, statistics)), repeat, inner=50)
+    large = [virtual_statistics(many)]
+    tasks = {"here": lambda: m_step(expect(start, statistics)), "large": lambda: m_step(expect(MODEL, large))}
+    taken = best_of(tasks, 2 * repeat, inner=50)
+    ours, huge = taken["here"], taken["large"]
     dense = best(lambda: dense_em_step(MODEL, scores.scores, labels.matrix), max(repeat // 3, 1))
     fast = m_step(expect(start, statistics)).rescaled(statistics[0].scale, statistics[0].center)
     slow = dense_em_step(MODEL, scores.scores, labels.matrix)
@@ -154,8 +163,6 @@ def iteration(repeat: int, count: int, many: int) -> None:
     size = f"K = {len(row_codes)}, L = {len(column_codes)}, {count} speakers, D = 2"
     print(f"1. EM iteration, {size}: {1e6 * ours:.0f} us; dense Cholesky EM {dense:.2f} s: {dense / ours:.0f}x")
     print(f"   largest difference of a parameter after it: {odd:.1e}")
-    large = [virtual_statistics(many)]
-    huge = best(lambda: m_step(expect(MODEL, large)), repeat, inner=50)
     size = f"K = {large[0].n_rows}, L = {large[0].n_columns}, {many} speakers"
     print(f"   EM iteration, {size}: {1e6 * huge:.0f} us: {huge / ours:.2f}x")
 
@@ -166,44 +173,40 @@ def passes(repeat: int, size: int) -> None:
     ids = [str(n) for n in range(size)]
     scores = ScoreMatrix(raw, ids, ids)
     labels = Labels.from_speakers(np.arange(size) // 10, np.arange(size) // 10)
-    there = np.empty_like(raw)
-    copied = best(lambda: np.copyto(there, raw), repeat)
-    into_new = best(lambda: np.copyto(np.empty_like(raw), raw), repeat)
-    print(f"np.copyto, float32 {size} x {size}: {1e3 * copied:.1f} ms; into a new array {1e3 * into_new:.1f} ms")
-    taken = best(lambda: sum_matrix(raw, labels), repeat)
-    print(f"2. statistics: {1e3 * taken:.1f} ms, {taken / copied:.2f}x np.copyto")
-
     cohort = ScoreMatrix(rng.standard_normal((50, 50)), range(50), range(50))
+    enroll = ScoreMatrix(rng.standard_normal((size, 50)), ids, range(50))
+    test = ScoreMatrix(rng.standard_normal((50, size)), range(50), ids)
+    blocks = ScoreBlocks(scores, enroll=enroll, test=test, cohort=cohort)
     normalizer = ScoreModelNormalizer(MODEL, cohort)
     w = normalizer.weights()
     rows, columns = rng.normal(size=(size, 2)), rng.normal(size=(2, size))
-    taken = best(lambda: llr_matrix(raw, rows, columns, w.half, w.constant, there), repeat)
-    print(f"3. normalizing, cohort shifts given: {1e3 * taken:.1f} ms, {taken / copied:.2f}x np.copyto", end="; ")
+    there = np.empty_like(raw)
 
     def plain() -> np.ndarray:
-        """The same formula in NumPy, in double precision as in the kernel."""
-        means = rows[:, None, :] + columns.T[None, :, :]
-        squares = w.half * (raw[:, :, None].astype(np.float64) - means) ** 2
-        return (w.constant + squares[:, :, 0] - squares[:, :, 1]).astype(np.float32)
-
-    def by_class() -> np.ndarray:
-        """The same, one class after the other."""
+        """The formula of the kernel in NumPy, in double precision like it."""
         s = raw.astype(np.float64)
         first = w.half[0] * (s - rows[:, :1] - columns[0]) ** 2
         return (w.constant + first - w.half[1] * (s - rows[:, 1:] - columns[1]) ** 2).astype(np.float32)
 
-    assert np.allclose(by_class()[:50], there[:50], rtol=1e-4, atol=1e-4)
-    once = best(by_class, 1)
-    print(f"NumPy {1e3 * once:.0f} ms, {once / taken:.1f}x; ", end="")
-    if size <= 8000:
-        once = best(plain, 1)
-        print(f"NumPy with one array for both classes {1e3 * once:.0f} ms, {once / taken:.1f}x")
-    enroll = ScoreMatrix(rng.standard_normal((size, 50)), ids, range(50))
-    test = ScoreMatrix(rng.standard_normal((50, size)), range(50), ids)
-    blocks = ScoreBlocks(scores, enroll=enroll, test=test, cohort=cohort)
-    taken = best(lambda: normalizer.normalize(blocks), repeat)
-    print(f"   ScoreModelNormalizer.normalize, cohort 50 + 50, new array: {1e3 * taken:.1f} ms, ", end="")
-    print(f"{taken / into_new:.2f}x np.copyto into a new array")
+    tasks: dict[str, Callable[[], object]] = {
+        "copy": lambda: np.copyto(there, raw),
+        "copy into a new array": lambda: np.copyto(np.empty_like(raw), raw),
+        "statistics": lambda: sum_matrix(raw, labels),
+        "llrs": lambda: llr_matrix(raw, rows, columns, w.half, w.constant, there),
+        "normalize": lambda: normalizer.normalize(blocks),
+    }
+    taken = best_of(tasks, repeat)
+    llr_matrix(raw, rows, columns, w.half, w.constant, there)
+    assert np.allclose(plain(), there, rtol=1e-5, atol=1e-5)
+    taken["NumPy"] = best(plain, 2)
+    ms = {name: f"{1e3 * seconds:.1f} ms" for name, seconds in taken.items()}
+    copy, new = taken["copy"], taken["copy into a new array"]
+    print(f"np.copyto, float32 {size} x {size}: {ms['copy']}; into a new array {ms['copy into a new array']}")
+    print(f"2. statistics: {ms['statistics']}, {taken['statistics'] / copy:.2f}x np.copyto")
+    print(f"3. normalizing, cohort shifts given: {ms['llrs']}, {taken['llrs'] / copy:.2f}x np.copyto; ", end="")
+    print(f"plain NumPy {ms['NumPy']}, {taken['NumPy'] / taken['llrs']:.1f}x")
+    print(f"   ScoreModelNormalizer.normalize into a new array, cohort of 50 + 50: {ms['normalize']}, ", end="")
+    print(f"{taken['normalize'] / new:.2f}x np.copyto into a new array")
 
 
 def online(size: int, calls: int) -> None:
