@@ -61,6 +61,9 @@ class Calibration:
         if absent or unknown:
             problem = f"lacks {absent[0]!r}" if absent else f"has an unknown parameter {unknown[0]!r}"
             raise InputError(f"the {kind} calibration {problem}; its parameters are {', '.join(names)}")
+        for field in fields(cls):
+            if field.type == "float" and isinstance(parameters[field.name], list):
+                raise InputError(f"parameter {field.name!r} is {parameters[field.name]!r}, but must be a number")
         return cls(**{name: _number(name, parameters[name]) for name in names})
 
     def __eq__(self, other: object) -> bool:
@@ -100,7 +103,7 @@ def _plain(value: Any) -> Any:
 
 def _number(name: str, value: Any) -> Any:
     """Return what `_plain` made, as a float or an array; only real numbers and 'inf' are understood."""
-    if isinstance(value, list):
+    if isinstance(value, list) and not any(isinstance(item, list) for item in value):
         return np.array([_number(name, item) for item in value], dtype=np.float64)
     if isinstance(value, str) and value in _INFINITE:
         return _INFINITE[value]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from evenscore.errors import FileError, InputError
-from evenscore.files.json_text import check_header, kind_of, read_object, shown, write_object
+from evenscore.files.json_text import (
+    check_header,
+    check_keys,
+    info_in,
+    kind_of,
+    number_at,
+    read_object,
+    with_info,
+    write_object,
+)
 from evenscore.files.streams import PathLike
 from evenscore.model.parameters import ScoreModel
 
@@ -61,11 +69,7 @@ def save_model(model: ScoreModel, path: PathLike, *, info: Mapping[str, Any] | N
     """
     values: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     values |= {name: getattr(model, name).tolist() for name in ("mu", "alpha", "beta", "sigma2")}
-    if info is not None:
-        if not all(isinstance(name, str) for name in info):
-            raise InputError("the keys of info must be text")
-        values["info"] = dict(info)
-    write_object(path, values)
+    write_object(path, with_info(values, info))
 
 
 def load_model(path: PathLike) -> ScoreModel:
@@ -92,16 +96,8 @@ def read_model_file(path: PathLike) -> ModelFile:
     """Read a score model with what the file says about its training."""
     values = read_object(path, largest=LARGEST)
     check_header(path, values, FORMAT, VERSION)
-    for name in (*_VECTORS, *_MATRICES):
-        if name not in values:
-            raise FileError(path, "the key is missing; write the file again", part=name)
-    odd = [name for name in values if name not in _KEYS]
-    if odd:
-        known = ", ".join(_KEYS)
-        raise FileError(path, f"there is no such key in version {VERSION}; it knows {known}", part=shown(odd[0]))
-    info = values.get("info", {})
-    if not isinstance(info, dict):
-        raise FileError(path, f"expected an object, but found {kind_of(info)}", part="info")
+    check_keys(path, values, (*_VECTORS, *_MATRICES), _KEYS, VERSION)
+    info = info_in(path, values)
     mu, sigma2 = (_pair_of_numbers(path, name, values[name]) for name in _VECTORS)
     alpha, beta = (_two_rows(path, name, values[name]) for name in _MATRICES)
     if len(alpha[0]) != len(beta[0]):
@@ -120,7 +116,7 @@ def _pair_of_numbers(path: PathLike, name: str, value: Any) -> list[float]:
     if not isinstance(value, list) or len(value) != len(_CLASSES):
         found = f"{len(value)} values" if isinstance(value, list) else kind_of(value)
         raise FileError(path, f"expected 2 numbers (non-target, target), but found {found}", part=name)
-    return [_number(path, f"{name}[{place}]", item) for place, item in enumerate(value)]
+    return [number_at(path, f"{name}[{place}]", item) for place, item in enumerate(value)]
 
 
 def _two_rows(path: PathLike, name: str, value: Any) -> list[list[float]]:
@@ -133,18 +129,6 @@ def _two_rows(path: PathLike, name: str, value: Any) -> list[list[float]]:
     if len(value[0]) != len(value[1]):
         raise FileError(path, f"its rows have {len(value[0])} and {len(value[1])} numbers, but need D each", part=name)
     return [
-        [_number(path, f"{name}[{place}][{at}]", item) for at, item in enumerate(row)]
+        [number_at(path, f"{name}[{place}][{at}]", item) for at, item in enumerate(row)]
         for place, row in enumerate(value)
     ]
-
-
-def _number(path: PathLike, where: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FileError(path, f"expected a number, but found {kind_of(value)}", part=where)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise FileError(path, "the number is not finite", part=where)
-    return number
