@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         sniff,
         write,
     )
+    from evenscore.files.calibration_json import load_calibration, save_calibration
     from evenscore.files.model_json import load_model, save_model
     from evenscore.metrics import (
         OperatingPoint,
@@ -106,6 +107,7 @@ _HOME = {
         "sniff",
         "write",
     ),
+    "evenscore.files.calibration_json": ("load_calibration", "save_calibration"),
     "evenscore.files.model_json": ("load_model", "save_model"),
     "evenscore.metrics": (
         "OperatingPoint",
@@ -239,6 +241,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "fit_plda",
     "fit_score_model",
     "leave_one_speaker_out",
+    "load_calibration",
     "load_model",
     "log_likelihood",
     "make_cohort",
@@ -257,6 +260,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "register_norm",
     "roc",
     "rocch",
+    "save_calibration",
     "save_model",
     "score_blocks",
     "score_embeddings",
