@@ -36,6 +36,12 @@ class EmbeddingScores:
         As the scorer gives them: a matrix, or the listed trials.
     normalized
         The same trials after the norm; None without one.
+
+    Examples
+    --------
+    >>> one = Embeddings(["e"], [[3.0, 4.0]])
+    >>> score_embeddings(one, one)
+    EmbeddingScores(raw=ScoreMatrix(1 enrolments x 1 tests, float64, scores 1 to 1, 0 missing), normalized=None)
     """
 
     raw: ScoreMatrix | TrialList
