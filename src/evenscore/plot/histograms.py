@@ -1,0 +1,98 @@
+"""Histograms of the scores of each class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.metrics.trials import ScoresLike, sort_scores
+from evenscore.plot.style import CLASS_LOOK, axes_or_new, legend
+from evenscore.plot.systems import visible_range
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_histograms"]
+
+
+def plot_histograms(
+    scores: ScoresLike,
+    labels: npt.ArrayLike | None = None,
+    *,
+    model: object | None = None,
+    bins: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a histogram of the scores of each class, and the densities that a model has for them.
+
+    Each class has area 1, but for scores far out (0.05 % at either end) and infinite ones, which are not shown.
+
+    Parameters
+    ----------
+    scores, labels
+        As in `evenscore.metrics.validate`, or `SortedScores`.
+    model
+        A `ScoreModel` or a Gaussian, Bayesian or unsupervised calibration of these scores; its densities are drawn
+        as lines.
+    bins
+        How many, by default up to 100, fewer for fewer trials.
+    ax
+        Where to draw; by default on a new figure.
+
+    Examples
+    --------
+    >>> from evenscore import GaussianCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(2000) % 10 == 0
+    >>> scores = rng.normal(3.0 * labels)
+    >>> ax = plot_histograms(scores, labels, model=GaussianCalibration.fit(scores, labels))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['1800 non-targets', '200 targets', 'non-targets, model', 'targets, model']
+    """
+    if bins is not None and bins < 1:
+        raise InputError(f"bins is {bins}, but there must be at least 1")
+    trials = sort_scores(scores, labels)
+    sides = {"non-target": (trials.nontarget, trials.nontarget_mass), "target": (trials.target, trials.target_mass)}
+    low, high = visible_range(trials.target, trials.nontarget)
+    least = min(trials.target.size, trials.nontarget.size)
+    edges = np.linspace(low, high, 1 + (bins or int(np.clip(4 * least ** (1 / 3), 10, 100))))
+    curve = np.linspace(low, high, 500)
+    if model is not None:
+        from evenscore.plot.densities import class_densities
+
+        densities = class_densities(model, curve)
+    ax = axes_or_new(ax)
+    entries: list[tuple[Artist, str]] = []
+    highest = 0.0
+    for name, (side, mass) in sides.items():
+        look = CLASS_LOOK[name]
+        heights = _heights(side, mass, edges)
+        filled = ax.stairs(heights, edges, fill=True, color=look["color"], alpha=0.3, linewidth=0)
+        ax.stairs(heights, edges, color=look["color"], linestyle=look["linestyle"], linewidth=0.8)
+        highest = max(highest, float(heights.max()))
+        entries.append((filled, f"{side.size} {name}s"))
+    if model is not None:
+        for name, density in zip(sides, densities, strict=True):
+            look = CLASS_LOOK[name]
+            (line,) = ax.plot(curve, density, color=look["color"], linestyle=look["linestyle"])
+            entries.append((line, f"{name}s, model"))
+            highest = max(highest, float(density.max()))
+    ax.set_xlim(low, high)
+    ax.set_ylim(0, 1.22 * highest)  # with room for the legend
+    ax.set_xlabel("Score")
+    ax.set_ylabel("Density")
+    legend(ax, entries, loc="upper center", ncols=2)
+    return ax
+
+
+def _heights(
+    scores: npt.NDArray[np.floating], mass: npt.NDArray[np.float64] | None, edges: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the density in each bin; the scores are sorted, so only the edges are looked up."""
+    below = np.searchsorted(scores, edges)
+    share = below / scores.size if mass is None else mass[below]
+    return np.asarray(np.diff(share) / np.diff(edges))
