@@ -1,0 +1,77 @@
+"""``evenscore plda``: train the PLDA that --scorer plda uses."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from evenscore.cli import options as opt
+from evenscore.cli.output import print_lines
+from evenscore.cli.progress import progress_bar
+
+__all__ = ["EXAMPLES", "plda"]
+
+EXAMPLES = """
+evenscore plda train.npz -o plda.json
+evenscore plda xvector.scp --speakers utt2spk --lda-dim 150 -o plda.json
+evenscore fit --enroll e.npz --test t.npz --scorer plda --plda plda.json -o m
+"""
+
+
+class Training(str, Enum):
+    """Ways to train."""
+
+    em = "em"
+    moments = "moments"
+
+
+def plda(
+    embeddings: Annotated[str, typer.Argument(metavar="FILE", help="Training embeddings; '-' is standard input.")],
+    output: opt.Output,
+    speakers: Annotated[
+        str | None,
+        typer.Option("--speakers", metavar="FILE", help="Map from id to speaker, if the embeddings have none."),
+    ] = None,
+    lda_dim: Annotated[
+        int | None, typer.Option("--lda-dim", min=1, metavar="D", help="Keep the D directions that tell most speakers.")
+    ] = None,
+    whiten: Annotated[bool, typer.Option("--whiten", help="Whiten the within-speaker covariance first.")] = False,
+    center: Annotated[bool, typer.Option("--center/--no-center", help="Subtract the mean first.")] = True,
+    length_normalize: Annotated[
+        bool, typer.Option("--length-norm/--no-length-norm", help="Bring vectors to length 1 before the model.")
+    ] = True,
+    training: Annotated[
+        Training, typer.Option("--training", help="Maximum likelihood by EM, or moments in closed form.")
+    ] = Training.em,
+    from_format: opt.FromFormat = None,
+    ids: opt.IdList = None,
+) -> None:
+    """Train two-covariance PLDA on embeddings with known speakers, and write it to a JSON file.
+
+    Its scores are log-likelihood ratios; 'evenscore fit' and 'evenscore normalize' use it with --scorer plda.
+    """
+    from evenscore.cli.labelled import speakers_for
+    from evenscore.files import read_embeddings, read_speakers
+    from evenscore.files.plda_json import save_plda
+    from evenscore.plda import fit_plda
+
+    with progress_bar() as progress:
+        progress("reading", 0.0)
+        vectors = read_embeddings(embeddings, format=from_format, ids=ids)
+        if speakers is not None:
+            vectors = vectors.with_speakers(speakers_for(vectors.ids, speakers, read_speakers(speakers), "embedding"))
+        fit = fit_plda(
+            vectors,
+            center=center,
+            lda_dim=lda_dim,
+            whiten=whiten,
+            length_normalize=length_normalize,
+            method=training.value,
+            progress=progress,
+        )
+    save_plda(fit.model, output)
+    if output != "-":
+        end = "converged" if fit.converged else "not converged"
+        print_lines([f"PLDA of dimension {len(fit.model.mean)}, {end} after {fit.n_iter} iterations"])
