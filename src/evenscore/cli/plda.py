@@ -16,7 +16,6 @@ __all__ = ["EXAMPLES", "plda"]
 EXAMPLES = """
 evenscore plda train.npz -o plda.json
 evenscore plda xvector.scp --speakers utt2spk --lda-dim 150 -o plda.json
-evenscore fit --enroll e.npz --test t.npz --scorer plda --plda plda.json -o m
 """
 
 
