@@ -171,6 +171,24 @@ def test_float32_embeddings_give_float32_scores_of_the_same_value():
     np.testing.assert_allclose(scores, plda.score(double, double).matrix().scores, rtol=1e-3, atol=1e-4)
 
 
+def test_training_reports_progress_and_says_when_it_did_not_converge():
+    rng = np.random.default_rng(13)
+    vectors, codes = draw(rng, rng.integers(1, 5, 30), np.zeros(3), np.eye(3), np.eye(3))
+    seen = []
+    fit = fit_plda(embeddings(vectors, codes), tol=0, max_iter=4, progress=lambda stage, part: seen.append(part))
+    assert seen == [0.25, 0.5, 0.75, 1.0]
+    assert not fit.converged
+    assert repr(fit) == "PLDAFit(dimension 3, 4 iterations, not converged)"
+
+
+def test_a_vector_at_the_centre_has_no_direction_but_a_score():
+    rng = np.random.default_rng(14)
+    vectors, codes = draw(rng, [4] * 20, np.zeros(3), np.eye(3), np.eye(3))
+    plda = fit_plda(embeddings(vectors, codes)).model
+    center = embeddings(vectors.mean(axis=0, keepdims=True))
+    assert np.isfinite(plda.score(center, center).matrix().scores).all()
+
+
 def test_training_is_deterministic():
     rng = np.random.default_rng(10)
     vectors, codes = draw(rng, rng.integers(1, 5, 30), np.zeros(3), np.eye(3), np.eye(3))

@@ -117,6 +117,35 @@ def test_chunks_add_up_to_the_whole(monkeypatch):
     np.testing.assert_allclose(source.weighted_rows(weights), rows, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("layout", [np.asfortranarray, lambda vectors: np.repeat(vectors, 2, axis=0)[::2]])
+def test_the_layout_of_the_vectors_does_not_matter(layout):
+    plain = source_of(np.random.default_rng(8), 9, 7, 3)
+    labels = Labels.from_speakers([f"s{n % 4}" for n in range(9)], [f"s{n % 5}" for n in range(7)])
+    turned = Bilinear(
+        left=layout(plain.left), right=layout(plain.right), enroll_ids=plain.enroll_ids, test_ids=plain.test_ids
+    )
+    plain = Bilinear(left=plain.left, right=plain.right, enroll_ids=plain.enroll_ids, test_ids=plain.test_ids)
+    np.testing.assert_allclose(turned.matrix().scores, plain.matrix().scores, rtol=1e-13)
+    np.testing.assert_allclose(turned.class_sums(labels).rows, plain.class_sums(labels).rows, rtol=1e-11, atol=1e-12)
+
+
+def test_a_huge_common_offset_costs_no_digits():
+    plain = source_of(np.random.default_rng(9), 30, 20, 3, offsets=False)
+    labels = Labels.from_speakers([f"s{n % 8}" for n in range(30)], [f"s{n % 6}" for n in range(20)])
+    shifted = Bilinear(
+        left=plain.left,
+        right=plain.right,
+        enroll_ids=plain.enroll_ids,
+        test_ids=plain.test_ids,
+        left_offset=np.full(30, 1e12),
+        right_offset=np.full(20, -3e11),
+    )
+    expected, found = plain.class_sums(labels), shifted.class_sums(labels)
+    assert found.center == pytest.approx(7e11)
+    for name in ("rows", "columns", "squares"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
 @given(cases(), st.integers(0, 3))
 def test_weighted_sums_equal_those_of_the_dense_scores(case, n_sums):
     source, _ = case

@@ -19,7 +19,6 @@ __all__ = ["Bilinear", "Places"]
 
 Array = np.ndarray
 Places = slice | npt.NDArray[np.intp]  #: some rows or columns
-_PAIRS = 1 << 14  # trials whose vectors are gathered at once
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -121,13 +120,12 @@ class Bilinear:
 
     def score_trials(self, trials: TrialList) -> TrialList:
         """Return the trials with their scores; enrolments and tests are found by id."""
+        from evenscore.sources.pair_kernels import score_pairs
+
         rows = positions(self.enroll_ids, trials.enroll_ids, "enrolment", "the embeddings")[trials.enroll_index]
         columns = positions(self.test_ids, trials.test_ids, "test", "the embeddings")[trials.test_index]
         scores = np.empty(len(trials), dtype=self.dtype)
-        for first in range(0, len(trials), _PAIRS):
-            part = slice(first, first + _PAIRS)
-            scores[part] = np.einsum("nd,nd->n", self.left[rows[part]], self.right[columns[part]])
-        scores += (self.left_offset[rows] + self.right_offset[columns]).astype(scores.dtype)
+        score_pairs(self.left, self.right, self.left_offset, self.right_offset, rows, columns, scores)
         return trials.with_scores(scores)
 
     def weighted_rows(self, weights: Float[Array, "h l"]) -> Float[Array, "h k"]:

@@ -80,8 +80,10 @@ def class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
 
 def _class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
     row_codes, column_codes, n_speakers = labels.speaker_codes
-    left = _Side(vectors=scores.left, offset=scores.left_offset)
-    right = _Side(vectors=scores.right, offset=scores.right_offset)
+    # offsets less the first one of their side: a large common offset then costs no digits
+    pilots = [float(offset[0]) if len(offset) else 0.0 for offset in (scores.left_offset, scores.right_offset)]
+    left = _Side(vectors=scores.left, offset=scores.left_offset - pilots[0])
+    right = _Side(vectors=scores.right, offset=scores.right_offset - pilots[1])
     everything = _sum_rectangle(left, right)
     row_order, row_bounds = group_order(row_codes, n_speakers)
     column_order, column_bounds = group_order(column_codes, n_speakers)
@@ -91,7 +93,7 @@ def _class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
     other_rows, other_columns = len(right) - target_rows, len(left) - target_columns
     others = max(everything.squares - targets.squares, 0.0) if other_rows.any() else 0.0
     return ClassSums(
-        center=everything.center,
+        center=everything.center + sum(pilots),
         rows=np.stack([np.where(other_rows > 0, everything.rows - targets.rows, 0.0), targets.rows]),
         columns=np.stack([np.where(other_columns > 0, everything.columns - targets.columns, 0.0), targets.columns]),
         squares=np.array([others, targets.squares]),

@@ -1,4 +1,4 @@
-"""Same-speaker scores of bilinear sources, compiled: each is computed, added up and forgotten."""
+"""Scores of single pairs of vectors, compiled: listed pairs, and those of equal speakers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["add_same_speaker_pairs"]
+__all__ = ["add_same_speaker_pairs", "score_pairs"]
 
 _REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and infinity keep their meaning
 
@@ -46,3 +46,14 @@ def add_same_speaker_pairs(
                 columns[j] += score
                 squares[n] += score * score
     return squares.sum()
+
+
+@njit(parallel=True, fastmath=_REORDER, cache=True)
+def score_pairs(left: Any, right: Any, left_offset: Any, right_offset: Any, rows: Any, columns: Any, out: Any) -> None:
+    """Set out to the scores of the listed pairs."""
+    for n in prange(len(rows)):
+        i, j = rows[n], columns[n]
+        score = left_offset[i] + right_offset[j]
+        for k in range(left.shape[1]):
+            score += np.float64(left[i, k]) * np.float64(right[j, k])
+        out[n] = score
