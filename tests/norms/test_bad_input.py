@@ -167,3 +167,24 @@ def test_a_new_norm_needs_no_change_elsewhere(monkeypatch):
     assert normalize(ScoreBlocks(trials), "twice").scores.tolist() == [3.0]
     with pytest.raises(InputError, match="there is a norm 'twice' already"):
         register_norm("twice", Twice)
+
+
+@pytest.mark.parametrize("method", ["z", "zt"])
+@pytest.mark.parametrize("listed", [False, True])
+def test_results_too_large_for_their_type_are_refused(method, listed):
+    e, c = ["e1"], ["c", "d", "f"]
+    flat = ScoreMatrix(np.array([[1.0, 1.0, 1.0]], np.float32), e, c)
+    rng = np.random.default_rng(0)
+    trials = ScoreMatrix(np.array([[1e20]], np.float32), e, ["t"])
+    blocks = ScoreBlocks(
+        trials.to_trials() if listed else trials,
+        enroll=flat,
+        test=ScoreMatrix(rng.normal(size=(3, 1)), c, ["t"]),
+        cohort=ScoreMatrix(rng.normal(size=(3, 3)), c, c),
+    )
+    if listed:
+        blocks = ScoreBlocks(
+            TrialList.from_pairs(e, ["t"], scores=[1e300]), enroll=flat, test=blocks.test, cohort=blocks.cohort
+        )
+    with pytest.raises(InputError, match="normalized score of 'e1 t' is infinite; give a larger std_floor"):
+        normalize(blocks, method, std_floor=1e-30)

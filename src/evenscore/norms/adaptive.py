@@ -43,8 +43,11 @@ def side_statistics(side: Side, method: str, options: NormOptions, memory: float
     return found.settled(options, side.ids, WHAT[side.name])
 
 
-def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | None, factor: float) -> None:
-    """Write the sum of both sides' normalized scores (or one side's), times a factor, in one pass."""
+def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | None, factor: float) -> bool:
+    """Write the sum of both sides' normalized scores (or one side's), times a factor, in one pass.
+
+    Returns whether all results are known to be finite.
+    """
     trials, out = table.trials, table.out
     rows, columns = len(trials.enroll_ids), len(trials.test_ids)
     row = (np.zeros(rows), np.zeros(rows)) if enroll is None else (enroll.mean, factor / enroll.std)
@@ -53,12 +56,14 @@ def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | 
     if isinstance(trials, ScoreMatrix):
         from evenscore.norms.kernel_apply import sum_matrix
 
-        in_parallel(lambda start, stop: sum_matrix(scores, *row, *column, start, stop, out), rows, columns)
-    else:
-        from evenscore.norms.kernel_apply import sum_list
+        finite = np.ones(rows, dtype=bool)
+        in_parallel(lambda start, stop: sum_matrix(scores, *row, *column, start, stop, out, finite), rows, columns)
+        return bool(finite.all())
+    from evenscore.norms.kernel_apply import sum_list
 
-        pairs = (scores, trials.enroll_index, trials.test_index)
-        in_parallel(lambda start, stop: sum_list(*pairs, *row, *column, start, stop, out), len(out))
+    pairs = (scores, trials.enroll_index, trials.test_index)
+    in_parallel(lambda start, stop: sum_list(*pairs, *row, *column, start, stop, out), len(out))
+    return False
 
 
 def add_own_side(

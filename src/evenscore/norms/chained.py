@@ -49,20 +49,23 @@ def scaled_statistics(side: Side, cohort: Affine, method: str, options: NormOpti
     return found.settled(options, side.ids, WHAT[side.name])
 
 
-def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first: bool) -> None:
-    """Normalize all trials by one side and then the other, in one pass."""
+def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first: bool) -> bool:
+    """Normalize all trials by one side and then the other, in one pass; tell if all results are surely finite."""
     sides = (enroll.mean, 1.0 / enroll.std, test.mean, 1.0 / test.std)
     trials, out = table.trials, table.out
     if isinstance(trials, ScoreMatrix):
         from evenscore.norms.kernel_apply import chain_matrix
 
         scores = np.ascontiguousarray(trials.scores)
-        in_parallel(lambda start, stop: chain_matrix(scores, *sides, enroll_first, start, stop, out), *trials.shape)
-        return
+        finite = np.ones(trials.shape[0], dtype=bool)
+        how = (*sides, enroll_first)
+        in_parallel(lambda start, stop: chain_matrix(scores, *how, start, stop, out, finite), *trials.shape)
+        return bool(finite.all())
     row = [values[trials.enroll_index] for values in sides[:2]]
     column = [values[trials.test_index] for values in sides[2:]]
     first, second = (row, column) if enroll_first else (column, row)
     out[:] = ((table.raw(slice(None)) - first[0]) * first[1] - second[0]) * second[1]
+    return False
 
 
 def chain_without_own_speakers(

@@ -151,10 +151,10 @@ class ClassicalNorm:
         """
         table = TrialScores.of(trials)
         if self.method in ("zt", "tz"):
-            complete = self._chain(table, sides, memory, ready)
+            finite = self._chain(table, sides, memory, ready)
         else:
-            complete = self._sum(table, sides, memory)
-        return self._finished(table, complete)
+            finite = self._sum(table, sides, memory)
+        return self._finished(table, finite)
 
     def _sum(self, table: TrialScores, sides: NormSides, memory: float) -> bool:
         used = [side for side in (sides.enroll, sides.test) if side is not None and side.name in NEEDS[self.method]]
@@ -164,8 +164,7 @@ class ClassicalNorm:
         cross = self.options.select == "cross"
         if not cross and not sides.speakers_meet:
             found = self._by_element(sides, used, memory)
-            adaptive.sum_sides(table, found.get("enroll"), found.get("test"), factor)
-            return all(bool(statistics.count.all()) for statistics in found.values())
+            return adaptive.sum_sides(table, found.get("enroll"), found.get("test"), factor)
         for side in used:
             other = sides.test if side.name == "enroll" else sides.enroll
             if cross and other is not None:
@@ -195,15 +194,17 @@ class ClassicalNorm:
         before = adaptive.side_statistics(first, self.method, self.options, memory)
         after = chained.scaled_statistics(second, chained.affine(ready), self.method, self.options, memory)
         enroll, test = (before, after) if self.method == "zt" else (after, before)
-        chained.chain(table, enroll, test, self.method == "zt")
-        return bool(before.count.all() and after.count.all())
+        return chained.chain(table, enroll, test, self.method == "zt")
 
-    def _finished(self, table: TrialScores, complete: bool) -> ScoreMatrix | TrialList:
+    def _finished(self, table: TrialScores, finite: bool) -> ScoreMatrix | TrialList:
         """Return the result, with the policy for trials whose cohort vanished."""
         trials, out = table.trials, table.out
         matrix = isinstance(trials, ScoreMatrix)
         assert trials.scores is not None  # noqa: S101
-        if not complete:
+        if not finite:
+            lost = np.isinf(out)
+            if lost.any():
+                raise InputError(f"the normalized score of {_named(trials, lost)} is infinite; give a larger std_floor")
             lost = np.isnan(out)
             if matrix and trials.n_missing:  # type: ignore[union-attr]
                 lost &= ~trials.missing  # type: ignore[union-attr]
@@ -228,9 +229,9 @@ class ClassicalNorm:
         if isinstance(trials, ScoreMatrix):
             return rescored(trials, out, int(np.count_nonzero(np.isnan(out))))
         if self.options.vanished == "raw":
-            return trials.with_scores(out.astype(trials.scores.dtype, copy=False))
+            return rescored(trials, out.astype(trials.scores.dtype, copy=False))
         kept = trials.select(~lost)
-        return kept.with_scores(out[~lost].astype(trials.scores.dtype, copy=False))
+        return rescored(kept, out[~lost].astype(trials.scores.dtype, copy=False))
 
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         if blocks.cohort is not None or self.cohort is None or "cohort" not in NEEDS[self.method]:

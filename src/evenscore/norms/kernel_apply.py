@@ -16,14 +16,25 @@ _SQUARE = 16
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def sum_matrix(
-    S: Any, row_mean: Any, row_weight: Any, column_mean: Any, column_weight: Any, start: int, stop: int, out: Any
+    S: Any,
+    row_mean: Any,
+    row_weight: Any,
+    column_mean: Any,
+    column_weight: Any,
+    start: int,
+    stop: int,
+    out: Any,
+    finite: Any,
 ) -> None:
-    """(s - row mean) * row weight + (s - column mean) * column weight."""
+    """(s - row mean) * row weight + (s - column mean) * column weight, and whether all of a row are finite."""
     for i in range(start, stop):
         m, w = row_mean[i], row_weight[i]
+        good = 0
         for j in range(S.shape[1]):
             s = np.float64(S[i, j])
             out[i, j] = (s - m) * w + (s - column_mean[j]) * column_weight[j]
+            good += abs(out[i, j]) < np.inf
+        finite[i] = good == S.shape[1]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -56,16 +67,21 @@ def chain_matrix(
     start: int,
     stop: int,
     out: Any,
+    finite: Any,
 ) -> None:
     """((s - row mean) * row weight - column mean) * column weight, or with columns first and then rows."""
     for i in range(start, stop):
         m, w = row_mean[i], row_weight[i]
+        good = 0
         if rows_first:
             for j in range(S.shape[1]):
                 out[i, j] = ((np.float64(S[i, j]) - m) * w - column_mean[j]) * column_weight[j]
+                good += abs(out[i, j]) < np.inf
         else:
             for j in range(S.shape[1]):
                 out[i, j] = ((np.float64(S[i, j]) - column_mean[j]) * column_weight[j] - m) * w
+                good += abs(out[i, j]) < np.inf
+        finite[i] = good == S.shape[1]
 
 
 @njit(cache=True, nogil=True)

@@ -87,9 +87,13 @@ class Statistics:
 
     def settled(self, options: NormOptions, ids: Ids, what: str) -> Statistics:
         """Return them with the floor and the policy for zero; where no score is left, all is NaN."""
-        std = np.maximum(self.std, options.std_floor) if options.std_floor > 0 else self.std
-        with np.errstate(invalid="ignore"):  # NaN where nothing is left
-            zero = (self.count > 0) & (std <= 1e-14 * np.abs(self.mean))
+        std = self.std
+        if options.std_floor > 0:
+            std = np.maximum(std, options.std_floor)
+            zero = np.zeros(std.shape, dtype=bool)
+        else:
+            with np.errstate(invalid="ignore"):  # NaN where nothing is left
+                zero = (self.count > 0) & (std <= 1e-14 * np.abs(self.mean))
         if zero.any():
             if options.zero_std == "error":
                 rows = np.flatnonzero(zero.reshape(len(ids), -1).any(axis=1))
