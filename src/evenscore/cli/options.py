@@ -9,17 +9,20 @@ import typer
 
 __all__ = [
     "Duplicates",
+    "EnrollSpeakers",
     "FromFormat",
     "IdList",
     "Json",
     "Key",
     "KeyFormat",
+    "Metadata",
     "Missing",
     "OnDuplicates",
     "OnMissing",
     "OnUnmatched",
     "Output",
     "ScoreColumn",
+    "TestSpeakers",
     "ToFormat",
     "Unmatched",
 ]
@@ -95,6 +98,24 @@ ScoreColumn = Annotated[
 ]
 IdList = Annotated[
     str | None, typer.Option("--ids", metavar="FILE", help="List of ids, one per line, for npy embeddings.")
+]
+EnrollSpeakers = Annotated[
+    str | None,
+    typer.Option(
+        "--enroll-speakers", metavar="FILE", help="Map from enrolment to speaker; labels, if there is no key."
+    ),
+]
+TestSpeakers = Annotated[
+    str | None,
+    typer.Option("--test-speakers", metavar="FILE", help="Map from test to speaker; else --enroll-speakers."),
+]
+Metadata = Annotated[
+    str | None,
+    typer.Option(
+        "--metadata",
+        metavar="FILE",
+        help="CSV, TSV or parquet with a header, and a row per enrolment, per test or per trial; else the key.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; '-' is standard output.")]

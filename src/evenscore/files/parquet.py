@@ -31,9 +31,9 @@ from evenscore.tables.ids import Ids
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMATS", "read_parquet", "write_parquet"]
+__all__ = ["FORMATS", "ID_NAMES", "read_parquet", "read_text_columns", "write_parquet"]
 
-_ID_NAMES = ("id", "ids", "utt", "utt_id", "utterance", "utterance_id", "key", "name", "file", "filename", "path")
+ID_NAMES = ("id", "ids", "utt", "utt_id", "utterance", "utterance_id", "key", "name", "file", "filename", "path")
 _SPEAKER_NAMES = ("speaker", "speakers", "speaker_id", "spk", "spk_id")
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 
@@ -46,11 +46,21 @@ def read_parquet(path: PathLike, options: ReadOptions) -> TrialList | Embeddings
         enroll, test = _found(frame.columns, ENROLL_NAMES), _found(frame.columns, TEST_NAMES)
         if not lists and enroll is not None and test is not None:
             return _trials(frame, enroll, test, path, options)
-        identity = _found(frame.columns, _ID_NAMES)
+        identity = _found(frame.columns, ID_NAMES)
         if identity is None:
             problem = f"found the columns {listed(frame.columns)}, but expected enroll and test, or id and embedding"
             raise FileError(path, f"{problem}; rename them")
         return _embeddings(frame, identity, lists, path)
+
+
+def read_text_columns(path: PathLike) -> dict[str, list[str]]:
+    """Read all columns that are not lists as text, '' for null."""
+    import polars as pl
+
+    with local_file(path) as file, parsing(path, "a parquet file"), _panics(path):
+        frame = _load(file, path)
+        plain = [name for name, kind in frame.schema.items() if not kind.is_nested() and kind != pl.Binary]
+        return {name: frame[name].cast(pl.String).fill_null("").to_list() for name in plain}
 
 
 def write_parquet(table: Table, path: PathLike) -> None:

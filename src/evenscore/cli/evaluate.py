@@ -1,0 +1,185 @@
+"""``evenscore evaluate``: how good scores are, and how sure that is."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenscore.cli import options as opt
+from evenscore.cli.output import printable
+from evenscore.cli.progress import progress_bar
+from evenscore.errors import InputError
+
+if TYPE_CHECKING:
+    from evenscore.metrics import OperatingPoint
+
+__all__ = ["EXAMPLES", "Eer", "Metric", "evaluate", "parsed_points"]
+
+EXAMPLES = """
+evenscore evaluate eval.scores --key eval.trials
+evenscore evaluate eval.scores --key eval.trials --bootstrap 1000
+evenscore evaluate raw.npz llr.npz --key k --points 0.01 --points 0.05,10,1
+evenscore evaluate e.scores --key k --metadata meta.csv --by gender
+evenscore evaluate a.scores b.scores --key k --paired --metric cllr
+"""
+
+
+class Eer(str, Enum):
+    """The conventions of the equal error rate."""
+
+    rocch = "rocch"
+    interpolated = "interpolated"
+    nearest_mean = "nearest-mean"
+    nearest_max = "nearest-max"
+    kaldi = "kaldi"
+
+
+class Metric(str, Enum):
+    """What two systems can be compared by."""
+
+    eer = "eer"
+    cllr = "cllr"
+    min_cllr = "min_cllr"
+    calibration_loss = "calibration_loss"
+    min_dcf = "min_dcf"
+    act_dcf = "act_dcf"
+
+
+def evaluate(
+    scores: Annotated[
+        list[str], typer.Argument(metavar="SCORES", help="Score files, one per system; '-' is standard input.")
+    ],
+    key: opt.Key = None,
+    points: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--points",
+            metavar="P[,CM,CF]",
+            help="Operating point: prior of a target, cost of a miss, cost of a false alarm. Can be repeated; the "
+            "default is 0.01,1,1.",
+        ),
+    ] = None,
+    eer: Annotated[Eer, typer.Option("--eer", help="Convention of the equal error rate.")] = Eer.rocch,
+    normalize: Annotated[
+        bool,
+        typer.Option("--normalize/--no-normalize", help="Divide costs by that of the better system that is deaf."),
+    ] = True,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Evaluate each value of a column of the metadata apart, too; enroll:COLUMN or test:COLUMN says whose "
+            "value. Can be repeated.",
+        ),
+    ] = None,
+    metadata: opt.Metadata = None,
+    equalize: Annotated[
+        bool, typer.Option("--equalize", help="Let every condition of --by weigh the same in the pooled figures.")
+    ] = False,
+    bootstrap: Annotated[
+        int, typer.Option("--bootstrap", metavar="N", help="Confidence intervals from N draws of the speakers.")
+    ] = 0,
+    level: Annotated[float, typer.Option("--level", metavar="L", help="Level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random draws.")] = 0,
+    paired: Annotated[
+        bool, typer.Option("--paired", help="Test whether the first of two systems is better than the second.")
+    ] = False,
+    metric: Annotated[
+        list[Metric] | None,
+        typer.Option("--metric", metavar="NAME", help="What --paired compares; can be repeated. The default is eer."),
+    ] = None,
+    enroll_speakers: opt.EnrollSpeakers = None,
+    test_speakers: opt.TestSpeakers = None,
+    unmatched: opt.OnUnmatched = opt.Unmatched.error,
+    missing: opt.OnMissing = opt.Missing.error,
+    duplicates: opt.OnDuplicates = opt.Duplicates.error,
+    score_column: opt.ScoreColumn = None,
+    from_format: opt.FromFormat = None,
+    key_format: opt.KeyFormat = None,
+    json: opt.Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of tables.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table (booktabs).")] = False,
+) -> None:
+    """Tell how good scores are: EER, detection costs, Cllr, with conditions, intervals and comparisons.
+
+    Labels come from --key, from the score file itself, or from speaker maps; trials of unknown class are counted and
+    left out. Actual costs and Cllr take the scores for natural-log likelihood ratios; infinite ones are accepted.
+    Intervals and tests draw speakers with replacement, because trials that share a speaker are not independent. Who
+    speaks, the speaker maps tell; without maps, ids that target trials connect are of one speaker, and an id without
+    target trials is a speaker of its own.
+    """
+    from evenscore.cli.evaluated_trials import read_evaluated, warnings_about
+    from evenscore.cli.evaluation import EvaluationOptions, evaluate_systems
+    from evenscore.cli.evaluation_output import print_evaluation
+    from evenscore.cli.training_data import LabelSources
+
+    options = EvaluationOptions(
+        points=parsed_points(points or []),
+        eer_method=eer.value,
+        normalize=normalize,
+        by=tuple(by or ()),
+        metadata=metadata,
+        equalize=equalize,
+        replicates=bootstrap,
+        level=level,
+        seed=seed,
+        compared=tuple(one.value for one in metric or [Metric.eer]) if paired else (),
+        sources=LabelSources(
+            keys=(key,) if key else (),
+            key_format=key_format,
+            enroll_speakers=enroll_speakers,
+            test_speakers=test_speakers,
+            unmatched=unmatched.value,
+        ),
+    )
+    form = _form(json=json, csv=csv, latex=latex)
+    if metric and not paired:
+        raise InputError("--metric says what --paired compares; give --paired, too")
+    if paired and len(scores) != 2:
+        raise InputError(f"--paired compares two systems, but there are {len(scores)} score files; give two")
+    if paired and form in ("csv", "latex"):
+        raise InputError(f"a comparison has no place in --{form}; use --json, or leave out --paired")
+    reading = {
+        "format": from_format,
+        "missing": missing.value,
+        "infinite": "accept",
+        "duplicates": duplicates.value,
+        "score_column": score_column,
+    }
+    with progress_bar() as progress:
+        progress("reading", 0.0)
+        items = read_evaluated(scores, options.sources, reading)
+        results = evaluate_systems(items, options, progress)
+    for line in (line for item in items for line in warnings_about(item)):
+        typer.echo(f"warning: {printable(line)}", err=True)
+    print_evaluation(results, options, form)
+
+
+def parsed_points(texts: list[str]) -> tuple[OperatingPoint, ...]:
+    """Return the operating points that options spell as P or P,CM,CF; the usual one if there are none."""
+    from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint
+
+    points = []
+    for text in texts:
+        try:
+            numbers = [float(part) for part in text.split(",")]
+        except ValueError:
+            numbers = []
+        if len(numbers) not in (1, 3):
+            raise InputError(
+                f"the operating point {text!r} must be a prior, such as 0.01, or prior and costs, such as 0.01,10,1; "
+                "repeat --points for several"
+            )
+        points.append(OperatingPoint(*numbers))
+    return tuple(points) or DEFAULT_POINTS
+
+
+def _form(**wanted: bool) -> str:
+    """Return which form of output is asked for; '' is a table for people."""
+    names = [name for name, given in wanted.items() if given]
+    if len(names) > 1:
+        raise InputError(f"both --{names[0]} and --{names[1]} were given; choose one")
+    return names[0] if names else ""

@@ -1,0 +1,93 @@
+"""Labelled scores, ready to be evaluated: from a key, from the score file itself, or from speaker maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenscore.cli.combine import as_list, with_key
+from evenscore.cli.labelled import label_by_speakers
+from evenscore.cli.suspicions import FEW_TRIALS
+from evenscore.cli.training_data import LabelSources
+from evenscore.errors import InputError
+from evenscore.files import read_scores, read_trials
+from evenscore.tables import UNKNOWN, TrialList
+
+__all__ = ["EvaluatedTrials", "read_evaluated", "read_labelled", "warnings_about"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatedTrials:
+    """The trials of one score file whose class is known, and how many others there were."""
+
+    path: str
+    trials: TrialList
+    n_unknown: int
+
+
+def read_labelled(paths: Sequence[str], sources: LabelSources, reading: Mapping[str, Any]) -> list[TrialList]:
+    """Read scores with labels: of the key if there is one, else their own, else by the speaker maps."""
+    key = None
+    if sources.keys:
+        [path] = sources.keys
+        key = read_trials(path, format=sources.key_format, infinite="accept")
+        if key.labels is None:
+            raise InputError(f"the key {path} has no labels; give a list of trials with labels")
+    maps = sources.read_speaker_maps() if key is None and sources.by_speaker else None
+    labelled = []
+    for path in paths:
+        trials = as_list(read_scores(path, **reading))
+        try:
+            if key is not None:
+                trials = with_key(trials, key, sources.unmatched)
+                if not len(trials):
+                    raise InputError("the key has none of its trials; do the two files belong together?")
+            elif trials.labels is None and maps is not None:
+                found = label_by_speakers(trials, *maps)
+                assert isinstance(found, TrialList)  # noqa: S101
+                trials = found
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        if trials.labels is None:
+            raise InputError(f"{path}: the scores have no labels; give a key with --key, or --enroll-speakers")
+        labelled.append(trials)
+    return labelled
+
+
+def read_evaluated(paths: Sequence[str], sources: LabelSources, reading: Mapping[str, Any]) -> list[EvaluatedTrials]:
+    """Read what `evaluate` can measure, or say why a file cannot be evaluated."""
+    return [
+        _evaluated(path, trials) for path, trials in zip(paths, read_labelled(paths, sources, reading), strict=True)
+    ]
+
+
+def _evaluated(path: str, trials: TrialList) -> EvaluatedTrials:
+    target, nontarget, unknown = trials.counts
+    if not target or not nontarget:
+        absent = "target" if not target else "non-target"
+        raise InputError(
+            f"{path}: there are {target} target and {nontarget} non-target trials, and without {absent} trials nothing "
+            "can be measured; check the key"
+        )
+    assert trials.labels is not None and trials.scores is not None  # noqa: S101, PT018
+    known = trials.select(trials.labels != UNKNOWN) if unknown else trials
+    assert known.scores is not None  # noqa: S101
+    if np.min(known.scores) == np.max(known.scores):
+        raise InputError(
+            f"{path}: all {len(known)} scores are {known.scores[0]:g}, so they cannot tell targets from non-targets; "
+            "check how they were made"
+        )
+    return EvaluatedTrials(path=path, trials=known, n_unknown=unknown)
+
+
+def warnings_about(item: EvaluatedTrials) -> list[str]:
+    """Return a sentence for each class with few trials."""
+    counts = (("target", item.trials.n_target), ("non-target", item.trials.n_nontarget))
+    return [
+        f"{item.path} has only {count} {name} trial{'s' * (count != 1)}: error rates are very uncertain"
+        for name, count in counts
+        if count < FEW_TRIALS
+    ]

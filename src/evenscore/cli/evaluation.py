@@ -1,0 +1,163 @@
+"""What `evenscore evaluate` measures: pooled, per condition, with intervals, and one system against another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evenscore.cli.evaluated_trials import EvaluatedTrials
+from evenscore.cli.speaker_sources import Speakers, speakers_of
+from evenscore.cli.training_data import LabelSources
+from evenscore.cli.trial_columns import conditions_of
+from evenscore.errors import InputError
+from evenscore.metrics import OperatingPoint, bootstrap, compare, evaluate, evaluate_by
+from evenscore.metrics.operating_points import DEFAULT_POINTS
+from evenscore.progress import Progress, silent
+from evenscore.tables import TrialList
+
+if TYPE_CHECKING:
+    from evenscore.files.metadata import Metadata
+
+__all__ = ["EvaluationOptions", "evaluate_systems"]
+
+DRAWS = 1000  # of speakers for a comparison, where the number is not given
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOptions:
+    """What to measure, and how."""
+
+    points: tuple[OperatingPoint, ...] = DEFAULT_POINTS
+    eer_method: Any = "rocch"
+    normalize: bool = True
+    by: tuple[str, ...] = ()
+    metadata: str | None = None
+    equalize: bool = False
+    replicates: int = 0  #: draws of speakers for intervals; 0 for none
+    level: float = 0.95
+    seed: int = 0
+    compared: tuple[Any, ...] = ()  #: metrics by which two systems are compared
+    sources: LabelSources = field(default_factory=LabelSources)
+
+    def __post_init__(self) -> None:
+        if self.equalize and len(self.by) != 1:
+            raise InputError("--equalize weighs the conditions of one column; give one --by")
+        if self.replicates < 0:
+            raise InputError(f"--bootstrap is {self.replicates}, but must be at least 1; 1000 is usual")
+        if not 0 < self.level < 1:
+            raise InputError(f"--level is {self.level}, but must lie between 0 and 1, such as 0.95")
+        if self.replicates or self.compared:
+            drawing = "--bootstrap" if self.replicates else "--paired"
+            if self.eer_method != "rocch":
+                raise InputError(f"{drawing} knows the EER by rocch only; leave out --eer {self.eer_method}")
+            if self.equalize:
+                raise InputError(f"{drawing} draws speakers, which changes the weights of --equalize; leave out one")
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The options of the library's `evaluate`."""
+        return {"points": self.points, "eer_method": self.eer_method, "normalize": self.normalize}
+
+
+def evaluate_systems(
+    items: Sequence[EvaluatedTrials], options: EvaluationOptions, progress: Progress = silent
+) -> dict[str, Any]:
+    """Return the figures of one system, or those of each of several systems and how the first two compare.
+
+    Of one system: ``scores`` (the file), ``pooled`` (see `evenscore.evaluate`; with ``n_unknown``, ``equalized`` and,
+    where asked for, ``intervals``) and ``conditions``: by column and by value. Of several: ``systems``, a list of
+    these, and ``comparisons``, a list of what `evenscore.compare` found.
+    """
+    metadata = _metadata(options)
+    systems = []
+    for number, item in enumerate(items):
+        progress("evaluating", number / len(items))
+        systems.append(_evaluated(item, options, metadata))
+    if len(items) == 1:
+        return systems[0]
+    result: dict[str, Any] = {"systems": systems}
+    if options.compared:
+        progress("comparing", 0.0)
+        result["comparisons"] = [_compared(items[0], items[1], metric, options) for metric in options.compared]
+    return result
+
+
+def _metadata(options: EvaluationOptions) -> Metadata | None:
+    from evenscore.files.metadata import read_metadata
+
+    if not options.by:
+        return None
+    if options.metadata is not None:
+        return read_metadata(options.metadata)
+    keys = [read_metadata(path) for path in options.sources.keys]
+    if not keys or len(keys[0].ids) != 2:
+        columns = ", ".join(options.by)
+        raise InputError(f"--by {columns} needs a file with such a column; give it with --metadata")
+    return keys[0]
+
+
+def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Metadata | None) -> dict[str, Any]:
+    trials = item.trials
+    speakers = speakers_of(trials, options.sources) if options.replicates else None
+    conditions, pooled = {}, None
+    for column in options.by:
+        assert metadata is not None  # noqa: S101
+        values = conditions_of(trials, metadata, column)
+        found = evaluate_by(trials, conditions=values, equalize=options.equalize, **options.figures)
+        pooled, conditions[column] = found["pooled"], found["conditions"]
+        if speakers is not None:
+            for name, figures in found["conditions"].items():
+                if "problem" not in figures:
+                    figures["intervals"] = _condition_intervals(trials.select(values == name), speakers, options)
+    pooled = pooled or evaluate(trials, **options.figures) | {"equalized": False}
+    pooled["n_unknown"] = item.n_unknown
+    result = {"scores": item.path, "eer_method": options.eer_method, "pooled": pooled}
+    if speakers is not None:
+        pooled["intervals"] = _intervals(trials, speakers, options)
+        result["speakers_from"] = speakers.origin
+    return result | ({"conditions": conditions} if conditions else {})
+
+
+def _intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions) -> dict[str, Any]:
+    drawn = bootstrap(
+        trials,
+        **speakers.sides,
+        replicates=options.replicates,
+        points=options.points,
+        normalize=options.normalize,
+        seed=options.seed,
+    )
+    return drawn.to_dict(options.level)
+
+
+def _condition_intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions) -> dict[str, Any]:
+    """Return the intervals, or the reason why this condition has none: it does not stop the others."""
+    try:
+        return _intervals(trials, speakers, options)
+    except InputError as error:
+        return {"problem": str(error)}
+
+
+def _compared(
+    first: EvaluatedTrials, second: EvaluatedTrials, metric: Any, options: EvaluationOptions
+) -> dict[str, Any]:
+    lengths = len(first.trials), len(second.trials)
+    if lengths[0] != lengths[1]:
+        raise InputError(
+            f"{first.path} has {lengths[0]} trials and {second.path} has {lengths[1]}; compare systems on the same ones"
+        )
+    speakers = speakers_of(first.trials, options.sources)
+    found = compare(
+        first.trials,
+        second.trials,
+        **speakers.sides,
+        metric=metric,
+        point=options.points[0],
+        normalize=options.normalize,
+        replicates=options.replicates or DRAWS,
+        level=options.level,
+        seed=options.seed,
+    )
+    names = {"system_a": first.path, "system_b": second.path}
+    return {**names, **asdict(found), "speakers_from": speakers.origin}

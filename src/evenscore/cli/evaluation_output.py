@@ -1,0 +1,229 @@
+"""Printing what `evenscore evaluate` measured: a table, JSON, CSV or LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenscore.cli.evaluation import EvaluationOptions
+from evenscore.cli.output import print_json, print_lines, print_table
+from evenscore.metrics import OperatingPoint
+
+__all__ = ["print_evaluation"]
+
+Figures = Mapping[str, Any]
+
+_ALWAYS = ("cllr", "min_cllr", "calibration_loss")
+_WITHOUT_INTERVAL = ("eer_threshold", "auc")
+_SPECIAL = {**{mark: f"\\{mark}" for mark in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_SPECIAL["\\"] = r"\textbackslash{}"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One set of trials: a system, pooled (no column) or under one condition."""
+
+    system: str
+    column: str
+    condition: str
+    figures: Figures
+
+    def label(self, alone: bool) -> str:
+        condition = f"{self.column} = {self.condition}" if self.column else ""
+        if alone:
+            return condition or "all"
+        return f"  {condition}" if condition else self.system
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One figure: its name for programs and for people, where it stands, and how it is written."""
+
+    name: str
+    title: str
+    metric: str
+    point: int | None = None  #: which operating point
+    factor: float = 1.0
+    digits: int = 3
+
+    def value(self, figures: Figures) -> float | None:
+        """Return the figure; None where the condition has none."""
+        holder = figures if self.point is None else figures.get("dcf", [{}] * (self.point + 1))[self.point]
+        found: float | None = holder.get(self.metric)
+        return found
+
+    def ends(self, figures: Figures) -> tuple[float, float] | None:
+        """Return the ends of the confidence interval, if there is one."""
+        intervals = figures.get("intervals", {})
+        if "problem" in intervals or not intervals:
+            return None
+        holder = intervals if self.point is None else intervals["dcf"][self.point]
+        low, high = holder[self.metric]
+        return low, high
+
+    def cell(self, value: float | None) -> str:
+        return "-" if value is None else f"{self.factor * value:.{self.digits}f}"
+
+
+def print_evaluation(results: Figures, options: EvaluationOptions, form: str = "") -> None:
+    """Print the results; ``form`` is ``json``, ``csv``, ``latex`` or, for people, empty."""
+    if form == "json":
+        print_json(_infinite_as_text(results))
+        return
+    systems = results.get("systems", [results])
+    rows = [row for system in systems for row in _rows(system)]
+    if form == "csv":
+        _print_csv(rows, options)
+    elif form == "latex":
+        _print_latex(rows, len(systems) == 1, options)
+    else:
+        _print_table(rows, len(systems) == 1, options)
+        print_lines(_notes(systems, rows, options))
+        for comparison in results.get("comparisons", []):
+            print_lines(["", *_comparison_lines(comparison)])
+
+
+def _rows(system: Figures) -> Iterator[_Row]:
+    yield _Row(system["scores"], "", "", system["pooled"])
+    for column, conditions in system.get("conditions", {}).items():
+        for name, figures in conditions.items():
+            yield _Row(system["scores"], column, name, figures)
+
+
+def _columns(points: Sequence[OperatingPoint]) -> list[_Column]:
+    """Return the columns of the tables for people."""
+    costs = []
+    for place, point in enumerate(points):
+        mark = f" {_point_name(point)}" if len(points) > 1 else ""
+        costs += [_Column(f"{kind}_dcf", f"{kind}DCF{mark}", f"{kind}_dcf", place) for kind in ("min", "act")]
+    cllr = [_Column("min_cllr", "minCllr", "min_cllr"), _Column("cllr", "Cllr", "cllr")]
+    return [_Column("eer", "EER %", "eer", factor=100, digits=2), *costs, *cllr]
+
+
+def _point_name(point: OperatingPoint) -> str:
+    costs = "" if point.c_miss == point.c_fa == 1 else f",{point.c_miss:g},{point.c_fa:g}"
+    return f"{point.p_target:g}{costs}"
+
+
+def _counts(figures: Figures) -> list[str]:
+    return [str(figures["n_target"]), str(figures["n_nontarget"])]
+
+
+def _print_table(rows: Sequence[_Row], alone: bool, options: EvaluationOptions) -> None:
+    columns = _columns(options.points)
+    lines: list[list[str]] = []
+    for row in rows:
+        cells = [column.cell(column.value(row.figures)) for column in columns]
+        lines.append([row.label(alone), *cells, *_counts(row.figures)])
+        if any(column.ends(row.figures) for column in columns):
+            ends = [_range(column, row.figures) for column in columns]
+            lines.append([f"    {100 * options.level:g} %", *ends, "", ""])
+    header = (rows[0].system if alone else "", *(column.title for column in columns), "targets", "non-targets")
+    print_table(lines, header=header, numbers=True)
+
+
+def _range(column: _Column, figures: Figures) -> str:
+    ends = column.ends(figures)
+    return "" if ends is None else f"{column.cell(ends[0])}..{column.cell(ends[1])}"
+
+
+def _notes(systems: Sequence[Figures], rows: Sequence[_Row], options: EvaluationOptions) -> list[str]:
+    points = "; ".join(
+        f"p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}" for point in options.points
+    )
+    lines = [f"DCF at {points}{'' if options.normalize else ', not normalized'}; EER by {options.eer_method}"]
+    if options.equalize:
+        lines.append(f"every {options.by[0]} weighs the same in the pooled figures")
+    for system in systems:
+        pooled, name = system["pooled"], "" if len(systems) == 1 else f"{system['scores']}: "
+        lines.append(f"{name}EER threshold {pooled['eer_threshold']:.4g}, AUC {pooled['auc']:.4f}")
+        if pooled["n_unknown"]:
+            lines.append(f"{name}{pooled['n_unknown']} trials of unknown class were left out")
+        if "intervals" in pooled:
+            drawn = pooled["intervals"]
+            lines.append(
+                f"{name}intervals from {drawn['replicates']} draws of {drawn['n_speakers']} speakers, "
+                f"known from {system['speakers_from']}"
+            )
+    for row in rows:
+        problem = row.figures.get("problem") or row.figures.get("intervals", {}).get("problem")
+        if problem:
+            lines.append(f"! {row.column} = {row.condition}: {problem}")
+    return lines
+
+
+def _comparison_lines(found: Figures) -> list[str]:
+    better, worse = ("system_a", "system_b") if found["difference"] < 0 else ("system_b", "system_a")
+    interval, sure = found["interval"], found["p_value"] < 1 - found["interval"]["level"]
+    verdict = f"{found[better]} is better than {found[worse]}" if sure else "neither is clearly better"
+    values = f"{found['metric']} {found['a']:.4g} against {found['b']:.4g}, difference {found['difference']:.4g}"
+    ends = f"{100 * interval['level']:g} % interval {interval['low']:.4g} to {interval['high']:.4g}"
+    draws = f"{found['replicates']} draws of {found['n_speakers']} speakers, known from {found['speakers_from']}"
+    return [
+        f"{found['system_a']} and {found['system_b']}: {values}",
+        f"{ends}, p = {found['p_value']:.3g}: {verdict}",
+        draws,
+    ]
+
+
+def _csv_columns(points: Sequence[OperatingPoint]) -> list[_Column]:
+    first = [_Column("eer", "", "eer"), _Column("eer_threshold", "", "eer_threshold")]
+    costs = []
+    for place, point in enumerate(points):
+        mark = "" if place == 0 else f"_{point.p_target:g}_{point.c_miss:g}_{point.c_fa:g}"
+        costs += [_Column(f"{kind}_dcf{mark}", "", f"{kind}_dcf", place) for kind in ("min", "act")]
+    return [*first, *costs, *(_Column(name, "", name) for name in (*_ALWAYS, "auc"))]
+
+
+def _print_csv(rows: Sequence[_Row], options: EvaluationOptions) -> None:
+    columns = _csv_columns(options.points)
+    intervals = [c for c in columns if options.replicates and c.metric not in _WITHOUT_INTERVAL]
+    names = ["scores", "by", "condition", "n_target", "n_nontarget", *(column.name for column in columns)]
+    names += [f"{column.name}_{end}" for column in intervals for end in ("low", "high")]
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        values = [column.value(row.figures) for column in columns]
+        values += [end for column in intervals for end in (column.ends(row.figures) or (None, None))]
+        counts = _counts(row.figures)
+        writer.writerow([row.system, row.column, row.condition, *counts, *("" if v is None else v for v in values)])
+
+
+def _print_latex(rows: Sequence[_Row], alone: bool, options: EvaluationOptions) -> None:
+    columns = _columns(options.points)
+    header = [_escaped(title) for title in ("", *(column.title for column in columns), "targets", "non-targets")]
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        rf"\begin{{tabular}}{{l{'r' * (len(columns) + 2)}}}",
+        r"\toprule",
+        " & ".join(header) + r" \\",
+        r"\midrule",
+    ]
+    for row in rows:
+        name = _escaped(row.label(alone).strip())
+        name = name if row.label(alone).startswith(row.label(alone).strip()) else rf"\quad {name}"
+        cells = [column.cell(column.value(row.figures)) for column in columns]
+        lines.append(" & ".join([name, *cells, *_counts(row.figures)]) + r" \\")
+        if any(column.ends(row.figures) for column in columns):
+            ends = [_range(column, row.figures).replace("..", "--") for column in columns]
+            level = rf"\quad {100 * options.level:g}\,\%"
+            lines.append(" & ".join([level, *ends, "", ""]) + r" \\")
+    print_lines([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[&%$#_{}~^\\]", lambda mark: _SPECIAL[mark[0]], text)
+
+
+def _infinite_as_text(value: Any) -> Any:
+    """Return the value with 'inf' and '-inf' for infinite numbers, which JSON does not know."""
+    if isinstance(value, Mapping):
+        return {name: _infinite_as_text(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_infinite_as_text(item) for item in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value

@@ -1,0 +1,77 @@
+"""Who speaks on each side of a trial: from maps, or as far as the target trials tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenscore.cli.training_data import LabelSources
+from evenscore.errors import InputError
+from evenscore.tables import TARGET, TrialList
+from evenscore.tables.ids import merge, positions, shown
+
+__all__ = ["Speakers", "speakers_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speakers:
+    """The speaker of each id, and where that is known from."""
+
+    enroll: Mapping[str, str]
+    test: Mapping[str, str]
+    origin: str
+
+    @property
+    def sides(self) -> dict[str, Any]:
+        """The two maps, as the library's functions take them."""
+        return {"enroll_speakers": self.enroll, "test_speakers": self.test}
+
+
+def speakers_of(trials: TrialList, sources: LabelSources) -> Speakers:
+    """Return the speakers by the maps that are given, else by the target trials.
+
+    Without maps, two ids are of one speaker if they are equal, or if a chain of target trials leads from one to the
+    other; an id without target trials is a speaker of its own.
+
+    Examples
+    --------
+    >>> trials = TrialList.from_pairs(["m1", "m1", "m2"], ["a", "b", "b"], labels=[1, 0, 1])
+    >>> found = speakers_of(trials, LabelSources())
+    >>> found.enroll, found.test
+    ({'m1': 'm1', 'm2': 'm2'}, {'a': 'm1', 'b': 'm2'})
+    """
+    if not sources.by_speaker:
+        return _speakers_by_targets(trials)
+    (enroll_path, enroll), (test_path, test) = sources.read_speaker_maps()
+    for path, known, ids, side in (
+        (enroll_path, enroll, trials.enroll_ids, "enrolment"),
+        (test_path, test, trials.test_ids, "test"),
+    ):
+        absent = [name for name in ids if name not in known]
+        if absent:
+            raise InputError(f"{path} has no speaker for {side} {shown(absent)}; add it to the map")
+    return Speakers(enroll=enroll, test=test, origin="the speaker maps")
+
+
+def _speakers_by_targets(trials: TrialList) -> Speakers:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    if trials.labels is None:
+        raise InputError("the trials have no labels, so their speakers are not known; give --enroll-speakers")
+    names = merge((trials.enroll_ids, trials.test_ids))
+    enroll, test = (positions(names, ids, "id") for ids in (trials.enroll_ids, trials.test_ids))
+    targets = trials.labels == TARGET
+    pairs = enroll[trials.enroll_index[targets]], test[trials.test_index[targets]]
+    links = coo_array((np.ones(len(pairs[0]), dtype=np.int8), pairs), shape=(len(names), len(names)))
+    _, group = connected_components(links, directed=False)
+    _, first = np.unique(group, return_index=True)
+    speaker = dict(zip(names.tolist(), names[first[group]].tolist(), strict=True))
+    return Speakers(
+        enroll={name: speaker[name] for name in trials.enroll_ids},
+        test={name: speaker[name] for name in trials.test_ids},
+        origin="the target trials",
+    )

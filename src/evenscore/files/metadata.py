@@ -1,0 +1,127 @@
+"""Metadata: a table with a header, whose rows are about enrolments, tests or trials (CSV, TSV or parquet)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evenscore.errors import FileError
+from evenscore.files.parquet import ID_NAMES, read_text_columns
+from evenscore.files.streams import PathLike, open_input, reading, spooled
+from evenscore.files.text.layouts import ENROLL_NAMES, TEST_NAMES
+from evenscore.tables.ids import first_repeat
+
+__all__ = ["Metadata", "read_metadata"]
+
+_PARQUET = b"PAR1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metadata:
+    """Columns of text, and which of them hold ids.
+
+    Attributes
+    ----------
+    path
+        The file.
+    columns
+        Every column by name; absent values are ''.
+    ids
+        Names of the columns with ids: one, or those of the enrolment and of the test where rows are about trials.
+    side
+        ``"enroll"`` or ``"test"`` where the name of the only id column tells, else None.
+    """
+
+    path: str
+    columns: Mapping[str, Sequence[str]] = field(repr=False)
+    ids: tuple[str] | tuple[str, str]
+    side: Literal["enroll", "test"] | None = None
+
+
+def read_metadata(path: PathLike) -> Metadata:
+    r"""Read a table about enrolments, tests or trials.
+
+    The first line names the columns, which are separated by commas, tabs or spaces. Ids stand in a column that is
+    named like an enrolment and one that is named like a test (enroll, test; modelid, segmentid; ...), then a row is
+    about a trial; in a column that is called ``id`` (utt, key, file, ...), then it may be about either side; in a
+    column of one side; or, where there is no such name, in the first column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "meta.csv"
+    >>> _ = path.write_text("id,gender\nann,f\nbob,m\n")
+    >>> metadata = read_metadata(path)
+    >>> metadata.ids, metadata.columns["gender"]
+    (('id',), ['f', 'm'])
+    """
+    with spooled(path) as local:
+        with open_input(local) as stream, reading(path):
+            start = stream.read(len(_PARQUET))
+        columns = read_text_columns(local) if start == _PARQUET else _read_lines(local, path)
+    plain = {name.lower(): name for name in reversed(list(columns))}
+    enroll, test, identity = (
+        next((plain[name] for name in names if name in plain), None) for names in (ENROLL_NAMES, TEST_NAMES, ID_NAMES)
+    )
+    about: dict[str, Any] = {"path": str(path), "columns": columns}
+    if enroll is not None and test is not None:
+        return Metadata(**about, ids=(enroll, test))
+    if identity is None and enroll is not None:
+        return Metadata(**about, ids=(enroll,), side="enroll")
+    if identity is None and test is not None:
+        return Metadata(**about, ids=(test,), side="test")
+    return Metadata(**about, ids=(identity or next(iter(columns)),))
+
+
+def _read_lines(local: PathLike, path: PathLike) -> dict[str, list[str]]:
+    rows = _rows(local, path)
+    try:
+        _, names = next(rows)
+    except StopIteration:
+        raise FileError(path, "the file is empty; there is nothing to read") from None
+    repeated = first_repeat(names)
+    if repeated is not None or "" in names:
+        problem = "has a column without a name" if repeated is None else f"has {repeated!r} twice"
+        raise FileError(path, f"the header {problem}; name every column once", line=1)
+    columns: dict[str, list[str]] = {name: [] for name in names}
+    for number, row in rows:
+        if len(row) != len(names):
+            raise FileError(path, f"expected {len(names)} columns ({' '.join(names)}), found {len(row)}", line=number)
+        for name, value in zip(names, row, strict=True):
+            columns[name].append(value)
+    return columns
+
+
+def _rows(local: PathLike, path: PathLike) -> Iterator[tuple[int, list[str]]]:
+    """Split every line that is not blank; the first one tells what separates the columns."""
+    separator: str | None = None
+    with open_input(local) as stream, reading(path):
+        for number, data in enumerate(stream, start=1):
+            line = _text(data, path, number)
+            if not line.strip():
+                continue
+            if separator is None:
+                separator = next((mark for mark in "\t,;" if mark in line), " ")
+            yield number, [value.strip() for value in _split(line, separator, path, number)]
+
+
+def _text(data: bytes, path: PathLike, number: int) -> str:
+    try:
+        return data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        problem = f"byte 0x{data[error.start]:02x} is not UTF-8; convert the file"
+        raise FileError(path, problem, line=number) from None
+
+
+def _split(line: str, separator: str, path: PathLike, number: int) -> list[str]:
+    if separator == " ":
+        return line.split()
+    if '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except (csv.Error, StopIteration) as error:
+        problem = f"the quotes do not fit together ({error}); close each quoted field"
+        raise FileError(path, problem, line=number) from None
