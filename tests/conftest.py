@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 _CHECKED = (
     "block_posterior",
     "component_posterior",
+    "listed_posterior",
     "missing_evidence",
     "moments",
     "own_speakers",

@@ -1,5 +1,7 @@
 """Every fast posterior against the dense formula of the paper."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -67,17 +69,13 @@ def test_a_trial_list_equals_the_dense_formula(model, key, seed):
 @settings(deadline=None, max_examples=20)
 @given(models(dims=(2,)), keys(largest=9), st.integers(0, 2**31))
 def test_components_in_small_chunks(model, key, seed):
-    """The elimination works in pieces when a component is large; here every piece is one row."""
+    """Large components are eliminated in pieces, or sparse; here all count as large, and each piece is a row."""
     if not (key >= 0).any():
         return
     scores = draw_scores(key.shape, seed)
     matrix = ScoreMatrix(scores, range(key.shape[0]), range(key.shape[1]), missing=key < 0)
-    before = component_posterior._CHUNK
-    component_posterior._CHUNK = 1
-    try:
+    with mock.patch.multiple(component_posterior, _CHUNK=1, _LARGE=1):
         assert_moments(model, [(matrix, Labels.from_key(key))], scores, key)
-    finally:
-        component_posterior._CHUNK = before
 
 
 @settings(deadline=None, max_examples=30)

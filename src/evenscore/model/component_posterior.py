@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from evenscore.model.block_posterior import Couplings, background_correction, couplings, marginal
+from evenscore.model.listed_posterior import eliminate_listed
 from evenscore.model.moments import Moments, SideMoments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Component, Exceptions
@@ -22,6 +23,7 @@ __all__ = ["ComponentPosterior", "ComponentStatistics", "component_posterior", "
 
 Array = np.ndarray
 _CHUNK = 1 << 22  # numbers in the largest temporary array
+_LARGE = 200  # size of the Schur complement from which sparse couplings pay
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,11 +121,15 @@ def _solve_batch(
     """Solve a batch of components of one size, the larger side eliminated."""
     rows = (A[batch.rows], rhs_x[batch.rows])
     columns = (B[batch.columns], rhs_y[batch.columns])
-    if batch.rows.shape[1] >= batch.columns.shape[1]:
-        outer, inner, out_cov, in_cov, cross, log_det = _eliminate(batch.key, table, labels, *rows, *columns)
+    n_components, n_rows, n_columns = batch.key.shape
+    # Without a background P is a precision itself, so a large, sparse component can be done by Cholesky.
+    listed = NONTARGET in labels and n_components == 1 and min(n_rows, n_columns) * A.shape[1] >= _LARGE
+    eliminate = eliminate_listed if listed else _eliminate
+    if n_rows >= n_columns:
+        outer, inner, out_cov, in_cov, cross, log_det = eliminate(batch.key, table, labels, *rows, *columns)
         return _Solved(x=outer, y=inner, x_covariance=out_cov, y_covariance=in_cov, cross=cross, log_det=log_det)
     key, turned = batch.key.transpose(0, 2, 1), table.transpose(0, 2, 1)
-    outer, inner, out_cov, in_cov, cross, log_det = _eliminate(key, turned, labels, *columns, *rows)
+    outer, inner, out_cov, in_cov, cross, log_det = eliminate(key, turned, labels, *columns, *rows)
     cross = {label: value.T for label, value in cross.items()}
     return _Solved(x=inner, y=outer, x_covariance=in_cov, y_covariance=out_cov, cross=cross, log_det=log_det)
 
