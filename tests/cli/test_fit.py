@@ -233,6 +233,7 @@ def test_embeddings(fit, refused, files):
     model, figures = fit("--enroll", "e.npz", "--test", "t.npz")
     assert same(model, fit_score_model([(matrix, labels)]).model)
     assert figures["notes"] == []
+    assert json.loads((files / "m.json").read_text())["info"]["scorer"] == "cosine"
     centered, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--center", "e.npz", "--scorer", "cosine")
     scored = Cosine(mean=enroll.vectors.mean(axis=0)).score(enroll, test).matrix()
     assert same(centered, fit_score_model([(scored, labels)]).model)
@@ -357,6 +358,12 @@ def test_the_model_on_standard_output(cli, files):
 )
 def test_refusals(refused, files, arguments, reason):
     assert reason in refused(*arguments)
+
+
+def test_an_output_without_a_directory_is_refused_before_the_training(cli, files):
+    result = cli("fit", "--scores", "no such file", "-o", "absent/m.json")
+    assert result.exit_code == 2
+    assert "absent/m.json: its directory does not exist" in result.stderr
 
 
 def test_data_that_cannot_train(refused, files):

@@ -68,6 +68,14 @@ def test_text_formats_and_a_directory_that_is_there(cli, tmp_path):
     assert (tmp_path / "train" / "mine").read_text() == "keep"
 
 
+def test_a_file_in_the_place_of_the_directory(cli, tmp_path):
+    (tmp_path / "train").write_text("keep")
+    result = cli("simulate", "--speakers", 3, "-o", "train")
+    assert result.exit_code == 2
+    assert "name a directory" in result.stderr
+    assert (tmp_path / "train").read_text() == "keep"
+
+
 def test_seeds_differ_and_repeat(cli, tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         cli("simulate", "--speakers", 3, "--seed", seed, "-o", f"{name}.csv")

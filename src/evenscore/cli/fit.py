@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from evenscore.cli import options as opt
 from evenscore.cli.output import print_json, print_lines
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
-from evenscore.errors import InputError
+from evenscore.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from evenscore.model import FitResult
@@ -97,6 +98,8 @@ def fit(
     """
     if output == "-" and json:
         raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
+    if not Path(output).absolute().parent.is_dir():  # better now than after the training
+        raise FileError(output, "its directory does not exist; create it first")
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
     from evenscore.cli.training_data import LabelSources, from_embeddings, from_scores
@@ -123,8 +126,9 @@ def fit(
         result = fit_score_model(
             data, dim, min_divergence=min_divergence, tol=tol, max_iter=max_iter, starts=starts, progress=progress
         )
-    inputs = {"scores": scores} if scores else {"enroll": enroll, "test": test, "scorer": scorer.value}
-    _write(output, result, {**inputs, **({"key": key} if key else {})})
+    made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
+    inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
+    _write(output, result, {name: value for name, value in inputs.items() if value})
     if json:
         print_json(_facts(result, len(data), notes))
     elif output != "-":

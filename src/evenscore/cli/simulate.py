@@ -10,7 +10,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.output import print_lines
-from evenscore.errors import InputError
+from evenscore.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from evenscore.files import Table
@@ -155,6 +155,8 @@ def _write_all(tables: dict[str, Table], speaker_of: dict[str, str], output: str
     chosen = FORMATS["npz"] if to_format is None else format_named(to_format)
     ending = chosen.extensions[0] if chosen.extensions else ".scores"
     folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise FileError(output, "a file of this name exists, but several files are to be written; name a directory")
     with writing(output):
         folder.mkdir(exist_ok=True)
     written = []
