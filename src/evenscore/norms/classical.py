@@ -13,10 +13,11 @@ from evenscore.errors import InputError
 from evenscore.norms import adaptive, chained
 from evenscore.norms.block_sides import block_sides
 from evenscore.norms.conditions import Conditions
+from evenscore.norms.finish import finished
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NormSides, Side
 from evenscore.norms.statistics import Statistics
-from evenscore.norms.trial_scores import TrialScores, rescored
+from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.ids import Ids, IdsLike, as_speakers, shown
 from evenscore.tables.labels import Labels
@@ -150,11 +151,12 @@ class ClassicalNorm:
             Statistics of the cohort against itself, if they are there already.
         """
         table = TrialScores.of(trials)
-        if self.method in ("zt", "tz"):
-            finite = self._chain(table, sides, memory, ready)
-        else:
-            finite = self._sum(table, sides, memory)
-        return self._finished(table, finite)
+        with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
+            if self.method in ("zt", "tz"):
+                finite = self._chain(table, sides, memory, ready)
+            else:
+                finite = self._sum(table, sides, memory)
+            return finished(table, finite, self.options.vanished)
 
     def _sum(self, table: TrialScores, sides: NormSides, memory: float) -> bool:
         used = [side for side in (sides.enroll, sides.test) if side is not None and side.name in NEEDS[self.method]]
@@ -195,43 +197,6 @@ class ClassicalNorm:
         after = chained.scaled_statistics(second, chained.affine(ready), self.method, self.options, memory)
         enroll, test = (before, after) if self.method == "zt" else (after, before)
         return chained.chain(table, enroll, test, self.method == "zt")
-
-    def _finished(self, table: TrialScores, finite: bool) -> ScoreMatrix | TrialList:
-        """Return the result, with the policy for trials whose cohort vanished."""
-        trials, out = table.trials, table.out
-        matrix = isinstance(trials, ScoreMatrix)
-        assert trials.scores is not None  # noqa: S101
-        if not finite:
-            lost = np.isinf(out)
-            if lost.any():
-                raise InputError(f"the normalized score of {_named(trials, lost)} is infinite; give a larger std_floor")
-            lost = np.isnan(out)
-            if matrix and trials.n_missing:  # type: ignore[union-attr]
-                lost &= ~trials.missing  # type: ignore[union-attr]
-            if lost.any():
-                return self._without_cohort(trials, out, lost)
-        if isinstance(trials, ScoreMatrix):
-            return rescored(trials, out, trials.n_missing)
-        return rescored(trials, out.astype(trials.scores.dtype, copy=False))
-
-    def _without_cohort(
-        self, trials: ScoreMatrix | TrialList, out: npt.NDArray[Any], lost: npt.NDArray[np.bool_]
-    ) -> ScoreMatrix | TrialList:
-        assert trials.scores is not None  # noqa: S101
-        if self.options.vanished == "error":
-            raise InputError(
-                f"{np.count_nonzero(lost)} trials have no cohort left, once their own speakers and missing scores are "
-                f"left out: {_named(trials, lost)}; give a larger cohort, or say what to do with vanished='raw' or "
-                "'missing'"
-            )
-        if self.options.vanished == "raw":
-            out[lost] = trials.scores[lost]
-        if isinstance(trials, ScoreMatrix):
-            return rescored(trials, out, int(np.count_nonzero(np.isnan(out))))
-        if self.options.vanished == "raw":
-            return rescored(trials, out.astype(trials.scores.dtype, copy=False))
-        kept = trials.select(~lost)
-        return rescored(kept, out[~lost].astype(trials.scores.dtype, copy=False))
 
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         if blocks.cohort is not None or self.cohort is None or "cohort" not in NEEDS[self.method]:
@@ -279,15 +244,6 @@ class ClassicalNorm:
         )
         side = block_sides(blocks, self.method, None).cohort
         return None if side is None else adaptive.side_statistics(side, self.method, self.options, memory=1e9)
-
-
-def _named(trials: ScoreMatrix | TrialList, which: npt.NDArray[np.bool_]) -> str:
-    """Return the first few of these trials for a message."""
-    if isinstance(trials, ScoreMatrix):
-        pairs = [f"{trials.enroll_ids[i]} {trials.test_ids[j]}" for i, j in np.argwhere(which)]
-    else:
-        pairs = [" ".join(trials.pair(int(at))) for at in np.flatnonzero(which)]
-    return shown(pairs)
 
 
 def prepare_classical(

@@ -16,7 +16,7 @@ from evenscore.tables.trial_list import TrialList
 
 __all__ = ["TrialScores", "other_side", "rescored"]
 
-Trials = TypeVar("Trials", ScoreMatrix, TrialList)
+Trials = TypeVar("Trials", bound=ScoreMatrix | TrialList)
 
 
 def other_side(side: str) -> str:
