@@ -277,6 +277,17 @@ def test_embeddings(run, vectors, tmp_path):
     assert close(out, expected(score_blocks(Cosine(), enroll, test, cohort, trials=listed), model))
 
 
+def test_one_file_on_all_sides(run, vectors, tmp_path):
+    """Trials within the cohort: each of them leaves out its own utterances and speakers."""
+    listed = TrialList.from_pairs(["c1", "c0"], ["c3", "c5"])
+    write(listed, tmp_path / "list", format="kaldi")
+    sides = ("--enroll-embeddings", "c.npz", "--test-embeddings", "c.npz", "--cohort-embeddings", "c.npz")
+    blocks = score_blocks(Cosine(), *[vectors["c"]] * 3, trials=listed)
+    assert close(run("--method", "s", "--trials", "list", *sides), normalize(blocks, "s"))
+    out = run("--model", "m.json", "--trials", "list", *sides)
+    assert close(out, expected(blocks, load_model(tmp_path / "m.json")))
+
+
 def test_embeddings_whose_speakers_are_in_the_cohort(run, vectors, tmp_path):
     model = load_model(tmp_path / "m.json")
     mapped = {name: f"s{n % 5}" for side in "etc" for n, name in enumerate(vectors[side].ids)}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenscore.cli.labelled import speakers_for
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings, read_speakers, read_trials
-from evenscore.model import ScoreModel
-from evenscore.sources import BilinearNormalizer, score_blocks
+from evenscore.scoring import score_embeddings
+from evenscore.sources import BilinearNormalizer
 from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
 
 if TYPE_CHECKING:
-    from evenscore.norms import Normalizer
     from evenscore.sources import Scorer
 
 __all__ = ["normalize_embeddings", "read_sides"]
@@ -25,17 +25,22 @@ def read_sides(
     for path, name in zip(paths, ("enroll", "test", "cohort"), strict=True):
         if path is None:
             raise InputError(f"to normalize scores of embeddings, --{name}-embeddings is needed too")
-    sides = [read_embeddings(path) for path in paths if path is not None]
+    read: dict[tuple[str | None, str | None], Embeddings] = {}
     maps = (speakers, speakers, cohort_speakers or speakers)
-    for at, (side, path, what) in enumerate(zip(sides, maps, ("enrolment", "test", "cohort member"), strict=True)):
-        if path is not None:
-            sides[at] = side.with_speakers(speakers_for(side.ids, path, read_speakers(path), what))
-    return sides[0], sides[1], sides[2]
+    for path, known, what in zip(paths, maps, ("enrolment", "test", "cohort member"), strict=True):
+        if (path, known) in read:
+            continue  # the same vectors on both sides are scored once
+        side = read_embeddings(path or "")
+        if known is not None:
+            side = side.with_speakers(speakers_for(side.ids, known, read_speakers(known), what))
+        read[path, known] = side
+    enroll, test, cohort = (read[pair] for pair in zip(paths, maps, strict=True))
+    return enroll, test, cohort
 
 
 def normalize_embeddings(
-    norm: Normalizer,
-    model: ScoreModel | None,
+    method: str,
+    options: Mapping[str, Any],
     scorer: Scorer,
     sides: tuple[Embeddings, Embeddings, Embeddings],
     trials: str | None,
@@ -44,12 +49,14 @@ def normalize_embeddings(
     """Score trials and normalize them; the score model does it without cohort scores where it can."""
     enroll, test, cohort = sides
     listed: TrialList | None = None if trials is None else read_trials(trials, format=format)
-    if model is None or _meet(sides):
-        return norm.normalize(score_blocks(scorer, enroll, test, cohort, trials=listed))
+    if "model" not in options or _meet(sides):
+        scored = score_embeddings(enroll, test, listed, scorer=scorer, cohort=cohort, method=method, **options)
+        assert scored.normalized is not None  # noqa: S101
+        return scored.normalized
     labels = None
     if cohort.speakers is not None:
         labels = Labels.from_speakers(cohort.speakers, cohort.speakers, enroll_ids=cohort.ids, test_ids=cohort.ids)
-    normalizer = BilinearNormalizer(model, scorer.score(cohort, cohort), labels)
+    normalizer = BilinearNormalizer(options["model"], scorer.score(cohort, cohort), labels)
     scores = scorer.score(enroll, test)
     return normalizer.normalize(scores) if listed is None else normalizer.normalize_trials(scores, listed)
 

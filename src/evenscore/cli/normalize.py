@@ -143,7 +143,7 @@ def normalize(
             sides = read_sides(vectors, speakers, cohort_speakers)
             progress("normalizing", 0.3)
             made_by = scorer_of(scorer, plda, center)
-            result = normalize_embeddings(norm, settings.get("model"), made_by, sides, trials, from_format)
+            result = normalize_embeddings(method, settings, made_by, sides, trials, from_format)
         else:
             blocks = _read_blocks(trials, paths, reading, cohort_key, speakers, cohort_speakers, unmatched.value)
             progress("normalizing", 0.3)
