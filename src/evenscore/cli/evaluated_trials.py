@@ -16,7 +16,7 @@ from evenscore.errors import InputError
 from evenscore.files import read_scores, read_trials
 from evenscore.tables import UNKNOWN, TrialList
 
-__all__ = ["EvaluatedTrials", "read_evaluated", "read_labelled", "warnings_about"]
+__all__ = ["EvaluatedTrials", "labelled", "read_evaluated", "warnings_about"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,8 @@ class EvaluatedTrials:
     n_unknown: int
 
 
-def read_labelled(paths: Sequence[str], sources: LabelSources, reading: Mapping[str, Any]) -> list[TrialList]:
-    """Read scores with labels: of the key if there is one, else their own, else by the speaker maps."""
+def labelled(paths: Sequence[str], tables: Sequence[TrialList], sources: LabelSources) -> list[TrialList]:
+    """Return scores with labels: of the key if there is one, else their own, else by the speaker maps."""
     key = None
     if sources.keys:
         [path] = sources.keys
@@ -37,31 +37,31 @@ def read_labelled(paths: Sequence[str], sources: LabelSources, reading: Mapping[
         if key.labels is None:
             raise InputError(f"the key {path} has no labels; give a list of trials with labels")
     maps = sources.read_speaker_maps() if key is None and sources.by_speaker else None
-    labelled = []
-    for path in paths:
-        trials = as_list(read_scores(path, **reading))
-        try:
-            if key is not None:
-                trials = with_key(trials, key, sources.unmatched)
-                if not len(trials):
-                    raise InputError("the key has none of its trials; do the two files belong together?")
-            elif trials.labels is None and maps is not None:
-                found = label_by_speakers(trials, *maps)
-                assert isinstance(found, TrialList)  # noqa: S101
-                trials = found
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-        if trials.labels is None:
-            raise InputError(f"{path}: the scores have no labels; give a key with --key, or --enroll-speakers")
-        labelled.append(trials)
-    return labelled
+    return [_labelled(path, trials, key, maps, sources) for path, trials in zip(paths, tables, strict=True)]
+
+
+def _labelled(path: str, trials: TrialList, key: TrialList | None, maps: Any, sources: LabelSources) -> TrialList:
+    try:
+        if key is not None:
+            joined = with_key(trials, key, sources.unmatched)
+            if not len(joined):
+                raise InputError("the key has none of these trials; do the two files belong together?")
+            return joined
+        if trials.labels is None and maps is not None:
+            by_speaker = label_by_speakers(trials, *maps)
+            assert isinstance(by_speaker, TrialList)  # noqa: S101
+            return by_speaker
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if trials.labels is None:
+        raise InputError(f"{path}: the scores have no labels; give a key, or --enroll-speakers")
+    return trials
 
 
 def read_evaluated(paths: Sequence[str], sources: LabelSources, reading: Mapping[str, Any]) -> list[EvaluatedTrials]:
     """Read what `evaluate` can measure, or say why a file cannot be evaluated."""
-    return [
-        _evaluated(path, trials) for path, trials in zip(paths, read_labelled(paths, sources, reading), strict=True)
-    ]
+    tables = [as_list(read_scores(path, **reading)) for path in paths]
+    return [_evaluated(*one) for one in zip(paths, labelled(paths, tables, sources), strict=True)]
 
 
 def _evaluated(path: str, trials: TrialList) -> EvaluatedTrials:

@@ -1,0 +1,209 @@
+"""``evenscore calibrate``: scores in, natural-log likelihood ratios out."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from evenscore.cli import options as opt
+from evenscore.cli.output import print_json, print_lines, printable
+from evenscore.cli.progress import progress_bar
+from evenscore.errors import InputError
+
+__all__ = ["EXAMPLES", "Method", "calibrate"]
+
+EXAMPLES = """
+evenscore calibrate --train dev.scores --train-key dev.key eval.scores -o llr
+evenscore calibrate --train dev.scores --train-key k --save c.json
+evenscore calibrate --load c.json eval.scores -o eval.llr
+evenscore calibrate --train d1 --train d2 --train-key k e1 e2 -o fused.llr
+evenscore calibrate --cross-validate --key eval.key eval.scores -o eval.llr
+"""
+
+
+class Method(str, Enum):
+    """The calibrations."""
+
+    logistic = "logistic"
+    gaussian = "gaussian"
+    pav = "pav"
+    bayesian = "bayesian"
+    unsupervised = "unsupervised"
+
+
+_GAUSSIAN = (Method.gaussian, Method.bayesian, Method.unsupervised)
+
+
+def calibrate(
+    scores: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SCORES", help="Scores to be calibrated; several files are systems to be fused."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; '-' is standard output.")
+    ] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option("--train", metavar="FILE", help="Scores to train on; for a fusion one file per system, in order."),
+    ] = None,
+    train_key: Annotated[
+        str | None, typer.Option("--train-key", metavar="FILE", help="Labels of the training scores, found by id.")
+    ] = None,
+    method: Annotated[Method, typer.Option("--method", help="Kind of calibration.")] = Method.logistic,
+    prior: Annotated[
+        float | None,
+        typer.Option(
+            "--prior",
+            metavar="P",
+            help="logistic: prior of a target at which LLRs should be best (default 0.5); unsupervised: the share of "
+            "targets, if it is known.",
+        ),
+    ] = None,
+    l2: Annotated[float | None, typer.Option("--l2", metavar="X", help="logistic: penalty on the weights.")] = None,
+    shared_variance: Annotated[
+        bool,
+        typer.Option("--shared-variance", help="gaussian, bayesian, unsupervised: one variance for both classes."),
+    ] = False,
+    smoothing: Annotated[
+        float | None,
+        typer.Option(
+            "--smoothing", metavar="N", help="pav: made-up trials at each end (default 1); 0 allows infinity."
+        ),
+    ] = None,
+    quality: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quality",
+            metavar="COLUMN",
+            help="logistic: quality measures, from columns of the score files or of --metadata; log: before a name "
+            "takes the logarithm, enroll: or test: says whose value. Can be repeated, or a list with commas.",
+        ),
+    ] = None,
+    metadata: opt.Metadata = None,
+    train_metadata: Annotated[
+        str | None,
+        typer.Option("--train-metadata", metavar="FILE", help="The same for the training scores; else --metadata."),
+    ] = None,
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="FILE", help="Keep the calibration in a JSON file.")
+    ] = None,
+    load: Annotated[
+        str | None,
+        typer.Option("--load", metavar="FILE", help="Apply a calibration that was kept, instead of training."),
+    ] = None,
+    cross_validate: Annotated[
+        bool,
+        typer.Option("--cross-validate", help="Calibrate labelled SCORES by fits that never met a trial's speakers."),
+    ] = False,
+    folds: Annotated[
+        int, typer.Option("--folds", metavar="N", help="Folds of speakers for --cross-validate, at least 3.")
+    ] = 5,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", "-k", metavar="FILE", help="Labels of SCORES, for --cross-validate only."),
+    ] = None,
+    enroll_speakers: opt.EnrollSpeakers = None,
+    test_speakers: opt.TestSpeakers = None,
+    unmatched: opt.OnUnmatched = opt.Unmatched.error,
+    missing: opt.OnMissing = opt.Missing.error,
+    duplicates: opt.OnDuplicates = opt.Duplicates.error,
+    score_column: opt.ScoreColumn = None,
+    from_format: opt.FromFormat = None,
+    key_format: opt.KeyFormat = None,
+    to_format: opt.ToFormat = None,
+    json: opt.Json = False,
+) -> None:
+    """Turn scores into natural-log likelihood ratios.
+
+    Train on labelled scores of other speakers (--train), apply a calibration that was kept (--load), or, where there
+    are no other scores, cross-validate by speaker: calibrating on the evaluated trials is cheating. Several training
+    files and as many SCORES are a fusion. The output keeps order, form and labels of the (first) SCORES. The method
+    unsupervised needs no labels and may train on SCORES themselves. Who speaks, the speaker maps tell; without maps,
+    ids that target trials connect are of one speaker.
+    """
+    from evenscore.cli.calibration import CalibrationJob, run_job
+    from evenscore.cli.scored_output import write_scores
+    from evenscore.cli.training_data import LabelSources
+
+    job = CalibrationJob(
+        scores=tuple(scores or ()),
+        train=tuple(train or ()),
+        train_key=train_key,
+        key=key,
+        load=load,
+        folds=folds if cross_validate else None,
+        method=method.value,
+        options=_options(method, prior, l2, shared_variance, smoothing),
+        quality=tuple(name for text in quality or () for name in text.split(",")),
+        metadata=metadata,
+        train_metadata=train_metadata or metadata,
+        sources=LabelSources(
+            key_format=key_format,
+            enroll_speakers=enroll_speakers,
+            test_speakers=test_speakers,
+            unmatched=unmatched.value,
+        ),
+        reading={
+            "format": from_format,
+            "missing": missing.value,
+            "duplicates": duplicates.value,
+            "score_column": score_column,
+        },
+    )
+    _check_outputs(job.scores, output, save, json, cross_validate)
+    with progress_bar() as progress:
+        result = run_job(job, progress)
+        progress("writing", 0.9)
+        if output is not None:
+            assert result.calibrated is not None  # noqa: S101
+            write_scores(result.calibrated, output, to_format)
+        if save is not None:
+            from evenscore.files.calibration_json import save_calibration
+
+            assert result.calibration is not None  # noqa: S101
+            save_calibration(result.calibration, save, info=result.info)
+    for line in result.warnings:
+        typer.echo(f"warning: {printable(line)}", err=True)
+    if json:
+        print_json(result.facts)
+    elif "-" not in (output, save):
+        print_lines(result.story)
+
+
+def _options(
+    method: Method, prior: float | None, l2: float | None, shared_variance: bool, smoothing: float | None
+) -> dict[str, Any]:
+    """Return the options of the library's fit; one that the method does not have is refused."""
+    given = {
+        "--prior": ("p_target", prior, (Method.logistic, Method.unsupervised)),
+        "--l2": ("l2", l2, (Method.logistic,)),
+        "--shared-variance": ("shared_variance", shared_variance or None, _GAUSSIAN),
+        "--smoothing": ("smoothing", smoothing, (Method.pav,)),
+    }
+    options = {}
+    for option, (name, value, methods) in given.items():
+        if value is None:
+            continue
+        if method not in methods:
+            serves = ", ".join(one.value for one in methods)
+            raise InputError(f"{option} is an option of {serves}, but the method is {method.value}; leave it out")
+        options[name] = value
+    return options
+
+
+def _check_outputs(
+    scores: tuple[str, ...], output: str | None, save: str | None, json: bool, cross_validate: bool
+) -> None:
+    """Refuse what leaves no trace, or too many."""
+    if scores and output is None:
+        raise InputError("the calibrated scores need a place; give -o FILE, or -o - for standard output")
+    if output is not None and not scores:
+        raise InputError("there is nothing to calibrate; give SCORES, or leave out -o")
+    if output is None and save is None:
+        raise InputError("nothing would be written; give SCORES with -o, or --save")
+    if save is not None and cross_validate:
+        raise InputError("--cross-validate makes a calibration for every pair of folds; leave out --save")
+    if [output, save, "-" if json else None].count("-") > 1:
+        raise InputError("standard output can hold one thing only; give the others file names")
