@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from evenscore._version import __version__
-from evenscore.cli import convert, demo, fit, formats, info, model, normalize, plda, simulate
+from evenscore.cli import calibrate, convert, demo, evaluate, fit, formats, info, model, normalize, plda, simulate
 from evenscore.cli.failures import guarded
 
 __all__ = ["add_command", "add_group", "app", "main"]
@@ -91,6 +91,8 @@ add_command(app, "normalize", normalize.normalize, normalize.EXAMPLES)
 models = add_group(app, "model", "Look at model files.", model.EXAMPLES)
 add_command(models, "show", model.show, model.EXAMPLES)
 add_command(app, "plda", plda.plda, plda.EXAMPLES)
+add_command(app, "calibrate", calibrate.calibrate, calibrate.EXAMPLES)
+add_command(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)
 add_command(app, "simulate", simulate.simulate, simulate.EXAMPLES)
 add_command(app, "formats", formats.formats, formats.EXAMPLES)
 add_command(app, "demo", demo.demo, demo.EXAMPLES)
