@@ -28,8 +28,8 @@ def test_the_table(cli, model_file):
     assert row(result.stdout, "variance ") == ["2.0000", "5.2500"]
     assert row(result.stdout, "unexplained (sigma^2)") == ["1.0000", "2.0000"]
     assert row(result.stdout, "hidden variables (nu)") == ["1.0000", "3.2500"]
-    assert row(result.stdout, "of the enrolment") == ["0.3600", "1.0000"]
-    assert row(result.stdout, "of the test") == ["0.6400", "2.2500"]
+    assert row(result.stdout, "of the enrolment") == ["0.36000", "1.0000"]
+    assert row(result.stdout, "of the test") == ["0.64000", "2.2500"]
     assert row(result.stdout, "share of nu") == ["50.0", "%", "61.9", "%"]
     assert "non-target scores by about 1 and target scores by about 1.8" in result.stdout
     assert "(enrolment 0.80, test 0.00)" in result.stdout
@@ -76,7 +76,7 @@ def test_models_without_hidden_variables_or_effects(cli, tmp_path):
     save_model(zero, tmp_path / "zero.json")
     result = cli("model", "show", "zero.json")
     assert "(enrolment none, test none)" in result.stdout
-    assert row(result.stdout, "unexplained (sigma^2)") == ["1.0000", "1e-09"]
+    assert row(result.stdout, "unexplained (sigma^2)") == ["1.0000", "1.0000e-09"]
     assert json.loads(cli("model", "show", "zero.json", "--json").stdout)["effects"]["test"]["correlation"] is None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.cli.output import print_lines, print_table
+from evenscore.cli.output import print_table
 
 if TYPE_CHECKING:
     from evenscore.model import ScoreModel, VarianceTable
@@ -47,7 +47,7 @@ def model_facts(model: ScoreModel) -> dict[str, Any]:
 def print_variances(model: ScoreModel) -> None:
     """Print the table of means and variances."""
     table = model.variances
-    rows: list[tuple[str, npt.NDArray[Any]]] = [
+    rows = [
         ("mean score (mu)", model.mu),
         ("variance", table.sigma2 + table.nu),
         ("  unexplained (sigma^2)", table.sigma2),
@@ -55,8 +55,7 @@ def print_variances(model: ScoreModel) -> None:
         ("    of the enrolment", table.nu_enroll),
         ("    of the test", table.nu_test),
     ]
-    cells = [(name, *(f"{value:.4f}" if 1e-3 <= abs(value) < 1e5 else f"{value:.4g}" for value in values))
-             for name, values in rows]  # fmt: skip
+    cells = [(name, *(f"{value:#.5g}".rstrip(".") for value in values)) for name, values in rows]
     cells.append(("share of nu", *(f"{100 * share:.1f} %" for share in table.share)))
     print_table(cells, header=("", "non-target", "target"), numbers=True)
 
@@ -94,11 +93,6 @@ def meaning_of(model: ScoreModel) -> list[str]:
         f"non-target scores and {gain[1]} of that of target scores."
     )
     return lines
-
-
-def print_notes(notes: tuple[str, ...] | list[str]) -> None:
-    """Print what the user should know about a model."""
-    print_lines([f"! {note}" for note in notes])
 
 
 def _correlations(table: VarianceTable) -> str:
