@@ -27,7 +27,8 @@ __all__ = ["plot_det"]
 _MOST_POINTS = 6000  # of a curve: steps that are finer cannot be seen
 _RULE = 30  # errors that make a rate trustworthy: with 30, it is within 30 % of the truth with 90 % confidence
 _SMALLEST = 1e-6  # rate that is shown
-_POOR = 0.08  # EER above which curves need the upper right corner
+# Highest rate that is shown when all systems have a lower EER, so that there is room above the curves.
+_HIGHEST = {0.03: 0.4, 0.1: 0.8, 0.2: 0.95, 1.0: 0.99}
 
 
 def plot_det(
@@ -68,7 +69,7 @@ def plot_det(
     >>> noisy = scores + rng.normal(size=2000)
     >>> ax = plot_det({"clean": scores, "noisy": noisy}, labels, points=0.05)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['clean (EER 6.33 %)', 'noisy (EER 13.9 %)', 'min (open), act DCF, p = 0.05', '30 misses or false alarms']
+    ['clean (EER 6.33 %)', 'noisy (EER 13.94 %)', 'min (open), act DCF, p = 0.05', '30 misses or false alarms']
     """
     systems = as_systems(scores, labels)
     places = () if points is None else as_points(points)
@@ -91,8 +92,7 @@ def plot_det(
         for cost, marker in zip(costs, _marks(places), strict=True):
             _mark_costs(ax, cost, marker, look["color"])
         entries.append((line, f"{name} (EER {percent(rates[name])})" if name else f"EER {percent(rates[name])}"))
-    worst = max(rates.values())
-    low, high = _limits(systems, worst)
+    low, high = _limits(systems, max(rates.values()))
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.6, zorder=0.9)
     entries += _point_entries(places)
     if rule_of_30:
@@ -100,7 +100,7 @@ def plot_det(
     set_probit_axes(ax, low, high)
     ax.set_xlabel("False-alarm rate (%)")
     ax.set_ylabel("Miss rate (%)")
-    legend(ax, entries, loc="upper right" if worst < _POOR else "lower left")  # where no curve is
+    legend(ax, entries, loc="upper right")
     return ax
 
 
@@ -168,9 +168,9 @@ def _mark_rule_of_30(ax: Axes, systems: Mapping[str, SortedScores]) -> list[tupl
 def _limits(systems: Mapping[str, SortedScores], worst: float) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the lowest and highest rates to show.
 
-    Up to 40 %, or more for poor systems; down to single errors, or where the curves leave the other axis.
+    Up to 40 %, or more for poor systems; down to single errors, or to where the curves leave the figure.
     """
-    high = 0.4 if worst < _POOR else 0.8 if worst < 0.25 else 0.98
+    high = next(high for limit, high in _HIGHEST.items() if worst <= limit)
     fa = min(max(p_fa_at(high, trials), 1 / trials.nontarget.size) for trials in systems.values())
     miss = min(max(p_miss_at(high, trials), 1 / trials.target.size) for trials in systems.values())
     return (min(max(fa / 2, _SMALLEST), 0.02), min(max(miss / 2, _SMALLEST), 0.02)), (high, high)

@@ -82,7 +82,7 @@ def plot_histograms(
             entries.append((line, f"{name}s, model"))
             highest = max(highest, float(density.max()))
     ax.set_xlim(low, high)
-    ax.set_ylim(0, 1.22 * highest)  # with room for the legend
+    ax.set_ylim(0, 1.22 * highest or 1.0)  # with room for the legend
     ax.set_xlabel("Score")
     ax.set_ylabel("Density")
     legend(ax, entries, loc="upper center", ncols=2)

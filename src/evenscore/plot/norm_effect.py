@@ -10,7 +10,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.metrics.error_rates import equal_error_rate
 from evenscore.metrics.trials import validate
-from evenscore.plot.style import CLASS_LOOK, GREY, axes_or_new, legend, percent
+from evenscore.plot.style import CLASS_LOOK, GREY, axes_or_new, legend, literal, percent
 from evenscore.tables import NONTARGET, TARGET, TrialList
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def plot_norm_effect(
     after: npt.ArrayLike | TrialList,
     labels: npt.ArrayLike | None = None,
     *,
+    names: tuple[str, str] = ("Score before", "Score after"),
     most: int = 5000,
     ax: Axes | None = None,
 ) -> Axes:
@@ -40,6 +41,8 @@ def plot_norm_effect(
     before, after, labels
         Scores of the same trials in the same order, as in `evenscore.metrics.validate`; or two `TrialList`, matched by
         id, the first of which has labels.
+    names
+        What to write beside the two axes.
     most
         Trials of each class that are drawn; of more, always the same ones are drawn at random.
     ax
@@ -52,7 +55,7 @@ def plot_norm_effect(
     >>> after = rng.normal(3.0 * labels)
     >>> ax = plot_norm_effect(after + rng.normal(size=2000), after, labels, most=500)
     >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
-    ('Score before (EER 13.9 %)', ['500 of 1800 non-targets', '200 targets', 'threshold at the EER'])
+    ('Score before (EER 13.94 %)', ['500 of 1800 non-targets', '200 targets', 'threshold at the EER'])
     """
     if most < 1:
         raise InputError(f"most is {most}, but at least 1 trial must be drawn")
@@ -76,8 +79,8 @@ def plot_norm_effect(
         if np.isfinite(rate.threshold)
     ]
     entries += [(line, "threshold at the EER") for line in lines[:1]]
-    ax.set_xlabel(f"Score before (EER {percent(rates[0].eer)})")
-    ax.set_ylabel(f"Score after (EER {percent(rates[1].eer)})")
+    for text, name, rate in zip((ax.xaxis.label, ax.yaxis.label), names, rates, strict=True):
+        literal(text, f"{name} (EER {percent(rate.eer)})")
     legend(ax, entries, loc="upper left")
     return ax
 

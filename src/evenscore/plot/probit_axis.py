@@ -20,7 +20,7 @@ _TICKS = (
     *(0.01, 0.1, 0.4, 0.001, 0.0001, 0.00001, 0.05, 0.2, 0.02, 0.005, 0.8, 0.95, 0.99, 0.6, 0.9, 0.98),
     *(0.002, 0.0005, 0.0002, 0.00005, 0.00002, 0.000005, 0.000002, 0.000001, 0.995, 0.998, 0.999),
 )
-_MOST_TICKS = 13  # that an axis has room for
+_ROOM = {"x": 34.0, "y": 15.0}  # points of length that a label needs
 
 
 def probit(rate: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -31,15 +31,16 @@ def probit(rate: npt.ArrayLike) -> npt.NDArray[np.float64]:
 class ProbitLocator(Locator):
     """Ticks at round percentages, as many as there is room for."""
 
+    axis: Any  # given by matplotlib
+
     def __call__(self) -> Sequence[float]:
         """Return the ticks of the range that is shown."""
-        assert self.axis is not None  # noqa: S101
         return self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
         """Return the ticks between two rates."""
         low, high = sorted(probit([vmin, vmax]).tolist())
-        least = (high - low) / _MOST_TICKS
+        least = (high - low) / self._most()
         kept: dict[float, float] = {}
         for rate in _TICKS:
             place = float(probit(rate))
@@ -47,6 +48,12 @@ class ProbitLocator(Locator):
             if within and all(abs(place - other) >= least for other in kept.values()):
                 kept[rate] = place
         return sorted(kept)
+
+    def _most(self) -> float:
+        """Return how many labels the axis has room for."""
+        box = self.axis.axes.get_window_extent()
+        length = box.width if self.axis.axis_name == "x" else box.height
+        return max(length * 72 / self.axis.axes.figure.dpi / _ROOM[self.axis.axis_name], 2.0)
 
 
 def set_probit_axes(ax: Axes, low: tuple[float, float], high: tuple[float, float]) -> None:

@@ -112,12 +112,12 @@ def legend(ax: Axes, entries: Sequence[tuple[Artist, str]], **options: Any) -> N
 
 
 def percent(rate: float) -> str:
-    """Return a rate as a percentage with three digits, such as '1.24 %'.
+    """Return a rate as a percentage with two decimals, such as '1.24 %', or two digits if it is tiny.
 
     Examples
     --------
     >>> percent(0.01239), percent(0.0), percent(0.000012)
-    ('1.24 %', '0 %', '0.0012 %')
+    ('1.24 %', '0.00 %', '0.0012 %')
     """
-    digits = f"{100 * rate:.3g}" if rate >= 0.001 else f"{100 * rate:.2g}"
-    return f"{float(digits):.10g} %" if "e" in digits else f"{digits} %"
+    tiny = 0 < rate < 0.0001
+    return f"{float(f'{100 * rate:.2g}'):.12f}".rstrip("0") + " %" if tiny else f"{100 * rate:.2f} %"

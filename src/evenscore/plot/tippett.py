@@ -44,7 +44,7 @@ def plot_tippett(
     >>> labels = np.arange(2000) % 10 == 0
     >>> ax = plot_tippett(rng.normal(np.where(labels, 2.0, -2.0), 2.0), labels)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['targets, 17.5 % < 0', 'non-targets, 15.6 % ≥ 0']
+    ['targets, 17.50 % < 0', 'non-targets, 15.56 % ≥ 0']
     """
     systems = as_systems(scores, labels)
     unit = np.log(10) if log10 else 1.0
@@ -58,9 +58,8 @@ def plot_tippett(
         for kind, width in _WIDTHS.items():
             side = trials.target if kind == "target" else trials.nontarget
             look = system_look(place) if name else {key: CLASS_LOOK[kind][key] for key in ("color", "linestyle")}
-            (line,) = ax.plot(
-                *_exceedance(trials, side, low, high, unit), drawstyle="steps-pre", linewidth=width, **look
-            )
+            x, y = _exceedance(trials, side, low, high)
+            (line,) = ax.plot(x / unit, y, drawstyle="steps-pre", linewidth=width, **look)
             if not name:
                 entries.append((line, f"{kind}s, {_misleading(trials, kind)}"))
         if name:
@@ -85,7 +84,7 @@ def _misleading(trials: SortedScores, kind: str) -> str:
 
 
 def _exceedance(
-    trials: SortedScores, side: npt.NDArray[np.floating], low: float, high: float, unit: float
+    trials: SortedScores, side: npt.NDArray[np.floating], low: float, high: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return scores within the range and the share at or above each; of many trials, at even steps of the share."""
     inside = np.arange(np.searchsorted(side, low), np.searchsorted(side, high, side="right"))
@@ -94,4 +93,4 @@ def _exceedance(
     x = np.concatenate(([low], side[inside], [high])).astype(np.float64)
     targets, nontargets = trials.below(x)
     share = 1 - trials.miss_rate(targets) if side is trials.target else trials.false_alarm_rate(nontargets)
-    return x / unit, share
+    return x, share
