@@ -18,10 +18,18 @@ from evenscore.model.block_posterior import background_correction, couplings, gr
 from evenscore.model.component_posterior import component_posterior
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import SpeakerBlocks, components, exceptions_of_key, pattern_of_key
-from evenscore.model.sums import sum_blocks
+from evenscore.model.sums import ClassSums, sum_blocks
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
-__all__ = ["GroupWeights", "Prediction", "group_weights", "predict", "predict_from_blocks", "predict_from_key"]
+__all__ = [
+    "GroupWeights",
+    "Prediction",
+    "group_weights",
+    "predict",
+    "predict_from_blocks",
+    "predict_from_key",
+    "predict_from_sums",
+]
 
 Array = np.ndarray
 
@@ -98,26 +106,27 @@ def predict_from_blocks(
     model: ScoreModel, cohort: npt.NDArray[Any], blocks: SpeakerBlocks, sides: tuple[bool, bool] = (True, True)
 ) -> Prediction:
     """Condition on a complete cohort whose targets are the same-speaker pairs."""
-    shapes = blocks.shapes
+    center = float(model.mu[NONTARGET])
+    sums = sum_blocks(cohort, blocks.row_codes, blocks.column_codes, blocks.n_speakers, center)
+    return predict_from_sums(model, sums, blocks, sides)
+
+
+def predict_from_sums(
+    model: ScoreModel, sums: ClassSums, blocks: SpeakerBlocks, sides: tuple[bool, bool] = (True, True)
+) -> Prediction:
+    """Condition on a complete cohort of speaker blocks of which only the sums are known."""
+    shapes, sums = blocks.shapes, sums.recentered(float(model.mu[NONTARGET]))
     weights = group_weights(model, shapes.n_enroll, shapes.n_test, shapes.n_groups, sides)
-    phi = _shape_sums(cohort, blocks, float(model.mu[NONTARGET]))
-    which = shapes.shape_of
+    row_shape, column_shape = shapes.shape_of[blocks.row_codes], shapes.shape_of[blocks.column_codes]
+    target, in_rows = (np.bincount(row_shape, sums.rows[h], len(shapes)) for h in (TARGET, NONTARGET))
+    in_columns = np.bincount(column_shape, sums.columns[NONTARGET], len(shapes))
+    phi = np.stack([shapes.n_groups, target, in_rows, in_columns], axis=1)
     return Prediction(
         offset=np.einsum("spf,sf->p", weights.group, phi),
-        enroll=weights.enroll[which[blocks.column_codes]].T,
-        test=weights.test[which[blocks.row_codes]].T,
+        enroll=weights.enroll[column_shape].T,
+        test=weights.test[row_shape].T,
         covariance=weights.covariance,
     )
-
-
-def _shape_sums(cohort: npt.NDArray[Any], blocks: SpeakerBlocks, center: float) -> Float[Array, "s 4"]:
-    """Return the sums of phi_g over the speakers of each shape."""
-    sums = sum_blocks(cohort, blocks.row_codes, blocks.column_codes, blocks.n_speakers, center)
-    shapes = blocks.shapes
-    row_shape, column_shape = shapes.shape_of[blocks.row_codes], shapes.shape_of[blocks.column_codes]
-    target, nontarget = (np.bincount(row_shape, sums.rows[h], len(shapes)) for h in (TARGET, NONTARGET))
-    in_columns = np.bincount(column_shape, sums.columns[NONTARGET], len(shapes))
-    return np.stack([shapes.n_groups, target, nontarget, in_columns], axis=1)
 
 
 def predict_from_key(

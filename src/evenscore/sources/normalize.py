@@ -12,13 +12,13 @@ from jaxtyping import Float
 from evenscore.errors import InputError
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.prediction import Prediction, group_weights
+from evenscore.model.patterns import SpeakerBlocks
+from evenscore.model.prediction import predict_from_sums
 from evenscore.model.score_weights import ScoreWeights
-from evenscore.model.sums import ClassSums
 from evenscore.sources.bilinear import Bilinear, Places
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
-from evenscore.tables import NONTARGET, TARGET, Labels, ScoreMatrix, TrialList
+from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, positions, shown
 
 __all__ = ["BilinearNormalizer"]
@@ -162,30 +162,9 @@ def _weights(model: ScoreModel, cohort: Bilinear, labels: Labels | None) -> Scor
     if labels is None:
         labels = Labels.from_speakers(range(n_rows), range(n_rows, n_rows + n_columns))
     labels = labels.align(cohort.enroll_ids, cohort.test_ids)
+    sides = (n_columns > 0, n_rows > 0)
     if labels.by_speaker and not labels.n_unknown and not set(cohort.enroll_ids).intersection(cohort.test_ids):
-        return ScoreWeights.of(model, _predict(model, cohort.class_sums(labels), labels))
-    sides = {"enroll": n_columns > 0, "test": n_rows > 0}
-    return ScoreModelNormalizer(model, cohort_matrix(cohort), labels).weights(**sides)
-
-
-def _predict(model: ScoreModel, sums: ClassSums, labels: Labels) -> Prediction:
-    """Return what the cohort says about a trial, from the sums of its scores."""
-    row_codes, column_codes, number = labels.speaker_codes
-    sizes = np.stack([np.bincount(codes, minlength=number) for codes in (row_codes, column_codes)], axis=1)
-    shapes, which = np.unique(sizes, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    n_shapes = len(shapes)
-    n_groups = np.bincount(which, minlength=n_shapes).astype(float)
-    sides = (labels.shape[1] > 0, labels.shape[0] > 0)
-    weights = group_weights(model, shapes[:, 0], shapes[:, 1], n_groups, sides)
-    sums = sums.recentered(float(model.mu[NONTARGET]))
-    row_shape, column_shape = which[row_codes], which[column_codes]
-    target, nontarget = (np.bincount(row_shape, sums.rows[h], n_shapes) for h in (TARGET, NONTARGET))
-    column = np.bincount(column_shape, sums.columns[NONTARGET], n_shapes)
-    phi = np.stack([n_groups, target, nontarget, column], axis=1)
-    return Prediction(
-        offset=np.einsum("spf,sf->p", weights.group, phi),
-        enroll=weights.enroll[column_shape].T,
-        test=weights.test[row_shape].T,
-        covariance=weights.covariance,
-    )
+        row_codes, column_codes, number = labels.speaker_codes
+        blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
+        return ScoreWeights.of(model, predict_from_sums(model, cohort.class_sums(labels), blocks, sides))
+    return ScoreModelNormalizer(model, cohort_matrix(cohort), labels).weights(enroll=sides[0], test=sides[1])
