@@ -17,7 +17,7 @@ __all__ = ["NO_GROUP", "Codes", "Groups", "NormSides", "Rows", "Side", "coded", 
 NO_GROUP = -1
 
 #: Rows are read in pieces of about this size: large enough for matrix products, small beside anybody's memory.
-PIECE_BYTES = 48e6
+PIECE_BYTES = 96e6
 
 Rows = slice | npt.NDArray[np.intp]
 Codes = npt.NDArray[np.int64]

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.norms.sides import Codes, Rows
-from evenscore.norms.threads import in_parallel
 from evenscore.norms.trial_scores import rescored
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables.score_matrix import ScoreMatrix
@@ -48,19 +47,13 @@ def raw_scores(scores: Bilinear, trials: TrialList | None, row: Codes, column: C
     """
     if trials is None:
         return scores.matrix()
-    from evenscore.scoring.pair_kernel import pair_products
+    from evenscore.sources.pair_kernels import score_pairs
 
-    row, column = row[trials.enroll_index], column[trials.test_index]
-    left, right = (np.ascontiguousarray(side, dtype=scores.dtype) for side in (scores.left, scores.right))
-    if np.array_equal(left, right):
-        right = left  # one array in the cache instead of two
-    out = np.zeros(len(trials), dtype=scores.dtype)
-    if scores.dim:
-        in_parallel(
-            lambda start, stop: pair_products(left, right, row, column, start, stop, out), len(trials), scores.dim
-        )
-    if scores.left_offset.any() or scores.right_offset.any():
-        out += (scores.left_offset[row] + scores.right_offset[column]).astype(out.dtype)
+    # Where both sides are the same vectors, one array in the cache serves both.
+    right = scores.left if np.array_equal(scores.left, scores.right) else scores.right
+    out = np.empty(len(trials), dtype=scores.dtype)
+    places = (row[trials.enroll_index], column[trials.test_index])
+    score_pairs(scores.left, right, scores.left_offset, scores.right_offset, *places, out)
     return rescored(trials, out) if np.isfinite(out).all() else trials.with_scores(out)
 
 
