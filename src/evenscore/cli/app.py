@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from evenscore._version import __version__
-from evenscore.cli import calibrate, convert, demo, evaluate, fit, formats, info, model, normalize, plda, simulate
+from evenscore.cli import calibrate, convert, demo, evaluate, fit, formats, info, model, normalize, plda, plot, simulate
 from evenscore.cli.failures import guarded
 
 __all__ = ["add_command", "add_group", "app", "main"]
@@ -94,5 +94,8 @@ add_command(app, "plda", plda.plda, plda.EXAMPLES)
 add_command(app, "calibrate", calibrate.calibrate, calibrate.EXAMPLES)
 add_command(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)
 add_command(app, "simulate", simulate.simulate, simulate.EXAMPLES)
+plots = add_group(app, "plot", "Draw figures of labelled scores.", plot.EXAMPLES)
+for name, command, examples in plot.COMMANDS:
+    add_command(plots, name, command, examples)
 add_command(app, "formats", formats.formats, formats.EXAMPLES)
 add_command(app, "demo", demo.demo, demo.EXAMPLES)
