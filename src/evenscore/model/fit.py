@@ -21,6 +21,7 @@ __all__ = ["FitResult", "fit_score_model", "log_likelihood"]
 Array = np.ndarray
 _LARGEST_USEFUL_DIM = 2  # x enters only through (alpha_0'x, alpha_1'x)
 _ROUNDING = 1e-15  # relative rounding error of the log-likelihood
+_FULLY_EXPLAINED = 1 - 1e-6  # share of a class's variance from which the data cannot support the dimension
 _SMALLEST_SIGMA2 = 1e-12  # of the standardized scores
 
 
@@ -134,7 +135,7 @@ def fit_score_model(
         notes.append(f"D = {dim} has the likelihood of D = 2: only two effects per side can be told apart")
     if not best.converged:
         notes.append(f"not converged after {best.n_iter} iterations; raise max_iter or tol")
-    if (best.model.sigma2 <= 2 * _SMALLEST_SIGMA2).any():
+    if (best.model.variances.share > _FULLY_EXPLAINED).any():
         notes.append("the hidden variables explain a class completely; there are too few scores for this dimension")
     units = float(count.sum()) * np.log(scale)
     return FitResult(

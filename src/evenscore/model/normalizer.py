@@ -17,6 +17,7 @@ from evenscore.model.prediction import Prediction, predict
 from evenscore.model.score_weights import ScoreWeights, side_shifts
 from evenscore.tables import NONTARGET, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
+from evenscore.tables.rescore import rescored
 
 __all__ = ["HiddenPosterior", "ScoreModelNormalizer", "leave_one_speaker_out"]
 
@@ -202,7 +203,9 @@ class ScoreModelNormalizer:
             llr_matrix(scores, rows, columns, w.half, w.constant, out)
         else:
             llr_list(scores, rows, columns, trials.enroll_index, trials.test_index, w.half, w.constant, out)
-        return trials.with_scores(out)
+        if scores.dtype == np.float32 and _cannot_overflow(w, rows, columns):
+            return rescored(trials, out, trials.n_missing if isinstance(trials, ScoreMatrix) else 0)
+        return trials.with_scores(out)  # which refuses what is not finite
 
     def _one_with_missing(self, score: float, enroll: npt.NDArray[Any] | None, test: npt.NDArray[Any] | None) -> float:
         trial = TrialList(["e"], ["t"], [0], [0], scores=[score])
@@ -248,6 +251,12 @@ def leave_one_speaker_out(model: ScoreModel, scores: ScoreMatrix, labels: Labels
     result = ScoreModelNormalizer(model, blocks).normalize(blocks)
     assert isinstance(result, ScoreMatrix)  # noqa: S101
     return result
+
+
+def _cannot_overflow(weights: ScoreWeights, rows: Float[Array, "m 2"], columns: Float[Array, "2 n"]) -> bool:
+    """Tell whether the LLR of every score below 1e15 fits into float32."""
+    largest = max(1e15, np.abs(rows).max(initial=0.0), np.abs(columns).max(initial=0.0))
+    return bool(3 * largest**2 * weights.half.max() < np.finfo(np.float32).max)
 
 
 def _vector(scores: npt.ArrayLike | None, size: int, what: str) -> npt.NDArray[Any]:

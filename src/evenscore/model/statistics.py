@@ -62,7 +62,10 @@ def label_sums(data: TrainingData) -> list[LabelledSums]:
     items = list(data)
     if not items:
         raise InputError("there are no scores; give at least one pair (scores, labels)")
-    return [_one(item) for item in items]
+    parts = [_one(item) for item in items]
+    if not all(np.isfinite(part.sums.squares).all() for part in parts):
+        raise InputError("the scores are so large that their squares overflow; divide them by a constant first")
+    return parts
 
 
 def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:

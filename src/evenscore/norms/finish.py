@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms.trial_scores import TrialScores, rescored
+from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.ids import shown
+from evenscore.tables.rescore import rescored
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 

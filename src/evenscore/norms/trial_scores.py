@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +13,7 @@ from evenscore.norms.sides import Codes, Rows
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["TrialScores", "other_side", "rescored"]
-
-Trials = TypeVar("Trials", bound=ScoreMatrix | TrialList)
+__all__ = ["TrialScores", "other_side"]
 
 
 def other_side(side: str) -> str:
@@ -101,17 +98,3 @@ class TrialScores:
             counts = np.bincount(index, minlength=len(ids))
             found[side] = (np.argsort(index, kind="stable"), np.concatenate([[0], np.cumsum(counts)]))
         return found
-
-
-def rescored(trials: Trials, scores: npt.NDArray[Any], n_missing: int = 0) -> Trials:
-    """Return trials with other scores that are known to be finite, but for the missing ones of a matrix.
-
-    The constructors would check ids, pairs and scores once more, which takes as long as normalizing.
-    """
-    result = copy(trials)
-    scores.flags.writeable = False
-    object.__setattr__(result, "scores", scores)
-    if isinstance(result, ScoreMatrix):
-        object.__setattr__(result, "n_missing", n_missing)
-        result.__dict__.pop("missing", None)  # made for the other scores
-    return result

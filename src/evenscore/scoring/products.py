@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.norms.sides import Codes, Rows
-from evenscore.norms.trial_scores import rescored
 from evenscore.sources.bilinear import Bilinear
+from evenscore.tables.rescore import rescored
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
