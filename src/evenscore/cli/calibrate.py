@@ -15,11 +15,11 @@ from evenscore.errors import InputError
 __all__ = ["EXAMPLES", "Method", "calibrate"]
 
 EXAMPLES = """
-evenscore calibrate --train dev.scores --train-key dev.key eval.scores -o llr
+evenscore calibrate --train dev.scores --train-key k eval.scores -o out
 evenscore calibrate --train dev.scores --train-key k --save c.json
 evenscore calibrate --load c.json eval.scores -o eval.llr
-evenscore calibrate --train d1 --train d2 --train-key k e1 e2 -o fused.llr
-evenscore calibrate --cross-validate --key eval.key eval.scores -o eval.llr
+evenscore calibrate --train d1 --train d2 --train-key k e1 e2 -o fused
+evenscore calibrate --cross-validate --key eval.key eval.scores -o out
 """
 
 

@@ -285,7 +285,10 @@ def _speaker_codes(trials: TrialList, speakers: Speakers) -> tuple[npt.NDArray[n
 
 
 def _about_cheating(training: TrialList, scored: TrialList) -> list[str]:
-    both = int(np.count_nonzero(scored.match(training) >= 0))
+    """Say how many trials stand in both with the same score; other data may use the same ids."""
+    assert training.scores is not None and scored.scores is not None  # noqa: S101, PT018
+    match = scored.match(training)
+    both = int(np.count_nonzero((match >= 0) & (scored.scores == training.scores[match])))
     if not both:
         return []
     return [

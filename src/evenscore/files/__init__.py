@@ -83,10 +83,18 @@ def read_scores(
     duplicates: Duplicates = "error",
     score_column: str | None = None,
 ) -> TrialList | ScoreMatrix:
-    """Read scores, as a list of trials or as a matrix; the parameters are those of `read`.
+    r"""Read scores, as a list of trials or as a matrix; the parameters are those of `read`.
 
     With ``infinite="accept"``, infinite scores are read like others, as log-likelihood ratios may be infinite; a
     matrix with such scores is returned as a list of trials.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "eval.llr"
+    >>> _ = path.write_text("spk1 utt1 2.5\nspk1 utt2 -inf\n")
+    >>> read_scores(path, infinite="accept").scores
+    array([ 2.5, -inf])
     """
     options = ReadOptions(
         missing=missing, infinite=infinite, duplicates=duplicates, score_column=score_column, kind="scores"
@@ -105,7 +113,16 @@ def read_trials(
     infinite: Infinite = "error",
     duplicates: Duplicates = "error",
 ) -> TrialList:
-    """Read a list of trials or a key; a score file with labels is a key, too. For the parameters see `read_scores`."""
+    r"""Read a list of trials or a key; a score file with labels is a key, too. For the parameters see `read_scores`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "dev.key"
+    >>> _ = path.write_text("spk1 utt1 target\nspk1 utt2 nontarget\n")
+    >>> read_trials(path).labels
+    array([1, 0], dtype=int8)
+    """
     options = ReadOptions(missing=missing, infinite=infinite, duplicates=duplicates, kind="trials")
     table = _read(path, format, options)
     if isinstance(table, TrialList):
@@ -116,7 +133,16 @@ def read_trials(
 
 
 def read_embeddings(path: PathLike, *, format: str | None = None, ids: PathLike | None = None) -> Embeddings:
-    """Read embeddings; the parameters are those of `read`."""
+    """Read embeddings; the parameters are those of `read`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.npz"
+    >>> write(Embeddings(["utt1", "utt2"], [[0.5, 1.0], [2.0, 0.0]]), path)
+    >>> read_embeddings(path).ids
+    array(['utt1', 'utt2'], dtype=object)
+    """
     table = _read(path, format, ReadOptions(ids=ids, kind="embeddings"))
     if isinstance(table, Embeddings):
         return table
