@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from evenscore import TrialList, bootstrap, compare, evaluate, evaluate_by, write
+from evenscore import TrialList, bootstrap, evaluate, evaluate_by, paired_test, write
 from evenscore.cli.evaluate import Eer, Metric
 from evenscore.cli.speaker_sources import speakers_of
 from evenscore.cli.training_data import LabelSources
@@ -260,7 +260,7 @@ def test_paired_comparison(figures, run):
         "60",
     )
     first, second = figures(*arguments)["comparisons"]
-    expected = compare(
+    expected = paired_test(
         trials(), trials(NOISY), enroll_speakers=SPEAKER, test_speakers=SPEAKER, metric="cllr", replicates=60
     )
     assert first["difference"] == expected.difference < 0

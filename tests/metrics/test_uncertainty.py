@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from evenscore import InputError, TrialList
-from evenscore.metrics import bootstrap, bootstrap_det, compare, evaluate, rocch
+from evenscore.metrics import bootstrap, bootstrap_det, evaluate, paired_test, rocch
 from reference import naive_metrics as naive
 
 POINTS = [(0.01, 1.0, 1.0), (0.3, 2.0, 1.0)]
@@ -108,7 +108,7 @@ def test_trial_lists_take_mappings_and_one_speaker_per_id():
         replicates=20,
     )
     assert np.array_equal(by_map.eer, by_id.eer)
-    again = compare(trials, trials, enroll_speakers=speaker_of, test_speakers=speaker_of, replicates=20)
+    again = paired_test(trials, trials, enroll_speakers=speaker_of, test_speakers=speaker_of, replicates=20)
     assert (again.difference, again.p_value) == (0.0, 1.0)
 
 
@@ -135,11 +135,11 @@ def test_a_clearly_better_system_is_found(metric):
     llr = scores * 4.0 - 8.0
     noise = np.random.default_rng(1).normal(0.0, 3.0, scores.size)
     worse = (scores + noise) * 4.0 if metric in ("act_dcf", "cllr", "calibration_loss") else scores + noise
-    result = compare(llr, worse, labels, **speakers, metric=metric, point=0.3, replicates=200)
+    result = paired_test(llr, worse, labels, **speakers, metric=metric, point=0.3, replicates=200)
     assert result.difference < 0
     assert result.interval.high < 0
     assert result.p_value == pytest.approx(2 / 201)
-    mirrored = compare(worse, llr, labels, **speakers, metric=metric, point=0.3, replicates=200)
+    mirrored = paired_test(worse, llr, labels, **speakers, metric=metric, point=0.3, replicates=200)
     assert mirrored.interval.low == pytest.approx(-result.interval.high, abs=0.05)
     assert mirrored.difference == -result.difference
 
@@ -150,11 +150,11 @@ def test_comparing_matches_trials_by_id():
     trials = TrialList.from_pairs(np.repeat(sides, 8), np.tile(sides, 8), scores=scores, labels=labels)
     names = {"enroll_speakers": {name: name[:2] for name in sides}, "test_speakers": {name: name[:2] for name in sides}}
     order = np.random.default_rng(0).permutation(len(trials))
-    assert compare(trials, trials.select(order), **names, replicates=10).difference == 0
+    assert paired_test(trials, trials.select(order), **names, replicates=10).difference == 0
     with pytest.raises(InputError, match="of system A only"):
-        compare(trials, trials.select(order[1:]), **names)
+        paired_test(trials, trials.select(order[1:]), **names)
     with pytest.raises(InputError, match="two trial lists"):
-        compare(scores, trials, labels, enroll_speakers=scores, test_speakers=scores)
+        paired_test(scores, trials, labels, enroll_speakers=scores, test_speakers=scores)
 
 
 def test_one_speaker_is_refused_with_the_reason():

@@ -11,7 +11,7 @@ from evenscore.cli.speaker_sources import Speakers, speakers_of
 from evenscore.cli.training_data import LabelSources
 from evenscore.cli.trial_columns import conditions_of
 from evenscore.errors import InputError
-from evenscore.metrics import OperatingPoint, bootstrap, compare, evaluate, evaluate_by
+from evenscore.metrics import OperatingPoint, bootstrap, evaluate, evaluate_by, paired_test
 from evenscore.metrics.operating_points import DEFAULT_POINTS
 from evenscore.progress import Progress, silent
 from evenscore.tables import TrialList
@@ -67,7 +67,7 @@ def evaluate_systems(
 
     Of one system: ``scores`` (the file), ``pooled`` (see `evenscore.evaluate`; with ``n_unknown``, ``equalized`` and,
     where asked for, ``intervals``) and ``conditions``: by column and by value. Of several: ``systems``, a list of
-    these, and ``comparisons``, a list of what `evenscore.compare` found.
+    these, and ``comparisons``, a list of what `evenscore.paired_test` found.
     """
     metadata = _metadata(options)
     systems = []
@@ -148,7 +148,7 @@ def _compared(
             f"{first.path} has {lengths[0]} trials and {second.path} has {lengths[1]}; compare systems on the same ones"
         )
     speakers = speakers_of(first.trials, options.sources)
-    found = compare(
+    found = paired_test(
         first.trials,
         second.trials,
         **speakers.sides,

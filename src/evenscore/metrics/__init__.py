@@ -17,17 +17,25 @@ from evenscore.metrics.evaluation import equalized_weights, evaluate, evaluate_b
 from evenscore.metrics.hull import Roc, Rocch, roc, rocch
 from evenscore.metrics.operating_points import OperatingPoint
 from evenscore.metrics.trials import SortedScores, sort_scores, validate
-from evenscore.metrics.uncertainty import Bootstrap, Comparison, DetBand, Interval, bootstrap, bootstrap_det, compare
+from evenscore.metrics.uncertainty import (
+    Bootstrap,
+    DetBand,
+    Interval,
+    PairedTest,
+    bootstrap,
+    bootstrap_det,
+    paired_test,
+)
 
 __all__ = [
     "BayesErrorCurve",
     "Bootstrap",
-    "Comparison",
     "DetBand",
     "DetectionCost",
     "EqualErrorRate",
     "Interval",
     "OperatingPoint",
+    "PairedTest",
     "Roc",
     "Rocch",
     "SortedScores",
@@ -38,7 +46,6 @@ __all__ = [
     "bootstrap_det",
     "calibration_loss",
     "cllr",
-    "compare",
     "detection_costs",
     "eer",
     "equal_error_rate",
@@ -49,6 +56,7 @@ __all__ = [
     "min_dcf",
     "p_fa_at",
     "p_miss_at",
+    "paired_test",
     "roc",
     "rocch",
     "sort_scores",

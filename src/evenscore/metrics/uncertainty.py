@@ -19,7 +19,7 @@ from evenscore.metrics.trials import validate
 from evenscore.tables import TrialList
 from evenscore.tables.arrays import frozen
 
-__all__ = ["Bootstrap", "Comparison", "DetBand", "Interval", "Metric", "bootstrap", "bootstrap_det", "compare"]
+__all__ = ["Bootstrap", "DetBand", "Interval", "Metric", "PairedTest", "bootstrap", "bootstrap_det", "paired_test"]
 
 Metric = Literal["eer", "cllr", "min_cllr", "calibration_loss", "min_dcf", "act_dcf"]
 
@@ -95,7 +95,7 @@ class Bootstrap:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class PairedTest:
     """Whether system A is better than system B on the same trials.
 
     Attributes
@@ -205,7 +205,7 @@ def _as_bootstrap(rows: npt.NDArray[np.float64], points: tuple[OperatingPoint, .
     )
 
 
-def compare(
+def paired_test(
     scores_a: npt.ArrayLike | TrialList,
     scores_b: npt.ArrayLike | TrialList,
     labels: npt.ArrayLike | None = None,
@@ -218,7 +218,7 @@ def compare(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-) -> Comparison:
+) -> PairedTest:
     """Test whether system A is better than system B on the same trials, by a paired bootstrap over speakers.
 
     Both systems are measured on the same draws of speakers, so that what makes a draw easy or hard for both cancels
@@ -243,7 +243,7 @@ def compare(
     >>> enroll, test = np.repeat(np.arange(30), 30), np.tile(np.arange(30), 30)
     >>> good = rng.normal(3.0 * (enroll == test), 1.0)
     >>> bad = good + rng.normal(0.0, 2.0, good.size)
-    >>> result = compare(good, bad, enroll == test, enroll_speakers=enroll, test_speakers=test, replicates=200)
+    >>> result = paired_test(good, bad, enroll == test, enroll_speakers=enroll, test_speakers=test, replicates=200)
     >>> result.difference < 0 and result.p_value < 0.05
     True
     """
@@ -259,7 +259,7 @@ def compare(
         differences = np.nan_to_num(np.subtract(*halves), nan=0.0, posinf=np.inf, neginf=-np.inf)
     a, b = (evaluate(side, key, points=places, normalize=normalize)[metric] for side in (values, other))
     against = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
-    return Comparison(
+    return PairedTest(
         metric=metric,
         a=a,
         b=b,
