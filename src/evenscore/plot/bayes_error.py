@@ -84,5 +84,5 @@ def plot_bayes_error(
     ax.set_ylim(0, min(1.08 * highest, _HIGHEST))
     ax.set_xlabel("Prior log-odds")
     ax.set_ylabel("Normalized Bayes error rate")
-    legend(ax, entries, loc="lower left")
+    legend(ax, entries, loc="best")
     return ax

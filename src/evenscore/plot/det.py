@@ -100,7 +100,7 @@ def plot_det(
     set_probit_axes(ax, low, high)
     ax.set_xlabel("False-alarm rate (%)")
     ax.set_ylabel("Miss rate (%)")
-    legend(ax, entries, loc="upper right")
+    legend(ax, entries, loc="best")
     return ax
 
 

@@ -74,7 +74,7 @@ def plot_reliability(
         ax.set(xlabel="Posterior probability of a target", ylabel="Posterior probability after PAV")
     ax.set(xlim=ends, ylim=ends)
     ax.set_aspect("equal", adjustable="box")
-    legend(ax, [entry for entry in entries if entry[1]], loc="upper left")
+    legend(ax, [entry for entry in entries if entry[1]], loc="best")
     return ax
 
 

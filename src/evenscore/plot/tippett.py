@@ -71,7 +71,7 @@ def plot_tippett(
     ax.set_ylim(0, 1.01)
     ax.set_xlabel("Likelihood ratio (log10)" if log10 else "Log-likelihood ratio")
     ax.set_ylabel("Share of trials at or above")
-    legend(ax, entries, loc="upper right")
+    legend(ax, entries, loc="best")
     return ax
 
 
