@@ -146,7 +146,8 @@ def _three(sample: Sample, path: PathLike, kind: Kind | None) -> dict[str, str]:
         return {"espnet": "enroll*test score label"}
     if sample.mostly_numbers(2) and sample.only_binary(2):
         binary = {"kaldi": "0 and 1 are scores", "wespeaker": "0 and 1 are labels"}
-        wanted = {"scores": "kaldi", "trials": "wespeaker"}.get(kind or "")
+        one_value = "kaldi" if len(set(sample.column(2))) == 1 else None  # labels of one class would make no key
+        wanted = {"scores": "kaldi", "trials": "wespeaker"}.get(kind or "", one_value)
         return {wanted: binary[wanted]} if wanted else binary
     if sample.mostly_numbers(2) and sample.only_binary(0):
         return {"kaldi": "the last column is the score", "voxceleb": "the first column is the label"}
