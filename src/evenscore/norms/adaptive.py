@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,12 +12,12 @@ from evenscore.errors import InputError
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import Codes, Side
 from evenscore.norms.statistics import LeftOut, Statistics, Summary, column_statistics, row_statistics
-from evenscore.norms.threads import in_parallel
+from evenscore.norms.threads import in_parallel, one_thread_per_product, thread_count
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.ids import Ids, shown
 from evenscore.tables.score_matrix import ScoreMatrix
 
-__all__ = ["add_cross_side", "add_own_side", "exclusion", "side_statistics", "sum_sides"]
+__all__ = ["add_cross_side", "add_own_side", "by_pieces", "exclusion", "side_statistics", "sum_sides"]
 
 WHAT = {"enroll": "enrolment", "test": "test", "cohort": "cohort member"}
 
@@ -36,11 +39,22 @@ def side_statistics(side: Side, method: str, options: NormOptions, memory: float
     if side.columns is not None and summary.plain and not side.masks:
         found = column_statistics(side.columns, summary.ddof)
     else:
-        found = Statistics.empty((side.shape[0],))
-        for rows in side.pieces(memory):
-            part = row_statistics(side.scores(rows), summary)
-            found.count[rows], found.mean[rows], found.std[rows] = part.count, part.mean, part.std
+        found = by_pieces(side, memory, lambda X: row_statistics(X, summary))
     return found.settled(options, side.ids, WHAT[side.name])
+
+
+def by_pieces(side: Side, memory: float, statistics: Callable[[npt.NDArray[Any]], Statistics]) -> Statistics:
+    """Return the statistics of each row of a side; all cores read pieces of it and sum them up at the same time."""
+    found = Statistics.empty((side.shape[0],))
+
+    def work(start: int, stop: int) -> None:
+        for rows in side.pieces(memory / thread_count(), within=(start, stop)):
+            part = statistics(side.scores(rows))
+            found.count[rows], found.mean[rows], found.std[rows] = part.count, part.mean, part.std
+
+    with one_thread_per_product():
+        in_parallel(work, side.shape[0], side.shape[1])
+    return found
 
 
 def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | None, factor: float) -> bool:

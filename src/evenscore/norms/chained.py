@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.norms.adaptive import WHAT, exclusion
+from evenscore.norms.adaptive import WHAT, by_pieces, exclusion
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NO_GROUP, Codes, Side
 from evenscore.norms.statistics import (
@@ -37,16 +37,14 @@ def scaled_statistics(side: Side, cohort: Affine, method: str, options: NormOpti
     summary = Summary.of(options, method, side.shape[1])
     if side.columns is not None and summary.plain and not side.masks:
         return column_statistics(side.columns, summary.ddof, shift, weight).settled(options, side.ids, WHAT[side.name])
-    found = Statistics.empty((side.shape[0],))
-    for rows in side.pieces(memory):
-        X = side.scores(rows)
+
+    def statistics(X: npt.NDArray[np.floating]) -> Statistics:
         if summary.plain:
-            part = scaled_row_statistics(X, summary.ddof, shift, weight)
-            found.count[rows], found.mean[rows], found.std[rows] = part.count, part.mean, part.std
-        else:
-            part = scaled_row_tables(X, summary, shift[None], weight[None], np.ones((len(X), 1), dtype=bool))
-            found.count[rows], found.mean[rows], found.std[rows] = part.count[:, 0], part.mean[:, 0], part.std[:, 0]
-    return found.settled(options, side.ids, WHAT[side.name])
+            return scaled_row_statistics(X, summary.ddof, shift, weight)
+        table = scaled_row_tables(X, summary, shift[None], weight[None], np.ones((len(X), 1), dtype=bool))
+        return Statistics(table.count[:, 0], table.mean[:, 0], table.std[:, 0])
+
+    return by_pieces(side, memory, statistics).settled(options, side.ids, WHAT[side.name])
 
 
 def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first: bool) -> bool:

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from evenscore.tables.ids import Ids
 
-__all__ = ["NO_GROUP", "Codes", "Groups", "NormSides", "Rows", "Side", "coded", "pieces", "speaker_codes"]
+__all__ = ["NO_GROUP", "Codes", "Groups", "NormSides", "Rows", "Side", "coded", "speaker_codes"]
 
 NO_GROUP = -1
 
 #: Rows are read in pieces of about this size: large enough for matrix products, small beside anybody's memory.
-PIECE_BYTES = 96e6
+PIECE_BYTES = 24e6
 
 Rows = slice | npt.NDArray[np.intp]
 Codes = npt.NDArray[np.int64]
@@ -82,7 +82,7 @@ class Side:
     ids, cohort_ids
         Ids of the rows and columns.
     read
-        Gives the scores of some rows, in C order; NaN is missing. The next call may overwrite what it gave.
+        Gives the scores of some rows, in C order; NaN is missing. The next call of the same thread may overwrite them.
     fresh
         Whether what ``read`` gives may be written to.
     speaker
@@ -144,17 +144,16 @@ class Side:
             X[(condition >= 0) & (condition != self.cohort_condition[None, :])] = np.nan
         return X
 
-    def pieces(self, memory: float, beside: int = 0) -> Iterator[slice]:
-        """Split the rows so that the scores of a piece, and ``beside`` bytes more per row, fit into the memory."""
+    def pieces(self, memory: float, beside: int = 0, within: tuple[int, int] | None = None) -> Iterator[slice]:
+        """Split the rows so that the scores of a piece, and ``beside`` bytes more per row, fit into the memory.
+
+        A piece has at least one row; ``within`` splits only a range of the rows.
+        """
         each = self.shape[1] * self.itemsize * (2 if self.masks else 1) + beside
-        return pieces(self.shape[0], min(memory, PIECE_BYTES + beside), each)
-
-
-def pieces(size: int, memory: float, each: int) -> Iterator[slice]:
-    """Split a range so that each piece takes at most this much memory, but at least one item."""
-    step = max(1, int(memory // max(each, 1)))
-    for start in range(0, size, step):
-        yield slice(start, min(start + step, size))
+        step = max(1, int(min(memory, PIECE_BYTES + beside) // max(each, 1)))
+        first, last = (0, self.shape[0]) if within is None else within
+        for start in range(first, last, step):
+            yield slice(start, min(start + step, last))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -60,21 +61,21 @@ def raw_scores(scores: Bilinear, trials: TrialList | None, row: Codes, column: C
 def score_reader(elements: Vectors, cohort: Vectors, rows: Codes) -> Callable[[Rows], npt.NDArray[Any]]:
     """Return a reader of cohort scores: a row for each of these elements, a column for each cohort member.
 
-    What it gives is overwritten by its next call: a new array each time would cost as much as the product.
+    What it gives is overwritten by the next call of the same thread: a new array each time would cost as much as the
+    product.
     """
     kind = np.result_type(elements.vectors, cohort.vectors)
     has_offset = bool(elements.offset.any() or cohort.offset.any())
     in_order = np.array_equal(rows, np.arange(len(elements.vectors)))
-    buffer = np.empty(0, dtype=kind)
+    kept = threading.local()
 
     def read(which: Rows) -> npt.NDArray[Any]:
-        nonlocal buffer
         at = which if in_order else rows[which]
         vectors = elements.vectors[at]
         size = len(vectors) * len(cohort.vectors)
-        if buffer.size < size:
-            buffer = np.empty(size, dtype=kind)
-        X = buffer[:size].reshape(len(vectors), len(cohort.vectors))
+        if getattr(kept, "buffer", None) is None or kept.buffer.size < size:
+            kept.buffer = np.empty(size, dtype=kind)
+        X = kept.buffer[:size].reshape(len(vectors), len(cohort.vectors))
         np.matmul(vectors, cohort.vectors.T, out=X)
         if has_offset:
             X += elements.offset[at].astype(kind)[:, None]
