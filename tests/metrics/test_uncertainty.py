@@ -198,3 +198,9 @@ def test_bad_metric_and_level_are_refused():
         result.interval("eer", level=95)
     with pytest.raises(InputError, match="rising order"):
         bootstrap_det(scores, labels, **speakers, p_fa=[0.2, 0.1])
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 2.0, float("nan")])
+def test_a_band_of_an_impossible_level(level):
+    with pytest.raises(InputError, match="level"):
+        bootstrap_det([1.0, 0.0], [1, 0], enroll_speakers=["a", "b"], test_speakers=["a", "c"], level=level)

@@ -329,6 +329,8 @@ def bootstrap_det(
     rates = np.geomspace(1e-4, 0.9, 100) if p_fa is None else np.asarray(p_fa, dtype=np.float64)
     if rates.ndim != 1 or not ((rates >= 0) & (rates <= 1)).all() or (np.diff(rates) < 0).any():
         raise InputError("p_fa must be rates between 0 and 1, in rising order")
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}, but must lie between 0 and 1")
     values, key = validate(scores, labels)
     speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
     check_speakers(speakers, key)
