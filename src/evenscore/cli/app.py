@@ -10,7 +10,21 @@ from typing import Annotated
 import typer
 
 from evenscore._version import __version__
-from evenscore.cli import calibrate, convert, demo, evaluate, fit, formats, info, model, normalize, plda, plot, simulate
+from evenscore.cli import (
+    calibrate,
+    convert,
+    demo,
+    evaluate,
+    fit,
+    formats,
+    info,
+    model,
+    normalize,
+    plda,
+    plot,
+    score,
+    simulate,
+)
 from evenscore.cli.failures import guarded
 
 __all__ = ["add_command", "add_group", "app", "main"]
@@ -87,6 +101,7 @@ def evenscore(
 add_command(app, "info", info.info, info.EXAMPLES)
 add_command(app, "convert", convert.convert, convert.EXAMPLES)
 add_command(app, "fit", fit.fit, fit.EXAMPLES)
+add_command(app, "score", score.score, score.EXAMPLES)
 add_command(app, "normalize", normalize.normalize, normalize.EXAMPLES)
 models = add_group(app, "model", "Look at model files.", model.EXAMPLES)
 add_command(models, "show", model.show, model.EXAMPLES)

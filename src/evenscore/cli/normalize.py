@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenscore.cli import norm_options as norms
 from evenscore.cli import options as opt
+from evenscore.cli.option_records import with_records
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
+    from evenscore.sources import Scorer
     from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 
 __all__ = ["EXAMPLES", "normalize"]
@@ -25,19 +28,12 @@ evenscore normalize --method as --trials dev.trials -o out \\
     --enroll-embeddings x --test-embeddings x --cohort-embeddings c
 """
 
-LGSM = "lgsm"
-
-
-def _methods(incomplete: str) -> list[str]:
-    from evenscore.norms import norm_methods
-
-    return [name for name in norm_methods() if name.startswith(incomplete)]
-
 
 def _block(name: str, meaning: str) -> Any:
     return typer.Option(f"--{name}", metavar="FILE", help=meaning)
 
 
+@with_records
 def normalize(
     output: opt.Output,
     trials: Annotated[
@@ -52,12 +48,10 @@ def normalize(
             "--method",
             metavar="NAME",
             help="lgsm (the score model; default), or z, t, zt, tz, s, as, at, az.",
-            autocompletion=_methods,
+            autocompletion=norms.norm_names,
         ),
-    ] = LGSM,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="FILE", help="Model file of 'evenscore fit', for lgsm.")
-    ] = None,
+    ] = norms.LGSM,
+    model: norms.ModelFile = None,
     enroll: Annotated[
         str | None, _block("enroll", "Cohort scores of the enrolments: they against the cohort's tests (S_e).")
     ] = None,
@@ -68,13 +62,10 @@ def normalize(
     cohort_key: Annotated[
         str | None, _block("cohort-key", "Labels of the cohort scores; by default all are non-targets.")
     ] = None,
-    speakers: Annotated[
-        str | None,
-        _block("speakers", "Map from id to speaker: a trial's own speakers are left out of its cohort."),
-    ] = None,
-    cohort_speakers: Annotated[
-        str | None, _block("cohort-speakers", "Map from id to speaker for the cohort; else --speakers.")
-    ] = None,
+    speakers: norms.TrialSpeakers = None,
+    cohort_speakers: norms.CohortSpeakers = None,
+    conditions: norms.TrialConditions = None,
+    cohort_conditions: norms.CohortConditions = None,
     enroll_embeddings: Annotated[
         str | None, _block("enroll-embeddings", "Embeddings of the enrolments, in place of the blocks of scores.")
     ] = None,
@@ -85,27 +76,8 @@ def normalize(
     scorer: ScorerOption = ScorerName.cosine,
     plda: PldaFile = None,
     center: Center = None,
-    top_k: Annotated[
-        str | None,
-        typer.Option("--top-k", metavar="N", help="as, at, az: highest cohort scores taken, or a fraction like 0.1."),
-    ] = None,
-    convention: Annotated[
-        str | None,
-        typer.Option(
-            "--convention",
-            metavar="TOOL",
-            help="Classical norms as in wespeaker, speechbrain, espnet, asv-subtools, hyperion or bob.",
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Other options of the classical norms: ddof, std_floor, zero_std, combine, select, drop_top, "
-            "statistic, trim, excess, vanished.",
-        ),
-    ] = None,
+    *,
+    choices: norms.NormChoices,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
     missing: opt.OnMissing = opt.Missing.error,
     duplicates: opt.OnDuplicates = opt.Duplicates.error,
@@ -121,75 +93,82 @@ def normalize(
     the order and the labels of the trials. With embeddings of enrolments, tests and cohort, all scores are made by
     --scorer.
     """
-    from evenscore.norms import prepare_norm
-
-    settings = _settings(method, model, top_k, convention, option or [])
     reading = {
         "format": from_format,
         "missing": missing.value,
         "duplicates": duplicates.value,
         "score_column": score_column,
     }
-    with progress_bar() as progress:
+    maps = {
+        "speakers": speakers,
+        "cohort_speakers": cohort_speakers,
+        "conditions": conditions,
+        "cohort_conditions": cohort_conditions,
+    }
+    with progress_bar() as progress, norms.in_words_of_options():
+        settings = norms.norm_settings(method, model, choices)
         progress("reading", 0.0)
-        norm = prepare_norm(method, **settings)
         paths = {"enroll": enroll, "test": test, "cohort": cohort}
-        vectors = (enroll_embeddings, test_embeddings, cohort_embeddings)
-        if any(vectors):
-            from evenscore.cli.embedding_norms import normalize_embeddings, read_sides
-
+        vectors = {"enroll": enroll_embeddings, "test": test_embeddings, "cohort": cohort_embeddings}
+        if any(vectors.values()):
             if any(paths.values()) or cohort_key:
                 raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
-            sides = read_sides(vectors, speakers, cohort_speakers)
-            progress("normalizing", 0.3)
             made_by = scorer_of(scorer, plda, center)
-            result = normalize_embeddings(method, settings, made_by, sides, trials, from_format)
+            result = _from_embeddings(method, settings, made_by, vectors, maps, trials, from_format)
         else:
+            from evenscore.norms import prepare_norm
+
+            norm = prepare_norm(method, **settings, **_conditions(method, conditions, cohort_conditions))
             blocks = _read_blocks(trials, paths, reading, cohort_key, speakers, cohort_speakers, unmatched.value)
             progress("normalizing", 0.3)
             result = norm.normalize(blocks)
         progress("writing", 0.9)
-        _write(result, output, to_format)
+        from evenscore.cli.scored_output import write_scores
+
+        write_scores(result, output, to_format)
 
 
-def _settings(
-    method: str, model: str | None, top_k: str | None, convention: str | None, given: list[str]
-) -> dict[str, Any]:
-    """Return the options of the norm from those of the command line."""
-    if method == LGSM:
-        if model is None:
-            raise InputError("the method lgsm needs a trained model; give --model, or choose another --method")
-        odd = [name for name, value in (("--top-k", top_k), ("--convention", convention), ("--set", given)) if value]
-        if odd:
-            raise InputError(f"{odd[0]} is for the classical norms, but the method is lgsm; leave it out")
-        from evenscore.files.model_json import load_model
+def _from_embeddings(
+    method: str,
+    settings: dict[str, Any],
+    scorer: Scorer,
+    paths: dict[str, str | None],
+    maps: dict[str, str | None],
+    trials: str | None,
+    format: str | None,
+) -> ScoreMatrix | TrialList:
+    from evenscore.cli.embedding_norms import normalize_embeddings
+    from evenscore.cli.embedding_sets import CONDITION, EmbeddingFiles
+    from evenscore.files import read_trials
+    from evenscore.norms import prepare_norm
 
-        return {"model": load_model(model)}
-    if model is not None:
-        raise InputError(f"the norm {method!r} uses no model; leave out --model, or choose --method lgsm")
-    settings: dict[str, Any] = {} if top_k is None else {"top_k": _number(top_k, "--top-k")}
-    if convention is not None:
-        settings["convention"] = convention
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"--set {text!r} is not of the form NAME=VALUE")
-        settings[name.replace("-", "_")] = _number_or_text(value)
-    return settings
-
-
-def _number(text: str, option: str) -> int | float:
-    value = _number_or_text(text)
-    if isinstance(value, str):
-        raise InputError(f"{option} is {text!r}, but must be a number")
-    return value
+    for name, path in paths.items():
+        if path is None:
+            raise InputError(f"to normalize scores of embeddings, --{name}-embeddings is needed too")
+    prepare_norm(method, **settings)  # wrong options are refused before anything is read
+    files = EmbeddingFiles(**paths, **maps)  # type: ignore[arg-type]
+    sides = (*files.read_trial_sides(), files.read_cohort())
+    listed = None if trials is None else read_trials(trials, format=format)
+    condition = None if maps["conditions"] is None else CONDITION
+    normalized = normalize_embeddings(method, settings, scorer, sides, listed, condition=condition).normalized
+    assert normalized is not None  # noqa: S101
+    return normalized
 
 
-def _number_or_text(text: str) -> int | float | str:
-    try:
-        return float(text) if any(mark in text for mark in ".eE") else int(text)
-    except ValueError:
-        return text
+def _conditions(method: str, trials: str | None, cohort: str | None) -> dict[str, Any]:
+    """Return the conditions of trials and cohort as an option of a norm, or nothing if there are none."""
+    if trials is None:
+        if cohort is not None:
+            raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
+        return {}
+    if method == norms.LGSM:
+        raise InputError("the norm 'lgsm' knows no conditions; leave out --conditions")
+    from evenscore.cli.embedding_sets import read_conditions
+    from evenscore.norms import Conditions
+
+    mine = read_conditions(trials)
+    theirs = mine if cohort is None else read_conditions(cohort)
+    return {"conditions": Conditions(enroll=mine, test=mine, cohort_enroll=theirs, cohort_test=theirs)}
 
 
 def _read_blocks(
@@ -238,14 +217,3 @@ def _cohort_labels(cohort: ScoreMatrix, key: str, unmatched: Any) -> Labels:
     [labelled] = label_by_key([cohort], read_trials(key), unmatched)
     assert isinstance(labelled, tuple)  # noqa: S101
     return labelled[1]
-
-
-def _write(result: ScoreMatrix | TrialList, output: str, to_format: str | None) -> None:
-    from evenscore.files import FORMATS, write
-    from evenscore.tables import TrialList
-
-    endings = tuple(ending for format in FORMATS.values() for ending in format.extensions)
-    labelled = isinstance(result, TrialList) and result.labels is not None
-    if to_format is None and labelled and not output.lower().removesuffix(".gz").endswith(endings):
-        to_format = "wespeaker"  # the usual format for such names has no place for labels
-    write(result, output, format=to_format)

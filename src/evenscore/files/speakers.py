@@ -11,7 +11,7 @@ from evenscore.files.streams import PathLike, atomic_output, open_input, reading
 from evenscore.files.text.chunks import line_chunks
 from evenscore.files.text.columns import Sample
 
-__all__ = ["FORMATS", "map_format"]
+__all__ = ["FORMATS", "map_format", "read_members", "read_names"]
 
 _LONGEST_LINE = 1 << 26  # bytes; a line of spk2utt lists all utterances of a speaker
 
@@ -58,6 +58,55 @@ def _read(path: PathLike, options: ReadOptions, *, by_speaker: bool) -> SpeakerM
     if not speakers:
         raise FileError(path, "the file is empty; there is nothing to read")
     return speakers
+
+
+def read_members(path: PathLike) -> dict[str, list[str]]:
+    r"""Read which utterances belong to each model: lines of a model and its utterances; a model may have several lines.
+
+    Other than in a map of speakers, an utterance may belong to several models.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "enroll.map"
+    >>> _ = path.write_text("m1 u1 u2\nm2 u2\nm2 u3\n")
+    >>> read_members(path)
+    {'m1': ['u1', 'u2'], 'm2': ['u2', 'u3']}
+    """
+    members: dict[str, list[str]] = {}
+    seen: set[tuple[str, str]] = set()
+    for number, (model, *utterances) in _fields(path):
+        if not utterances:
+            raise FileError(path, "expected a model and its utterances, found 1 column", line=number)
+        for utterance in utterances:
+            if (model, utterance) in seen:
+                raise FileError(path, f"{utterance!r} belongs to {model!r} already; remove the repeat", line=number)
+            seen.add((model, utterance))
+        members.setdefault(model, []).extend(utterances)
+    if not members:
+        raise FileError(path, "the file is empty; there is nothing to read")
+    return members
+
+
+def read_names(path: PathLike) -> list[str]:
+    r"""Read names, one per line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "eval.speakers"
+    >>> _ = path.write_text("ann\nbob\n")
+    >>> read_names(path)
+    ['ann', 'bob']
+    """
+    names = []
+    for number, fields in _fields(path):
+        if len(fields) != 1:
+            raise FileError(path, f"expected one name, found {len(fields)} columns", line=number)
+        names += fields
+    if not names:
+        raise FileError(path, "the file is empty; there is nothing to read")
+    return names
 
 
 def _fields(path: PathLike) -> Iterator[tuple[int, list[str]]]:

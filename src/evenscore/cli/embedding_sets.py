@@ -1,0 +1,208 @@
+"""The embeddings of enrolments, tests and cohort, with the speakers and conditions that maps tell about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from evenscore.cli.phrases import COLUMN
+from evenscore.errors import InputError
+from evenscore.tables import Embeddings
+from evenscore.tables.ids import Ids, shown
+
+__all__ = ["CONDITION", "CohortChoices", "EmbeddingFiles", "LengthNorm", "read_conditions"]
+
+CONDITION = "condition"  #: the column of the embeddings that are returned, if there are conditions
+_UNKNOWN = "-"  # in a map of conditions
+_Map = Mapping[str, str | None]
+
+
+class LengthNorm(str, Enum):
+    """When vectors that are averaged are brought to length 1."""
+
+    none = "none"
+    before = "before"
+    after = "after"
+    both = "both"
+
+
+class Unit(str, Enum):
+    """What a member of the cohort is."""
+
+    utterance = "utterance"
+    speaker = "speaker"
+
+
+class Pick(str, Enum):
+    """How some members of a cohort are picked."""
+
+    random = "random"
+    kmeans = "kmeans"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohortChoices:
+    """How the members of the cohort are chosen from its embeddings."""
+
+    cohort_unit: Annotated[
+        Unit, typer.Option(help="Cohort members: the utterances, or one mean vector per speaker.")
+    ] = Unit.utterance
+    cohort_length_norm: Annotated[
+        LengthNorm, typer.Option(help="Bring cohort vectors to length 1 before they are averaged, after it, or both.")
+    ] = LengthNorm.none
+    cohort_size: Annotated[int | None, typer.Option(metavar="N", help="Keep only N cohort members.")] = None
+    cohort_pick: Annotated[Pick, typer.Option(help="Pick them at random, or those nearest to N cluster centres.")] = (
+        Pick.random
+    )
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the pick.", min=0)] = 0
+    exclude_speakers: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Speakers that must not be in the cohort, one per line.")
+    ] = None
+
+    def chosen(self, embeddings: Embeddings) -> Embeddings:
+        """Return the members of the cohort."""
+        from evenscore.files.speakers import read_names
+        from evenscore.scoring import make_cohort
+
+        members = make_cohort(
+            embeddings,
+            unit=self.cohort_unit.value,
+            length_norm=self.cohort_length_norm.value,
+            size=self.cohort_size,
+            pick=self.cohort_pick.value,
+            seed=self.seed,
+            exclude_speakers=() if self.exclude_speakers is None else read_names(self.exclude_speakers),
+        )
+        if not len(members):
+            raise InputError("nobody is left in the cohort; exclude fewer speakers, or give another cohort")
+        return members
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingFiles:
+    """Where embeddings and what is known about them come from: names of files."""
+
+    enroll: str
+    test: str
+    cohort: str | None = None
+    format: str | None = None
+    enroll_map: str | None = None
+    enroll_length_norm: LengthNorm = LengthNorm.none
+    speakers: str | None = None
+    cohort_speakers: str | None = None
+    conditions: str | None = None
+    cohort_conditions: str | None = None
+
+    def read_trial_sides(self) -> tuple[Embeddings, Embeddings]:
+        """Read the enrolments and the tests; they are one object if both are the same file."""
+        from evenscore.files.speakers import read_members
+        from evenscore.scoring import average_embeddings
+
+        utterances = self._read(self.enroll)
+        if self.enroll_map is None:
+            enroll = self._with_facts(utterances, utterances, {}, "enrolment")
+            if self.test == self.enroll:
+                return enroll, enroll
+        else:
+            models = read_members(self.enroll_map)
+            means = average_embeddings(utterances, models, length_norm=self.enroll_length_norm.value)
+            enroll = self._with_facts(means, utterances, models, "enrolment")
+        tests = utterances if self.test == self.enroll else self._read(self.test)
+        return enroll, self._with_facts(tests, tests, {}, "test")
+
+    def read_cohort(self, choices: CohortChoices | None = None) -> Embeddings:
+        """Read the cohort and choose its members."""
+        assert self.cohort is not None  # noqa: S101
+        utterances = self._read(self.cohort)
+        path = self.cohort_speakers or self.speakers
+        if path is not None:
+            known = _speaker_map(path)
+            utterances = utterances.with_speakers(_values(utterances.ids, {}, known, path, "speaker", "cohort member"))
+        members = utterances if choices is None else choices.chosen(utterances)
+        source = self.cohort_conditions or self.conditions
+        if source is None:
+            return members
+        by_speaker: dict[str, list[str]] = {}
+        if choices is not None and choices.cohort_unit is Unit.speaker and utterances.speakers is not None:
+            for name, speaker in zip(utterances.ids, utterances.speakers, strict=True):
+                by_speaker.setdefault(speaker, []).append(name)
+        return _with_conditions(members, utterances, by_speaker, source, "cohort member")
+
+    def _read(self, path: str) -> Embeddings:
+        from evenscore.files import read_embeddings
+
+        return read_embeddings(path, format=self.format)
+
+    def _with_facts(
+        self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str
+    ) -> Embeddings:
+        if self.speakers is not None:
+            known = _speaker_map(self.speakers)
+            sides = sides.with_speakers(_values(sides.ids, models, known, self.speakers, "speaker", what))
+        if self.conditions is not None:
+            sides = _with_conditions(sides, utterances, models, self.conditions, what)
+        return sides
+
+
+def _speaker_map(path: str) -> _Map:
+    from evenscore.files import read_speakers
+
+    return dict(read_speakers(path))
+
+
+def read_conditions(path: str) -> dict[str, str | None]:
+    """Read a map from id to condition, None where it is not known."""
+    from evenscore.files import read_speakers
+
+    if path.startswith(COLUMN):
+        raise InputError(f"{path!r}: scores have no columns; give a file with lines 'id condition'")
+    known = read_speakers(path, format="utt2spk")
+    return {name: None if value == _UNKNOWN else value for name, value in known.items()}
+
+
+def _with_conditions(
+    members: Embeddings, utterances: Embeddings, averaged: Mapping[str, Sequence[str]], source: str, what: str
+) -> Embeddings:
+    known: _Map
+    if source.startswith(COLUMN):
+        column = source.removeprefix(COLUMN)
+        if column not in utterances.columns:
+            have = shown(utterances.columns, most=20) if utterances.columns else "none"
+            raise InputError(f"the embeddings of each {what} have no column {column!r}; their columns: {have}")
+        values = utterances.columns[column].tolist()
+        known = {
+            name: None if value is None else str(value) for name, value in zip(utterances.ids, values, strict=True)
+        }
+    else:
+        known = read_conditions(source)
+    found = _values(members.ids, averaged, known, source, "condition", what)
+    return Embeddings(
+        members.ids,
+        members.vectors,
+        members.speakers,
+        columns={**members.columns, CONDITION: np.array(found, dtype=object)},
+    )
+
+
+def _values(
+    ids: Ids, averaged: Mapping[str, Sequence[str]], known: _Map, path: str, fact: str, what: str
+) -> list[str | None]:
+    """Return the value of each id: its own in the map, else the one that the utterances it was averaged from share."""
+    values, absent = [], []
+    for name in ids:
+        if name in known:
+            values.append(known[name])
+            continue
+        parts = averaged.get(name, ())
+        if not parts or any(part not in known for part in parts):
+            absent.append(name)
+        shared = {known[part] for part in parts if part in known}
+        values.append(shared.pop() if len(shared) == 1 else None)
+    if absent:
+        raise InputError(f"{path} has no {fact} for {what} {shown(absent)}; add it to the map")
+    return values

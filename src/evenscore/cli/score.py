@@ -1,0 +1,201 @@
+"""``evenscore score``: from embeddings to raw and normalized scores."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenscore.cli import norm_options as norms
+from evenscore.cli import options as opt
+from evenscore.cli.embedding_sets import CONDITION, CohortChoices, EmbeddingFiles, LengthNorm
+from evenscore.cli.option_records import option_name, with_records
+from evenscore.cli.progress import progress_bar
+from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
+from evenscore.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from evenscore.scoring import EmbeddingScores
+    from evenscore.sources import Scorer
+    from evenscore.tables import Embeddings, TrialList
+
+__all__ = ["EXAMPLES", "score"]
+
+EXAMPLES = """
+evenscore score --enroll x.npz --test x.npz --trials dev.trials -o raw
+evenscore score --enroll e --test t --scorer plda --plda p.json -o o.npz
+evenscore score --enroll x.npz --test x.npz --trials dev.trials -o out \\
+    --norm as --top-k 300 --cohort c.npz --cohort-unit speaker --raw raw
+evenscore score --enroll x.scp --enroll-map spk2utt --test y.scp \\
+    --norm s --cohort c.scp --cohort-speakers utt2spk --memory 500MB -o out
+"""
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+
+def _file(name: str, meaning: str) -> Any:
+    return typer.Option(f"--{name}", metavar="FILE", help=meaning)
+
+
+@with_records
+def score(
+    output: opt.Output,
+    enroll: Annotated[str, _file("enroll", "Embeddings of the enrolments.")],
+    test: Annotated[str, _file("test", "Embeddings of the tests; may be the same file.")],
+    trials: Annotated[
+        str | None, _file("trials", "Trials to score; without, every enrolment against every test.")
+    ] = None,
+    scorer: ScorerOption = ScorerName.cosine,
+    plda: PldaFile = None,
+    center: Center = None,
+    enroll_map: Annotated[
+        str | None,
+        _file("enroll-map", "Enrolments of several utterances, as in spk2utt: a model and its utterances per line."),
+    ] = None,
+    enroll_length_norm: Annotated[
+        LengthNorm,
+        typer.Option(
+            "--enroll-length-norm", help="Bring their vectors to length 1 before they are averaged, after it, or both."
+        ),
+    ] = LengthNorm.none,
+    norm: Annotated[
+        str | None,
+        typer.Option(
+            "--norm",
+            metavar="NAME",
+            help="Normalize by z, t, zt, tz, s, as, at, az, or lgsm (the score model).",
+            autocompletion=norms.norm_names,
+        ),
+    ] = None,
+    cohort: Annotated[str | None, _file("cohort", "Embeddings of the cohort, which serve on both sides.")] = None,
+    *,
+    members: CohortChoices,
+    choices: norms.NormChoices,
+    model: norms.ModelFile = None,
+    speakers: norms.TrialSpeakers = None,
+    cohort_speakers: norms.CohortSpeakers = None,
+    conditions: norms.TrialConditions = None,
+    cohort_conditions: norms.CohortConditions = None,
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="SIZE", help="Most memory for cohort scores at a time, like 500MB.")
+    ] = "2GB",
+    raw: Annotated[str | None, _file("raw", "Write the raw scores, too, beside the normalized ones.")] = None,
+    from_format: opt.FromFormat = None,
+    trials_format: Annotated[
+        str | None, typer.Option("--trials-from", metavar="FORMAT", help="Format of the trials; guessed if not given.")
+    ] = None,
+    to_format: opt.ToFormat = None,
+) -> None:
+    """Score embeddings of enrolments against embeddings of tests, and normalize the scores with a cohort.
+
+    Each embedding is scored against the cohort once, however often it is listed, and never more cohort scores are kept
+    than --memory allows. Speakers come from the embeddings or from maps; a trial's own speakers, and an utterance that
+    stands in the trials and in the cohort, are left out of that trial's cohort. The output is a matrix, or the listed
+    trials in their order and with their labels; without --norm it holds the raw scores.
+    """
+    _check_outputs(output, raw)
+    _check_norm(
+        norm, cohort, raw, members, choices, model=model, conditions=conditions, cohort_speakers=cohort_speakers
+    )
+    if enroll_map is None and enroll_length_norm is not LengthNorm.none:
+        raise InputError("--enroll-length-norm is for enrolments of several utterances; give --enroll-map, too")
+    bytes_allowed = _bytes(memory)
+    files = EmbeddingFiles(
+        enroll=enroll,
+        test=test,
+        cohort=cohort,
+        format=from_format,
+        enroll_map=enroll_map,
+        enroll_length_norm=enroll_length_norm,
+        speakers=speakers,
+        cohort_speakers=cohort_speakers,
+        conditions=conditions,
+        cohort_conditions=cohort_conditions,
+    )
+    with progress_bar() as progress, norms.in_words_of_options():
+        settings = {} if norm is None else norms.norm_settings(norm, model, choices)
+        progress("reading", 0.0)
+        from evenscore.files import read_trials
+
+        listed = None if trials is None else read_trials(trials, format=trials_format)
+        sides = files.read_trial_sides()
+        others = None if cohort is None else files.read_cohort(members)
+        made_by = scorer_of(scorer, plda, center)
+        progress("scoring", 0.3)
+        how = {"condition": None if conditions is None else CONDITION, "memory": bytes_allowed}
+        scores = _scored(made_by, sides, others, listed, norm, settings, **how)
+        progress("writing", 0.9)
+        _write(scores, output, raw, to_format)
+
+
+def _check_outputs(output: str, raw: str | None) -> None:
+    """Refuse places that cannot be written to before the work begins."""
+    if raw is not None and raw == output:
+        raise InputError("--raw and --output are the same file; give two names")
+    for path in (output, raw):
+        if path is not None and not Path(path).absolute().parent.is_dir():
+            raise FileError(path, "its directory does not exist; create it first")
+
+
+def _check_norm(
+    norm: str | None, cohort: str | None, raw: str | None, members: CohortChoices, choices: Any, **others: str | None
+) -> None:
+    """Refuse options that only a norm or a cohort gives a meaning."""
+    if norm is not None:
+        if cohort is None:
+            raise InputError(f"the norm {norm!r} needs a cohort; give embeddings of other speakers with --cohort")
+        return
+    changed = [field.name for field in fields(members) if getattr(members, field.name) != field.default]
+    given = [*choices.given, *(name for name, value in others.items() if value is not None), *changed]
+    if cohort is not None or given:
+        odd = "--cohort" if cohort is not None else option_name(given[0])
+        raise InputError(f"{odd} is for normalized scores; name a norm, such as --norm as, or leave it out")
+    if raw is not None:
+        raise InputError("without --norm the output holds the raw scores; leave out --raw")
+
+
+def _bytes(text: str) -> float:
+    """Return a size in bytes.
+
+    Examples
+    --------
+    >>> _bytes("1.5GB"), _bytes("64KiB")
+    (1500000000.0, 65536.0)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    size = 0.0
+    if found is not None:
+        number, prefix, binary = found.groups()
+        size = float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " ")
+    if not size > 0:
+        raise InputError(f"--memory is {text!r}, but must be a size above 0, like 500MB or 2GB")
+    return size
+
+
+def _scored(
+    scorer: Scorer,
+    sides: tuple[Embeddings, Embeddings],
+    cohort: Embeddings | None,
+    listed: TrialList | None,
+    norm: str | None,
+    settings: dict[str, Any],
+    **how: Any,
+) -> EmbeddingScores:
+    if norm is None or cohort is None:
+        from evenscore.scoring import score_embeddings
+
+        return score_embeddings(*sides, listed, scorer=scorer)
+    from evenscore.cli.embedding_norms import normalize_embeddings
+
+    return normalize_embeddings(norm, settings, scorer, (*sides, cohort), listed, **how)
+
+
+def _write(scores: EmbeddingScores, output: str, raw: str | None, to_format: str | None) -> None:
+    from evenscore.cli.scored_output import write_scores
+
+    if raw is not None:
+        write_scores(scores.raw, raw, to_format)
+    write_scores(scores.raw if scores.normalized is None else scores.normalized, output, to_format)
