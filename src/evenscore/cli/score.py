@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,9 +98,13 @@ def score(
     trials in their order and with their labels; without --norm it holds the raw scores.
     """
     _check_outputs(output, raw)
-    _check_norm(
-        norm, cohort, raw, members, choices, model=model, conditions=conditions, cohort_speakers=cohort_speakers
-    )
+    maps = {
+        "speakers": speakers,
+        "cohort_speakers": cohort_speakers,
+        "conditions": conditions,
+        "cohort_conditions": cohort_conditions,
+    }
+    _check_norm(norm, cohort, raw, members, choices, {"model": model, **maps})
     if enroll_map is None and enroll_length_norm is not LengthNorm.none:
         raise InputError("--enroll-length-norm is for enrolments of several utterances; give --enroll-map, too")
     bytes_allowed = _bytes(memory)
@@ -110,10 +115,7 @@ def score(
         format=from_format,
         enroll_map=enroll_map,
         enroll_length_norm=enroll_length_norm,
-        speakers=speakers,
-        cohort_speakers=cohort_speakers,
-        conditions=conditions,
-        cohort_conditions=cohort_conditions,
+        **maps,
     )
     with progress_bar() as progress, norms.in_words_of_options():
         settings = {} if norm is None else norms.norm_settings(norm, model, choices)
@@ -141,12 +143,19 @@ def _check_outputs(output: str, raw: str | None) -> None:
 
 
 def _check_norm(
-    norm: str | None, cohort: str | None, raw: str | None, members: CohortChoices, choices: Any, **others: str | None
+    norm: str | None,
+    cohort: str | None,
+    raw: str | None,
+    members: CohortChoices,
+    choices: norms.NormChoices,
+    others: Mapping[str, str | None],
 ) -> None:
     """Refuse options that only a norm or a cohort gives a meaning."""
     if norm is not None:
         if cohort is None:
             raise InputError(f"the norm {norm!r} needs a cohort; give embeddings of other speakers with --cohort")
+        if others["cohort_conditions"] is not None and others["conditions"] is None:
+            raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
         return
     changed = [field.name for field in fields(members) if getattr(members, field.name) != field.default]
     given = [*choices.given, *(name for name, value in others.items() if value is not None), *changed]
