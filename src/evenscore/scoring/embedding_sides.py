@@ -33,6 +33,7 @@ class EmbeddingSides:
     cohort: Embeddings
     scores: Bilinear
     cohort_scores: Bilinear
+    mirrored: bool  #: whether enrolments and tests are the same vectors
     condition: str | None
 
     def of(self, method: str, row: Codes, column: Codes, memory: float) -> NormSides:
@@ -40,7 +41,7 @@ class EmbeddingSides:
         left, right = Vectors.left(self.scores), Vectors.right(self.scores)
         cohort_left, cohort_right = Vectors.left(self.cohort_scores), Vectors.right(self.cohort_scores)
         unrestricted = not self._codes and self.condition is None
-        one = self.enroll is self.test and unrestricted and left.same(right) and cohort_left.same(cohort_right)
+        one = self.mirrored and unrestricted and cohort_left.same(cohort_right)
         everyone = np.arange(len(self.enroll))
         return NormSides(
             enroll=self._side("enroll", self.enroll, row, left, cohort_right),
@@ -55,6 +56,12 @@ class EmbeddingSides:
     @cached_property
     def _codes(self) -> dict[str, int]:
         return speaker_codes([self.cohort.speakers], [self.enroll.speakers, self.test.speakers])
+
+    def _itself(self, ids: Ids) -> Codes | None:
+        """Return where each of these utterances stands in the cohort, None if none of them does."""
+        if self._cohort_places.keys().isdisjoint(ids.tolist()):
+            return None
+        return coded(ids, self._cohort_places, len(ids))
 
     @cached_property
     def _cohort_places(self) -> dict[str, int]:
@@ -74,7 +81,7 @@ class EmbeddingSides:
             fresh=True,
             speaker=coded(embeddings.speakers, self._codes, len(embeddings))[rows],
             groups=self._groups,
-            itself=coded(embeddings.ids, self._cohort_places, len(embeddings))[rows],
+            itself=self._itself(embeddings.ids[rows]),
             condition=condition,
             cohort_condition=cohort_condition,
             itemsize=np.result_type(elements.vectors, cohort.vectors).itemsize,

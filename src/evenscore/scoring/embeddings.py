@@ -13,7 +13,7 @@ from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.norms.registry import prepare_norm
 from evenscore.norms.sides import Codes
 from evenscore.scoring.averages import LengthNorm, average_embeddings
-from evenscore.scoring.products import raw_scores
+from evenscore.scoring.products import Vectors, raw_scores
 from evenscore.sources import Cosine, DotProduct, Scorer, score_blocks
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.embeddings import Embeddings
@@ -116,13 +116,14 @@ def score_embeddings(
         enroll = average_embeddings(enroll, models, length_norm=length_norm)
     enroll, test, row, column = _used(enroll, test, trials)
     scores = scorer.score(enroll, test)
-    raw = raw_scores(scores, trials, row, column)
+    mirrored = enroll is test and Vectors.left(scores).same(Vectors.right(scores))
+    raw = raw_scores(scores, trials, row, column, mirrored)
     if norm is None or cohort is None:
         return EmbeddingScores(raw, None)
     if method in CLASSICAL_METHODS:
         from evenscore.scoring.embedding_sides import EmbeddingSides
 
-        sides = EmbeddingSides(enroll, test, cohort, scores, scorer.score(cohort, cohort), condition)
+        sides = EmbeddingSides(enroll, test, cohort, scores, scorer.score(cohort, cohort), mirrored, condition)
         return EmbeddingScores(
             raw, norm.normalize_sides(raw, sides.of(str(method), row, column, memory), memory=memory)
         )
