@@ -21,7 +21,7 @@ from evenscore import (
     score_embeddings,
     write,
 )
-from evenscore.cli.embedding_sets import CohortChoices
+from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.norm_options import NormChoices
 from evenscore.norms import NormOptions
 

@@ -4,83 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Annotated
 
 import numpy as np
-import typer
 
+from evenscore.cli.cohort_options import CohortChoices, LengthNorm, Unit
 from evenscore.cli.phrases import COLUMN
 from evenscore.errors import InputError
 from evenscore.tables import Embeddings
 from evenscore.tables.ids import Ids, shown
 
-__all__ = ["CONDITION", "CohortChoices", "EmbeddingFiles", "LengthNorm", "read_conditions"]
+__all__ = ["CONDITION", "EmbeddingFiles", "read_conditions"]
 
 CONDITION = "condition"  #: the column of the embeddings that are returned, if there are conditions
 _UNKNOWN = "-"  # in a map of conditions
 _Map = Mapping[str, str | None]
-
-
-class LengthNorm(str, Enum):
-    """When vectors that are averaged are brought to length 1."""
-
-    none = "none"
-    before = "before"
-    after = "after"
-    both = "both"
-
-
-class Unit(str, Enum):
-    """What a member of the cohort is."""
-
-    utterance = "utterance"
-    speaker = "speaker"
-
-
-class Pick(str, Enum):
-    """How some members of a cohort are picked."""
-
-    random = "random"
-    kmeans = "kmeans"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CohortChoices:
-    """How the members of the cohort are chosen from its embeddings."""
-
-    cohort_unit: Annotated[
-        Unit, typer.Option(help="Cohort members: the utterances, or one mean vector per speaker.")
-    ] = Unit.utterance
-    cohort_length_norm: Annotated[
-        LengthNorm, typer.Option(help="Bring cohort vectors to length 1 before they are averaged, after it, or both.")
-    ] = LengthNorm.none
-    cohort_size: Annotated[int | None, typer.Option(metavar="N", help="Keep only N cohort members.")] = None
-    cohort_pick: Annotated[Pick, typer.Option(help="Pick them at random, or those nearest to N cluster centres.")] = (
-        Pick.random
-    )
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the pick.", min=0)] = 0
-    exclude_speakers: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Speakers that must not be in the cohort, one per line.")
-    ] = None
-
-    def chosen(self, embeddings: Embeddings) -> Embeddings:
-        """Return the members of the cohort."""
-        from evenscore.files.speakers import read_names
-        from evenscore.scoring import make_cohort
-
-        members = make_cohort(
-            embeddings,
-            unit=self.cohort_unit.value,
-            length_norm=self.cohort_length_norm.value,
-            size=self.cohort_size,
-            pick=self.cohort_pick.value,
-            seed=self.seed,
-            exclude_speakers=() if self.exclude_speakers is None else read_names(self.exclude_speakers),
-        )
-        if not len(members):
-            raise InputError("nobody is left in the cohort; exclude fewer speakers, or give another cohort")
-        return members
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import typer
 
 from evenscore.cli import norm_options as norms
 from evenscore.cli import options as opt
-from evenscore.cli.embedding_sets import CONDITION, CohortChoices, EmbeddingFiles, LengthNorm
+from evenscore.cli.cohort_options import CohortChoices, LengthNorm
 from evenscore.cli.option_records import option_name, with_records
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
@@ -108,6 +108,8 @@ def score(
     if enroll_map is None and enroll_length_norm is not LengthNorm.none:
         raise InputError("--enroll-length-norm is for enrolments of several utterances; give --enroll-map, too")
     bytes_allowed = _bytes(memory)
+    from evenscore.cli.embedding_sets import CONDITION, EmbeddingFiles
+
     files = EmbeddingFiles(
         enroll=enroll,
         test=test,
