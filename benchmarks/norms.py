@@ -3,7 +3,7 @@
 The budget is twice the time of np.copyto into a new matrix, plus one read of each cohort block (np.sum). Top-k
 selection (AS-norm) is compared with np.partition and with a full np.sort of the same blocks.
 
-    python benchmarks/norms.py [--size 8000] [--repeat 5]
+    python benchmarks/norms.py [--size 8000] [--repeat 9]
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from evenscore import ScoreBlocks, ScoreMatrix
 from evenscore.norms import prepare_norm
 
 
-def best(task: Callable[[], object], repeat: int) -> float:
-    """Shortest time of several runs, after one that is not counted."""
-    task()
-    times = []
+def alternated(tasks: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
+    """Shortest time of each task; they run in turn, so that a busy moment of the machine meets all of them."""
+    times: dict[str, list[float]] = {name: [] for name in tasks}
+    for task in tasks.values():
+        task()  # compiles
     for _ in range(repeat):
-        start = time.perf_counter()
-        result = task()
-        times.append(time.perf_counter() - start)
-        del result
-    return min(times)
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            result = task()
+            times[name].append(time.perf_counter() - start)
+            del result
+    return {name: min(values) for name, values in times.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=8000)
     parser.add_argument("--cohort", type=int, default=6000)
-    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=9)
     arguments = parser.parse_args()
     n, c, repeat = arguments.size, arguments.cohort, arguments.repeat
     rng = np.random.default_rng(0)
@@ -52,26 +54,30 @@ def main() -> None:
         np.copyto(out, trials.scores)
         return out
 
-    copied = best(copy, repeat)
-    warm = np.empty_like(trials.scores)
-    print(f"np.copyto {n} x {n} float32: {1e3 * copied:.1f} ms into a new array, ", end="")
-    print(f"{1e3 * best(lambda: np.copyto(warm, trials.scores), repeat):.1f} ms into one that is there")
-    read = {name: best(lambda m=m: m.scores.sum(), repeat) for name, m in (("e", enroll), ("t", test), ("c", cohort))}
-    print("np.sum of the blocks: " + ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in read.items()))
+    warm, some = np.empty_like(trials.scores), enroll.scores[:500]
+    norms = {method: prepare_norm(method) for method in ("z", "t", "s", "zt", "tz")}
+    norms["as"] = prepare_norm("as", top_k=300)
+    tasks: dict[str, Callable[[], object]] = {
+        "copy": copy,
+        "copy, warm": lambda: np.copyto(warm, trials.scores),
+        "read e": enroll.scores.sum,
+        "read t": test.scores.sum,
+        "read c": cohort.scores.sum,
+        "sort": lambda: np.sort(some, axis=1),
+        "partition": lambda: np.partition(some, c - 300, axis=1),
+        **{method: lambda norm=norm: norm.normalize(blocks) for method, norm in norms.items()},
+    }
+    ms = {name: 1e3 * seconds for name, seconds in alternated(tasks, repeat).items()}
+    print(f"np.copyto {n} x {n} float32: {ms['copy']:.1f} ms into a new array,", end="")
+    print(f" {ms['copy, warm']:.1f} ms into one that is there")
+    print("np.sum of the blocks: " + ", ".join(f"{name} {ms[f'read {name}']:.1f} ms" for name in "etc"))
     print("norm  time      beyond reading  ratio to np.copyto (target 2)")
     for method, needs in (("z", "e"), ("t", "t"), ("s", "et"), ("zt", "etc"), ("tz", "etc")):
-        norm = prepare_norm(method)
-        seconds = best(lambda norm=norm: norm.normalize(blocks), repeat)
-        beyond = seconds - sum(read[name] for name in needs)
-        print(f"{method:4}  {1e3 * seconds:6.1f} ms {1e3 * beyond:9.1f} ms    {beyond / copied:8.2f}")
-    norm = prepare_norm("as", top_k=300)
-    seconds = best(lambda: norm.normalize(blocks), repeat)
-    some = enroll.scores[:500]
+        beyond = ms[method] - sum(ms[f"read {name}"] for name in needs)
+        print(f"{method:4}  {ms[method]:6.1f} ms {beyond:9.1f} ms    {beyond / ms['copy']:8.2f}")
     scale = 2 * n / 500
-    sort = best(lambda: np.sort(some, axis=1), 1) * scale
-    partition = best(lambda: np.partition(some, c - 300, axis=1), 1) * scale
-    print(f"as    {1e3 * seconds:6.1f} ms; the selection alone takes {sort:.2f} s by np.sort ({sort / seconds:.0f}x),")
-    print(f"      {partition:.2f} s by np.partition ({partition / seconds:.1f}x), both extrapolated from 500 rows")
+    print(f"as    {ms['as']:6.1f} ms in all; selecting alone, on one core and extrapolated from 500 rows, takes")
+    print(f"      {scale * ms['sort']:.0f} ms by np.sort and {scale * ms['partition']:.0f} ms by np.partition")
 
 
 if __name__ == "__main__":
