@@ -20,6 +20,7 @@ __all__ = ["FitResult", "fit_score_model", "log_likelihood"]
 
 Array = np.ndarray
 _LARGEST_USEFUL_DIM = 2  # x enters only through (alpha_0'x, alpha_1'x)
+_FIRST_ITERATIONS = 100  # of every start; then only the best goes on
 _ROUNDING = 1e-15  # relative rounding error of the log-likelihood
 _FULLY_EXPLAINED = 1 - 1e-6  # share of a class's variance from which the data cannot support the dimension
 _SMALLEST_SIGMA2 = 1e-12  # of the standardized scores
@@ -42,7 +43,7 @@ class FitResult:
     log_likelihood: Float[Array, " n"]  #: of the scores, before the first and after each iteration of the best start
     converged: bool  #: whether an iteration gained less than the tolerance
     n_iter: int  #: iterations of the best start
-    restarts: Float[Array, " r"]  #: final log-likelihood of every start
+    restarts: Float[Array, " r"]  #: log-likelihood of every start after its first iterations (100 at most)
     n_scores: tuple[int, int]  #: numbers of non-target and of target scores
     notes: tuple[str, ...] = field(default=())  #: what the user should know about this fit
 
@@ -100,7 +101,7 @@ def fit_score_model(
     max_iter
         Most iterations of each start.
     starts
-        Number of deterministic starting points; the best end is kept.
+        Number of deterministic starting points. Each is tried for 100 iterations, then the best goes on.
     progress
         Called with a stage name and the fraction done.
 
@@ -123,10 +124,15 @@ def fit_score_model(
     inner_dim = min(dim, _LARGEST_USEFUL_DIM)
     runs = []
     for number, start in enumerate(_starting_points(statistics, inner_dim, starts, tol, max_iter, min_divergence)):
-        runs.append(_run_em(start, statistics, min_divergence, tol, max_iter))
+        runs.append(_run_em(start, statistics, min_divergence, tol, min(max_iter, _FIRST_ITERATIONS)))
         if progress is not None:
-            progress("fit", (number + 1) / max(starts, 1))
+            progress("fit", (number + 1) / (starts + 1))
     best = max(runs, key=lambda run: run.trace[-1])
+    if not best.converged and best.n_iter < max_iter:
+        rest = _run_em(best.model, statistics, min_divergence, tol, max_iter - best.n_iter)
+        best = _Run(model=rest.model, trace=best.trace + rest.trace[1:], converged=rest.converged)
+    if progress is not None:
+        progress("fit", 1.0)
     center, scale = statistics[0].center, statistics[0].scale
     model = best.model.rescaled(scale, center)
     notes = []

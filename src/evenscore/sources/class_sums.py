@@ -143,15 +143,15 @@ def _centered_gram(
     vectors: npt.NDArray[Any], mean: Float[Array, " d"], other_mean: Float[Array, " d"]
 ) -> tuple[Float[Array, "d d"], Float[Array, " n"]]:
     """Return U'U and U m for the centred vectors U and the mean m of the other side."""
-    from evenscore.sources.vector_kernels import center_into
-
     gram = np.zeros((vectors.shape[1], vectors.shape[1]))
     products = np.empty(len(vectors))
     slices = chunk_slices(vectors)
     buffer = np.empty((slices[0].stop if slices else 0, vectors.shape[1]))
     for part in slices:
         centered = buffer[: part.stop - part.start]
-        center_into(vectors[part], mean, centered)
+        np.subtract(
+            vectors[part], mean, out=centered
+        )  # a compiled parallel pass would get in the way of the product's threads
         gram += centered.T @ centered
         products[part] = centered @ other_mean
     return gram, products

@@ -7,17 +7,9 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["center_into", "normalize_into"]
+__all__ = ["normalize_into"]
 
 _REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and infinity keep their meaning
-
-
-@njit(parallel=True, cache=True)
-def center_into(vectors: Any, mean: Any, out: Any) -> None:
-    """Set out to the vectors less their mean."""
-    for i in prange(vectors.shape[0]):
-        for k in range(vectors.shape[1]):
-            out[i, k] = vectors[i, k] - mean[k]
 
 
 @njit(parallel=True, fastmath=_REORDER, cache=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,16 +141,13 @@ class Labels:
         """Numbers of the speakers of the rows, of the columns (-1: not known), and how many speakers there are."""
         if self.enroll_speakers is None or self.test_speakers is None:
             raise InputError("these labels come from a key, so they have no speakers; use Labels.from_speakers")
-        codes: dict[str | None, int] = {}
-        for name in (*self.enroll_speakers.tolist(), *self.test_speakers.tolist()):
-            if name is not None and name not in codes:
-                codes[name] = len(codes)
+        sides = (self.enroll_speakers.tolist(), self.test_speakers.tolist())
+        names = dict.fromkeys(chain(*sides))
+        names.pop(None, None)
+        codes: dict[str | None, int] = {name: code for code, name in enumerate(names)}
         number = len(codes)
         codes[None] = _NO_SPEAKER
-        rows, columns = (
-            np.fromiter((codes[name] for name in side), dtype=np.intp, count=len(side))
-            for side in (self.enroll_speakers, self.test_speakers)
-        )
+        rows, columns = (np.fromiter(map(codes.__getitem__, side), dtype=np.intp, count=len(side)) for side in sides)
         return frozen(rows), frozen(columns), number
 
     @cached_property
