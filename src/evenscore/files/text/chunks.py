@@ -21,7 +21,7 @@ __all__ = [
     "squeezed",
 ]
 
-CHUNK_SIZE = 1 << 23  #: bytes; measured: smaller costs calls, larger costs fresh memory from the system
+CHUNK_SIZE = 1 << 24  #: bytes; measured: smaller costs calls, larger costs fresh memory from the system
 LONGEST_LINE = 1 << 20  #: bytes; what is longer is no line of a table
 SAMPLE_SIZE = 1 << 16  #: bytes that decide on the format
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,10 @@ class Collector:
 
     def _global_codes(self, side: str, ids: CodedIds) -> npt.NDArray[np.int32]:
         codes = self._codes[side]
-        known = (codes.setdefault(name, len(codes)) for name in ids.names)
-        return np.fromiter(known, dtype=np.int32, count=len(ids.names))[ids.index]
+        known = np.fromiter(map(codes.get, ids.names, repeat(-1)), dtype=np.int32, count=len(ids.names))
+        for place in np.flatnonzero(known < 0).tolist():  # few, after the first chunks
+            known[place] = codes.setdefault(ids.names[place], len(codes))
+        return known[ids.index]
 
     def _trial_list(self, arrays: dict[str, npt.NDArray[Any]]) -> TrialList:
         return TrialList(
