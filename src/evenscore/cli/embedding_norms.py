@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenscore.errors import InputError
+from evenscore.progress import Progress, silent
 from evenscore.scoring import EmbeddingScores, score_embeddings
 from evenscore.sources import BilinearNormalizer
 from evenscore.tables import Embeddings, Labels, TrialList
@@ -25,6 +26,7 @@ def normalize_embeddings(
     *,
     condition: str | None = None,
     memory: float = 2e9,
+    progress: Progress = silent,
 ) -> EmbeddingScores:
     """Score trials and normalize them; the score model does it without cohort scores where it can.
 
@@ -34,7 +36,7 @@ def normalize_embeddings(
     enroll, test, cohort = sides
     if "model" not in options or _meet(sides):
         chosen: dict[str, Any] = {"cohort": cohort, "method": method, "condition": condition, "memory": memory}
-        return score_embeddings(enroll, test, trials, scorer=scorer, **chosen, **options)
+        return score_embeddings(enroll, test, trials, scorer=scorer, progress=progress, **chosen, **options)
     if condition is not None:
         raise InputError(f"the norm {method!r} knows no conditions; leave out --conditions")
     labels = None

@@ -128,10 +128,14 @@ def score(
         sides = files.read_trial_sides()
         others = None if cohort is None else files.read_cohort(members)
         made_by = scorer_of(scorer, plda, center)
-        progress("scoring", 0.3)
-        how = {"condition": None if conditions is None else CONDITION, "memory": bytes_allowed}
+        progress("reading", 1.0)
+        how: dict[str, Any] = {
+            "condition": None if conditions is None else CONDITION,
+            "memory": bytes_allowed,
+            "progress": progress,
+        }
         scores = _scored(made_by, sides, others, listed, norm, settings, **how)
-        progress("writing", 0.9)
+        progress("writing", 0.0)
         _write(scores, output, raw, to_format)
 
 

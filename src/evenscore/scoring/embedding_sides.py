@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.sides import NO_GROUP, Codes, Groups, NormSides, Rows, Side, coded, speaker_codes
+from evenscore.progress import Progress, silent
 from evenscore.scoring.products import Vectors, score_reader
 from evenscore.sources import Bilinear
 from evenscore.tables.embeddings import Embeddings
@@ -35,6 +37,7 @@ class EmbeddingSides:
     cohort_scores: Bilinear
     mirrored: bool  #: whether enrolments and tests are the same vectors
     condition: str | None
+    progress: Progress = silent
 
     def of(self, method: str, row: Codes, column: Codes, memory: float) -> NormSides:
         """Return what a classical norm reads, for trials whose enrolments and tests stand at these places."""
@@ -43,13 +46,14 @@ class EmbeddingSides:
         unrestricted = not self._codes and self.condition is None
         one = self.mirrored and unrestricted and cohort_left.same(cohort_right)
         everyone = np.arange(len(self.enroll))
+        tell = _Counter(len(everyone) if one else len(row) + len(column), self.progress)
         return NormSides(
-            enroll=self._side("enroll", self.enroll, row, left, cohort_right),
-            test=self._side("test", self.test, column, right, cohort_left),
+            enroll=self._side("enroll", self.enroll, row, left, cohort_right, tell),
+            test=self._side("test", self.test, column, right, cohort_left, tell),
             cohort=self._cohort_side(method, memory) if method in ("zt", "tz") else None,
             enroll_speaker=coded(self.enroll.speakers, self._codes, len(self.enroll))[row],
             test_speaker=coded(self.test.speakers, self._codes, len(self.test))[column],
-            both=self._side("enroll", self.enroll, everyone, left, cohort_right) if one else None,
+            both=self._side("enroll", self.enroll, everyone, left, cohort_right, tell) if one else None,
             both_rows=(row, column) if one else None,
         )
 
@@ -71,13 +75,15 @@ class EmbeddingSides:
     def _groups(self) -> Groups:
         return Groups(coded(self.cohort.speakers, self._codes, len(self.cohort)), len(self._codes))
 
-    def _side(self, name: str, embeddings: Embeddings, rows: Codes, elements: Vectors, cohort: Vectors) -> Side:
+    def _side(
+        self, name: str, embeddings: Embeddings, rows: Codes, elements: Vectors, cohort: Vectors, tell: _Counter
+    ) -> Side:
         condition, cohort_condition = self._conditions(name, embeddings, rows)
         return Side(
             name=name,
             ids=embeddings.ids[rows],
             cohort_ids=self.cohort.ids,
-            read=score_reader(elements, cohort, rows),
+            read=score_reader(elements, cohort, rows, tell),
             fresh=True,
             speaker=coded(embeddings.speakers, self._codes, len(embeddings))[rows],
             groups=self._groups,
@@ -126,6 +132,20 @@ class EmbeddingSides:
         mine, theirs = _column(embeddings, self.condition, name), _column(self.cohort, self.condition, "cohort")
         maps = Conditions(enroll=mine, cohort_test=theirs)
         return maps.codes("enroll", embeddings.ids[rows], "cohort_test", self.cohort.ids)
+
+
+class _Counter:
+    """Counts rows of cohort scores, in any thread, and reports which part of all of them is made."""
+
+    def __init__(self, total: int, progress: Progress) -> None:
+        self._total, self._progress = max(total, 1), progress
+        self._done = 0
+        self._lock = Lock()
+
+    def __call__(self, rows: int) -> None:
+        with self._lock:
+            self._done += rows
+            self._progress("cohort scores", min(self._done / self._total, 1.0))
 
 
 def _numbered(speakers: Ids) -> Codes:

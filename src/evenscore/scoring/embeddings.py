@@ -12,6 +12,7 @@ from evenscore.errors import InputError
 from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.norms.registry import prepare_norm
 from evenscore.norms.sides import Codes
+from evenscore.progress import Progress, silent
 from evenscore.scoring.averages import LengthNorm, average_embeddings
 from evenscore.scoring.products import Vectors, raw_scores
 from evenscore.sources import Cosine, DotProduct, Scorer, score_blocks
@@ -60,6 +61,7 @@ def score_embeddings(
     method: str | None = None,
     condition: str | None = None,
     memory: float = 2e9,
+    progress: Progress = silent,
     **options: Any,
 ) -> EmbeddingScores:
     """Score enrolments against tests, and normalize the scores with a cohort.
@@ -91,6 +93,8 @@ def score_embeddings(
         cohort members of the same condition only.
     memory
         Bytes that cohort scores may take at a time.
+    progress
+        Called with ``"cohort scores"`` and the fraction that is made.
     **options
         Options of the norm. With speakers in the embeddings, a trial's own speakers are left out of its cohort.
 
@@ -123,7 +127,9 @@ def score_embeddings(
     if method in CLASSICAL_METHODS:
         from evenscore.scoring.embedding_sides import EmbeddingSides
 
-        sides = EmbeddingSides(enroll, test, cohort, scores, scorer.score(cohort, cohort), mirrored, condition)
+        sides = EmbeddingSides(
+            enroll, test, cohort, scores, scorer.score(cohort, cohort), mirrored, condition, progress
+        )
         return EmbeddingScores(
             raw, norm.normalize_sides(raw, sides.of(str(method), row, column, memory), memory=memory)
         )

@@ -60,8 +60,12 @@ def raw_scores(
     return rescored(trials, out) if np.isfinite(out).all() else trials.with_scores(out)
 
 
-def score_reader(elements: Vectors, cohort: Vectors, rows: Codes) -> Callable[[Rows], npt.NDArray[Any]]:
+def score_reader(
+    elements: Vectors, cohort: Vectors, rows: Codes, tell: Callable[[int], None] | None = None
+) -> Callable[[Rows], npt.NDArray[Any]]:
     """Return a reader of cohort scores: a row for each of these elements, a column for each cohort member.
+
+    It tells how many rows it has made, each time.
 
     What it gives is overwritten by the next call of the same thread: a new array each time would cost as much as the
     product.
@@ -82,6 +86,8 @@ def score_reader(elements: Vectors, cohort: Vectors, rows: Codes) -> Callable[[R
         if has_offset:
             X += elements.offset[at].astype(kind)[:, None]
             X += cohort.offset.astype(kind)
+        if tell is not None:
+            tell(len(vectors))
         return X
 
     return read
