@@ -12,8 +12,31 @@ import evenscore
 
 PACKAGE = Path(evenscore.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
-OUTER = {"files", "plot", "report", "cli", "__main__"}  # everything else is maths, tables and errors
-HEAVY = {"polars", "numba", "scipy", "h5py", "kaldiio", "zarr", "dask", "matplotlib", "typer", "rich"}
+OUTER = {
+    "files",
+    "plot",
+    "report",
+    "compare",
+    "recipes",
+    "experiments",
+    "cli",
+    "__main__",
+}  # everything else is maths, tables and errors
+HEAVY = {
+    "polars",
+    "numba",
+    "scipy",
+    "h5py",
+    "kaldiio",
+    "zarr",
+    "dask",
+    "matplotlib",
+    "typer",
+    "rich",
+    "plotly",
+    "networkx",
+    "soundfile",
+}
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "fromfile", "tofile", "loadtxt", "savetxt"}
 OPENERS |= {"savez", "savez_compressed", "memmap", "NamedTemporaryFile", "mkstemp"}
 UNSAFE = {"pickle", "marshal", "shelve", "joblib", "dill", "cloudpickle"}
@@ -89,7 +112,10 @@ def test_tables_import_nothing_but_errors():
 def test_only_files_opens_files(path):
     allowed = {"open"} if named(path) == "cli/failures.py" else set()  # os.devnull, when a pipe is closed
     assert calls(path) & OPENERS <= allowed
-    assert imports(path) & {"h5py", "zarr", "kaldiio", "gzip", "polars"} == set()
+    libraries = {"h5py", "zarr", "kaldiio", "gzip", "polars"}
+    if part_of(path) == "compare":  # whose results are a polars table
+        libraries -= {"polars"}
+    assert imports(path) & libraries == set()
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if part_of(path) != "cli"], ids=named)
@@ -99,6 +125,14 @@ def test_only_the_command_line_prints(path):
     if part_of(path) != "files":  # which serve "-" for standard input and output
         used = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
         assert used & {"stdout", "stderr", "stdin"} == set()
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if part_of(path) in {"recipes", "experiments"}], ids=named)
+def test_recipes_and_experiments_use_only_what_is_public(path):
+    own = ("evenscore.recipes", "evenscore.experiments")
+    public = {f"evenscore.{name}" for name in evenscore.__all__} | {"evenscore"}
+    used = {name for name in imports(path) if name.partition(".")[0] == "evenscore" and not name.startswith(own)}
+    assert used <= public
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenscore.errors import InputError
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
-from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.norms.fitting import FittedNorm
+from evenscore.progress import Progress, silent
+from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike, shown
 
-__all__ = ["ScoreModelNorm", "prepare_score_model"]
+__all__ = ["ScoreModelNorm", "fit_score_model_norm", "prepare_score_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,4 +55,19 @@ def prepare_score_model(
         return ScoreModelNorm(model)
     return ScoreModelNormalizer(
         model, cohort, cohort_labels, enroll_speakers=cohort_enroll_speakers, test_speakers=cohort_test_speakers
+    )
+
+
+def fit_score_model_norm(
+    method: str, training: Sequence[LabelledBlocks], *, progress: Progress = silent, dim: int = 2, **options: Any
+) -> FittedNorm:
+    """Train the score model; ``options`` are those of `fit_score_model`."""
+    from evenscore.model.fit import fit_score_model
+
+    data = [part.trials if part.labels is None else (part.blocks.trials, part.labels) for part in training]
+    result = fit_score_model(data, dim, progress=progress, **options)
+    norm = ScoreModelNorm(result.model)
+    scores = [norm.normalize(part.blocks) for part in training]
+    return FittedNorm(
+        method=method, normalizer=norm, training_scores=scores, model=result.model, is_llr=True, notes=result.notes
     )

@@ -42,6 +42,15 @@ def register_norm(method: str, factory: Factory | str) -> None:
     factory
         Called as ``factory(method, **options)``, returns a `Normalizer`, and refuses options that it does not know;
         or ``"package.module:function"``, imported when it is first used.
+
+    Examples
+    --------
+    >>> class Halved:
+    ...     def normalize(self, blocks):
+    ...         return blocks.trials.with_scores(blocks.trials.scores / 2)
+    >>> register_norm("halved", lambda method: Halved())
+    >>> normalize(ScoreBlocks(ScoreMatrix([[3.0]], ["e"], ["t"])), "halved").scores
+    array([[1.5]])
     """
     if method in _FACTORIES:
         raise InputError(f"there is a norm {method!r} already; take another name")
@@ -49,7 +58,13 @@ def register_norm(method: str, factory: Factory | str) -> None:
 
 
 def norm_methods() -> tuple[str, ...]:
-    """Return the names of all norms."""
+    """Return the names of all norms.
+
+    Examples
+    --------
+    >>> norm_methods()[:3]
+    ('z', 't', 'zt')
+    """
     return tuple(_FACTORIES)
 
 

@@ -2,6 +2,7 @@
 
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.embeddings import Embeddings
+from evenscore.tables.labelled_blocks import LabelledBlocks
 from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
@@ -11,6 +12,7 @@ __all__ = [
     "TARGET",
     "UNKNOWN",
     "Embeddings",
+    "LabelledBlocks",
     "Labels",
     "ScoreBlocks",
     "ScoreMatrix",
