@@ -15,6 +15,7 @@ from evenscore.cli import (
     convert,
     demo,
     evaluate,
+    experiment,
     fit,
     formats,
     info,
@@ -112,5 +113,7 @@ add_command(app, "simulate", simulate.simulate, simulate.EXAMPLES)
 plots = add_group(app, "plot", "Draw figures of labelled scores.", plot.EXAMPLES)
 for name, command, examples in plot.COMMANDS:
     add_command(plots, name, command, examples)
+experiments = add_group(app, "experiment", "Run the experiments of the theory and of the paper.", experiment.EXAMPLES)
+add_command(experiments, "ideal", experiment.ideal, experiment.IDEAL_EXAMPLES)
 add_command(app, "formats", formats.formats, formats.EXAMPLES)
 add_command(app, "demo", demo.demo, demo.EXAMPLES)
