@@ -34,7 +34,10 @@ if TYPE_CHECKING:
         sniff,
         write,
     )
+    from evenscore.files.array_cache import ArrayCache
     from evenscore.files.calibration_json import load_calibration, save_calibration
+    from evenscore.files.json_text import read_json
+    from evenscore.files.metadata import read_metadata
     from evenscore.files.model_json import load_model, save_model
     from evenscore.metrics import (
         OperatingPoint,
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
         plot_tippett,
         save_figure,
     )
+    from evenscore.progress import silent
     from evenscore.scoring import EmbeddingScores, average_embeddings, make_cohort, score_embeddings
     from evenscore.sources import Bilinear, BilinearNormalizer, Cosine, DotProduct, score_blocks
     from evenscore.tables import (
@@ -120,7 +124,10 @@ _HOME = {
         "sniff",
         "write",
     ),
+    "evenscore.files.array_cache": ("ArrayCache",),
     "evenscore.files.calibration_json": ("load_calibration", "save_calibration"),
+    "evenscore.files.json_text": ("read_json",),
+    "evenscore.files.metadata": ("read_metadata",),
     "evenscore.files.model_json": ("load_model", "save_model"),
     "evenscore.metrics": (
         "OperatingPoint",
@@ -171,6 +178,7 @@ _HOME = {
         "register_trainer",
     ),
     "evenscore.plda": ("PLDA", "PLDAFit", "fit_plda"),
+    "evenscore.progress": ("silent",),
     "evenscore.scoring": ("EmbeddingScores", "average_embeddings", "make_cohort", "score_embeddings"),
     "evenscore.plot": (
         "plot_bayes_error",
@@ -216,6 +224,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "PLDA",
     "TARGET",
     "UNKNOWN",
+    "ArrayCache",
     "BayesianCalibration",
     "Bilinear",
     "BilinearNormalizer",
@@ -289,6 +298,8 @@ __all__ = [  # noqa: PLE0604, RUF100
     "prepare_norm",
     "read",
     "read_embeddings",
+    "read_json",
+    "read_metadata",
     "read_scores",
     "read_speakers",
     "read_trials",
@@ -301,6 +312,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "save_model",
     "score_blocks",
     "score_embeddings",
+    "silent",
     "simulate",
     "simulate_blocks",
     "sniff",

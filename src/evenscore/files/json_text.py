@@ -10,7 +10,30 @@ from typing import Any, NoReturn
 from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike, atomic_output, open_input, reading
 
-__all__ = ["check_header", "check_keys", "info_in", "number_at", "read_object", "with_info", "write_object"]
+__all__ = [
+    "check_header",
+    "check_keys",
+    "info_in",
+    "number_at",
+    "read_json",
+    "read_object",
+    "with_info",
+    "write_object",
+]
+
+
+def read_json(path: PathLike, *, largest: int = 10_000_000) -> dict[str, Any]:
+    r"""Read a JSON object, such as facts about speakers, from a file of at most ``largest`` bytes.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "speakers.json"
+    >>> _ = path.write_text('{"ann": {"gender": "female"}}')
+    >>> read_json(path)
+    {'ann': {'gender': 'female'}}
+    """
+    return read_object(path, largest=largest)
 
 
 def read_object(path: PathLike, *, largest: int) -> dict[str, Any]:
@@ -18,7 +41,7 @@ def read_object(path: PathLike, *, largest: int) -> dict[str, Any]:
     with open_input(path) as stream, reading(path):
         data = stream.read(largest + 1)
     if len(data) > largest:
-        raise FileError(path, f"it is larger than {largest // 1000} kB, so it is not a model file of this kind")
+        raise FileError(path, f"it is larger than {largest // 1000} kB, so it is not a file of this kind")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,0 +1,1 @@
+"""Recipes from data to scores, written with the public functions of evenscore alone."""
