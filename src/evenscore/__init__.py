@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evenscore.files.model_json import load_model, save_model
     from evenscore.metrics import (
         OperatingPoint,
+        ScoreSummary,
         SortedScores,
         act_dcf,
         auc,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         roc,
         rocch,
         sort_scores,
+        summarize,
     )
     from evenscore.model import (
         FitResult,
@@ -131,6 +133,7 @@ _HOME = {
     "evenscore.files.model_json": ("load_model", "save_model"),
     "evenscore.metrics": (
         "OperatingPoint",
+        "ScoreSummary",
         "SortedScores",
         "act_dcf",
         "auc",
@@ -153,6 +156,7 @@ _HOME = {
         "roc",
         "rocch",
         "sort_scores",
+        "summarize",
     ),
     "evenscore.model": (
         "FitResult",
@@ -253,6 +257,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "ScoreMatrix",
     "ScoreModel",
     "ScoreModelNormalizer",
+    "ScoreSummary",
     "SortedScores",
     "TrialList",
     "UnsupervisedCalibration",
@@ -317,6 +322,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "simulate_blocks",
     "sniff",
     "sort_scores",
+    "summarize",
     "write",
 ]
 

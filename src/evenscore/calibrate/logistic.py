@@ -12,6 +12,7 @@ from jaxtyping import Float
 from evenscore.calibrate.calibration import Calibration, as_input, finite
 from evenscore.calibrate.logistic_regression import Design, minimize
 from evenscore.errors import InputError
+from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import as_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 
@@ -67,7 +68,7 @@ class LogisticCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList,
+        scores: npt.ArrayLike | TrialList | ScoreSummary,
         labels: npt.ArrayLike | None = None,
         *,
         quality: npt.ArrayLike | None = None,
@@ -79,7 +80,8 @@ class LogisticCalibration(Calibration):
         Parameters
         ----------
         scores, labels
-            One finite score per trial, or n x k scores of k systems; labels as in `evenscore.metrics.validate`.
+            One finite score per trial, or n x k scores of k systems; labels as in `evenscore.metrics.validate`. Or a
+            `ScoreSummary` of one system's scores: each bin is then one score, the mean of its class in it.
         quality
             n x q finite quality measures, such as the logarithm of the duration, or n values of one measure.
         p_target
@@ -94,6 +96,9 @@ class LogisticCalibration(Calibration):
             that without a penalty the weights would be infinite.
         """
         _check_options(p_target, l2)
+        if isinstance(scores, ScoreSummary):
+            slopes, intercept = minimize(_summary_design(scores, labels, quality), p_target=p_target, l2=l2)
+            return cls(weights=slopes, quality_weights=np.empty(0), offset=intercept, p_target=p_target, l2=l2)
         systems, key = _columns(scores, labels)
         inputs = [systems] if quality is None else [systems, _quality_columns(quality, key)]
         columns = np.hstack(inputs)
@@ -134,6 +139,16 @@ class LogisticCalibration(Calibration):
                 f"quality has shape {measures.shape}, but must have shape {(*llr.shape, self.quality_weights.size)}"
             )
         return np.asarray(llr + measures @ self.quality_weights)
+
+
+def _summary_design(summary: ScoreSummary, labels: object, quality: object) -> Design:
+    if labels is not None or quality is not None:
+        raise InputError("a summary has its labels and no quality measures; leave out labels and quality")
+    means, counts = zip(*(summary.class_bins(label) for label in (NONTARGET, TARGET)), strict=True)
+    for values in means:
+        if not np.isfinite(values).all():
+            raise InputError("the summary has infinite scores; an affine map cannot calibrate them")
+    return Design.of(means[0][:, None], means[1][:, None], 1, counts)
 
 
 def _check_options(p_target: float, l2: float) -> None:

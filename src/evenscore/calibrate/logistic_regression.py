@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,25 +29,49 @@ class Design:
         One row per trial.
     mean, std
         What was subtracted from each input, and what it was divided by.
+    nontarget_share, target_share
+        Share of each row in its class.
     """
 
     nontarget: Float[np.ndarray, "n c"]
     target: Float[np.ndarray, "t c"]
     mean: Float[np.ndarray, " c-1"]
     std: Float[np.ndarray, " c-1"]
+    nontarget_share: Float[np.ndarray, " n"]
+    target_share: Float[np.ndarray, " t"]
 
     @classmethod
-    def of(cls, nontarget: Float[np.ndarray, "n d"], target: Float[np.ndarray, "t d"], n_systems: int) -> Design:
-        """Standardize; refuse inputs that carry nothing."""
+    def of(
+        cls,
+        nontarget: Float[np.ndarray, "n d"],
+        target: Float[np.ndarray, "t d"],
+        n_systems: int,
+        counts: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
+    ) -> Design:
+        """Standardize; refuse inputs that carry nothing. ``counts``: how many trials each row of a class stands for."""
         both = np.concatenate((nontarget, target))
-        mean, std = both.mean(axis=0), both.std(axis=0)
+        if counts is None:
+            counts = np.ones(len(nontarget)), np.ones(len(target))
+            mean, std = both.mean(axis=0), both.std(axis=0)
+        else:
+            number = np.concatenate(counts)
+            mean = np.average(both, axis=0, weights=number)
+            std = np.sqrt(np.average((both - mean) ** 2, axis=0, weights=number))
         flat = np.flatnonzero(~(std > 1e-12 * np.abs(mean)))
         if flat.size:
             at = int(flat[0])
             name = f"system {at}'s scores are" if at < n_systems else f"quality measure {at - n_systems} is"
             raise InputError(f"{name} the same in all trials and cannot be weighed; leave out what does not vary")
         sides = [np.column_stack(((side - mean) / std, np.ones(len(side)))) for side in (nontarget, target)]
-        return cls(nontarget=sides[0], target=sides[1], mean=mean, std=std)
+        shares = [count / count.sum() for count in counts]
+        return cls(
+            nontarget=sides[0],
+            target=sides[1],
+            mean=mean,
+            std=std,
+            nontarget_share=shares[0],
+            target_share=shares[1],
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,16 +90,19 @@ def objective(theta: Float[np.ndarray, " c"], design: Design, p_target: float, l
     value = 0.5 * float(penalty @ theta**2)
     gradient, hessian = penalty * theta, np.diag(penalty)
     extremes = []
-    for rows, sign, weight in ((design.nontarget, -1.0, 1 - p_target), (design.target, 1.0, p_target)):
-        share = weight / len(rows)
+    classes = (
+        (design.nontarget, design.nontarget_share, -1.0, 1 - p_target),
+        (design.target, design.target_share, 1.0, p_target),
+    )
+    for rows, shares, sign, weight in classes:
         worst = np.inf
         for start in range(0, len(rows), _CHUNK):
-            part = rows[start : start + _CHUNK]
+            part, share = rows[start : start + _CHUNK], weight * shares[start : start + _CHUNK]
             margin = sign * (part @ theta + logit(p_target))
             wrong = expit(-margin)
-            value += share * float(np.logaddexp(0.0, -margin).sum())
-            gradient = gradient - share * sign * (wrong @ part)
-            hessian = hessian + share * (part.T @ (part * (wrong * expit(margin))[:, None]))
+            value += float(share @ np.logaddexp(0.0, -margin))
+            gradient = gradient - sign * ((share * wrong) @ part)
+            hessian = hessian + part.T @ (part * (share * wrong * expit(margin))[:, None])
             worst = min(worst, float(margin.min()))
         extremes.append(worst)
     return Objective(value=value, gradient=gradient, hessian=hessian, separated=sum(extremes) >= 0)

@@ -16,6 +16,7 @@ from evenscore.metrics.error_rates import EqualErrorRate, auc, eer, equal_error_
 from evenscore.metrics.evaluation import equalized_weights, evaluate, evaluate_by
 from evenscore.metrics.hull import Roc, Rocch, roc, rocch
 from evenscore.metrics.operating_points import OperatingPoint
+from evenscore.metrics.summary import ScoreSummary, summarize
 from evenscore.metrics.trials import SortedScores, sort_scores, validate
 from evenscore.metrics.uncertainty import (
     Bootstrap,
@@ -38,6 +39,7 @@ __all__ = [
     "PairedTest",
     "Roc",
     "Rocch",
+    "ScoreSummary",
     "SortedScores",
     "act_dcf",
     "auc",
@@ -60,5 +62,6 @@ __all__ = [
     "roc",
     "rocch",
     "sort_scores",
+    "summarize",
     "validate",
 ]

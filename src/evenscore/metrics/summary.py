@@ -1,0 +1,248 @@
+"""Metrics of more scores than fit into memory: a summary that adds up over chunks and machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float, Int
+
+from evenscore.errors import InputError
+from evenscore.metrics.cross_entropy import min_cllr
+from evenscore.metrics.detection_cost import detection_costs
+from evenscore.metrics.error_rates import equal_error_rate
+from evenscore.metrics.hull import rocch
+from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, PointLike, as_points
+from evenscore.metrics.trials import SortedScores, as_labels
+from evenscore.tables import NONTARGET, TARGET, TrialList
+from evenscore.tables.arrays import frozen
+
+__all__ = ["ScoreSummary", "summarize"]
+
+Order = Literal["best", "worst", "tied"]
+_CHUNK = 1 << 20  # scores at a time, so that the float32 copy of float64 scores stays small
+_MOST_BITS = 24
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ScoreSummary:
+    """Counts and sums of labelled scores, from which every metric follows; summaries of parts are added with ``+``.
+
+    Exact, whatever the number of scores: counts, Cllr, and the actual detection costs at ``points``. The metrics that
+    need the order of the scores (EER, minimum costs, minCllr, AUC) come from a histogram over the first ``bits`` bits
+    of the scores as float32, 2^(bits - 9) bins for each power of two. Only the order within a bin is unknown, so the
+    best and the worst order bracket each metric: the bounds are certain, not statistical.
+
+    Attributes
+    ----------
+    points
+        Operating points.
+    bits
+        Of the histogram, from 10 to 24.
+    counts, sums
+        Number and sum of the scores of each class (non-target, target) in each bin.
+    costs
+        Sum of log(1 + exp(llr)) of the non-targets and of log(1 + exp(-llr)) of the targets.
+    below
+        Number of scores of each class below the Bayes threshold of each point.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(4000) % 8 == 0
+    >>> scores = rng.normal(2.0 * labels, 1.0)
+    >>> half = summarize(scores[:2000], labels[:2000]), summarize(scores[2000:], labels[2000:])
+    >>> figures = (half[0] + half[1]).evaluate()
+    >>> round(figures["eer"], 3), figures["n_target"]
+    (0.145, 500)
+    >>> low, high = figures["bounds"]["eer"]
+    >>> high - low < 0.001
+    True
+    """
+
+    points: tuple[OperatingPoint, ...]
+    bits: int
+    counts: Int[np.ndarray, "2 b"]
+    sums: Float[np.ndarray, "2 b"]
+    costs: Float[np.ndarray, " 2"]
+    below: Int[np.ndarray, "2 k"]
+
+    @property
+    def n_target(self) -> int:
+        """Number of target scores."""
+        return int(self.counts[TARGET].sum())
+
+    @property
+    def n_nontarget(self) -> int:
+        """Number of non-target scores."""
+        return int(self.counts[NONTARGET].sum())
+
+    def __add__(self, other: ScoreSummary) -> ScoreSummary:
+        """Return the summary of both sets of scores."""
+        if not isinstance(other, ScoreSummary):
+            return NotImplemented
+        if (self.points, self.bits) != (other.points, other.bits):
+            raise InputError("the two summaries have different operating points or bits; make both in the same way")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in ("counts", "sums", "costs", "below")}
+        return ScoreSummary(points=self.points, bits=self.bits, **{name: frozen(sums[name]) for name in sums})
+
+    def __repr__(self) -> str:
+        return f"ScoreSummary({self.n_target} targets, {self.n_nontarget} non-targets, {self.bits} bits)"
+
+    def cllr(self) -> float:
+        """Return Cllr, exactly; see `evenscore.cllr`."""
+        self._check_classes()
+        return float(self.costs[TARGET] / self.n_target + self.costs[NONTARGET] / self.n_nontarget) / (2 * math.log(2))
+
+    def class_bins(self, label: int) -> tuple[Float[np.ndarray, " u"], Int[np.ndarray, " u"]]:
+        """Return the mean score and the number of scores of a class in each bin that has any."""
+        self._check_classes()
+        used = np.flatnonzero(self.counts[label])
+        return self.sums[label, used] / self.counts[label, used], self.counts[label, used]
+
+    def sorted_scores(self, order: Order = "tied") -> SortedScores:
+        """Return one weighted score per bin and class, for any function that takes `SortedScores`.
+
+        Parameters
+        ----------
+        order
+            Within each bin: ``"best"``: all targets above all non-targets, ``"worst"``: below, ``"tied"``: the mean
+            score of each class where there is only one class, one common mean where there are both.
+        """
+        self._check_classes()
+        used = np.flatnonzero(self.counts.any(axis=0))
+        counts, sums = self.counts[:, used], self.sums[:, used]
+        sides: dict[str, npt.NDArray[Any]] = {}
+        for name, label in (("target", TARGET), ("nontarget", NONTARGET)):
+            present = counts[label] > 0
+            mass = np.concatenate(([0.0], np.cumsum(counts[label, present])))
+            if order == "tied":
+                values = (sums[:, present].sum(axis=0)) / counts[:, present].sum(axis=0)
+            else:
+                above = (label == TARGET) == (order == "best")
+                values = 2.0 * np.flatnonzero(present) + above
+            sides[name] = frozen(values)
+            sides[f"{name}_mass"] = frozen(mass / mass[-1])
+        return SortedScores(**sides)
+
+    def evaluate(self, *, normalize: bool = True) -> dict[str, Any]:
+        """Return what `evenscore.evaluate` returns, and ``bounds``.
+
+        ``bounds`` has the least and the largest possible value of ``eer``, ``min_dcf``, ``min_cllr`` and ``auc``, and
+        so has each operating point in ``dcf``; the figures themselves are the middle of the two. Thresholds are
+        those of the bins.
+        """
+        best, worst = (self._ordered(order, normalize) for order in ("best", "worst"))
+        tied = self.sorted_scores("tied")
+        bounds = {name: tuple(sorted((best[name], worst[name]))) for name in best if name != "dcf"}
+        middle = {name: (low + high) / 2 for name, (low, high) in bounds.items()}
+        actual = self.cllr()
+        dcf = []
+        for place, point in enumerate(self.points):
+            low, high = best["dcf"][place], worst["dcf"][place]
+            cost = detection_costs(tied, points=point, normalize=normalize)[0].to_dict()
+            dcf.append(
+                cost | self._actual(place, normalize) | {"min_dcf": (low + high) / 2, "min_dcf_bounds": (low, high)}
+            )
+        return {
+            "eer": middle["eer"],
+            "eer_threshold": equal_error_rate(tied).threshold,
+            "min_dcf": middle["min_dcf"],
+            "act_dcf": dcf[0]["act_dcf"],
+            "cllr": actual,
+            "min_cllr": middle["min_cllr"],
+            "calibration_loss": actual - middle["min_cllr"],
+            "auc": middle["auc"],
+            "n_target": self.n_target,
+            "n_nontarget": self.n_nontarget,
+            "dcf": dcf,
+            "bounds": bounds,
+        }
+
+    def _ordered(self, order: Order, normalize: bool) -> dict[str, Any]:
+        trials = self.sorted_scores(order)
+        hull = rocch(trials)
+        costs = [cost.min_dcf for cost in detection_costs(trials, points=self.points, normalize=normalize, hull=hull)]
+        return {
+            "eer": equal_error_rate(trials, hull=hull).eer,
+            "min_dcf": costs[0],
+            "min_cllr": min_cllr(trials, hull=hull),
+            "auc": hull.auc,
+            "dcf": costs,
+        }
+
+    def _actual(self, place: int, normalize: bool) -> dict[str, float]:
+        """Return the cost at the Bayes threshold, by counting."""
+        point = self.points[place]
+        p_miss = float(self.below[TARGET, place] / self.n_target)
+        p_fa = float((self.n_nontarget - self.below[NONTARGET, place]) / self.n_nontarget)
+        cost = point.miss_weight * p_miss + point.fa_weight * p_fa
+        return {
+            "act_dcf": cost / point.default_cost if normalize else cost,
+            "act_threshold": point.threshold,
+            "act_p_miss": p_miss,
+            "act_p_fa": p_fa,
+        }
+
+    def _check_classes(self) -> None:
+        if not self.n_target or not self.n_nontarget:
+            raise InputError(
+                f"there are {self.n_target} target and {self.n_nontarget} non-target trials, but both kinds are "
+                "needed; check the key"
+            )
+
+
+def summarize(
+    scores: npt.ArrayLike | TrialList,
+    labels: npt.ArrayLike | None = None,
+    *,
+    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
+    bits: int = 20,
+) -> ScoreSummary:
+    """Count scores into a summary that adds up.
+
+    Parameters
+    ----------
+    scores
+        Of any shape; NaN is a missing score and is skipped. Or a `TrialList` with scores and labels.
+    labels
+        1 (target), 0 (non-target) or -1 (unknown, skipped) for each score; of the same shape.
+    points
+        Operating points of the detection cost.
+    bits
+        Bits of the histogram: each more halves the bins' width and the bounds, and doubles the memory (32 MB for 20).
+
+    Examples
+    --------
+    >>> summarize([[3.0, -1.0], [float("nan"), 2.0]], [[1, 0], [0, 1]])
+    ScoreSummary(2 targets, 1 non-targets, 20 bits)
+    """
+    from evenscore.metrics.summary_kernels import count_scores
+
+    if not 10 <= bits <= _MOST_BITS:
+        raise InputError(f"bits is {bits}, but must lie between 10 and {_MOST_BITS}")
+    if isinstance(scores, TrialList):
+        labels = scores.labels if labels is None else labels
+        scores = scores.scores if scores.scores is not None else np.empty(0)
+    if labels is None:
+        raise InputError("labels are missing; give one label per score: 1 (target), 0 (non-target), -1 (unknown)")
+    values, key = np.asarray(scores), np.asarray(labels)
+    if values.shape != key.shape:
+        raise InputError(f"labels have shape {key.shape}, but the scores {values.shape}; give one label per score")
+    values = values.ravel() if values.dtype in (np.float32, np.float64) else values.ravel().astype(np.float64)
+    key = as_labels(key.ravel(), values.size)
+    found = as_points(points)
+    thresholds = np.array([point.threshold for point in found])
+    counts, sums = np.zeros((2, 1 << bits), np.int64), np.zeros((2, 1 << bits))
+    costs, below = np.zeros(2), np.zeros((2, len(found)), np.int64)
+    for start in range(0, values.size, _CHUNK):
+        part = values[start : start + _CHUNK]
+        with np.errstate(over="ignore"):  # what is beyond float32 belongs to the last bin
+            patterns = np.ascontiguousarray(part, dtype=np.float32).view(np.uint32)
+        count_scores(part, patterns, key[start : start + _CHUNK], 32 - bits, thresholds, counts, sums, costs, below)
+    arrays = {"counts": counts, "sums": sums, "costs": costs, "below": below}
+    return ScoreSummary(points=found, bits=bits, **{name: frozen(array) for name, array in arrays.items()})
