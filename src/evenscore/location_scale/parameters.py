@@ -1,0 +1,87 @@
+"""The location-scale score model: its parameters and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.model.parameters import ScoreModel
+from evenscore.tables.arrays import frozen, same_array
+
+__all__ = ["LocationScaleModel"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class LocationScaleModel:
+    """Score model whose hidden variables move the mean and the spread of the scores.
+
+    x_i, y_j ~ N(0, I_D),   u_i, v_j ~ N(0, 1)                                              (L1)
+    s_ij | h ~ N(mu_h + alpha_h' x_i + beta_h' y_j, sigma_h^2 exp(c_h u_i + d_h v_j))       (L2)
+
+    with h in (NONTARGET, TARGET) = (0, 1), the first axis of every array. With c = d = 0 it is the linear-Gaussian
+    `ScoreModel`.
+
+    Parameters
+    ----------
+    location
+        The score model that says what moves the mean; its ``sigma2`` is the variance at u = v = 0.
+    c, d
+        Loadings of the enrolment's and of the test's log-scale, one number per class.
+
+    Examples
+    --------
+    >>> location = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> model = LocationScaleModel(location, c=[0.6, 0.4], d=[0.3, 0.0])
+    >>> model.dim, model.is_linear
+    (1, False)
+    >>> model.spread_ratio.round(2)
+    array([[1.35, 1.22],
+           [1.16, 1.  ]])
+    """
+
+    location: ScoreModel
+    c: Float[Array, "2"]
+    d: Float[Array, "2"]
+
+    def __init__(self, location: ScoreModel, *, c: npt.ArrayLike = (0.0, 0.0), d: npt.ArrayLike = (0.0, 0.0)) -> None:
+        if not isinstance(location, ScoreModel):
+            raise InputError("the location part must be a ScoreModel")
+        object.__setattr__(self, "location", location)
+        for name, value in (("c", c), ("d", d)):
+            array = np.array(value, dtype=np.float64)
+            if array.shape != (2,) or not np.isfinite(array).all():
+                raise InputError(f"{name} must be 2 finite numbers (non-target, target), but is {value!r}")
+            object.__setattr__(self, name, frozen(array))
+
+    @property
+    def dim(self) -> int:
+        """Dimension D of the hidden variables that move the mean."""
+        return self.location.dim
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether there are no scale effects, so that this is the linear-Gaussian score model."""
+        return not (self.c.any() or self.d.any())
+
+    @property
+    def spread_ratio(self) -> Float[Array, "2 2"]:
+        """How much wider the scores of a member at u = 1 are than at u = 0: enrolment, test (rows) and class."""
+        ratio: Float[Array, "2 2"] = np.exp(np.abs(np.stack([self.c, self.d])) / 2)
+        return ratio
+
+    def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> LocationScaleModel:
+        """Return the model of the scores ``scale * s + shift``; the shift may differ by class."""
+        return LocationScaleModel(self.location.rescaled(scale, shift), c=self.c, d=self.d)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LocationScaleModel):
+            return NotImplemented
+        return self.location == other.location and same_array(self.c, other.c) and same_array(self.d, other.d)
+
+    __hash__ = None  # type: ignore[assignment]
