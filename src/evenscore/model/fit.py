@@ -14,6 +14,7 @@ from evenscore.errors import InputError
 from evenscore.model.moments import m_step
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.statistics import Statistics, TrainingData, expect, label_sums, standardize
+from evenscore.progress import silent
 from evenscore.tables.arrays import frozen
 
 __all__ = ["FitResult", "fit_score_model", "log_likelihood"]
@@ -82,6 +83,7 @@ def fit_score_model(
     max_iter: int = 5000,
     starts: int = 3,
     progress: Callable[[str, float], None] | None = None,
+    client: Any = None,
 ) -> FitResult:
     """Train the score model on labelled scores by maximum likelihood.
 
@@ -89,8 +91,8 @@ def fit_score_model(
     ----------
     data
         One or more pairs (scores, labels) or labelled trial lists, for instance one matrix per phrase. Scores may be
-        a `ScoreMatrix`, an array, a `TrialList`, or a bilinear source such as `Cosine`. Hidden variables are fresh in
-        each; parameters are shared.
+        a `ScoreMatrix`, an array, a `TrialList`, a bilinear source such as `Cosine`, or `ChunkedScores` that are not
+        in memory. Hidden variables are fresh in each; parameters are shared.
     dim
         Dimension D of the hidden variables. 0 is Gaussian calibration, 2 is the general model, 1 forces the effects
         on targets and non-targets to be proportional. More than 2 has the likelihood of 2.
@@ -104,6 +106,8 @@ def fit_score_model(
         Number of deterministic starting points. Each is tried for 100 iterations, then the best goes on.
     progress
         Called with a stage name and the fraction done.
+    client
+        A `distributed.Client` whose workers read and sum `ChunkedScores`; None does it here.
 
     Examples
     --------
@@ -118,7 +122,7 @@ def fit_score_model(
     (True, True)
     """
     _check_options(dim, tol, max_iter, starts)
-    statistics = standardize(label_sums(data))
+    statistics = standardize(label_sums(data, client=client, progress=progress or silent))
     _check_scores(statistics)
     count = _counts(statistics)
     inner_dim = min(dim, _LARGEST_USEFUL_DIM)

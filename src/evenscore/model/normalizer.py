@@ -19,7 +19,7 @@ from evenscore.tables import NONTARGET, Labels, ScoreBlocks, ScoreMatrix, TrialL
 from evenscore.tables.ids import Ids
 from evenscore.tables.rescore import rescored
 
-__all__ = ["HiddenPosterior", "ScoreModelNormalizer", "leave_one_speaker_out"]
+__all__ = ["HiddenPosterior", "ScoreModelNormalizer", "apply_shifts", "leave_one_speaker_out"]
 
 Array = np.ndarray
 _Sides = tuple[bool, bool]  # which of S_e and S_t there are
@@ -192,26 +192,32 @@ class ScoreModelNormalizer:
     def _complete(
         self, trials: ScoreMatrix | TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None
     ) -> ScoreMatrix | TrialList:
-        from evenscore.model.normalize_kernels import llr_list, llr_matrix
-
         w = self.weights(enroll=enroll is not None, test=test is not None)
-        rows, columns = side_shifts(w, trials, enroll, test)
-        columns = np.ascontiguousarray(columns.T)
-        scores = np.ascontiguousarray(_scores_of(trials))
-        out = np.empty_like(scores)
-        if isinstance(trials, ScoreMatrix):
-            llr_matrix(scores, rows, columns, w.half, w.constant, out)
-        else:
-            llr_list(scores, rows, columns, trials.enroll_index, trials.test_index, w.half, w.constant, out)
-        if scores.dtype == np.float32 and _cannot_overflow(w, rows, columns):
-            return rescored(trials, out, trials.n_missing if isinstance(trials, ScoreMatrix) else 0)
-        return trials.with_scores(out)  # which refuses what is not finite
+        return apply_shifts(w, trials, *side_shifts(w, trials, enroll, test))
 
     def _one_with_missing(self, score: float, enroll: npt.NDArray[Any] | None, test: npt.NDArray[Any] | None) -> float:
         trial = TrialList(["e"], ["t"], [0], [0], scores=[score])
         e = None if enroll is None else ScoreMatrix(enroll[None, :], ["e"], self.cohort_test_ids, missing="nan")
         t = None if test is None else ScoreMatrix(test[:, None], self.cohort_enroll_ids, ["t"], missing="nan")
         return float(score_without_missing(self.model, self._cohort, trial, e, t)[0])
+
+
+def apply_shifts(
+    weights: ScoreWeights, trials: ScoreMatrix | TrialList, rows: Float[Array, "m 2"], columns: Float[Array, "n 2"]
+) -> ScoreMatrix | TrialList:
+    """Return the log-likelihood ratios of trials, from the two sides' parts of their predicted scores."""
+    from evenscore.model.normalize_kernels import llr_list, llr_matrix
+
+    columns = np.ascontiguousarray(columns.T)
+    scores = np.ascontiguousarray(_scores_of(trials))
+    out = np.empty_like(scores)
+    if isinstance(trials, ScoreMatrix):
+        llr_matrix(scores, rows, columns, weights.half, weights.constant, out)
+    else:
+        llr_list(scores, rows, columns, trials.enroll_index, trials.test_index, weights.half, weights.constant, out)
+    if scores.dtype == np.float32 and _cannot_overflow(weights, rows, columns):
+        return rescored(trials, out, trials.n_missing if isinstance(trials, ScoreMatrix) else 0)
+    return trials.with_scores(out)  # which refuses what is not finite
 
 
 def leave_one_speaker_out(model: ScoreModel, scores: ScoreMatrix, labels: Labels) -> ScoreMatrix:

@@ -13,7 +13,7 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
 
-__all__ = ["ScoreWeights", "llr", "side_shifts"]
+__all__ = ["ScoreWeights", "enroll_shifts", "llr", "side_shifts", "test_shifts"]
 
 Array = np.ndarray
 
@@ -53,14 +53,31 @@ def side_shifts(
     weights: ScoreWeights, trials: ScoreMatrix | TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None
 ) -> tuple[Float[Array, "m 2"], Float[Array, "n 2"]]:
     """Return each enrolment's and each test's part of the two predicted scores; missing scores count as the centre."""
-    from evenscore.model.normalize_kernels import weigh_columns, weigh_rows
+    m, n = len(trials.enroll_ids), len(trials.test_ids)
+    return (
+        enroll_shifts(weights, np.empty((m, 0)) if enroll is None else enroll.scores),
+        test_shifts(weights, np.empty((0, n)) if test is None else test.scores),
+    )
 
-    rows, columns = np.zeros((len(trials.enroll_ids), 2)), np.zeros((len(trials.test_ids), 2))
-    if enroll is not None:
-        weigh_rows(np.ascontiguousarray(enroll.scores), weights.center, weights.enroll, rows)
-    if test is not None:
-        weigh_columns(np.ascontiguousarray(test.scores), weights.center, weights.test, columns)
-    return rows + weights.offset, columns
+
+def enroll_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Array, "m 2"]:
+    """Return each enrolment's part of the predicted scores, from its cohort scores (a row, empty if there are none)."""
+    from evenscore.model.normalize_kernels import weigh_rows
+
+    shifts = np.zeros((len(scores), 2))
+    if scores.size:
+        weigh_rows(np.ascontiguousarray(scores), weights.center, weights.enroll, shifts)
+    return shifts + weights.offset
+
+
+def test_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Array, "n 2"]:
+    """Return each test's part of the predicted scores, from its cohort scores (a column, empty if there are none)."""
+    from evenscore.model.normalize_kernels import weigh_columns
+
+    shifts = np.zeros((scores.shape[1], 2))
+    if scores.size:
+        weigh_columns(np.ascontiguousarray(scores), weights.center, weights.test, shifts)
+    return shifts
 
 
 def llr(scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Array) -> Float[Array, " t"]:

@@ -22,10 +22,21 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Exceptions, SpeakerBlocks, components, pattern_of_key, pattern_of_trials
 from evenscore.model.shapes import ShapeStatistics, compress, merge
 from evenscore.model.sums import ClassSums, sum_matrix, sum_trials
+from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
 
-__all__ = ["LabelledSums", "ScoreSource", "Statistics", "TrainingData", "expect", "label_sums", "standardize"]
+__all__ = [
+    "LabelledSums",
+    "ScoreSource",
+    "Statistics",
+    "TiledSource",
+    "TrainingData",
+    "expect",
+    "label_sums",
+    "standardize",
+    "without_empty",
+]
 
 Array = np.ndarray
 Statistics = ShapeStatistics | ComponentStatistics
@@ -43,7 +54,15 @@ class ScoreSource(Protocol):
         """Sum the scores of each class, for complete labels by speaker."""
 
 
-Scores = ScoreMatrix | TrialList | ScoreSource | npt.NDArray[Any]
+@runtime_checkable
+class TiledSource(Protocol):
+    """Scores of K enrolments against L tests that are read tile by tile."""
+
+    def labelled_sums(self, labels: Labels, *, client: Any, progress: Progress) -> LabelledSums:
+        """Sum the scores of each class in one pass, here or on the workers of a `distributed.Client`."""
+
+
+Scores = ScoreMatrix | TrialList | ScoreSource | TiledSource | npt.NDArray[Any]
 TrainingData = TrialList | tuple[Scores, Labels] | Iterable[TrialList | tuple[Scores, Labels]]
 
 
@@ -55,14 +74,14 @@ class LabelledSums:
     pattern: SpeakerBlocks | Exceptions
 
 
-def label_sums(data: TrainingData) -> list[LabelledSums]:
-    """Pass once over the scores of each independent matrix or trial list."""
+def label_sums(data: TrainingData, *, client: Any = None, progress: Progress = silent) -> list[LabelledSums]:
+    """Pass once over the scores of each independent matrix or trial list; tiled ones on a `distributed.Client`."""
     if isinstance(data, TrialList) or _is_pair(data):
         data = [data]
     items = list(data)
     if not items:
         raise InputError("there are no scores; give at least one pair (scores, labels)")
-    parts = [_one(item) for item in items]
+    parts = [_one(item, client, progress) for item in items]
     if not all(np.isfinite(part.sums.squares).all() for part in parts):
         raise InputError("the scores are so large that their squares overflow; divide them by a constant first")
     return parts
@@ -72,7 +91,7 @@ def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
     return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
 
 
-def _one(item: object) -> LabelledSums:
+def _one(item: object, client: Any, progress: Progress) -> LabelledSums:
     if isinstance(item, TrialList):
         return _sum_list(item)
     if not _is_pair(item):
@@ -84,6 +103,8 @@ def _one(item: object) -> LabelledSums:
         return _sum_list(scores.join(labels))
     if isinstance(scores, ScoreMatrix):
         return _sum_matrix(scores.scores, labels.align(scores.enroll_ids, scores.test_ids), scores.n_missing > 0)
+    if isinstance(scores, TiledSource):
+        return scores.labelled_sums(labels, client=client, progress=progress)
     if isinstance(scores, ScoreSource):
         return _sum_source(scores, labels)
     array = as_scores(scores, "scores", ndim=2)
@@ -111,7 +132,7 @@ def _sum_matrix(scores: npt.NDArray[Any], labels: Labels, has_missing: bool) -> 
         key = np.where(np.isnan(scores), np.int8(UNKNOWN), labels.matrix) if has_missing else labels.matrix
         rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
         pattern = pattern_of_key(key[np.ix_(rows, columns)])
-        sums = _without_empty(sums)
+        sums = without_empty(sums)
     return LabelledSums(sums=sums, pattern=pattern)
 
 
@@ -128,7 +149,7 @@ def _sum_list(trials: TrialList) -> LabelledSums:
         int(row_kept.sum()),
         int(column_kept.sum()),
     )
-    return LabelledSums(sums=_without_empty(sums), pattern=pattern)
+    return LabelledSums(sums=without_empty(sums), pattern=pattern)
 
 
 def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
@@ -140,7 +161,7 @@ def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
     return LabelledSums(sums=source.class_sums(labels), pattern=blocks)
 
 
-def _without_empty(sums: ClassSums) -> ClassSums:
+def without_empty(sums: ClassSums) -> ClassSums:
     """Leave out rows and columns without any score: they say nothing about the parameters."""
     rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
     return ClassSums(

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from evenscore.tables import TARGET, Labels, TrialList
 
-__all__ = ["ClassSums", "group_order", "sum_blocks", "sum_matrix", "sum_trials"]
+__all__ = ["ClassSums", "group_order", "pilot", "sum_blocks", "sum_by_key", "sum_matrix", "sum_trials"]
 
 Array = np.ndarray
 
@@ -115,7 +115,7 @@ def sum_matrix(
     row_start, column_start
         Where the block stands in its matrix.
     """
-    center = _pilot(scores) if center is None else center
+    center = pilot(scores) if center is None else center
     place = {"row_start": row_start, "column_start": column_start}
     if labels.by_speaker:
         row_codes, column_codes, n_speakers = labels.speaker_codes
@@ -123,7 +123,7 @@ def sum_matrix(
             sums = sum_blocks(scores, row_codes, column_codes, n_speakers, center, **place)
             if np.isfinite(sums.squares).all():
                 return sums
-    return _sum_by_key(scores, labels.matrix, center, place)
+    return sum_by_key(scores, labels.matrix, center, place)
 
 
 def sum_blocks(
@@ -170,7 +170,8 @@ def sum_blocks(
     )
 
 
-def _sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float, place: dict[str, int]) -> ClassSums:
+def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float, place: dict[str, int]) -> ClassSums:
+    """Sum a block by an explicit key (1 target, 0 non-target, -1 skipped) that starts at a place of its matrix."""
     from evenscore.model.sum_kernels import sum_labelled
 
     n_rows, n_columns = scores.shape
@@ -221,7 +222,7 @@ def group_order(codes: npt.NDArray[np.intp], n_groups: int) -> tuple[npt.NDArray
     return order, bounds.astype(np.intp)
 
 
-def _pilot(scores: npt.NDArray[Any]) -> float:
+def pilot(scores: npt.NDArray[Any]) -> float:
     """Return a value near the scores: the first that is there."""
     for row in scores:
         seen = row[np.isfinite(row)]

@@ -37,6 +37,7 @@ NEEDS = {
     "zt": ("enroll", "test", "cohort"),
     "tz": ("enroll", "test", "cohort"),
 }
+_SECOND = {"zt": "test", "tz": "enroll"}  # the side whose cohort scores are normalized before they are summed up
 _MEANING = {
     "enroll": "the enrolments against the cohort",
     "test": "the cohort against the tests",
@@ -158,15 +159,42 @@ class ClassicalNorm:
                 finite = self._sum(table, sides, memory)
             return finished(table, finite, self.options.vanished)
 
+    def side_statistics(self, side: Side, memory: float = 1e9, ready: Statistics | None = None) -> Statistics:
+        """Return what one side's cohort scores say about each of its elements, whatever the other side is.
+
+        Parameters
+        ----------
+        side
+            The enrolments, the tests, or the cohort against itself.
+        memory
+            Bytes that cohort scores may take at a time.
+        ready
+            Statistics of the cohort against itself, which the second side of ZT and TZ needs.
+        """
+        if side.name == _SECOND.get(self.method):
+            assert ready is not None  # noqa: S101
+            return chained.scaled_statistics(side, chained.affine(ready), self.method, self.options, memory)
+        return adaptive.side_statistics(side, self.method, self.options, memory)
+
+    def apply(self, table: TrialScores, enroll: Statistics | None, test: Statistics | None) -> bool:
+        """Normalize trials by the statistics of their elements; tell whether all results are known to be finite."""
+        if self.method in _SECOND:
+            assert enroll is not None and test is not None  # noqa: S101, PT018
+            return chained.chain(table, enroll, test, self.method == "zt")
+        both = enroll is not None and test is not None
+        return adaptive.sum_sides(table, enroll, test, self._factor if both else 1.0)
+
+    @property
+    def _factor(self) -> float:
+        return 0.5 if self.options.combine == "mean" else float(np.sqrt(0.5))
+
     def _sum(self, table: TrialScores, sides: NormSides, memory: float) -> bool:
         used = [side for side in (sides.enroll, sides.test) if side is not None and side.name in NEEDS[self.method]]
-        factor = 1.0
-        if len(used) == 2:
-            factor = 0.5 if self.options.combine == "mean" else float(np.sqrt(0.5))
+        factor = self._factor if len(used) == 2 else 1.0
         cross = self.options.select == "cross"
         if not cross and not sides.speakers_meet:
             found = self._by_element(sides, used, memory)
-            return adaptive.sum_sides(table, found.get("enroll"), found.get("test"), factor)
+            return self.apply(table, found.get("enroll"), found.get("test"))
         for side in used:
             other = sides.test if side.name == "enroll" else sides.enroll
             if cross and other is not None:
@@ -180,23 +208,21 @@ class ClassicalNorm:
 
     def _by_element(self, sides: NormSides, used: list[Side], memory: float) -> dict[str, Statistics]:
         if len(used) == 2 and sides.both is not None and sides.both_rows is not None:
-            shared = adaptive.side_statistics(sides.both, self.method, self.options, memory)
+            shared = self.side_statistics(sides.both, memory)
             return {name: shared.take(rows) for name, rows in zip(("enroll", "test"), sides.both_rows, strict=True)}
-        return {side.name: adaptive.side_statistics(side, self.method, self.options, memory) for side in used}
+        return {side.name: self.side_statistics(side, memory) for side in used}
 
     def _chain(self, table: TrialScores, sides: NormSides, memory: float, ready: Statistics | None) -> bool:
         assert sides.enroll is not None  # noqa: S101
         assert sides.test is not None and sides.cohort is not None  # noqa: S101, PT018
-        first, second = (sides.enroll, sides.test) if self.method == "zt" else (sides.test, sides.enroll)
         if sides.speakers_meet:
+            first, second = (sides.enroll, sides.test) if self.method == "zt" else (sides.test, sides.enroll)
             chained.chain_without_own_speakers(table, first, second, sides.cohort, self.method, self.options, memory)
             return False
         if ready is None:
-            ready = adaptive.side_statistics(sides.cohort, self.method, self.options, memory)
-        before = adaptive.side_statistics(first, self.method, self.options, memory)
-        after = chained.scaled_statistics(second, chained.affine(ready), self.method, self.options, memory)
-        enroll, test = (before, after) if self.method == "zt" else (after, before)
-        return chained.chain(table, enroll, test, self.method == "zt")
+            ready = self.side_statistics(sides.cohort, memory)
+        enroll, test = (self.side_statistics(side, memory, ready) for side in (sides.enroll, sides.test))
+        return self.apply(table, enroll, test)
 
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         if blocks.cohort is not None or self.cohort is None or "cohort" not in NEEDS[self.method]:

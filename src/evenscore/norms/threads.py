@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["in_parallel", "one_thread_per_product", "thread_count"]
+__all__ = ["alone", "in_parallel", "one_thread_per_product", "thread_count"]
 
 # Below this much work a thread costs more than it saves.
 _SMALL = 1 << 16
@@ -31,6 +31,17 @@ def _pool(_process: int) -> ThreadPoolExecutor:
 
 def _mark() -> None:
     _this_thread.works = True
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let this thread do the work of `in_parallel` by itself, as where other processes keep the other cores busy."""
+    before = getattr(_this_thread, "works", False)
+    _this_thread.works = True
+    try:
+        yield
+    finally:
+        _this_thread.works = before
 
 
 def in_parallel(task: Callable[[int, int], None], size: int, work_each: int = 1) -> None:

@@ -1,0 +1,281 @@
+"""Where tiles are worked on: here, one after the other, or on the workers of a Dask cluster.
+
+Both engines call the same function with the same arguments and put the results together in the same order, so they
+give the same numbers, whoever finishes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import lru_cache
+from itertools import islice
+from operator import add
+from threading import Lock
+from typing import Any, Protocol, TypeVar
+
+from evenscore.errors import EvenscoreError, InputError
+from evenscore.progress import Progress, silent
+
+__all__ = ["Engine", "engine_for"]
+
+Place = TypeVar("Place")
+Result = TypeVar("Result")
+
+_MOST_LOST = 5  # how often all workers may die before we give up
+
+
+class Engine(Protocol):
+    """Calls ``function(shared, place)`` for many places."""
+
+    def map(
+        self,
+        function: Callable[[Any, Place], Result],
+        shared: Any,
+        places: Sequence[Place],
+        *,
+        stage: str = "",
+        progress: Progress = silent,
+    ) -> Iterator[tuple[Place, Result]]:
+        """Yield each place with its result, in the order of the places or as they get ready."""
+        ...
+
+    def total(
+        self,
+        function: Callable[[Any, Place], Any],
+        shared: Any,
+        places: Sequence[Place],
+        *,
+        stage: str = "",
+        progress: Progress = silent,
+    ) -> Any:
+        """Return the sum of all results, added pairwise in the order of the places."""
+        ...
+
+
+def engine_for(client: Any = None) -> Engine:
+    """Return the engine of a `distributed.Client`, or the one that works here if there is none.
+
+    Examples
+    --------
+    >>> engine_for().total(lambda factor, number: factor * number, 10, [1, 2, 3])
+    60
+    """
+    if client is None:
+        return _Here()
+    if not hasattr(client, "submit") or not hasattr(client, "scatter"):
+        raise InputError(f"client is a {type(client).__name__}, but must be a distributed.Client, or None")
+    return _Cluster(client)
+
+
+class _Here:
+    """One place after the other, with all cores at work inside of the function."""
+
+    def map(
+        self,
+        function: Callable[[Any, Place], Result],
+        shared: Any,
+        places: Sequence[Place],
+        *,
+        stage: str = "",
+        progress: Progress = silent,
+    ) -> Iterator[tuple[Place, Result]]:
+        for count, place in enumerate(places):
+            progress(stage, count / len(places))
+            yield place, function(shared, place)
+        progress(stage, 1.0)
+
+    def total(
+        self,
+        function: Callable[[Any, Place], Any],
+        shared: Any,
+        places: Sequence[Place],
+        *,
+        stage: str = "",
+        progress: Progress = silent,
+    ) -> Any:
+        return _pairwise((part for _, part in self.map(function, shared, places, stage=stage, progress=progress)), add)
+
+
+class _Cluster:
+    """Tasks on a Dask cluster; what they share is sent once. A task whose worker dies is done again elsewhere."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def map(
+        self,
+        function: Callable[[Any, Place], Result],
+        shared: Any,
+        places: Sequence[Place],
+        *,
+        stage: str = "",
+        progress: Progress = silent,
+    ) -> Iterator[tuple[Place, Result]]:
+        from distributed import as_completed
+
+        if not places:
+            return
+        sent = self._sent(shared)
+        waiting = iter(places)
+        place_of: dict[Any, Place] = {}
+
+        def submitted(some: Iterable[Place]) -> list[Any]:
+            futures = [(self._submit(function, sent, place), place) for place in some]
+            place_of.update((future.key, place) for future, place in futures)
+            return [future for future, _ in futures]
+
+        ready = as_completed(submitted(islice(waiting, self._most_waiting())))
+        done, lost = 0, 0
+        for future in ready:
+            place = place_of.pop(future.key)
+            if future.cancelled():  # the last worker that held what they share is gone; a new one gets it again
+                lost += 1
+                sent = self._sent(shared) if lost <= _MOST_LOST + len(place_of) else _give_up()
+                ready.update(submitted([place]))
+                continue
+            result = _result(future)
+            future.release()
+            done += 1
+            progress(stage, done / len(places))
+            ready.update(submitted(islice(waiting, 1)))
+            yield place, result
+
+    def total(
+        self,
+        function: Callable[[Any, Place], Any],
+        shared: Any,
+        places: Sequence[Place],
+        *,
+        stage: str = "",
+        progress: Progress = silent,
+    ) -> Any:
+        for _ in range(_MOST_LOST):
+            whole = self._sum(function, shared, places, stage, progress)
+            if not whole.cancelled():
+                progress(stage, 1.0)
+                return _result(whole)
+        return _give_up()
+
+    def _sum(
+        self,
+        function: Callable[[Any, Place], Any],
+        shared: Any,
+        places: Sequence[Place],
+        stage: str,
+        progress: Progress,
+    ) -> Any:
+        from distributed import wait
+
+        sent = self._sent(shared)
+        waiting: list[Any] = []
+
+        def parts() -> Iterator[Any]:
+            for count, place in enumerate(places):
+                if len(waiting) >= self._most_waiting():
+                    wait(waiting, return_when="FIRST_COMPLETED")
+                    waiting[:] = [future for future in waiting if not _finished(future)]
+                progress(stage, max(count - len(waiting), 0) / len(places))
+                future = self._submit(function, sent, place)
+                waiting.append(future)
+                yield future
+
+        # Sums are made where the parts are; a part is forgotten as soon as it is in a sum.
+        whole = _pairwise(parts(), lambda left, right: self._client.submit(add, left, right, pure=False))
+        wait(whole)
+        return whole
+
+    def _sent(self, shared: Any) -> Any:
+        return self._client.scatter(shared, broadcast=True, hash=False)
+
+    def _submit(self, function: Callable[[Any, Place], Result], sent: Any, place: Place) -> Any:
+        return self._client.submit(_on_one_core, function, sent, place, pure=False)
+
+    def _most_waiting(self) -> int:
+        threads = sum(self._client.nthreads().values())
+        return max(4 * threads, 16)  # enough that no worker waits, few enough for a scheduler of modest memory
+
+
+def _pairwise(parts: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """Add in order, neighbours first, as in a balanced tree: rounding errors and open parts grow with the logarithm."""
+    open_sums: list[tuple[int, Any]] = []
+    for part in parts:
+        level = 0
+        while open_sums and open_sums[-1][0] == level:
+            part = combine(open_sums.pop()[1], part)
+            level += 1
+        open_sums.append((level, part))
+    if not open_sums:
+        raise InputError("there is nothing to add up; the scores are empty")
+    whole = open_sums.pop()[1]
+    while open_sums:
+        whole = combine(open_sums.pop()[1], whole)
+    return whole
+
+
+def _result(future: Any) -> Any:
+    from distributed.client import FutureCancelledError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise EvenscoreError(
+            f"a piece of the work brought down {error.allowed_failures + 1} workers, most likely for lack of memory; "
+            "give each worker more (--memory-limit), or have fewer of them"
+        ) from None
+    except FutureCancelledError:
+        raise EvenscoreError("the cluster lost the work, because its scheduler was restarted; run it again") from None
+
+
+def _finished(future: Any) -> bool:
+    if future.status == "error":
+        _result(future)
+    return bool(future.done())
+
+
+def _give_up() -> Any:
+    raise EvenscoreError("the workers of the cluster died again and again; look into their logs, or give them memory")
+
+
+def _on_one_core(function: Callable[[Any, Place], Result], shared: Any, place: Place) -> Result:
+    """Work on one core: a Dask worker starts as many tasks at a time as it may use cores."""
+    with _alone():
+        return function(shared, place)
+
+
+_kernels = Lock()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    from numba import get_num_threads, set_num_threads
+
+    from evenscore.norms.threads import alone, one_thread_per_product
+
+    before = get_num_threads()
+    with ExitStack() as limits:
+        limits.enter_context(_one_at_a_time())
+        limits.enter_context(alone())
+        limits.enter_context(one_thread_per_product())
+        set_num_threads(1)
+        limits.callback(set_num_threads, before)
+        yield
+
+
+def _one_at_a_time() -> AbstractContextManager[Any]:
+    """Let tasks of one process wait for each other where compiled loops of two threads must not run side by side."""
+    return ExitStack() if _loops_may_meet() else _kernels
+
+
+@lru_cache(maxsize=1)
+def _loops_may_meet() -> bool:
+    from importlib import import_module
+
+    for layer in ("tbbpool", "omppool"):
+        try:
+            import_module(f"numba.np.ufunc.{layer}")
+        except ImportError:
+            continue
+        return True
+    return False
