@@ -200,7 +200,7 @@ def read_corpus(
     if name == "manifest" and enroll_sessions is None:
         raise InputError("a manifest does not say which sessions enrol; give enroll_sessions")
     chosen = {} if enroll_sessions is None else {"enroll_sessions": enroll_sessions}
-    return readers[name](root, skip_unreadable=skip_unreadable, **chosen)  # type: ignore[operator]
+    return readers[name](root, skip_unreadable=skip_unreadable, **chosen)
 
 
 def _audio_files(root: PathLike) -> list[Path]:

@@ -1,0 +1,54 @@
+"""Text-dependent speaker recognition from speech to score tables, after the experiment of the paper.
+
+A GMM-UBM recognizer with eigenchannels (after Kenny et al., 2014) on RSR2015 part I, AudioMNIST, or recordings of your
+own. Needs the extra ``evenscore[speech]``.
+"""
+
+from evenscore.recipes.text_dependent.corpora import (
+    CORPORA,
+    read_audiomnist,
+    read_corpus,
+    read_manifest,
+    read_rsr2015,
+)
+from evenscore.recipes.text_dependent.degradations import AdditiveNoise, Codec, Degradation, TelephoneBand
+from evenscore.recipes.text_dependent.extraction import Extracted, extract_features
+from evenscore.recipes.text_dependent.features import FeatureOptions
+from evenscore.recipes.text_dependent.recognizer import Recognizer, RecognizerOptions, train_recognizer
+from evenscore.recipes.text_dependent.recordings import (
+    Corpus,
+    Recording,
+    Split,
+    role_permutations,
+    split_speakers,
+)
+from evenscore.recipes.text_dependent.score_set import ScoreSet, load_score_set, save_score_set
+from evenscore.recipes.text_dependent.system import TextDependentSystem, run_recognizer
+
+__all__ = [
+    "CORPORA",
+    "AdditiveNoise",
+    "Codec",
+    "Corpus",
+    "Degradation",
+    "Extracted",
+    "FeatureOptions",
+    "Recognizer",
+    "RecognizerOptions",
+    "Recording",
+    "ScoreSet",
+    "Split",
+    "TelephoneBand",
+    "TextDependentSystem",
+    "extract_features",
+    "load_score_set",
+    "read_audiomnist",
+    "read_corpus",
+    "read_manifest",
+    "read_rsr2015",
+    "role_permutations",
+    "run_recognizer",
+    "save_score_set",
+    "split_speakers",
+    "train_recognizer",
+]
