@@ -29,6 +29,7 @@ Factory = Callable[..., Normalizer]
 _FACTORIES: dict[str, Factory | str] = {
     **dict.fromkeys(CLASSICAL_METHODS, "evenscore.norms.classical:prepare_classical"),
     "lgsm": "evenscore.model.norm:prepare_score_model",
+    "lssm": "evenscore.location_scale.norm:prepare_location_scale",
 }
 
 
