@@ -16,7 +16,7 @@ OUTER = {
     "files",
     "plot",
     "report",
-    "compare",
+    "comparison",
     "recipes",
     "experiments",
     "cli",
@@ -113,7 +113,7 @@ def test_only_files_opens_files(path):
     allowed = {"open"} if named(path) == "cli/failures.py" else set()  # os.devnull, when a pipe is closed
     assert calls(path) & OPENERS <= allowed
     libraries = {"h5py", "zarr", "kaldiio", "gzip", "polars"}
-    if part_of(path) == "compare":  # whose results are a polars table
+    if part_of(path) == "comparison":  # whose results are a polars table
         libraries -= {"polars"}
     assert imports(path) & libraries == set()
 

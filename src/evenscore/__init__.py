@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         calibration_from_dict,
         cross_calibrate,
     )
+    from evenscore.comparison import Comparison, compare
     from evenscore.errors import EvenscoreError, FileError, InputError
     from evenscore.files import (
         FORMATS,
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     )
 
 _HOME = {
+    "evenscore.comparison": ("Comparison", "compare"),
     "evenscore.errors": ("EvenscoreError", "FileError", "InputError"),
     "evenscore.files": (
         "FORMATS",
@@ -233,6 +235,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "Bilinear",
     "BilinearNormalizer",
     "Calibration",
+    "Comparison",
     "Conditions",
     "Cosine",
     "DotProduct",
@@ -272,6 +275,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "calibration_from_dict",
     "calibration_loss",
     "cllr",
+    "compare",
     "cross_calibrate",
     "detection_costs",
     "eer",

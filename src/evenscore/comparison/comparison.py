@@ -1,0 +1,248 @@
+"""What a comparison of norms found: plain records, which tables, files and the report are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from evenscore.calibrate import Calibration
+from evenscore.comparison.cohorts import CohortDiagnostics
+from evenscore.comparison.data import DataSummary
+from evenscore.comparison.trials import ComparedTrials
+from evenscore.errors import InputError
+from evenscore.metrics import OperatingPoint, PairedTest
+from evenscore.metrics.uncertainty import Metric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from evenscore.comparison.verdict import Verdict
+    from evenscore.files.streams import PathLike
+
+__all__ = ["METRICS", "Comparison", "Figures", "MethodResult", "RunFacts"]
+
+#: The metrics that are compared; lower is better.
+METRICS: tuple[Metric, ...] = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Figures:
+    """Metrics of one set of trials.
+
+    Attributes
+    ----------
+    values
+        As `evenscore.evaluate` returns them.
+    intervals
+        ``[low, high]`` of each metric in the same shape, from draws of speakers (see `evenscore.bootstrap`); None
+        where they were not asked for.
+    """
+
+    values: Mapping[str, Any]
+    intervals: Mapping[str, Any] | None = None
+
+    def interval(self, metric: str) -> tuple[float, float] | None:
+        """Return the ends of a metric's interval, at the first operating point."""
+        if self.intervals is None:
+            return None
+        low, high = self.intervals[metric]
+        return low, high
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MethodResult:
+    """One method: what it was, what it made of the evaluation trials, and how good that is.
+
+    Attributes
+    ----------
+    name
+        What it is called in tables, such as ``"as:top_k=100"``.
+    norm, options
+        The norm, as `evenscore.fit_norm` knows it, and its options.
+    scores
+        The normalized evaluation trials, one number per trial in the order of ``Comparison.trials``.
+    llrs
+        The same, calibrated: log-likelihood ratios.
+    figures
+        Metrics of ``llrs``, with intervals.
+    conditions
+        The same for each phrase or condition, by name, without intervals; empty if there is only one.
+    uncalibrated
+        Metrics of ``scores`` where they are log-likelihood ratios by themselves; else None.
+    training
+        Metrics of the training trials, each calibrated without its speakers (see `evenscore.cross_calibrate`); None
+        where there are too few speakers for that.
+    to_raw, to_best
+        For each metric this method against ``raw`` and against the best method, on the same draws of speakers.
+    best_share
+        The share of the draws in which no other method was better.
+    calibration
+        Fitted to the training trials, which have not met their own speakers.
+    model
+        What was trained: a `ScoreModel` for ``lgsm``, None for methods that learn nothing.
+    is_llr
+        Whether ``scores`` are log-likelihood ratios by themselves.
+    notes
+        Sentences about the method.
+    seconds
+        What fitting, normalizing and measuring took.
+    """
+
+    name: str
+    norm: str
+    options: Mapping[str, Any]
+    scores: Float[np.ndarray, " n"]
+    llrs: Float[np.ndarray, " n"]
+    figures: Figures
+    conditions: Mapping[str, Figures]
+    uncalibrated: Figures | None
+    training: Figures | None
+    to_raw: Mapping[str, PairedTest]
+    to_best: Mapping[str, PairedTest]
+    best_share: float
+    calibration: Calibration
+    model: Any = None
+    is_llr: bool = False
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """How a comparison was made.
+
+    Attributes
+    ----------
+    command
+        The exact command line; empty when it was made from Python.
+    time
+        When it was finished, as an ISO date in UTC.
+    seconds
+        What it took, without the methods that were finished before.
+    versions
+        Of evenscore, Python and the libraries.
+    resumed
+        Names of the methods that an earlier run had finished.
+    """
+
+    command: str
+    time: str
+    seconds: float
+    versions: Mapping[str, str]
+    resumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """Norms, compared on the same trials. Made by `compare`.
+
+    Attributes
+    ----------
+    methods
+        The methods that ran, best first.
+    not_run
+        Those that could not run: name and reason.
+    trials
+        The evaluation trials: labels, conditions and speakers of each.
+    rank_by
+        The metric that ranks them.
+    points
+        Operating points of the detection costs; the first one is that of ``min_dcf`` and ``act_dcf``.
+    calibration
+        The kind of calibration that all methods got.
+    replicates, level, seed
+        Draws of speakers, level of the intervals, seed of the draws.
+    data
+        How many speakers, enrolments, tests and trials there are on each side.
+    cohorts
+        What is known about the cohort of each condition.
+    warnings
+        Sentences that the user should read before the figures.
+    run
+        Versions, command, time.
+
+    Examples
+    --------
+    >>> from evenscore import LabelledBlocks, ScoreModel, compare, simulate, simulate_blocks
+    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.5], [1.5]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0])
+    >>> dev, coh, new = ([f"{group}{n // 2}" for n in range(40)] for group in ("dev", "coh", "new"))
+    >>> training = LabelledBlocks.own_cohort(*simulate(model, dev, dev, seed=1))
+    >>> evaluation = LabelledBlocks(*simulate_blocks(model, new, new, coh, coh, seed=2))
+    >>> comparison = compare([training], [evaluation], ["raw", "z", "s"], bootstrap=200)
+    >>> comparison.best.name
+    's'
+    >>> comparison.table()["method"].to_list()
+    ['s', 'z', 'raw']
+    """
+
+    methods: tuple[MethodResult, ...]
+    not_run: Mapping[str, str]
+    trials: ComparedTrials
+    rank_by: Metric
+    points: tuple[OperatingPoint, ...]
+    calibration: str
+    replicates: int
+    level: float
+    seed: int
+    data: DataSummary
+    cohorts: tuple[CohortDiagnostics, ...]
+    warnings: tuple[str, ...]
+    run: RunFacts
+
+    @property
+    def best(self) -> MethodResult:
+        """The method that is best by ``rank_by``."""
+        return self.methods[0]
+
+    @property
+    def raw(self) -> MethodResult:
+        """The calibrated raw scores, which every comparison has."""
+        return self["raw"]
+
+    def __getitem__(self, name: str) -> MethodResult:
+        for method in self.methods:
+            if method.name == name:
+                return method
+        names = ", ".join(method.name for method in self.methods)
+        raise InputError(f"there is no result of {name!r}; there are {names}")
+
+    @property
+    def verdict(self) -> Verdict:
+        """Which method to use, and how sure that is; its text is in plain words."""
+        from evenscore.comparison.verdict import verdict_of
+
+        return verdict_of(self)
+
+    def table(self) -> pl.DataFrame:
+        """Return one row per method, best first, with every metric and the ends of its interval."""
+        from evenscore.comparison.results import method_table
+
+        return method_table(self)
+
+    def condition_table(self) -> pl.DataFrame:
+        """Return one row per method and condition."""
+        from evenscore.comparison.results import condition_table
+
+        return condition_table(self)
+
+    def results(self) -> dict[str, Any]:
+        """Return everything but the scores as plain numbers, texts and lists: the content of ``results.json``."""
+        from evenscore.comparison.results import results_of
+
+        return results_of(self)
+
+    def save(self, directory: PathLike) -> None:
+        """Write scores, log-likelihood ratios, models, calibrations and ``results.json`` into a directory."""
+        from evenscore.comparison.folder import save_comparison
+
+        save_comparison(self, directory)
+
+    def report(self, path: PathLike) -> None:
+        """Write a report to look at: one HTML file that needs nothing else."""
+        from evenscore.report import write_report
+
+        write_report(self, path)

@@ -1,0 +1,63 @@
+"""Where the files of a comparison stand, relative to its folder; names of methods and conditions may be anything.
+
+================================  ==============================================================================
+``results.json``                  all figures, see docs/schema/comparison.schema.json
+``methods/NAME/scores*.npz``      the normalized evaluation trials with labels, one file per condition
+``methods/NAME/llrs*.npz``        the same, calibrated
+``methods/NAME/calibration.json`` the calibration
+``methods/NAME/model.json``       the score model, where there is one
+``methods/NAME/record.json``      what a later run needs to go on from here; written last
+================================  ==============================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+__all__ = ["CALIBRATION", "MODEL", "RECORD", "REPORT", "RESULTS", "method_folders", "score_files"]
+
+RESULTS = "results.json"
+REPORT = "report.html"
+CALIBRATION = "calibration.json"
+MODEL = "model.json"
+RECORD = "record.json"
+
+_ODD = re.compile(r"[^A-Za-z0-9_.=+]+")
+_LONGEST = 80
+
+
+def method_folders(names: Iterable[str]) -> dict[str, str]:
+    """Return the folder of each method.
+
+    Examples
+    --------
+    >>> method_folders(["as:top_k=100", "as-top_k=100", "../x"])
+    {'../x': 'methods/x', 'as-top_k=100': 'methods/as-top_k=100', 'as:top_k=100': 'methods/as-top_k=100-2'}
+    """
+    folders: dict[str, str] = {}
+    for name in sorted(names):
+        folder = first = f"methods/{_plain(name)}"
+        number = 1
+        while folder in folders.values():
+            number += 1
+            folder = f"{first}-{number}"
+        folders[name] = folder
+    return folders
+
+
+def score_files(kind: str, conditions: Sequence[str]) -> list[str]:
+    """Return the names of the files with the scores (or LLRs) of each condition.
+
+    Examples
+    --------
+    >>> score_files("llrs", [""]), score_files("llrs", ["one/f", "two/m"])
+    (['llrs.npz'], ['llrs-1-one-f.npz', 'llrs-2-two-m.npz'])
+    """
+    if len(conditions) == 1:
+        return [f"{kind}.npz"]
+    return [f"{kind}-{place}-{_plain(name)}.npz" for place, name in enumerate(conditions, 1)]
+
+
+def _plain(name: str) -> str:
+    return _ODD.sub("-", name).strip("-.")[:_LONGEST] or "unnamed"

@@ -1,0 +1,232 @@
+"""Comparing norms: the one call that answers which norm to use."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from evenscore.calibrate import calibration_class
+from evenscore.comparison.cohorts import cohort_diagnostics
+from evenscore.comparison.comparison import METRICS, Comparison, RunFacts
+from evenscore.comparison.data import check_data, cohort_warnings, summary_of
+from evenscore.comparison.judging import Judged, Judging, Sides, judge
+from evenscore.comparison.methods import RAW, Method, as_methods
+from evenscore.comparison.ranking import ranked
+from evenscore.comparison.trials import pooled_trials
+from evenscore.errors import InputError
+from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
+from evenscore.metrics.uncertainty import Metric
+from evenscore.progress import Progress, silent
+from evenscore.tables import LabelledBlocks
+
+if TYPE_CHECKING:
+    from evenscore.files.streams import PathLike
+
+__all__ = ["compare"]
+
+_LIBRARIES = ("evenscore", "numpy", "scipy", "numba", "polars")
+
+
+def compare(
+    training: Sequence[LabelledBlocks],
+    evaluation: Sequence[LabelledBlocks],
+    methods: Iterable[str | Method] | None = None,
+    *,
+    calibration: str = "logistic",
+    calibration_options: Mapping[str, Any] | None = None,
+    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
+    rank_by: Metric = "cllr",
+    bootstrap: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    folds: int = 5,
+    directory: PathLike | None = None,
+    allow_overlap: bool = False,
+    command: str = "",
+    progress: Progress = silent,
+) -> Comparison:
+    """Compare norms on one's own scores: which one to use, what it gains, and how sure that is.
+
+    Each method is fitted and calibrated on the training side only, where no trial meets its own speakers in its
+    cohort; then it normalizes the evaluation trials once. All are measured on the same draws of evaluation speakers,
+    so that their differences have intervals, too.
+
+    Parameters
+    ----------
+    training, evaluation
+        One `LabelledBlocks` for each phrase or condition. With speakers in the blocks, overlaps are found, and a
+        trial's own speakers are left out of its cohort; without, ids that target trials connect are of one speaker.
+    methods
+        Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
+        tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
+    calibration, calibration_options
+        A name in `CALIBRATIONS`, the same for all methods, and the options of its ``fit``.
+    points
+        Operating points of the detection costs; the first one counts for ``min_dcf`` and ``act_dcf``.
+    rank_by
+        The metric of the calibrated scores that ranks the methods: ``"cllr"``, ``"eer"``, ``"min_dcf"``,
+        ``"act_dcf"`` or ``"min_cllr"``.
+    bootstrap, level, seed
+        Draws of speakers, level of the intervals, seed of the draws.
+    folds
+        Of speakers, for the cross-validated figures of the training side.
+    directory
+        Where to keep each method's scores, calibration, model and figures as soon as it is finished, and
+        ``results.json`` in the end. A run that was stopped goes on from there; results of other data or options are
+        not used.
+    allow_overlap
+        Go on with a warning if speakers are on both sides.
+    command
+        The command line, for the report.
+    progress
+        Called with the name of a stage (each method is one) and the fraction done.
+
+    Returns
+    -------
+    Comparison
+        With ``table()``, ``best``, ``verdict``, ``results()``, ``save(directory)`` and ``report(path)``.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreModel, simulate, simulate_blocks
+    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.5], [1.5]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0])
+    >>> dev, coh, new = ([f"{group}{n // 2}" for n in range(40)] for group in ("dev", "coh", "new"))
+    >>> training = LabelledBlocks.own_cohort(*simulate(model, dev, dev, seed=1))
+    >>> evaluation = LabelledBlocks(*simulate_blocks(model, new, new, coh, coh, seed=2))
+    >>> comparison = compare([training], [evaluation], ["z", "s"], bootstrap=200)
+    >>> [method.name for method in comparison.methods]
+    ['s', 'z', 'raw']
+    >>> comparison.best.to_raw["cllr"].interval.high < 0
+    True
+    """
+    start = time.perf_counter()
+    how = _checked(calibration, calibration_options, points, rank_by, bootstrap, level, seed, folds)
+    training, evaluation = list(training), list(evaluation)
+    for name, parts in (("training", training), ("evaluation", evaluation)):
+        if not parts:
+            raise InputError(f"there are no {name} scores; give at least one LabelledBlocks")
+    wanted = as_methods(methods, evaluation)
+    progress("checking the data", 0.0)
+    sides = Sides(
+        training=training,
+        evaluation=evaluation,
+        training_trials=pooled_trials(training),
+        trials=pooled_trials(evaluation),
+    )
+    data = summary_of(sides.training_trials, sides.trials)
+    speakers = sides.training_trials.speakers, sides.trials.speakers
+    warnings = check_data(data, speakers, allow_overlap=allow_overlap)
+    cohorts = cohort_diagnostics(evaluation, training, speakers)
+    progress("checking the data", 1.0)
+    judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress)
+    comparison = Comparison(
+        methods=ranked(judged, rank_by, level, len(sides.trials.speakers)),
+        not_run=not_run,
+        trials=sides.trials,
+        rank_by=rank_by,
+        points=how.points,
+        calibration=calibration,
+        replicates=bootstrap,
+        level=level,
+        seed=seed,
+        data=data,
+        cohorts=cohorts,
+        warnings=(*warnings, *cohort_warnings(cohorts)),
+        run=RunFacts(
+            command=command,
+            time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            seconds=time.perf_counter() - start,
+            versions=_versions(),
+            resumed=tuple(resumed),
+        ),
+    )
+    if directory is not None:
+        from evenscore.comparison.folder import write_results
+
+        write_results(comparison, directory)
+    return comparison
+
+
+def _checked(
+    calibration: str,
+    calibration_options: Mapping[str, Any] | None,
+    points: PointLike | Iterable[PointLike],
+    rank_by: str,
+    replicates: int,
+    level: float,
+    seed: int,
+    folds: int,
+) -> Judging:
+    """Refuse what cannot be meant before any work is done."""
+    calibration_class(calibration)
+    if rank_by not in METRICS:
+        raise InputError(f"methods cannot be ranked by {rank_by!r}; choose one of {', '.join(METRICS)}")
+    if replicates < 1:
+        raise InputError(f"bootstrap is {replicates}, but must be at least 1; 1000 is usual")
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
+    if folds < 3:
+        raise InputError(f"folds is {folds}, but must be at least 3")
+    return Judging(
+        calibration=calibration,
+        calibration_options=dict(calibration_options or {}),
+        points=as_points(points),
+        replicates=replicates,
+        level=level,
+        seed=seed,
+        folds=folds,
+    )
+
+
+def _judge_all(
+    methods: Sequence[Method], sides: Sides, how: Judging, directory: PathLike | None, progress: Progress
+) -> tuple[list[Judged], dict[str, str], list[str]]:
+    """Judge the methods one by one; those that cannot run are listed with the reason."""
+    folder = None
+    if directory is not None:
+        from evenscore.comparison.folder import ResultFolder
+
+        folder = ResultFolder.of(directory, methods, sides, how)
+    judged, not_run, resumed = [], {}, []
+    for method in methods:
+        progress(method.name, 0.0)
+        found = None if folder is None else folder.load(method)
+        if found is not None:
+            resumed.append(method.name)
+            judged.append(found)
+            progress(method.name, 1.0)
+            continue
+        result = _judged_or_reason(method, sides, how, progress)
+        if isinstance(result, str):
+            not_run[method.name] = result
+            continue
+        judged.append(result)
+        if folder is not None:
+            folder.store(result)
+    if RAW in not_run:
+        raise InputError(f"even the raw scores cannot be judged: {not_run[RAW]}")
+    return judged, not_run, resumed
+
+
+def _judged_or_reason(method: Method, sides: Sides, how: Judging, progress: Progress) -> Judged | str:
+    try:
+        return judge(method, sides, how, progress)
+    except (ValueError, ArithmeticError, TypeError) as error:  # InputError is one of them
+        kind = "" if isinstance(error, InputError) else f"unexpected {type(error).__name__}: "
+        return f"{kind}{error}"
+
+
+def _versions() -> dict[str, str]:
+    installed = {name: _version(name) for name in _LIBRARIES}
+    return {"python": platform.python_version()} | {name: found for name, found in installed.items() if found}
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,123 @@
+"""Which method to use, in plain words, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenscore.comparison.data import FEW_TARGETS
+from evenscore.comparison.methods import RAW
+from evenscore.metrics import PairedTest
+
+if TYPE_CHECKING:
+    from evenscore.comparison.comparison import Comparison, MethodResult
+
+__all__ = ["METRIC_NAMES", "Verdict", "verdict_of"]
+
+METRIC_NAMES = {"eer": "EER", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
+# Shares of Cllr that are lost to calibration; minCllr, fitted to the evaluation trials, is a little too good itself.
+_WELL_CALIBRATED, _FAIRLY_CALIBRATED = 0.1, 0.3
+_LITTLE = 0.005
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What to use.
+
+    Attributes
+    ----------
+    use
+        Name of the method: the best one, or raw if the best is not clearly better than raw.
+    sure
+        Whether it is clearly better than raw.
+    not_distinguishable
+        Other methods that may be as good as the best.
+    text
+        All that in plain words.
+    """
+
+    use: str
+    sure: bool
+    not_distinguishable: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def verdict_of(comparison: Comparison) -> Verdict:
+    """Return which method to use and how sure that is."""
+    best, metric = comparison.best, comparison.rank_by
+    others = [method for method in comparison.methods if method.name not in (best.name, RAW)]
+    alike = tuple(method.name for method in others if not clear(method.to_best[metric]))
+    gain = best.to_raw[metric]
+    helps = best.name != RAW and clear(gain)
+    used = best if helps else comparison.raw
+    lines = [_choice(comparison, helps)]
+    if helps and alike:
+        lines.append(f"{_listed(alike)} {'is' if len(alike) == 1 else 'are'} not distinguishable from it.")
+    elif helps and others:
+        lines.append("It is clearly better than every other method here.")
+    lines.append(_trust(used))
+    if comparison.data.evaluation.targets < FEW_TARGETS:
+        few = comparison.data.evaluation.targets
+        lines.append(f"There are only {few} target trials, so these figures are not reliable.")
+    return Verdict(use=used.name, sure=helps, not_distinguishable=alike, text=" ".join(lines))
+
+
+def clear(test: PairedTest) -> bool:
+    """Tell whether the interval of a difference leaves out zero."""
+    return test.interval.high < 0 or test.interval.low > 0
+
+
+def shown_value(metric: str, value: float) -> str:
+    """Return a figure as tables show it.
+
+    Examples
+    --------
+    >>> shown_value("eer", 0.0213), shown_value("cllr", 0.0613)
+    ('2.13 %', '0.061')
+    """
+    return f"{100 * value:.2f} %" if metric == "eer" else f"{value:.3f}"
+
+
+def _choice(comparison: Comparison, helps: bool) -> str:
+    best, metric = comparison.best, comparison.rank_by
+    name = METRIC_NAMES[metric]
+    gain = best.to_raw[metric]
+    if best.name == RAW:
+        if len(comparison.methods) == 1:
+            return f"No norm could be compared: only raw scores were judged ({name} {shown_value(metric, gain.a)})."
+        return f"No norm helps here: calibrated raw scores are the best ({name} {shown_value(metric, gain.a)})."
+    values = f"{name} {shown_value(metric, gain.a)} against {shown_value(metric, gain.b)} raw"
+    relative = f"{100 * gain.difference / gain.b:+.0f} %, " if gain.b > 0 else ""
+    ends = " to ".join(shown_value(metric, end) for end in (gain.interval.low, gain.interval.high))
+    interval = f"{relative}{100 * gain.interval.level:g} % interval of the difference {ends}"
+    if helps:
+        return f"Use {best.name}: {values} ({interval})."
+    return (
+        f"No norm is clearly better than calibrated raw scores: the best, {best.name}, has {values} ({interval}); "
+        "stay with raw, or measure on more speakers."
+    )
+
+
+def _trust(used: MethodResult) -> str:
+    """Say whether its log-likelihood ratios can be taken at face value."""
+    figures = used.figures.values
+    actual, loss = figures["cllr"], figures["calibration_loss"]
+    amount = f"{loss:.3f} of Cllr {actual:.3f} is lost to calibration"
+    if not actual < 1:
+        return f"Its log-likelihood ratios are worse than none ({amount}): do not use them as they are."
+    share = loss / actual if actual > 0 else 0.0
+    if share <= _WELL_CALIBRATED or loss <= _LITTLE:
+        return f"Its log-likelihood ratios can be taken at face value ({amount})."
+    if share <= _FAIRLY_CALIBRATED:
+        return f"Its log-likelihood ratios are fairly well calibrated ({amount})."
+    return (
+        f"Its log-likelihood ratios are not well calibrated on these trials ({amount}): the training scores are of "
+        "another kind, or there are too few trials to tell."
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

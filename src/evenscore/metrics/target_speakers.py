@@ -1,0 +1,43 @@
+"""Who speaks in labelled trials, as far as the target trials tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenscore.errors import InputError
+from evenscore.tables import TARGET, TrialList
+from evenscore.tables.ids import merge, positions
+
+__all__ = ["speakers_by_targets"]
+
+
+def speakers_by_targets(lists: Sequence[TrialList]) -> dict[str, str]:
+    """Return the speaker of each id: the first id that a chain of target trials leads to.
+
+    An id is the same utterance or model on both sides and in all lists; one without target trials is a speaker of its
+    own.
+
+    Examples
+    --------
+    >>> trials = TrialList.from_pairs(["m1", "m1", "m2"], ["a", "b", "b"], labels=[1, 0, 1])
+    >>> speakers_by_targets([trials])
+    {'m1': 'm1', 'm2': 'm2', 'a': 'm1', 'b': 'm2'}
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names = merge(ids for part in lists for ids in (part.enroll_ids, part.test_ids))
+    rows, columns = [], []
+    for part in lists:
+        if part.labels is None:
+            raise InputError("the trials have no labels, so their speakers are not known; give a map of speakers")
+        targets = part.labels == TARGET
+        rows.append(positions(names, part.enroll_ids, "id")[part.enroll_index[targets]])
+        columns.append(positions(names, part.test_ids, "id")[part.test_index[targets]])
+    pairs = np.concatenate(rows), np.concatenate(columns)
+    links = coo_array((np.ones(len(pairs[0]), dtype=np.int8), pairs), shape=(len(names), len(names)))
+    _, group = connected_components(links, directed=False)
+    _, first = np.unique(group, return_index=True)
+    return dict(zip(names.tolist(), names[first[group]].tolist(), strict=True))
