@@ -1,5 +1,8 @@
 """Scores that do not fit into memory, or into one machine: the same functions, tile by tile."""
 
+from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, as_chunked
+from evenscore.scale.chunked_trials import ChunkedTrials
+from evenscore.scale.normalize import normalize_chunks
 
-__all__ = ["ChunkedScores", "as_chunked"]
+__all__ = ["ChunkedBlocks", "ChunkedScores", "ChunkedTrials", "as_chunked", "normalize_chunks"]

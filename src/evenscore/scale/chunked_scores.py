@@ -120,6 +120,10 @@ class ChunkedScores:
         )
         return replace(self, enroll_ids=rows, test_ids=columns, reader=reader)
 
+    def identity(self) -> str:
+        """Return a text that changes when the scores or their ids change."""
+        return hashed(self.reader.identity(), self.enroll_ids, self.test_ids, str(self.dtype))
+
     def with_tiles(self, nbytes: float) -> ChunkedScores:
         """Return the same scores in tiles of about another size."""
         return replace(self, tile_bytes=nbytes)

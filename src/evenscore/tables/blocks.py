@@ -15,7 +15,7 @@ from evenscore.tables.labels import Labels
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["ScoreBlocks"]
+__all__ = ["ScoreBlocks", "aligned_block", "shared_ids", "side_speakers"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -85,19 +85,19 @@ class ScoreBlocks:
     ) -> None:
         if isinstance(trials, TrialList) and trials.scores is None:
             raise InputError("the trials have no scores; give a score file or a score matrix")
-        cohort_rows = _shared_ids(cohort, test, "enroll_ids", "the cohort's enrolments (rows of `cohort` and `test`)")
-        cohort_columns = _shared_ids(
+        cohort_rows = shared_ids(cohort, test, "enroll_ids", "the cohort's enrolments (rows of `cohort` and `test`)")
+        cohort_columns = shared_ids(
             cohort, enroll, "test_ids", "the cohort's tests (columns of `cohort` and `enroll`)"
         )
         if enroll is not None:
-            enroll = _aligned(enroll, trials.enroll_ids, cohort_columns, "enroll")
+            enroll = aligned_block(enroll, trials.enroll_ids, cohort_columns, "enroll")
         if test is not None:
-            test = _aligned(test, cohort_rows, trials.test_ids, "test")
+            test = aligned_block(test, cohort_rows, trials.test_ids, "test")
         sides = {
-            "enroll_speakers": _speakers(enroll_speakers, trials.enroll_ids, "enroll_speakers"),
-            "test_speakers": _speakers(test_speakers, trials.test_ids, "test_speakers"),
-            "cohort_enroll_speakers": _speakers(cohort_enroll_speakers, cohort_rows, "cohort_enroll_speakers"),
-            "cohort_test_speakers": _speakers(cohort_test_speakers, cohort_columns, "cohort_test_speakers"),
+            "enroll_speakers": side_speakers(enroll_speakers, trials.enroll_ids, "enroll_speakers"),
+            "test_speakers": side_speakers(test_speakers, trials.test_ids, "test_speakers"),
+            "cohort_enroll_speakers": side_speakers(cohort_enroll_speakers, cohort_rows, "cohort_enroll_speakers"),
+            "cohort_test_speakers": side_speakers(cohort_test_speakers, cohort_columns, "cohort_test_speakers"),
         }
         if cohort is None and cohort_labels is not None:
             raise InputError("cohort_labels were given without cohort scores; give `cohort` too")
@@ -154,7 +154,7 @@ class ScoreBlocks:
         return getattr(self, f"{side}_speakers") is not None
 
 
-def _shared_ids(cohort: ScoreMatrix | None, block: ScoreMatrix | None, side: str, what: str) -> Ids | None:
+def shared_ids(cohort: Any, block: Any, side: str, what: str) -> Ids | None:
     """Return the ids that the cohort scores and one side's cohort scores must have in common."""
     if cohort is None or block is None:
         one = cohort if cohort is not None else block
@@ -167,14 +167,16 @@ def _shared_ids(cohort: ScoreMatrix | None, block: ScoreMatrix | None, side: str
     return ids
 
 
-def _aligned(block: ScoreMatrix, rows: Ids | None, columns: Ids | None, name: str) -> ScoreMatrix:
+def aligned_block(block: Any, rows: Ids | None, columns: Ids | None, name: str) -> Any:
+    """Bring a block into the order of these ids; None leaves a side as it is."""
     try:
         return block.align(block.enroll_ids if rows is None else rows, block.test_ids if columns is None else columns)
     except InputError as error:
         raise InputError(f"block `{name}`: {error}") from None
 
 
-def _speakers(speakers: IdsLike | Mapping[str, str] | None, ids: Ids | None, what: str) -> Ids | None:
+def side_speakers(speakers: IdsLike | Mapping[str, str] | None, ids: Ids | None, what: str) -> Ids | None:
+    """Return the speaker of each id, from a map or a sequence in the order of the ids."""
     if speakers is None:
         return None
     if ids is None:

@@ -1,0 +1,312 @@
+"""Norms of scores that are not in memory: one pass over the cohort scores, then tiles of trials on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.norms.classical import NEEDS, ClassicalNorm
+from evenscore.norms.registry import prepare_norm
+from evenscore.progress import Progress, silent
+from evenscore.scale.blocks import ChunkedBlocks
+from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
+from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader
+from evenscore.scale.engine import Engine, engine_for
+from evenscore.scale.separable import ClassicalParts, ScoreModelParts, Separable, speakers_meet, tile_matrix
+from evenscore.scale.tiles import Tile
+from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables.ids import Ids, shown
+
+__all__ = ["Keep", "normalize_chunks", "side_parts"]
+
+Array = np.ndarray
+Part = Float[Array, "n 2"]
+
+
+class Keep(Protocol):
+    """Keeps what was computed already, for a run that is continued."""
+
+    def get(self, name: str) -> npt.NDArray[Any] | None:
+        """Return what was kept under a name, None if nothing was."""
+
+    def put(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Keep values under a name."""
+
+
+def normalize_chunks(
+    blocks: ChunkedBlocks,
+    method: str = "as",
+    *,
+    client: Any = None,
+    progress: Progress = silent,
+    keep: Keep | None = None,
+    **options: Any,
+) -> ChunkedScores | ChunkedTrials:
+    """Normalize trial scores that are not in memory.
+
+    Two numbers for each enrolment and each test are found in one pass over the cohort scores; every tile of the result
+    is computed when it is read. Where a trial's own speakers are in its cohort, where cohort scores are missing and
+    the method minds, or where a method works on whole blocks, each tile is normalized with the cohort scores of its
+    rows and columns instead. The numbers are those of `normalize` in memory.
+
+    Parameters
+    ----------
+    blocks
+        Trials and cohort scores.
+    method, **options
+        As in `normalize`.
+    client
+        A `distributed.Client` whose workers do the pass over the cohort scores; None does it here.
+    progress
+        Called with the name of the stage and the fraction done.
+    keep
+        Where the numbers of finished pieces are kept, for a run that is continued.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreMatrix
+    >>> blocks = ChunkedBlocks(
+    ...     ScoreMatrix([[3.0, 1.0]], ["e"], ["t1", "t2"]),
+    ...     enroll=ScoreMatrix([[2.0, 1.0, 0.0]], ["e"], ["c1", "c2", "c3"]),
+    ... )
+    >>> normalize_chunks(blocks, "z", ddof=1).matrix().scores
+    array([[2., 0.]])
+    """
+    norm = prepare_norm(method, **options)
+    parts = _separable(norm, method, blocks)
+    identity = _identity(blocks, method, options)
+    if parts is not None:
+        found = side_parts(parts, blocks, engine_for(client), progress, keep, needs=NEEDS.get(method))
+        if isinstance(norm, ClassicalNorm) or np.isfinite(found[0]).all() and np.isfinite(found[1]).all():
+            return _normalized(blocks, _ByParts(parts, *found, blocks.enroll_ids, blocks.test_ids), identity)
+    return _normalized(blocks, _ByBlocks(norm, blocks), identity)
+
+
+def _separable(norm: Any, method: str, blocks: ChunkedBlocks) -> Separable | None:
+    """Return the norm in separable form, None where it has none for these blocks."""
+    if isinstance(norm, ClassicalNorm):
+        for name in NEEDS[method]:
+            if getattr(blocks, name) is None:
+                raise InputError(f"the norm {method!r} needs the block `{name}` of cohort scores")
+        if norm.options.select == "cross" or speakers_meet(blocks, method):
+            return None
+        return ClassicalParts.of(norm, blocks)
+    if method != "lgsm" or speakers_meet(blocks, method):
+        return None
+    return ScoreModelParts.of(norm, blocks)
+
+
+def side_parts(
+    parts: Separable,
+    blocks: ChunkedBlocks,
+    engine: Engine,
+    progress: Progress = silent,
+    keep: Keep | None = None,
+    needs: tuple[str, ...] | None = None,
+) -> tuple[Part, Part]:
+    """Pass over the cohort scores of both sides: the two numbers of every enrolment, and of every test."""
+    found = []
+    for name in ("enroll", "test"):
+        block, ids = getattr(blocks, name), getattr(blocks, f"{name}_ids")
+        if block is None or (needs is not None and name not in needs):
+            found.append(_without_cohort(parts, name, 0 if ids is None else len(ids)))
+            continue
+        tiles = block.whole_rows() if name == "enroll" else block.whole_columns()
+        out = np.empty((len(ids), 2))
+        wanted = []
+        for tile in tiles:
+            kept = None if keep is None else keep.get(f"{name}-{tile.number}")
+            if kept is None:
+                wanted.append(tile)
+            else:
+                out[_of(name, tile)] = kept
+        shared = _SideTask(parts, block.reader, name)
+        stage = "cohort scores of enrolments" if name == "enroll" else "cohort scores of tests"
+        for tile, part in engine.map(_side_part, shared, wanted, stage=stage, progress=progress):
+            out[_of(name, tile)] = part
+            if keep is not None:
+                keep.put(f"{name}-{tile.number}", part)
+        found.append(out)
+    return found[0], found[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _SideTask:
+    parts: Separable
+    reader: TileReader
+    side: str
+
+
+def _of(side: str, tile: Tile) -> slice:
+    return tile.rows if side == "enroll" else tile.columns
+
+
+def _side_part(task: _SideTask, tile: Tile) -> Part:
+    scores = task.reader.read(tile.rows, tile.columns)
+    if task.side == "enroll":
+        return task.parts.enroll_part(scores, tile.rows)
+    return task.parts.test_part(scores, tile.columns)
+
+
+def _without_cohort(parts: Separable, side: str, size: int) -> Part:
+    """Return the numbers of elements without cohort scores."""
+    if isinstance(parts, ScoreModelParts):
+        empty = (size, 0) if side == "enroll" else (0, size)
+        part = parts.enroll_part if side == "enroll" else parts.test_part
+        return part(np.empty(empty), slice(0, size))
+    return np.tile([0.0, 1.0], (size, 1))
+
+
+def _normalized(
+    blocks: ChunkedBlocks, way: _ByParts | _ByBlocks, identity: Mapping[str, str]
+) -> ChunkedScores | ChunkedTrials:
+    trials = blocks.trials
+    if isinstance(trials, ChunkedScores):
+        reader = _NormalizedTiles(trials.reader, trials.enroll_ids, trials.test_ids, way, identity)
+        return replace(trials, reader=reader)
+    return replace(trials, reader=_NormalizedTrials(trials.reader, way, identity))
+
+
+def _identity(blocks: ChunkedBlocks, method: str, options: Mapping[str, Any]) -> dict[str, str]:
+    settings = {name: _described(value) for name, value in sorted(options.items())}
+    return blocks.identity() | {"norm": f"{method} {settings}"}
+
+
+def _described(value: Any) -> str:
+    fields = getattr(value, "__dict__", None)
+    if isinstance(fields, dict) and not isinstance(value, type):
+        return hashed(*(_described(item) for _, item in sorted(fields.items())))
+    return hashed(value) if isinstance(value, np.ndarray) else repr(value)
+
+
+@dataclass(frozen=True, eq=False)
+class _ByParts:
+    """Normalizes a tile or a list with two numbers per element."""
+
+    parts: Separable
+    enroll: Part
+    test: Part
+    enroll_ids: Ids | None
+    test_ids: Ids | None
+
+    def tile(self, trials: ScoreMatrix, rows: slice, columns: slice) -> ScoreMatrix | TrialList:
+        return self.parts.apply(trials, self.enroll[rows], self.test[columns])
+
+    def listed(self, trials: TrialList) -> ScoreMatrix | TrialList:
+        return self.parts.apply(
+            trials,
+            self._taken(self.enroll, self.enroll_ids, trials.enroll_ids, "enrolment"),
+            self._taken(self.test, self.test_ids, trials.test_ids, "test"),
+        )
+
+    def _taken(self, part: Part, ids: Ids | None, wanted: Ids, side: str) -> Part:
+        if ids is None:
+            return _without_cohort(self.parts, "enroll" if side == "enrolment" else "test", len(wanted))
+        place = self._places[side]
+        at = np.fromiter((place.get(name, -1) for name in wanted.tolist()), dtype=np.intp, count=len(wanted))
+        if at.size and at.min() < 0:
+            raise InputError(f"{side} {shown(wanted[at < 0])} of the trials has no cohort scores; add them")
+        return part[at]
+
+    @cached_property
+    def _places(self) -> dict[str, dict[str, int]]:
+        sides = (("enrolment", self.enroll_ids), ("test", self.test_ids))
+        return {name: {} if ids is None else {key: at for at, key in enumerate(ids.tolist())} for name, ids in sides}
+
+
+@dataclass(frozen=True, eq=False)
+class _ByBlocks:
+    """Normalizes a tile or a list with all cohort scores of its enrolments and tests: right for every norm."""
+
+    norm: Any
+    blocks: ChunkedBlocks
+
+    def tile(self, trials: ScoreMatrix, rows: slice, columns: slice) -> ScoreMatrix | TrialList:
+        trials = ScoreMatrix(trials.scores, trials.enroll_ids, trials.test_ids, missing="nan")
+        own = {}
+        for name, at in (("enroll_speakers", rows), ("test_speakers", columns)):
+            known = getattr(self.blocks, name)
+            own[name] = None if known is None else known[at]
+        return self._normalized(trials, self._part("enroll", rows=rows), self._part("test", columns=columns), own)
+
+    def listed(self, trials: TrialList) -> ScoreMatrix | TrialList:
+        enroll, test = self.blocks.enroll, self.blocks.test
+        if enroll is not None:
+            enroll = enroll.align(trials.enroll_ids, enroll.test_ids)
+        if test is not None:
+            test = test.align(test.enroll_ids, trials.test_ids)
+        own = {name: getattr(self.blocks, name) for name in ("enroll_speakers", "test_speakers")}
+        sides = (None if block is None else block.matrix() for block in (enroll, test))
+        return self._normalized(trials, *sides, own)
+
+    def _normalized(
+        self, trials: ScoreMatrix | TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None, own: dict[str, Any]
+    ) -> ScoreMatrix | TrialList:
+        cohort = {name: value for name, value in self.blocks.speakers.items() if name.startswith("cohort")}
+        normalized: ScoreMatrix | TrialList = self.norm.normalize(
+            ScoreBlocks(
+                trials,
+                enroll=enroll,
+                test=test,
+                cohort=self._cohort,
+                cohort_labels=self.blocks.cohort_labels,
+                **own,
+                **cohort,
+            )
+        )
+        return normalized
+
+    def _part(self, name: str, rows: slice | None = None, columns: slice | None = None) -> ScoreMatrix | None:
+        block: ChunkedScores | None = getattr(self.blocks, name)
+        if block is None:
+            return None
+        rows = slice(0, block.shape[0]) if rows is None else rows
+        columns = slice(0, block.shape[1]) if columns is None else columns
+        scores = block.block(rows, columns)
+        return ScoreMatrix(scores, block.enroll_ids[rows], block.test_ids[columns], missing="nan")
+
+    @cached_property
+    def _cohort(self) -> ScoreMatrix | None:
+        return None if self.blocks.cohort is None else self.blocks.cohort.matrix()
+
+
+@dataclass(frozen=True, eq=False)
+class _NormalizedTiles:
+    """Reads tiles of raw scores and gives them normalized."""
+
+    raw: TileReader
+    enroll_ids: Ids
+    test_ids: Ids
+    way: _ByParts | _ByBlocks
+    inputs: Mapping[str, str]
+
+    def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        trials = tile_matrix(self.raw.read(rows, columns), self.enroll_ids[rows], self.test_ids[columns])
+        return np.asarray(self.way.tile(trials, rows, columns).scores)
+
+    def identity(self) -> str:
+        return hashed(sorted(self.inputs.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class _NormalizedTrials:
+    """Reads chunks of a list of trials and gives them normalized."""
+
+    raw: TrialReader
+    way: _ByParts | _ByBlocks
+    inputs: Mapping[str, str]
+
+    def read(self, trials: slice) -> TrialList:
+        normalized = self.way.listed(self.raw.read(trials))
+        assert isinstance(normalized, TrialList)  # noqa: S101
+        return normalized
+
+    def identity(self) -> str:
+        return hashed(sorted(self.inputs.items()))
