@@ -1,0 +1,8 @@
+"""The report of a comparison: one HTML file to look at, which opens offline (``pip install 'evenscore[report]'``).
+
+`content` says what is on the page, `page` makes it HTML, ``template/`` holds its markup, style and scripts.
+"""
+
+from evenscore.report.page import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,104 @@
+"""The curves of the plots, with so few points that the page stays small whatever the number of trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from evenscore.metrics import SortedScores, equal_error_rate, roc, rocch
+
+__all__ = ["DetCurve", "Histogram", "det_curve", "det_range", "histogram", "probit"]
+
+MOST_POINTS = 500  #: of a DET curve
+SMALLEST_RATE = 1e-6  #: that a plot shows; rates of 0 and 1 lie beyond its edge
+_BINS = 72
+_TAIL = 0.001  # share of the scores beyond either end of a histogram
+
+
+def probit(rate: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the quantile of the standard normal distribution; rates of 0 and 1 are a little beyond what is shown."""
+    return np.asarray(ndtri(np.clip(rate, SMALLEST_RATE / 10, 1 - SMALLEST_RATE / 10)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DetCurve:
+    """Points of a DET curve, and its equal error rate."""
+
+    p_fa: Float[np.ndarray, " k"]
+    p_miss: Float[np.ndarray, " k"]
+    threshold: Float[np.ndarray, " k"]
+    eer: float
+
+
+def det_curve(trials: SortedScores, most: int = MOST_POINTS) -> DetCurve:
+    """Return a DET curve with at most ``most`` points.
+
+    Points are chosen at even steps of probit(Pmiss) - probit(Pfa), which never falls along the curve. Both rates are
+    monotone, so between two neighbours the curve stays inside their rectangle, whose sides add up to at most two
+    steps: with 500 points no part of it moves by a pixel.
+
+    Examples
+    --------
+    >>> from evenscore.metrics import sort_scores
+    >>> curve = det_curve(sort_scores([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1]))
+    >>> curve.p_fa, curve.eer
+    (array([1. , 0.5, 0.5, 0. , 0. ]), 0.25)
+    """
+    corners = roc(trials)
+    keep = np.arange(corners.p_fa.size)
+    if keep.size > most:
+        path = probit(corners.p_miss) - probit(corners.p_fa)
+        keep = np.unique(np.searchsorted(path, np.linspace(path[0], path[-1], most)))
+    return DetCurve(
+        p_fa=corners.p_fa[keep],
+        p_miss=corners.p_miss[keep],
+        threshold=corners.threshold[keep],
+        eer=equal_error_rate(trials, hull=rocch(trials)).eer,
+    )
+
+
+def det_range(worst_eer: float, trials: int) -> list[float]:
+    """Return the lowest and the highest rate of an axis for that many trials of its class.
+
+    Examples
+    --------
+    >>> det_range(0.05, 1000)
+    [0.0005, 0.7]
+    """
+    high = next(top for limit, top in ((0.03, 0.4), (0.1, 0.7), (0.2, 0.9), (1.0, 0.99)) if worst_eer <= limit)
+    low = 0.5 / max(trials, 1)
+    return [max(min(low, worst_eer / 4) if worst_eer > 0 else low, SMALLEST_RATE), high]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Histogram:
+    """Densities of non-target and target scores over the same bins."""
+
+    edges: Float[np.ndarray, " k+1"]
+    nontarget: Float[np.ndarray, " k"]
+    target: Float[np.ndarray, " k"]
+
+
+def histogram(trials: SortedScores) -> Histogram:
+    """Return the densities of both classes; the outermost thousandth of either class may lie beyond the ends.
+
+    Examples
+    --------
+    >>> from evenscore.metrics import sort_scores
+    >>> shown = histogram(sort_scores([0.0, 1.0, 2.0, 3.0], [0, 0, 1, 1]))
+    >>> float(shown.edges[0]), float(shown.edges[-1]), shown.target.size
+    (0.0, 3.0, 72)
+    """
+    sides = [side[np.isfinite(side)].astype(np.float64) for side in (trials.nontarget, trials.target)]
+    ends = [side[[int(_TAIL * side.size), -1 - int(_TAIL * side.size)]] for side in sides if side.size]  # sorted
+    low, high = (float(min(end[0] for end in ends)), float(max(end[1] for end in ends))) if ends else (0.0, 1.0)
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, _BINS + 1)
+    width = edges[1] - edges[0]
+    counts = [np.histogram(side, edges)[0] / (max(side.size, 1) * width) for side in sides]
+    return Histogram(edges=edges, nontarget=counts[0], target=counts[1])
