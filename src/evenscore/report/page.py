@@ -92,12 +92,12 @@ def render(content: Content) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return JSON that can stand in a script element: no character of it can end the element.
+    r"""Return JSON that can stand in a script element: no character of it can end the element.
 
     Examples
     --------
     >>> print(as_json({"name": "</script>&"}))
-    {"name":"\\u003c/script\\u003e\\u0026"}
+    {"name":"\u003c/script\u003e\u0026"}
     """
     return json.dumps(value, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 
@@ -136,7 +136,7 @@ def _text(templates: Environment, name: str) -> str:
 @lru_cache(maxsize=1)
 def _plotly() -> tuple[str, str]:
     """Return the text of plotly.js, and the same packed: a third of its size."""
-    from plotly.offline import get_plotlyjs
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     text = get_plotlyjs()
     packed = zlib.compress(text.encode("utf-8"), 9)

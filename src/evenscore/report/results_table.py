@@ -95,8 +95,7 @@ def _row(comparison: Comparison, method: MethodResult) -> ResultRow:
     used = method.name == comparison.verdict.use
     tag = "recommended" if used else f"lowest {METRIC_NAMES[comparison.rank_by]}" if best else ""
     cells = [_metric_cell(method, metric) for metric in METRIC_NAMES]
-    for tests in (method.to_raw, method.to_best):
-        cells.append(_difference_cell(tests.get(comparison.rank_by)))
+    cells += [_difference_cell(tests.get(comparison.rank_by)) for tests in (method.to_raw, method.to_best)]
     cells.append(Cell(text=share(method.best_share), value=f"{method.best_share:.6g}"))
     return ResultRow(name=method.name, tag=tag, best=best, cells=cells)
 

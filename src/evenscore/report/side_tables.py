@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-
 from evenscore.model.parameters import ScoreModel
 from evenscore.report.content import Model, Table
 from evenscore.report.numbers import count, share
@@ -105,8 +104,10 @@ def cohort_tables(cohorts: Sequence[CohortDiagnostics]) -> list[Table]:
 
 def _odd_members(cohorts: Sequence[CohortDiagnostics]) -> list[Table]:
     members = [
-        [one.id, cohort.name or "all trials", _side(one.side), one.speaker or "unknown"]
-        + [f"{one.mean:.3g}", f"{one.std:.3g}", f"{one.mean_z:+.1f}", f"{one.std_z:+.1f}"]
+        [
+            *(one.id, cohort.name or "all trials", _side(one.side), one.speaker or "unknown"),
+            *(f"{one.mean:.3g}", f"{one.std:.3g}", f"{one.mean_z:+.1f}", f"{one.std_z:+.1f}"),
+        ]
         for cohort in cohorts
         for one in cohort.outliers
     ]
@@ -151,8 +152,8 @@ def data_tables(data: DataSummary) -> list[Table]:
     sides = (("Training", data.training), ("Evaluation", data.evaluation))
     tables = [
         Table(
-            caption=f"All conditions. Speakers of the training side are known from {data.training_speakers_from}, those "
-            f"of the evaluation side from {data.evaluation_speakers_from}.",
+            caption=f"All conditions. Speakers of the training side are known from {data.training_speakers_from}, "
+            f"those of the evaluation side from {data.evaluation_speakers_from}.",
             head=head,
             rows=[_counts(title, side) for title, side in sides],
         )

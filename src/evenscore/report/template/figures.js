@@ -91,8 +91,8 @@ const figures = (() => {
     const thin = { type: "line", line: { color: colour("muted"), width: 1, dash: "dot" }, layer: "below" };
     const [few_fa, few_misses] = data.det.rule_of_30;
     const shapes = [];
-    if (few_fa !== null) shapes.push({ ...thin, x0: few_fa, x1: few_fa, yref: "paper", y0: 0, y1: 1 });
-    if (few_misses !== null) shapes.push({ ...thin, y0: few_misses, y1: few_misses, xref: "paper", x0: 0, x1: 1 });
+    if (few_fa !== null) shapes.push({ ...thin, x0: few_fa, x1: few_fa, yref: "y domain", y0: 0, y1: 1 });
+    if (few_misses !== null) shapes.push({ ...thin, y0: few_misses, y1: few_misses, xref: "x domain", x0: 0, x1: 1 });
     shapes.push({ ...thin, line: { color: colour("grid"), width: 1 }, x0: -8, y0: -8, x1: 8, y1: 8 });
     return {
       traces: curves,
