@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from evenscore.comparison import Comparison, compare
     from evenscore.errors import EvenscoreError, FileError, InputError
+    from evenscore.experiments.audiomnist_scores import load_audiomnist_scores
     from evenscore.files import (
         FORMATS,
         read,
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
 _HOME = {
     "evenscore.comparison": ("Comparison", "compare"),
     "evenscore.errors": ("EvenscoreError", "FileError", "InputError"),
+    "evenscore.experiments.audiomnist_scores": ("load_audiomnist_scores",),
     "evenscore.files": (
         "FORMATS",
         "read",
@@ -287,6 +289,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "fit_plda",
     "fit_score_model",
     "leave_one_speaker_out",
+    "load_audiomnist_scores",
     "load_calibration",
     "load_model",
     "log_likelihood",

@@ -16,6 +16,7 @@ from evenscore.cli import (
     demo,
     evaluate,
     experiment,
+    experiment_paper,
     fit,
     formats,
     info,
@@ -115,5 +116,6 @@ for name, command, examples in plot.COMMANDS:
     add_command(plots, name, command, examples)
 experiments = add_group(app, "experiment", "Run the experiments of the theory and of the paper.", experiment.EXAMPLES)
 add_command(experiments, "ideal", experiment.ideal, experiment.IDEAL_EXAMPLES)
+add_command(experiments, "paper", experiment_paper.paper, experiment_paper.EXAMPLES)
 add_command(app, "formats", formats.formats, formats.EXAMPLES)
 add_command(app, "demo", demo.demo, demo.EXAMPLES)

@@ -1,29 +1,48 @@
 """Text-dependent speaker recognition from speech to score tables, after the experiment of the paper.
 
 A GMM-UBM recognizer with eigenchannels (after Kenny et al., 2014) on RSR2015 part I, AudioMNIST, or recordings of your
-own. Needs the extra ``evenscore[speech]``.
+own. Needs the extra ``evenscore[speech]``, which loads when it is used: score sets can be
+read without it.
 """
 
-from evenscore.recipes.text_dependent.corpora import (
-    CORPORA,
-    read_audiomnist,
-    read_corpus,
-    read_manifest,
-    read_rsr2015,
-)
-from evenscore.recipes.text_dependent.degradations import AdditiveNoise, Codec, Degradation, TelephoneBand
-from evenscore.recipes.text_dependent.extraction import Extracted, extract_features
-from evenscore.recipes.text_dependent.features import FeatureOptions
-from evenscore.recipes.text_dependent.recognizer import Recognizer, RecognizerOptions, train_recognizer
-from evenscore.recipes.text_dependent.recordings import (
-    Corpus,
-    Recording,
-    Split,
-    role_permutations,
-    split_speakers,
-)
-from evenscore.recipes.text_dependent.score_set import ScoreSet, load_score_set, save_score_set
-from evenscore.recipes.text_dependent.system import TextDependentSystem, run_recognizer
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evenscore.recipes.text_dependent.corpora import (
+        CORPORA,
+        read_audiomnist,
+        read_corpus,
+        read_manifest,
+        read_rsr2015,
+    )
+    from evenscore.recipes.text_dependent.degradations import AdditiveNoise, Codec, Degradation, TelephoneBand
+    from evenscore.recipes.text_dependent.extraction import Extracted, extract_features
+    from evenscore.recipes.text_dependent.features import FeatureOptions
+    from evenscore.recipes.text_dependent.recognizer import Recognizer, RecognizerOptions, train_recognizer
+    from evenscore.recipes.text_dependent.recordings import (
+        Corpus,
+        Recording,
+        Split,
+        role_permutations,
+        split_speakers,
+    )
+    from evenscore.recipes.text_dependent.score_set import ScoreSet, load_score_set, save_score_set
+    from evenscore.recipes.text_dependent.system import TextDependentSystem, run_recognizer
+
+_HOME = {
+    "corpora": ("CORPORA", "read_audiomnist", "read_corpus", "read_manifest", "read_rsr2015"),
+    "degradations": ("AdditiveNoise", "Codec", "Degradation", "TelephoneBand"),
+    "extraction": ("Extracted", "extract_features"),
+    "features": ("FeatureOptions",),
+    "recognizer": ("Recognizer", "RecognizerOptions", "train_recognizer"),
+    "recordings": ("Corpus", "Recording", "Split", "role_permutations", "split_speakers"),
+    "score_set": ("ScoreSet", "load_score_set", "save_score_set"),
+    "system": ("TextDependentSystem", "run_recognizer"),
+}
+_MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "CORPORA",
@@ -52,3 +71,16 @@ __all__ = [
     "split_speakers",
     "train_recognizer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
