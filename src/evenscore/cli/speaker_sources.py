@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from evenscore.cli.training_data import LabelSources
 from evenscore.errors import InputError
-from evenscore.tables import TARGET, TrialList
-from evenscore.tables.ids import merge, positions, shown
+from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.tables import TrialList
+from evenscore.tables.ids import shown
 
 __all__ = ["Speakers", "speakers_of"]
 
@@ -57,19 +56,9 @@ def speakers_of(trials: TrialList, sources: LabelSources) -> Speakers:
 
 
 def _speakers_by_targets(trials: TrialList) -> Speakers:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     if trials.labels is None:
         raise InputError("the trials have no labels, so their speakers are not known; give --enroll-speakers")
-    names = merge((trials.enroll_ids, trials.test_ids))
-    enroll, test = (positions(names, ids, "id") for ids in (trials.enroll_ids, trials.test_ids))
-    targets = trials.labels == TARGET
-    pairs = enroll[trials.enroll_index[targets]], test[trials.test_index[targets]]
-    links = coo_array((np.ones(len(pairs[0]), dtype=np.int8), pairs), shape=(len(names), len(names)))
-    _, group = connected_components(links, directed=False)
-    _, first = np.unique(group, return_index=True)
-    speaker = dict(zip(names.tolist(), names[first[group]].tolist(), strict=True))
+    speaker = speakers_by_targets([trials])
     return Speakers(
         enroll={name: speaker[name] for name in trials.enroll_ids},
         test={name: speaker[name] for name in trials.test_ids},
