@@ -1,12 +1,26 @@
-"""``evenscore experiment``: the theory and the paper's experiment, run again."""
+"""``evenscore experiment``: the theory, and the paper's experiment, run again."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json as json_format
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenscore.errors import EvenscoreError
+from evenscore.cli import options as opt
+from evenscore.cli.output import print_json, print_lines, print_table
+from evenscore.cli.progress import progress_bar
+from evenscore.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from evenscore.experiments.ideal import Ideal
+    from evenscore.experiments.ideal_calibration import Checked
+    from evenscore.progress import Progress
+    from evenscore.tables import LabelledBlocks
 
 __all__ = ["EXAMPLES", "IDEAL_EXAMPLES", "ideal"]
 
@@ -14,16 +28,182 @@ EXAMPLES = """
 evenscore experiment ideal -o ideal/
 """
 IDEAL_EXAMPLES = """
-evenscore experiment ideal -o ideal/
+evenscore experiment ideal -o ideal/              # about two minutes
+evenscore experiment ideal -o ideal/ --quick      # a small version
+evenscore experiment ideal -o ideal/ --break little-data --seeds 10
+evenscore experiment ideal -o ideal/ --scores real-scores/
 """
+
+_FULL_SEEDS, _QUICK_SEEDS, _QUICK_LEVELS = 5, 2, (0, 2, 4)
+_SIZES = {"dependence": (8.5, 7.0), "killer": (8.0, 3.2), "broken": (11.0, 7.0), "gain": (11.0, 7.0)}
+_SIZES |= {"calibration": (10.5, 4.4)}
+_ENDINGS = ("svg", "png")
+_MODEL_TITLE, _REAL_TITLE = "Scores drawn from the score model", "Real scores"
 
 
 def ideal(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="Directory for the results.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Directory for the results; made if it is not there.")
+    ],
+    breaks: Annotated[
+        list[str] | None,
+        typer.Option("--break", metavar="NAME", help="Break this assumption only; may be repeated. All by default."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=2, metavar="N", help="Draw everything anew N times; 5 by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="NUMBER", help="The first seed.")] = 1,
+    scores: Annotated[
+        str | None,
+        typer.Option("--scores", metavar="DIR", help="Real scores for the calibration plot: a saved score set."),
+    ] = None,
+    embeddings: Annotated[
+        str | None,
+        typer.Option("--embeddings", metavar="FILE", help="The same from embeddings with speakers and phrases."),
+    ] = None,
+    phrase: Annotated[
+        str, typer.Option("--phrase", metavar="COLUMN", help="Column of the embeddings that names the phrase.")
+    ] = "phrase",
+    quick: Annotated[bool, typer.Option("--quick", help="Few speakers and seeds: seconds instead of minutes.")] = False,
+    json: opt.Json = False,
 ) -> None:
     """Show where score normalization cannot help, and where it can.
 
     Draws embeddings from a known model. Scored with that model, the scores are log-likelihood ratios and no norm gains
-    anything; then each assumption is broken, by more and more.
+    anything; then each assumption is broken, by more and more: approximation, little-data, scaled-noise,
+    rotated-noise, session-shift, other-session. Checks the calibration of the score model on scores drawn from it and,
+    with --scores or --embeddings, on real ones.
+
+    Writes results.json, norms.csv, killer.md, broken.md, figures (SVG and PNG) and the page index.md.
     """
-    raise EvenscoreError(f"{output}: the experiment is not there yet")
+    from evenscore.experiments.ideal import run_ideal
+    from evenscore.experiments.ideal_breaks import BREAKS, break_named
+    from evenscore.experiments.ideal_world import Sizes
+
+    names = [break_named(name).name for name in dict.fromkeys(breaks or BREAKS)]
+    if scores is not None and embeddings is not None:
+        raise InputError("--scores and --embeddings both say where real scores come from; give one of them")
+    folder = _made(output)
+    count = (_QUICK_SEEDS if quick else _FULL_SEEDS) if seeds is None else seeds
+    with progress_bar() as progress:
+        real = _real_scores(scores, embeddings, phrase, progress)
+        found = run_ideal(
+            sizes=Sizes(development=24, evaluation=24) if quick else Sizes(),
+            breaks=names,
+            seeds=range(seed, seed + count),
+            levels=_QUICK_LEVELS if quick else None,
+            replicates=100 if quick else 500,
+            progress=progress,
+        )
+        checked = _checked(real, seed, quick, progress)
+        results = _write_results(folder, found, checked)
+        _draw_figures(folder, found, checked, progress)
+    if json:
+        print_json(results)
+    else:
+        _print_findings(folder, found)
+
+
+def _made(output: str) -> Path:
+    """Return the directory for the results, after it has been made; nothing else is computed if it cannot be."""
+    from evenscore.files.streams import writing
+
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise FileError(output, "a file of this name exists, but several files are to be written; name a directory")
+    with writing(output):
+        folder.mkdir(exist_ok=True)
+    _write(folder / "index.md", "# The experiment is running\n")  # fails now rather than after the work
+    return folder
+
+
+def _real_scores(
+    scores: str | None, embeddings: str | None, phrase: str, progress: Progress
+) -> tuple[list[LabelledBlocks], list[LabelledBlocks]] | None:
+    progress("reading", 0.0)
+    if scores is not None:
+        from evenscore.recipes.text_dependent import load_score_set
+
+        found = load_score_set(scores)
+        return list(found.development), list(found.evaluation)
+    if embeddings is not None:
+        from evenscore import read_embeddings
+        from evenscore.experiments.ideal_calibration import phrase_scores
+
+        return phrase_scores(read_embeddings(embeddings), phrase=phrase)
+    return None
+
+
+def _checked(
+    real: tuple[list[LabelledBlocks], list[LabelledBlocks]] | None, seed: int, quick: bool, progress: Progress
+) -> dict[str, Checked]:
+    from evenscore.experiments.ideal_calibration import MODEL, check_calibration, model_scores
+
+    drawn = model_scores(seed=seed, speakers=60, sets=1) if quick else model_scores(seed=seed)
+    checked = {_MODEL_TITLE: check_calibration(*drawn, truth=MODEL, progress=progress)}
+    if real is not None:
+        checked[_REAL_TITLE] = check_calibration(*real, progress=progress)
+    return checked
+
+
+def _write_results(folder: Path, found: Ideal, checked: Mapping[str, Checked]) -> dict[str, Any]:
+    from evenscore.experiments.ideal_page import ideal_page
+    from evenscore.experiments.ideal_tables import as_csv, as_json, broken_tables, killer_table, rows_of
+
+    results = as_json(found, checked)
+    broken = [f"{name}\n\n{table}\n" for name, table in broken_tables(found).items()]
+    _write(folder / "results.json", json_format.dumps(results, indent=1, allow_nan=False) + "\n")
+    _write(folder / "norms.csv", as_csv(rows_of(found)))
+    _write(folder / "killer.md", killer_table(found) + "\n")
+    _write(folder / "broken.md", "\n".join(broken))
+    _write(folder / "index.md", ideal_page(found, checked))
+    return results
+
+
+def _write(path: Path, text: str) -> None:
+    from evenscore.files.streams import atomic_output
+
+    with atomic_output(path) as stream:
+        stream.write(text.encode())
+
+
+def _draw_figures(folder: Path, found: Ideal, checked: Mapping[str, Checked], progress: Progress) -> None:
+    from evenscore.experiments.dependence_figure import draw_dependence
+    from evenscore.experiments.ideal_figures import draw_broken, draw_calibration, draw_gain, draw_killer
+    from evenscore.plot import figure_style, save_figure
+
+    drawings: dict[str, Callable[[Figure], None]] = {
+        "dependence": draw_dependence,
+        "killer": lambda figure: draw_killer(figure, found),
+        "calibration": lambda figure: draw_calibration(figure, checked),
+    }
+    if found.broken:
+        drawings["broken"] = lambda figure: draw_broken(figure, found)
+        drawings["gain"] = lambda figure: draw_gain(figure, found)
+    with figure_style():
+        from matplotlib.figure import Figure
+
+        for place, (name, draw) in enumerate(drawings.items()):
+            progress("drawing", place / len(drawings))
+            figure = Figure(figsize=_SIZES[name])
+            draw(figure)
+            for ending in _ENDINGS:
+                save_figure(figure, folder / f"{name}.{ending}", dpi=150)
+
+
+def _print_findings(folder: Path, found: Ideal) -> None:
+    from evenscore.experiments.ideal import METRICS, ORACLE
+    from evenscore.experiments.ideal_page import killer_verdict, mismatch_verdict
+    from evenscore.experiments.ideal_tables import TITLES
+
+    rows = []
+    for name, values in found.killer.values.items():
+        if name == ORACLE:
+            continue
+        change = found.killer.differences[name]["cllr"]
+        shown = [f"{100 * values['eer'].value:.2f} %", *(f"{values[metric].value:.3f}" for metric in METRICS[1:])]
+        rows.append((TITLES[name], *shown, f"{change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"))
+    print_table(rows, header=("Ideal scores", "EER", "min DCF", "Cllr", "min Cllr", "Cllr - raw"), numbers=True)
+    print_lines(["", killer_verdict(found), ""])
+    print_lines([f"{name}: {mismatch_verdict(found, name)}" for name in found.broken])
+    print_lines(["", f"{folder / 'index.md'} has it all."])

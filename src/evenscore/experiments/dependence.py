@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evenscore import EvenscoreError, InputError
 
 if TYPE_CHECKING:
-    import networkx as nx
+    import networkx as nx  # type: ignore[import-untyped, unused-ignore]
 
 __all__ = [
     "COHORT_SCORES",
@@ -158,7 +158,7 @@ def _written(graph: nx.DiGraph, path: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """Does ``a`` depend on ``b`` in a graph of `GRAPHS` when ``given`` are known?
+    """Whether ``a`` depends on ``b`` in a graph of `GRAPHS` when ``given`` are known.
 
     Examples
     --------

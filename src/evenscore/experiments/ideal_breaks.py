@@ -22,7 +22,7 @@ from evenscore.experiments.ideal_world import (
 
 __all__ = ["BREAKS", "Break", "ScoredWorld", "break_named"]
 
-_SESSIONS = 6
+_SESSIONS = 5
 _TRAINING_EACH = 4  # recordings of each speaker that PLDA is trained on
 
 
@@ -61,6 +61,8 @@ class Break:
         Names of the levels, from ideal to most broken.
     make
         Returns the scores, called as ``make(level, sizes, seed)`` with the number of the level.
+    ideal
+        Name of the break that has the same first level.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Break:
     scale: str
     levels: tuple[str, ...]
     make: Callable[[int, Sizes, int], ScoredWorld]
+    ideal: str = "approximation"
 
 
 def break_named(name: str) -> Break:
@@ -85,12 +88,12 @@ def break_named(name: str) -> Break:
 
 def _approximation(level: int, sizes: Sizes, seed: int) -> ScoredWorld:
     truth = draw_truth(seed)
-    mean_variances = {name: np.trace(getattr(truth, name)) / DIM * np.eye(DIM) for name in ("between", "within")}
-    diagonals = {name: np.diag(np.diag(getattr(truth, name))) for name in ("between", "within")}
+    between, within = truth.between, truth.within
+    equal = np.eye(DIM) / DIM
     scorers: list[Any] = [
         truth,
-        PLDA(mean=truth.mean, **diagonals),
-        PLDA(mean=truth.mean, **mean_variances),
+        PLDA(mean=truth.mean, between=np.diag(np.diag(between)), within=np.diag(np.diag(within))),
+        PLDA(mean=truth.mean, between=np.trace(between) * equal, within=np.trace(within) * equal),
         Cosine(mean=truth.mean),
         Cosine(),
     ]
@@ -143,11 +146,21 @@ def _turn(covariance: Float[np.ndarray, "d d"], angle: float) -> Float[np.ndarra
 _SHIFTS = (0.0, 0.5, 1.0, 1.5, 2.0)  # in average standard deviations within a speaker
 
 
-def _session_shift(level: int, sizes: Sizes, seed: int, *, cohort_elsewhere: bool = False) -> ScoredWorld:
+_SMALL_SHIFTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def _session_shift(level: int, sizes: Sizes, seed: int) -> ScoredWorld:
+    return _shifted(_SHIFTS[level], sizes, seed, cohort_elsewhere=False)
+
+
+def _other_session(level: int, sizes: Sizes, seed: int) -> ScoredWorld:
+    return _shifted(_SMALL_SHIFTS[level], sizes, seed, cohort_elsewhere=True)
+
+
+def _shifted(shift: float, sizes: Sizes, seed: int, *, cohort_elsewhere: bool) -> ScoredWorld:
     truth = draw_truth(seed)
-    rng = np.random.default_rng((seed, 3))
-    unit = _SHIFTS[level] * np.sqrt(np.trace(truth.within) / DIM)
-    trials_at, elsewhere = unit * rng.normal(size=(2, _SESSIONS, DIM))
+    unit = shift * np.sqrt(np.trace(truth.within) / DIM)
+    trials_at, elsewhere = unit * np.random.default_rng((seed, 3)).normal(size=(2, _SESSIONS, DIM))
     cohort_at = elsewhere if cohort_elsewhere else trials_at
     small = Sizes(development=-(-sizes.development // 2), evaluation=-(-sizes.evaluation // 3))
     parts = []
@@ -159,10 +172,6 @@ def _session_shift(level: int, sizes: Sizes, seed: int, *, cohort_elsewhere: boo
         evaluation=[part.evaluation[0] for part in parts],
         oracle=[part.oracle[0] for part in parts],
     )
-
-
-def _other_session(level: int, sizes: Sizes, seed: int) -> ScoredWorld:
-    return _session_shift(level, sizes, seed, cohort_elsewhere=True)
 
 
 def _moved(truth: PLDA, offset: Float[np.ndarray, " d"]) -> PLDA:
@@ -212,13 +221,15 @@ BREAKS = {
             "size of the shift",
             tuple(f"{shift:g}" for shift in _SHIFTS),
             _session_shift,
+            "session-shift",
         ),
         Break(
             "other-session",
             "mean shifted per session, cohort of other sessions",
             "size of the shift",
-            tuple(f"{shift:g}" for shift in _SHIFTS),
+            tuple(f"{shift:g}" for shift in _SMALL_SHIFTS),
             _other_session,
+            "session-shift",
         ),
     )
 }

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore import PLDA, Embeddings, LabelledBlocks, Labels, score_blocks
+from evenscore import PLDA, Embeddings, InputError, LabelledBlocks, Labels, score_blocks
 
 __all__ = ["DIM", "Recordings", "Sizes", "draw_embeddings", "draw_recordings", "draw_truth", "labelled_scores"]
 
@@ -135,6 +135,8 @@ def labelled_scores(scorer: Any, recordings: Recordings) -> tuple[LabelledBlocks
 
 
 def _labels(enroll: Embeddings, test: Embeddings) -> Labels:
+    if enroll.speakers is None or test.speakers is None:
+        raise InputError("the embeddings have no speakers; give them with Embeddings.with_speakers")
     return Labels.from_speakers(enroll.speakers, test.speakers, enroll_ids=enroll.ids, test_ids=test.ids)
 
 
