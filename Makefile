@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test lint format bench paper accuracy docs clean
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -37,6 +37,13 @@ format: $(VENV)/.installed-all+lint ## let ruff fix what it can
 
 bench: $(VENV)/.installed-all+bench ## every performance claim, as a ratio to a named baseline
 	$(BIN)/python benchmarks/run.py
+
+paper: $(VENV)/.installed-all ## the paper's experiment from speech; AUDIOMNIST is the directory of the corpus
+	@test -n "$(AUDIOMNIST)" || { echo "say where the corpus is: make paper AUDIOMNIST=DIRECTORY" >&2; exit 2; }
+	$(BIN)/evenscore experiment paper --corpus audiomnist --root "$(AUDIOMNIST)" -o paper-out
+
+accuracy: $(VENV)/.installed-all ## every method on every set of embeddings in EVENSCORE_DATA
+	$(BIN)/python benchmarks/accuracy.py
 
 docs: $(VENV)/.installed-all+docs ## build the site into site/, warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
