@@ -55,7 +55,7 @@ class ArrayCache:
     def get(self, recipe: object) -> dict[str, npt.NDArray[Any]] | None:
         """Return the arrays that were made by a recipe, None if they are not there."""
         try:
-            with np.load(self.path(recipe), allow_pickle=False) as archive:
+            with open(self.path(recipe), "rb") as stream, np.load(stream, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
             return None

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 
 import numpy as np
-import soundfile  # type: ignore[import-untyped]
+import soundfile
 from jaxtyping import Float
-from scipy.signal import resample_poly
 
 from evenscore import FileError
 
@@ -42,5 +41,7 @@ def resampled(samples: Float[np.ndarray, " n"], rate: int, wanted: int) -> Float
     """Return the sound at another rate."""
     if rate == wanted:
         return samples
+    from scipy.signal import resample_poly  # slow to import, and every process would wait for it
+
     divisor = math.gcd(rate, wanted)
     return resample_poly(samples, wanted // divisor, rate // divisor)

@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import soundfile  # type: ignore[import-untyped]
+import soundfile
 from jaxtyping import Float
-from scipy.signal import butter, sosfilt
 
 from evenscore import InputError
 from evenscore.recipes.text_dependent.audio import RATE, read_audio, resampled
@@ -21,6 +20,7 @@ from evenscore.recipes.text_dependent.recordings import Recording
 __all__ = ["AdditiveNoise", "Codec", "Degradation", "TelephoneBand", "made_from", "with_background"]
 
 _TELEPHONE_RATE = 8_000
+_HEADROOM = 1.25  # resampling may go past the loudest sample
 _TALKERS = 6  # in babble
 _SOURCES = 120  # background recordings that noise is made from
 
@@ -61,6 +61,8 @@ class TelephoneBand:
 
     def apply(self, samples: Float[np.ndarray, " n"], recording: str) -> Float[np.ndarray, " n"]:
         """Return the recording as heard through the band."""
+        from scipy.signal import butter, sosfilt
+
         band = butter(6, (self.low_hz, self.high_hz), "bandpass", fs=_TELEPHONE_RATE, output="sos")
         narrow = sosfilt(band, resampled(samples, RATE, _TELEPHONE_RATE))
         return _of_length(resampled(narrow, _TELEPHONE_RATE, RATE), len(samples))
@@ -166,7 +168,7 @@ class Codec:
         """Return the recording after coding and decoding."""
         rate, container, subtype, extra = _CODECS[self.kind]
         coded = io.BytesIO()
-        loudest = max(1.0, float(np.abs(samples).max(initial=0.0)))  # sums with noise may leave -1 to 1
+        loudest = max(1.0, _HEADROOM * float(np.abs(samples).max(initial=0.0)))  # codecs clip beyond -1 to 1
         soundfile.write(
             coded, resampled(samples / loudest, RATE, rate), rate, format=container, subtype=subtype, **extra
         )

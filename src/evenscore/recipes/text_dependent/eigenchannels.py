@@ -30,6 +30,8 @@ from evenscore.recipes.text_dependent.statistics import Statistics
 
 __all__ = ["channel_factors", "class_offsets", "compensated", "fit_eigenchannels"]
 
+_SUBSPACE_ITERATIONS = 4
+
 Eigenchannels = Float[np.ndarray, "c d rank"]
 
 
@@ -60,12 +62,16 @@ def compensated(
 def class_offsets(
     statistics: Statistics, classes: npt.NDArray[np.intp], count: int, relevance: float
 ) -> Float[np.ndarray, "s c d"]:
-    """Return the relevance-MAP offset of each class from the pooled statistics of its recordings (J5)."""
-    n = np.zeros((count, *statistics.n.shape[1:]), dtype=statistics.n.dtype)
-    f = np.zeros((count, *statistics.f.shape[1:]), dtype=statistics.f.dtype)
-    np.add.at(n, classes, statistics.n)
-    np.add.at(f, classes, statistics.f)
-    return f / (n + relevance)[:, :, None]
+    """Return the relevance-MAP offset of each class from the pooled statistics of its recordings (J5).
+
+    Classes are numbered from 0 to ``count`` - 1, and each has a recording.
+    """
+    order = np.argsort(classes, kind="stable")
+    starts = np.searchsorted(classes[order], np.arange(count))
+    n = np.add.reduceat(statistics.n[order], starts, axis=0)
+    f = np.add.reduceat(statistics.f[order], starts, axis=0)
+    f /= (n + relevance)[:, :, None]
+    return f
 
 
 def fit_eigenchannels(
@@ -123,11 +129,15 @@ def _principal(
 ) -> Eigenchannels:
     """Return the principal directions of recordings' MAP offsets around their class, each as long as it varies."""
     residual = statistics.f - statistics.n[:, :, None] * offsets[classes]
-    deviations = (residual / (statistics.n + relevance)[:, :, None]).reshape(len(residual), -1)
-    values, vectors = np.linalg.eigh((deviations @ deviations.T).astype(np.float64))
-    top = np.argsort(values)[::-1][:rank]
-    directions = deviations.T @ vectors[:, top] / np.sqrt(len(deviations))  # columns of length = standard deviation
-    return directions.reshape(*statistics.f.shape[1:], rank).astype(np.float32)
+    residual /= (statistics.n + relevance)[:, :, None]
+    deviations = residual.reshape(len(residual), -1)
+    # Subspace iteration: a few products bring random directions to the leading ones, near enough for a start of EM.
+    basis = np.random.default_rng(0).standard_normal((len(deviations), min(rank + 10, len(deviations))))
+    for _ in range(_SUBSPACE_ITERATIONS):
+        basis = np.linalg.qr(deviations @ (deviations.T @ basis.astype(np.float32)))[0]
+    _, lengths, directions = np.linalg.svd(basis.T @ deviations, full_matrices=False)
+    spread = lengths[:rank] / np.sqrt(len(deviations))  # standard deviation along each direction
+    return (directions[:rank].T * spread).reshape(*statistics.f.shape[1:], rank).astype(np.float32)
 
 
 def _m_step(

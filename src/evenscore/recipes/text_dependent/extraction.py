@@ -6,11 +6,12 @@ import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-import kaldi_native_fbank as knf  # type: ignore[import-untyped]
+import kaldi_native_fbank as knf
 import numpy as np
 import numpy.typing as npt
 
@@ -102,24 +103,22 @@ def _parts(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, ...]]:
 
 
 def _results(batches: Sequence[_Batch], jobs: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
-    if jobs <= 1 or len(batches) <= 1:
-        yield from map(_extract, batches)
-        return
-    # Fresh processes behave alike on all systems, and inherit neither threads nor open files.
-    with ProcessPoolExecutor(min(jobs, len(batches)), multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(_extract, batches)
+    """Return the arrays of each batch, in order; processes start only for what is not in the cache."""
+    kept = [_from_cache(batch) for batch in batches]
+    absent = [batch for batch, arrays in zip(batches, kept, strict=True) if arrays is None]
+    with ExitStack() as opened:
+        if jobs > 1 and len(absent) > 1:
+            # Fresh processes behave alike on all systems, and inherit neither threads nor open files.
+            pool = ProcessPoolExecutor(min(jobs, len(absent)), multiprocessing.get_context("spawn"))
+            computed = opened.enter_context(pool).map(_computed, absent)
+        else:
+            computed = map(_computed, absent)
+        for arrays in kept:
+            yield next(computed) if arrays is None else arrays
 
 
-def _extract(batch: _Batch) -> dict[str, npt.NDArray[Any]]:
-    """Return frames, number of frames and problems of a batch; from the cache if it has them."""
-    cache = None if batch.cache is None else ArrayCache(batch.cache)
-    recipe = None if cache is None else _recipe(batch)
-    arrays = None if cache is None else cache.get(recipe)
-    if arrays is None:
-        arrays = _computed(batch)
-        if cache is not None:
-            cache.put(recipe, arrays)
-    return arrays
+def _from_cache(batch: _Batch) -> dict[str, npt.NDArray[Any]] | None:
+    return None if batch.cache is None else ArrayCache(batch.cache).get(_recipe(batch))
 
 
 def _recipe(batch: _Batch) -> dict[str, Any]:
@@ -143,6 +142,14 @@ def _state(recording: Recording) -> list[str | int]:
 
 
 def _computed(batch: _Batch) -> dict[str, npt.NDArray[Any]]:
+    """Return frames, number of frames and problems of a batch, and put them into the cache."""
+    arrays = _extracted(batch)
+    if batch.cache is not None:
+        ArrayCache(batch.cache).put(_recipe(batch), arrays)
+    return arrays
+
+
+def _extracted(batch: _Batch) -> dict[str, npt.NDArray[Any]]:
     frames, problems = [], []
     for recording in batch.recordings:
         problem = ""

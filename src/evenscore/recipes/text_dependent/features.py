@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import kaldi_native_fbank as knf  # type: ignore[import-untyped]
+import kaldi_native_fbank as knf
 import numpy as np
 from jaxtyping import Bool, Float
 

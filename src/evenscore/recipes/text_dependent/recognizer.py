@@ -49,12 +49,11 @@ class RecognizerOptions:
     max_frames: int = 400_000  #: the background model is trained on so many frames at most, drawn at random
     rank: int = 20  #: number of eigenchannels, 0 for none
     relevance: float = 8.0  #: relevance factor of MAP: frames that count as much as the background model
-    enroll_iterations: int = 2  #: turns of estimating channels and offset of an enrolment
     gender_dependent: bool = False  #: a recognizer for each gender, with trials within it
     seed: int = 0  #: of what is drawn at random
 
     def __post_init__(self) -> None:
-        for name, least in {"n_gaussians": 1, "max_frames": 1, "rank": 0, "enroll_iterations": 1}.items():
+        for name, least in {"n_gaussians": 1, "max_frames": 1, "rank": 0}.items():
             if getattr(self, name) < least:
                 raise InputError(f"{name} is {getattr(self, name)}, but must be at least {least}")
         if not self.relevance > 0:
@@ -94,13 +93,9 @@ def train_recognizer(
     recordings = sorted(frames)
     stacked = _drawn(np.concatenate([frames[recording] for recording in recordings]), options)
     mixture = fit_mixture(stacked, options.n_gaussians, progress=progress)
-    eigenchannels = np.zeros((*mixture.means.shape, 0), dtype=np.float32)
-    if options.rank:
-        _, classes = np.unique([recording.model for recording in recordings], return_inverse=True)
-        statistics = baum_welch(mixture, [frames[recording] for recording in recordings])
-        eigenchannels = fit_eigenchannels(
-            statistics, classes, options.rank, relevance=options.relevance, progress=progress
-        )
+    _, classes = np.unique([recording.model for recording in recordings], return_inverse=True)
+    statistics = baum_welch(mixture, [frames[recording] for recording in recordings])
+    eigenchannels = fit_eigenchannels(statistics, classes, options.rank, relevance=options.relevance, progress=progress)
     return Recognizer(mixture, eigenchannels, options)
 
 
@@ -117,7 +112,7 @@ def enrolled(
 ) -> Float[np.ndarray, "models size"]:
     """Return the offset of each enrolment from the statistics of its recordings, as a row.
 
-    Channel factors of the recordings and offset of the enrolment are estimated in turns.
+    The channel of each recording, under the background model, is taken off first.
 
     Parameters
     ----------
@@ -126,25 +121,23 @@ def enrolled(
     models
         For each recording the number of its enrolment.
     count
-        Number of enrolments.
+        Number of enrolments; each has a recording.
     """
-    options = recognizer.options
-    offsets = class_offsets(statistics, models, count, options.relevance)
-    if options.rank:
-        offsets[:] = 0.0  # first against the background model
-        for _ in range(options.enroll_iterations):
-            factors, _ = channel_factors(statistics, recognizer.eigenchannels, offsets[models])
-            without = compensated(statistics, recognizer.eigenchannels, factors)
-            offsets = class_offsets(without, models, count, options.relevance)
-    return offsets.reshape(count, -1)
+    without = _without_channel(recognizer, statistics)
+    return class_offsets(without, models, count, recognizer.options.relevance).reshape(count, -1)
 
 
 def probe_vectors(recognizer: Recognizer, statistics: Statistics) -> Float[np.ndarray, "tests size"]:
     """Return the statistics of each test without its channel, for one frame, as a row."""
-    if recognizer.options.rank:
-        factors, _ = channel_factors(statistics, recognizer.eigenchannels)
-        statistics = compensated(statistics, recognizer.eigenchannels, factors)
-    return (statistics.f / statistics.n.sum(axis=1)[:, None, None]).reshape(len(statistics), -1)
+    without = _without_channel(recognizer, statistics)
+    return (without.f / without.n.sum(axis=1)[:, None, None]).reshape(len(without), -1)
+
+
+def _without_channel(recognizer: Recognizer, statistics: Statistics) -> Statistics:
+    if not recognizer.options.rank:
+        return statistics
+    factors, _ = channel_factors(statistics, recognizer.eigenchannels)
+    return compensated(statistics, recognizer.eigenchannels, factors)
 
 
 def linear_scores(

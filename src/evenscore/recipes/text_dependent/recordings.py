@@ -161,6 +161,11 @@ class Corpus:
 def _check(recordings: Sequence[Recording], enroll_sessions: Sequence[str]) -> None:
     if not recordings:
         raise InputError("there are no recordings; check the directory or the manifest")
+    for recording in recordings:
+        for what in ("speaker", "phrase", "session"):
+            value = getattr(recording, what)
+            if not value or any(character.isspace() for character in value):  # ids stand in text files, too
+                raise InputError(f"{what} {value!r} of {recording.path} is empty or has a space in it; rename it")
     names = Counter(recording.name for recording in recordings)
     name, count = names.most_common(1)[0]
     if count > 1:
