@@ -17,6 +17,7 @@ class Table:
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     words: bool = False  #: texts instead of numbers
+    texts: int = 1  #: how many columns hold texts before those with numbers: 1, 2 or 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +120,7 @@ class Content:
     histograms: Table | None
     histograms_description: str
     conditions: Table | None
+    condition_details: Table | None
     models: Sequence[Model]
     contributions: Contributions | None
     cohorts: Sequence[Table]

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Curves", "bayes_table", "curves_of", "det_table", "histogram_table", "plot_numbers", "systems_of"]
 
-_TICKS = (0.00001, 0.0001, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99)
+# The usual ticks of DET plots; where they would be crowded, the first ones stay. Then finer ones for a closer look.
+_USUAL_TICKS = (
+    *(0.01, 0.1, 0.4, 0.001, 0.0001, 0.00001, 0.05, 0.2, 0.02, 0.005, 0.8, 0.95, 0.99, 0.6, 0.9, 0.98),
+    *(0.002, 0.0005, 0.0002, 0.00005, 0.00002, 0.000005, 0.000002),
+)
+_FINE_TICKS = (
+    *(0.5, 0.3, 0.03, 0.7, 0.15, 0.04, 0.07, 0.06, 0.08, 0.09, 0.25, 0.003, 0.004, 0.007, 0.0003, 0.0007),
+    *(0.015, 0.025, 0.035, 0.045, 0.055, 0.065, 0.12, 0.14, 0.17, 0.35, 0.45),
+)
 _RULE = 30  # errors that make a rate trustworthy
 _LOG_ODDS = np.linspace(-8, 8, 161)
 _TABLE_RATES = (0.0001, 0.001, 0.01, 0.05, 0.1)
@@ -84,6 +92,7 @@ def plot_numbers(
     """Return what the scripts draw, ready for JSON."""
     worst = max(curve.det.eer for curve in curves)
     some = curves[0]
+    ticks = (*_USUAL_TICKS, *_FINE_TICKS)
     sizes = (some.n_nontarget, some.n_target)
     ranges = [probit(det_range(worst, size)) for size in sizes]
     highest = max(float(np.max(curve.bayes.actual[np.abs(_LOG_ODDS) <= 7])) for curve in curves)
@@ -93,7 +102,11 @@ def plot_numbers(
             "x_range": json_numbers(ranges[0], 5),
             "y_range": json_numbers(ranges[1], 5),
             "rule_of_30": [json_numbers(probit(_RULE / size), 5)[0] if size > _RULE else None for size in sizes],
-            "ticks": {"places": json_numbers(probit(_TICKS), 6), "labels": [f"{100 * rate:g}" for rate in _TICKS]},
+            "ticks": {
+                "places": json_numbers(probit(ticks), 6),
+                "labels": [f"{100 * rate:g}" for rate in ticks],
+                "usual": len(_USUAL_TICKS),
+            },
         },
         "bayes": {
             "log_odds": json_numbers(_LOG_ODDS, 4),
@@ -157,4 +170,6 @@ def histogram_table(systems: Sequence[System], curves: Sequence[Curves]) -> Tabl
         for side, values in zip(("non-targets", "targets"), curve.quantiles, strict=True)
     ]
     head = ["Method", "Class", *(f"{100 * level:g} %" for level in _QUANTILES)]
-    return Table(caption="Scores below which this share of a class lies, before calibration", head=head, rows=rows)
+    return Table(
+        caption="Scores below which this share of a class lies, before calibration", head=head, rows=rows, texts=2
+    )

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from evenscore.comparison.comparison import Comparison, Figures, MethodResult
     from evenscore.metrics import OperatingPoint, PairedTest
 
-__all__ = ["condition_table", "failed_table", "method_table", "point_text", "results_of", "tiles_of"]
+__all__ = [
+    "condition_details",
+    "condition_table",
+    "failed_table",
+    "method_table",
+    "point_text",
+    "results_of",
+    "tiles_of",
+]
 
 _EXPLANATIONS = {
     "eer": "Equal error rate: misses and false alarms are equally frequent",
@@ -72,7 +80,7 @@ def results_of(comparison: Comparison) -> Results:
     columns += [
         Column(title=f"{ranked} to raw", explanation=f"Difference of {ranked}{unit} to the raw scores"),
         Column(title=f"{ranked} to best", explanation=f"Difference of {ranked}{unit} to the best method"),
-        Column(title="Best in draws", explanation="Share of the draws of speakers in which no other method was better"),
+        Column(title="Wins", explanation="Share of the draws of speakers in which no other method was better"),
     ]
     level = f"{100 * comparison.level:g} %"
     explanation = (
@@ -163,8 +171,8 @@ def method_table(comparison: Comparison) -> Table:
             method.name,
             method.norm,
             ", ".join(f"{name} = {value}" for name, value in method.options.items()) or "–",
-            _cllr(method.training),
-            _cllr(method.uncalibrated),
+            _figure_of(method.training, "cllr"),
+            _figure_of(method.uncalibrated, "cllr"),
             f"{method.seconds:.1f} s",
             " ".join(method.notes) or "–",
         ]
@@ -177,27 +185,35 @@ def method_table(comparison: Comparison) -> Table:
     return Table(caption=caption, head=head, rows=rows, words=True)
 
 
-def _cllr(figures: Figures | None) -> str:
-    return "–" if figures is None else figure("cllr", float(figures.values["cllr"]))
-
-
 def condition_table(comparison: Comparison) -> Table | None:
-    """Return each method's figures in each phrase or condition."""
+    """Return the ranking metric of every method in each phrase or condition; None if there is only one."""
+    if not any(method.conditions for method in comparison.methods):
+        return None
+    metric = comparison.rank_by
+    rows = [
+        [name or "(no name)", *(_figure_of(method.conditions.get(name), metric) for method in comparison.methods)]
+        for name in comparison.trials.names
+    ]
+    caption = f"{METRIC_NAMES[metric]} in each phrase or condition alone"
+    return Table(caption=caption, head=["Condition", *(method.name for method in comparison.methods)], rows=rows)
+
+
+def condition_details(comparison: Comparison) -> Table | None:
+    """Return all metrics of each method in each phrase or condition."""
     rows = [
         [
             name or "(no name)",
             method.name,
-            *(figure(metric, float(found.values[metric])) for metric in METRIC_NAMES),
+            *(_figure_of(found, metric) for metric in METRIC_NAMES),
             f"{found.values['n_target']} / {found.values['n_nontarget']}",
         ]
         for name in comparison.trials.names
         for method in comparison.methods
         if (found := method.conditions.get(name)) is not None
     ]
-    if not rows:
-        return None
-    return Table(
-        caption="Each phrase or condition alone, without intervals",
-        head=["Condition", "Method", *METRIC_NAMES.values(), "Targets / non-targets"],
-        rows=rows,
-    )
+    head = ["Condition", "Method", *METRIC_NAMES.values(), "Targets / non-targets"]
+    return Table(caption="Each condition alone, without intervals", head=head, rows=rows, texts=2) if rows else None
+
+
+def _figure_of(figures: Figures | None, metric: str) -> str:
+    return "–" if figures is None else figure(metric, float(figures.values[metric]))

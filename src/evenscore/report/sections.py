@@ -17,7 +17,14 @@ from evenscore.report.plot_data import (
     plot_numbers,
     systems_of,
 )
-from evenscore.report.results_table import condition_table, failed_table, method_table, results_of, tiles_of
+from evenscore.report.results_table import (
+    condition_details,
+    condition_table,
+    failed_table,
+    method_table,
+    results_of,
+    tiles_of,
+)
 from evenscore.report.side_tables import cohort_sentences, cohort_tables, data_tables, models_of, version_table
 
 if TYPE_CHECKING:
@@ -54,6 +61,7 @@ def content_of(comparison: Comparison) -> Content:
         histograms_description="Two histograms: scores of non-targets and of targets, on the left raw, on the right "
         "normalized with the chosen method.",
         conditions=condition_table(comparison),
+        condition_details=condition_details(comparison),
         models=models_of(comparison),
         contributions=None if contributions is None else contribution_section(*contributions),
         cohorts=cohort_tables(comparison.cohorts),

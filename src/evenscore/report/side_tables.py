@@ -38,14 +38,14 @@ def _variances(name: str, model: ScoreModel) -> Table:
         ("Unexplained (σ²)", table.sigma2),
         ("Whole variance", whole),
     ]
-    rows = [["Mean score (μ)", f"{model.mu[0]:.4g}", "", f"{model.mu[1]:.4g}", ""]]
+    rows = [["Mean score (μ)", f"{model.mu[0]:#.4g}", "–", f"{model.mu[1]:#.4g}", "–"]]
     rows += [
-        [title, *(text for h in (0, 1) for text in (f"{part[h]:.4g}", share(float(part[h] / whole[h]))))]
+        [title, *(text for h in (0, 1) for text in (f"{part[h]:#.4g}", share(float(part[h] / whole[h]))))]
         for title, part in parts
     ]
     return Table(
         caption=f"Where the variance of the scores comes from, as {name} sees it (D = {model.dim})",
-        head=["", "Non-targets", "share", "Targets", "share"],
+        head=["Part", "Non-targets", "share", "Targets", "share"],
         rows=rows,
     )
 
@@ -120,11 +120,11 @@ def _odd_members(cohorts: Sequence[CohortDiagnostics]) -> list[Table]:
     if members:
         head = ["Member", "Condition", "Side", "Speaker", "Mean", "Spread", "Mean, z", "Spread, z"]
         caption = "Cohort members whose scores are unlike those of the others; z counts robust standard deviations"
-        tables.append(Table(caption=caption, head=head, rows=members))
+        tables.append(Table(caption=caption, head=head, rows=members, texts=4))
     if hidden:
         head = ["Member", "Condition", "Scored with", "Side of the trial", "Score", "z"]
         caption = "Cohort scores as high as those of targets: is the trial's speaker in the cohort?"
-        tables.append(Table(caption=caption, head=head, rows=hidden))
+        tables.append(Table(caption=caption, head=head, rows=hidden, texts=4))
     return tables
 
 
@@ -148,7 +148,7 @@ def cohort_sentences(cohorts: Sequence[CohortDiagnostics]) -> list[str]:
 
 def data_tables(data: DataSummary) -> list[Table]:
     """Return how much there is on each side."""
-    head = ["", "Speakers", "Enrolments", "Tests", "Trials", "Targets", "Non-targets", "Unknown"]
+    head = ["Side", "Speakers", "Enrolments", "Tests", "Trials", "Targets", "Non-targets", "Unknown"]
     sides = (("Training", data.training), ("Evaluation", data.evaluation))
     tables = [
         Table(
@@ -173,7 +173,7 @@ def _counts(title: str, side: SideSummary) -> list[str]:
 def version_table(run: RunFacts) -> Table:
     """Return versions and times."""
     rows = [[name, version] for name, version in run.versions.items()]
-    rows += [["Finished", run.time], ["Took", f"{run.seconds:.1f} s"]]
+    rows += [["Finished", run.time.replace("T", " ")], ["Took", f"{run.seconds:.1f} s"]]
     if run.resumed:
         rows.append(["Taken from an earlier run", ", ".join(run.resumed)])
-    return Table(caption="Versions and time", head=["", ""], rows=rows, words=True)
+    return Table(caption="Versions and time", head=["Part", "Version"], rows=rows, words=True)

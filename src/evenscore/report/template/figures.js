@@ -29,7 +29,7 @@ const figures = (() => {
     ticklen: 4,
     tickcolor: colour("line"),
     ...extra,
-    title: { text: extra.title, font: { size: 13 }, standoff: 10 },
+    title: extra.title ? { text: extra.title, font: { size: 13 }, standoff: 10 } : { text: "" },
   });
   const layout = (extra) => ({
     paper_bgcolor: colour("ground"),
@@ -41,7 +41,6 @@ const figures = (() => {
       font: { color: colour("text"), size: 13 },
       align: "left",
     },
-    margin: { l: 64, r: 20, t: 20, b: 56 },
     showlegend: false,
     hovermode: "closest",
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
@@ -55,13 +54,27 @@ const figures = (() => {
     ...extra,
   });
 
-  const det = () => {
-    const ticks = (range) => ({
-      tickmode: "array",
-      tickvals: data.det.ticks.places,
-      ticktext: data.det.ticks.labels,
-      range,
+  const span = ([low, high]) => high - low;
+  const edges = (width) => (width < 480 ? { l: 54, r: 12, t: 14, b: 50 } : { l: 64, r: 20, t: 20, b: 56 });
+
+  // Ticks at round percentages, the more important ones first, as many as there is room for.
+  const ticks = (range, pixels, room) => {
+    const { places, labels, usual } = data.det.ticks;
+    const kept = [];
+    places.forEach((place, i) => {
+      if (i >= usual && kept.length >= 5) return; // the finer ones are for a closer look
+      const inside = place >= range[0] && place <= range[1];
+      const free = kept.every((other) => Math.abs(place - places[other]) * pixels >= room * span(range));
+      if (inside && free) kept.push(i);
     });
+    return { tickmode: "array", tickvals: kept.map((i) => places[i]), ticktext: kept.map((i) => labels[i]), range };
+  };
+
+  // One unit is as long on both axes; the height follows from that.
+  const det = (width, view = { xaxis: data.det.x_range, yaxis: data.det.y_range }) => {
+    const margin = edges(width);
+    const across = width - margin.l - margin.r;
+    const down = (across * span(data.det.y_range)) / span(data.det.x_range);
     const curves = data.systems.flatMap((system, place) => {
       const visible = shown("det", place);
       const name = literal(system.name);
@@ -97,14 +110,16 @@ const figures = (() => {
     return {
       traces: curves,
       layout: layout({
-        xaxis: axis({ title: "False-alarm rate (%)", ...ticks(data.det.x_range) }),
-        yaxis: axis({ title: "Miss rate (%)", ...ticks(data.det.y_range), scaleanchor: "x", constrain: "domain" }),
+        margin,
+        height: down + margin.t + margin.b,
+        xaxis: axis({ title: "False-alarm rate (%)", tickangle: 0, ...ticks(view.xaxis, across, 40) }),
+        yaxis: axis({ title: "Miss rate (%)", ...ticks(view.yaxis, down, 24) }),
         shapes,
       }),
     };
   };
 
-  const bayes = () => {
+  const bayes = (width) => {
     const { log_odds, highest, points } = data.bayes;
     const traces = data.systems.flatMap((system, place) =>
       [
@@ -132,6 +147,7 @@ const figures = (() => {
     return {
       traces,
       layout: layout({
+        margin: edges(width),
         xaxis: axis({ title: "Prior log-odds of a target", range: [log_odds[0], log_odds.at(-1)] }),
         yaxis: axis({ title: "Normalized Bayes error rate", range: [0, highest] }),
         shapes,
@@ -199,12 +215,13 @@ const figures = (() => {
         yaxis: axis({ title: "density", domain: upper, rangemode: "tozero" }),
         yaxis2: axis({ title: stacked ? "density" : "", domain: lower, rangemode: "tozero", anchor: "x2" }),
         annotations: [...headings, ...keys],
-        margin: { l: 64, r: 20, t: 36, b: 56 },
+        margin: { ...edges(width), t: 36 },
       }),
     };
   };
 
-  const contributions = () => {
+  const room = (heights) => [Math.min(0, ...heights) * 1.3 - 0.05, Math.max(0, ...heights) * 1.3 + 0.05];
+  const contributions = (width) => {
     const { features, values, totals } = data.contributions;
     const chosen = Number(document.getElementById("contribution-trial").value);
     const heights = values[chosen];
@@ -225,7 +242,8 @@ const figures = (() => {
     return {
       traces,
       layout: layout({
-        xaxis: axis({ title: `contribution to the LLR (sum ${short(totals[chosen])})`, zeroline: true }),
+        margin: edges(width),
+        xaxis: axis({ title: `added to the LLR, sum ${short(totals[chosen])}`, zeroline: true, range: room(heights) }),
         yaxis: axis({
           title: "",
           tickmode: "array",

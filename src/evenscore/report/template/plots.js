@@ -3,7 +3,7 @@
   "use strict";
   const plots = [...document.querySelectorAll(".plot")];
   const kindOf = (plot) => plot.dataset.plot;
-  const options = { displayModeBar: false, responsive: true, doubleClick: "reset", showTips: false };
+  const options = { displayModeBar: false, doubleClick: false, showTips: false };
   const dark = matchMedia("(prefers-color-scheme: dark)");
 
   // The bundle is text in the page; its hash stands in the page's policy, so the browser runs this and nothing else.
@@ -21,13 +21,16 @@
     document.head.append(script);
   };
 
+  let widest = Infinity;
   const draw = (plot, keepView = true) => {
-    const figure = figures[kindOf(plot)](plot.clientWidth);
-    const before = plot.layout;
-    if (keepView && before !== undefined && plot.dataset.zoomed) {
-      for (const name of ["xaxis", "yaxis"]) figure.layout[name].range = [...before[name].range];
-    }
-    return Plotly.react(plot, figure.traces, figure.layout, options);
+    const { layout: before } = plot;
+    const view =
+      keepView && plot.dataset.zoomed ? { xaxis: [...before.xaxis.range], yaxis: [...before.yaxis.range] } : undefined;
+    const width = Math.min(plot.clientWidth, widest);
+    const { traces, layout } = figures[kindOf(plot)](width, view);
+    for (const name in view) layout[name].range = view[name];
+    if (layout.height) plot.style.height = `${layout.height}px`;
+    return Plotly.react(plot, traces, { ...layout, width, height: layout.height ?? plot.clientHeight }, options);
   };
   const drawAll = () => Promise.all(plots.map((plot) => draw(plot)));
 
@@ -87,9 +90,11 @@
           keys[event.key](plot);
         });
         plot.on("plotly_relayout", (change) => {
-          if ("xaxis.range[0]" in change) plot.dataset.zoomed = "yes";
+          if (!("xaxis.range[0]" in change || "yaxis.range[0]" in change)) return;
+          plot.dataset.zoomed = "yes";
+          draw(plot);
         });
-        plot.on("plotly_doubleclick", () => delete plot.dataset.zoomed);
+        plot.on("plotly_doubleclick", () => reset(plot));
       }
     }
     for (const select of document.querySelectorAll("select")) {
@@ -98,7 +103,7 @@
     dark.addEventListener("change", drawAll);
     let width = innerWidth;
     addEventListener("resize", () => {
-      if (innerWidth !== width) drawAll();
+      if (innerWidth !== width) requestAnimationFrame(drawAll);
       width = innerWidth;
     });
   };
@@ -106,11 +111,8 @@
   // Paper is white and narrower than the screen.
   const paper = (printing) => {
     document.documentElement.classList.toggle("printing", printing);
-    for (const plot of plots) {
-      draw(plot);
-      if (printing) Plotly.relayout(plot, { width: Math.min(plot.clientWidth, 640) });
-      else Plotly.relayout(plot, { width: undefined, autosize: true });
-    }
+    widest = printing ? 640 : Infinity;
+    drawAll();
   };
 
   const start = async () => {
