@@ -12,6 +12,7 @@ import typer
 from evenscore._version import __version__
 from evenscore.cli import (
     calibrate,
+    compare,
     convert,
     demo,
     evaluate,
@@ -110,6 +111,7 @@ add_command(models, "show", model.show, model.EXAMPLES)
 add_command(app, "plda", plda.plda, plda.EXAMPLES)
 add_command(app, "calibrate", calibrate.calibrate, calibrate.EXAMPLES)
 add_command(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)
+add_command(app, "compare", compare.compare, compare.EXAMPLES)
 add_command(app, "simulate", simulate.simulate, simulate.EXAMPLES)
 plots = add_group(app, "plot", "Draw figures of labelled scores.", plot.EXAMPLES)
 for name, command, examples in plot.COMMANDS:

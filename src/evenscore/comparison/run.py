@@ -16,6 +16,7 @@ from evenscore.comparison.data import check_data, cohort_warnings, summary_of
 from evenscore.comparison.judging import Judged, Judging, Sides, judge
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.ranking import ranked
+from evenscore.comparison.shared_blocks import shared_blocks
 from evenscore.comparison.trials import pooled_trials
 from evenscore.errors import InputError
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
@@ -111,6 +112,7 @@ def compare(
             raise InputError(f"there are no {name} scores; give at least one LabelledBlocks")
     wanted = as_methods(methods, evaluation)
     progress("checking the data", 0.0)
+    training, evaluation, unused = shared_blocks(training, evaluation)
     sides = Sides(
         training=training,
         evaluation=evaluation,
@@ -135,7 +137,7 @@ def compare(
         seed=seed,
         data=data,
         cohorts=cohorts,
-        warnings=(*warnings, *cohort_warnings(cohorts)),
+        warnings=(*warnings, *unused, *cohort_warnings(cohorts)),
         run=RunFacts(
             command=command,
             time=datetime.now(timezone.utc).isoformat(timespec="seconds"),

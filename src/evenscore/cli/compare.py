@@ -1,0 +1,147 @@
+"""``evenscore compare``: which norm to use on one's own scores, what it gains, and how sure that is."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenscore.cli import options as opt
+from evenscore.cli.cohort_options import CohortChoices
+from evenscore.cli.compare_inputs import ComparedEmbeddings, ComparedScores, ReadingChoices, SharedSources, read_sides
+from evenscore.cli.evaluate import parsed_points
+from evenscore.cli.option_records import with_records
+from evenscore.cli.output import print_json, print_lines, printable
+from evenscore.cli.progress import progress_bar
+from evenscore.errors import InputError
+
+__all__ = ["EXAMPLES", "CalibrationName", "RankBy", "compare", "listed_methods"]
+
+EXAMPLES = """
+evenscore compare --train dev --train-key dev.key --cohort coh \\
+    --trials eval --key eval.key -o report/
+evenscore compare --train dev.npz --trials eval.npz --speakers utt2spk \\
+    --enroll eval-dev.npz --test dev-eval.npz -o report/
+evenscore compare --train-embeddings dev.npz --center dev.npz \\
+    --enroll-embeddings x.npz --test-embeddings x.npz --key key -o report/
+evenscore compare --score-set scores/ --methods raw,s,as:top_k=50 -o r/
+"""
+
+
+class RankBy(str, Enum):
+    """What can rank methods."""
+
+    cllr = "cllr"
+    eer = "eer"
+    min_dcf = "min_dcf"
+    act_dcf = "act_dcf"
+    min_cllr = "min_cllr"
+
+
+class CalibrationName(str, Enum):
+    """The calibrations that can be fitted to labelled scores."""
+
+    logistic = "logistic"
+    gaussian = "gaussian"
+    pav = "pav"
+    bayesian = "bayesian"
+
+
+def listed_methods(text: str | None) -> list[str] | None:
+    """Return the names that stand between commas; None, if none were given, for the usual methods."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError("--methods is empty; name some, such as raw,s,as:top_k=100,lgsm, or leave it out")
+    return names
+
+
+@with_records
+def compare(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Directory for the report and all results.")
+    ],
+    scores: ComparedScores,
+    sources: SharedSources,
+    vectors: ComparedEmbeddings,
+    members: CohortChoices,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            metavar="NAMES",
+            help="Norms between commas, with options after colons, such as raw,s,as:top_k=100,lgsm:dim=1; by default "
+            "all that are usual.",
+        ),
+    ] = None,
+    calibration: Annotated[
+        CalibrationName, typer.Option("--calibration", help="How every method is calibrated on the training side.")
+    ] = CalibrationName.logistic,
+    rank_by: Annotated[RankBy, typer.Option("--rank-by", help="The metric that ranks the methods.")] = RankBy.cllr,
+    points: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--points",
+            metavar="P[,CM,CF]",
+            help="Operating point: prior of a target, cost of a miss, cost of a false alarm. Can be repeated; the "
+            "default is 0.01,1,1.",
+        ),
+    ] = None,
+    bootstrap: Annotated[
+        int, typer.Option("--bootstrap", metavar="N", help="Draws of the speakers for intervals and differences.")
+    ] = 1000,
+    level: Annotated[float, typer.Option("--level", metavar="L", help="Level of the intervals.")] = 0.95,
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Go on if speakers are on the training and on the evaluation side.")
+    ] = False,
+    *,
+    reading: ReadingChoices,
+    json: opt.Json = False,
+) -> None:
+    """Compare norms on your own scores: which one to use, what it gains, and how sure that is.
+
+    Every method is fitted and calibrated on the training side only, where a trial's own speakers are left out of its
+    cohort, and then normalizes the evaluation trials once. Without a cohort of others, the training side is the
+    cohort, and --enroll and --test (or --cohort) give the scores between the two sides. Who speaks, --speakers tells;
+    else ids that target trials connect are of one speaker. The directory gets report.html, results.json, and for each
+    method its normalized scores, log-likelihood ratios, calibration and model; a run that was stopped goes on there.
+    """
+    chosen, costs = listed_methods(methods), parsed_points(points or [])
+    with progress_bar() as progress:
+        progress("reading", 0.0)
+        training, evaluation = read_sides(scores, vectors, sources, members, reading)
+        progress("reading", 1.0)
+        from evenscore.comparison import compare as run_comparison
+
+        comparison = run_comparison(
+            training,
+            evaluation,
+            chosen,
+            calibration=calibration.value,
+            points=costs,
+            rank_by=rank_by.value,
+            bootstrap=bootstrap,
+            level=level,
+            seed=members.seed,
+            directory=output,
+            allow_overlap=allow_overlap,
+            command=shlex.join(["evenscore", *sys.argv[1:]]),
+            progress=progress,
+        )
+        progress("writing the report", 0.0)
+        report = Path(output) / "report.html"
+        comparison.report(report)
+    for line in comparison.warnings:
+        typer.echo(f"warning: {printable(line)}", err=True)
+    if json:
+        print_json(comparison.results())
+        return
+    from evenscore.cli.compare_output import print_comparison
+
+    print_comparison(comparison)
+    print_lines(["", f"The report is {report}; all figures are in {Path(output) / 'results.json'}."])

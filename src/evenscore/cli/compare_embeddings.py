@@ -1,0 +1,165 @@
+"""Training and evaluation blocks of `evenscore compare` from embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenscore.cli.cohort_options import CohortChoices
+from evenscore.cli.combine import with_key
+from evenscore.cli.embedding_sets import EmbeddingFiles
+from evenscore.cli.phrases import phrases_of, phrases_of_embeddings
+from evenscore.errors import InputError
+from evenscore.files import read_trials
+from evenscore.sources import score_blocks
+from evenscore.sources.blocks import cohort_matrix
+from evenscore.tables import Embeddings, LabelledBlocks, Labels, ScoreBlocks, TrialList
+
+if TYPE_CHECKING:
+    from evenscore.sources import Scorer
+
+__all__ = ["VectorFiles", "blocks_from_embeddings"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorFiles:
+    """The embeddings of both sides, and where labels and speakers come from: names of files."""
+
+    train: str
+    enroll: str
+    test: str
+    cohort: str | None = None
+    trials: str | None = None
+    key: str | None = None
+    key_format: str | None = None
+    enroll_map: str | None = None
+    speakers: str | None = None
+    train_speakers: str | None = None
+    cohort_speakers: str | None = None
+    phrase_from: str | None = None
+    format: str | None = None
+    unmatched: Any = "error"
+    members: CohortChoices = field(default_factory=CohortChoices)
+
+
+def blocks_from_embeddings(files: VectorFiles, scorer: Scorer) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
+    """Score both sides and their cohort; without cohort embeddings, the training side is the cohort."""
+    training = _training_side(files)
+    enroll, test = EmbeddingFiles(
+        enroll=files.enroll, test=files.test, format=files.format, enroll_map=files.enroll_map, speakers=files.speakers
+    ).read_trial_sides()
+    cohort = _cohort(files)
+    listed = _listed(files)
+    if listed is None and (enroll.speakers is None or test.speakers is None):
+        raise InputError("the evaluation trials have no labels; give --key, or the speakers with --speakers")
+    sides: tuple[list[LabelledBlocks], list[LabelledBlocks]] = ([], [])
+    for phrase in _phrases(test, listed, files.phrase_from):
+        own = _of_phrase(training, phrase, files.phrase_from, "training")
+        others = None if cohort is None else _of_phrase(cohort, phrase, files.phrase_from, "cohort", may_lack=True)
+        pair = (
+            _of_phrase(enroll, phrase, files.phrase_from, "enrolment", may_lack=True),
+            _of_phrase(test, phrase, files.phrase_from, "test"),
+        )
+        part = None if listed is None else _listed_of(listed, phrase, files.phrase_from)
+        sides[0].append(_training_blocks(scorer, own, others, phrase))
+        sides[1].append(_evaluation_blocks(scorer, pair, own if others is None else others, part, phrase))
+    return sides
+
+
+def _training_side(files: VectorFiles) -> Embeddings:
+    one = EmbeddingFiles(
+        enroll=files.train, test=files.train, format=files.format, speakers=files.train_speakers or files.speakers
+    )
+    training, _ = one.read_trial_sides()
+    if training.speakers is None:
+        raise InputError(f"the embeddings of {files.train} have no speakers; give --train-speakers")
+    return training
+
+
+def _cohort(files: VectorFiles) -> Embeddings | None:
+    if files.cohort is None:
+        return None
+    return EmbeddingFiles(
+        enroll=files.enroll,
+        test=files.test,
+        cohort=files.cohort,
+        format=files.format,
+        cohort_speakers=files.cohort_speakers or files.speakers,
+    ).read_cohort(files.members)
+
+
+def _listed(files: VectorFiles) -> TrialList | None:
+    """Return the trials that are listed, with the labels that are known."""
+    key = None if files.key is None else read_trials(files.key, format=files.key_format)
+    if key is not None and key.labels is None:
+        raise InputError(f"the key {files.key} has no labels; give a list of trials with labels")
+    if files.trials is None:
+        return key
+    trials = read_trials(files.trials)
+    if key is not None:
+        return with_key(trials, key, files.unmatched)
+    if trials.labels is None:
+        raise InputError(f"the trials of {files.trials} have no labels; give a key with --key")
+    return trials
+
+
+def _phrases(test: Embeddings, listed: TrialList | None, source: str | None) -> Sequence[str]:
+    """Return the phrases in which there are evaluation trials; one without a name if phrases are not known."""
+    if source is None:
+        return [""]
+    wanted = test if listed is None else test.select(listed.test_ids)
+    return list(dict.fromkeys(str(phrase) for phrase in phrases_of_embeddings(wanted, source, "test")))
+
+
+def _of_phrase(
+    embeddings: Embeddings, phrase: str, source: str | None, side: str, *, may_lack: bool = False
+) -> Embeddings:
+    """Return the vectors of one phrase; those of no phrase belong to all."""
+    if source is None:
+        return embeddings
+    phrases = phrases_of_embeddings(embeddings, source, side, may_lack=may_lack)
+    here = np.array([found in (None, phrase) for found in phrases], dtype=bool)
+    if not here.any():
+        raise InputError(f"there is no {side} vector of phrase {phrase!r}, but there are tests of it; leave them out")
+    return embeddings.take(here)
+
+
+def _listed_of(listed: TrialList, phrase: str, source: str | None) -> TrialList:
+    if source is None:
+        return listed
+    phrases = phrases_of(listed.test_ids, source)
+    here = np.array([phrases[name] == phrase for name in listed.test_ids], dtype=bool)
+    return listed.select(here[listed.test_index])
+
+
+def _by_speaker(enroll: Embeddings, test: Embeddings) -> Labels:
+    assert enroll.speakers is not None and test.speakers is not None  # noqa: S101, PT018
+    return Labels.from_speakers(enroll.speakers, test.speakers, enroll_ids=enroll.ids, test_ids=test.ids)
+
+
+def _training_blocks(scorer: Scorer, own: Embeddings, cohort: Embeddings | None, name: str) -> LabelledBlocks:
+    """Return every training utterance against every other one, with their cohort."""
+    scores, labels = cohort_matrix(scorer.score(own, own)), _by_speaker(own, own)
+    if cohort is None:
+        return LabelledBlocks.own_cohort(scores, labels, name=name)
+    return LabelledBlocks(_with_trials(score_blocks(scorer, own, own, cohort), scores), labels, name)
+
+
+def _evaluation_blocks(
+    scorer: Scorer, pair: tuple[Embeddings, Embeddings], cohort: Embeddings, listed: TrialList | None, name: str
+) -> LabelledBlocks:
+    blocks = score_blocks(scorer, *pair, cohort, trials=listed)
+    if listed is not None:
+        return LabelledBlocks(blocks, name=name)
+    scores = cohort_matrix(scorer.score(*pair))
+    return LabelledBlocks(_with_trials(blocks, scores), _by_speaker(*pair), name)
+
+
+def _with_trials(blocks: ScoreBlocks, trials: Any) -> ScoreBlocks:
+    """Return the blocks with trials that no utterance has with itself."""
+    names = ("enroll", "test", "cohort", "cohort_labels")
+    speakers = ("enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")
+    return ScoreBlocks(trials, **{name: getattr(blocks, name) for name in (*names, *speakers)})

@@ -1,0 +1,173 @@
+"""Training and evaluation blocks of `evenscore compare` from score files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from evenscore.cli.combine import as_matrix
+from evenscore.cli.compare_blocks import paired_blocks
+from evenscore.cli.labelled import LabelledScores
+from evenscore.cli.phrases import phrases_of
+from evenscore.cli.training_data import LabelSources, from_scores
+from evenscore.errors import InputError
+from evenscore.files import read_scores, read_speakers, read_trials
+from evenscore.tables import LabelledBlocks, ScoreMatrix, TrialList
+from evenscore.tables.ids import shown
+
+__all__ = ["BLOCKS", "ScoreFiles", "blocks_from_scores"]
+
+BLOCKS = ("enroll", "test", "cohort", "train_enroll", "train_test")  #: the cohort scores, as options name them
+
+Conditions = dict[str, Any]  # the scores of each condition, by its name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreFiles:
+    """The score files of both sides, and where labels and speakers come from: names of files."""
+
+    train: Sequence[str]
+    trials: Sequence[str]
+    enroll: Sequence[str] = ()
+    test: Sequence[str] = ()
+    cohort: Sequence[str] = ()
+    train_enroll: Sequence[str] = ()
+    train_test: Sequence[str] = ()
+    train_key: Sequence[str] = ()
+    key: Sequence[str] = ()
+    cohort_key: str | None = None
+    speakers: str | None = None
+    train_speakers: str | None = None
+    cohort_speakers: str | None = None
+    labels: LabelSources  #: formats, what to do with unmatched trials, where phrases come from
+
+    def speaker_map(self, side: str) -> tuple[str, Mapping[str, str]] | None:
+        """Return the map of one side, ``"train"``, ``"trials"`` or ``"cohort"``, and its name."""
+        path = {
+            "trials": self.speakers,
+            "train": self.train_speakers or self.speakers,
+            "cohort": self.cohort_speakers or self.speakers,
+        }[side]
+        return None if path is None else (path, read_speakers(path))
+
+    def read_cohort_key(self) -> TrialList | None:
+        """Return the labels of the cohort scores, if there are any."""
+        return None if self.cohort_key is None else read_trials(self.cohort_key, format=self.labels.key_format)
+
+
+def blocks_from_scores(
+    files: ScoreFiles, reading: Mapping[str, Any]
+) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
+    """Read the training and the evaluation side; without cohort scores of others, the training side is the cohort."""
+    training = _labelled(files, "train", reading)
+    evaluation = _labelled(files, "trials", reading)
+    blocks = {name: _tables(getattr(files, name), name, evaluation, files, reading) for name in BLOCKS}
+    partners = _partners(training, evaluation)
+    maps = {side: files.speaker_map(side) for side in ("train", "trials", "cohort")}
+    labels = files.read_cohort_key()
+    sides: tuple[list[LabelledBlocks], list[LabelledBlocks]] = ([], [])
+    for name, item in evaluation.items():
+        found = {block: tables.get(name) for block, tables in blocks.items()}
+        pair = (training[partners[name]], item)
+        for side, part in zip(sides, paired_blocks(pair, (partners[name], name), found, maps, labels), strict=True):
+            side.append(part)
+    return sides
+
+
+def _labelled(files: ScoreFiles, side: str, reading: Mapping[str, Any]) -> dict[str, LabelledScores]:
+    """Read the scores of one side with their labels, by condition."""
+    paths, keys = (files.train, files.train_key) if side == "train" else (files.trials, files.key)
+    known = files.speaker_map(side)
+    sources = replace(
+        files.labels, keys=keys, enroll_speakers=known[0] if known and not keys else None, phrase_from=None
+    )
+    try:
+        data, _ = from_scores(paths, sources, reading)
+    except InputError as error:
+        names = ("--train-key", "--train-speakers") if side == "train" else ("--key", "--speakers")
+        text = str(error).replace("--enroll-speakers", names[1]).replace("--key", names[0])
+        raise InputError(text) from None
+    return _split(data, paths, files.labels.phrase_from)
+
+
+def _tables(
+    paths: Sequence[str], name: str, evaluation: Mapping[str, Any], files: ScoreFiles, reading: Mapping[str, Any]
+) -> Conditions:
+    """Read cohort scores as one matrix for each condition; one that is given alone serves all."""
+    matrices = [as_matrix(read_scores(path, **reading)) for path in paths]
+    if not matrices:
+        return {}
+    if files.labels.phrase_from is not None:
+        whole = ScoreMatrix.concat(matrices) if len(matrices) > 1 else matrices[0]
+        return _split([whole], paths[:1], files.labels.phrase_from)
+    if len(evaluation) == 1 or len(matrices) == 1:
+        whole = ScoreMatrix.concat(matrices) if len(matrices) > 1 else matrices[0]
+        return dict.fromkeys(evaluation, whole)
+    if len(matrices) != len(evaluation):
+        option = name.replace("_", "-")
+        raise InputError(
+            f"there are {len(evaluation)} evaluation matrices and {len(matrices)} files of --{option}; "
+            "give one for all, or one for each in the same order"
+        )
+    return dict(zip(evaluation, matrices, strict=True))
+
+
+def _split(data: Sequence[Any], paths: Sequence[str], phrase_from: str | None) -> dict[str, Any]:
+    """Return scores by condition: by phrase if phrases are known, else by file."""
+    if phrase_from is None:
+        if len(data) == 1:
+            return {"": data[0]}
+        stems = [PurePath(path).name.partition(".")[0] for path in paths]
+        unique = len(set(stems)) == len(stems)
+        return {
+            stem if unique else str(place): item for place, (stem, item) in enumerate(zip(stems, data, strict=True), 1)
+        }
+    found: dict[str, Any] = {}
+    for item in data:
+        for phrase, part in _by_phrase(item, phrase_from).items():
+            if phrase in found:
+                raise InputError(f"the phrase {phrase!r} stands in two files; put the scores of a phrase into one")
+            found[phrase] = part
+    return found
+
+
+def _by_phrase(item: Any, source: str) -> dict[str, Any]:
+    """Return the scores of each phrase of the tests; enrolments that have phrases, too, stay with theirs."""
+    table = item[0] if isinstance(item, tuple) else item
+    columns = phrases_of(table.test_ids, source)
+    try:
+        rows: Mapping[str, str] | None = phrases_of(table.enroll_ids, source)
+    except InputError:
+        rows = None
+    parts = {}
+    for phrase in dict.fromkeys(columns.values()):
+        column = np.array([columns[name] == phrase for name in table.test_ids])
+        row = np.array([rows is None or rows[name] == phrase for name in table.enroll_ids])
+        parts[phrase] = _part(item, row, column)
+    return parts
+
+
+def _part(item: Any, row: Any, column: Any) -> Any:
+    if isinstance(item, TrialList):
+        return item.select(row[item.enroll_index] & column[item.test_index])
+    rows, columns = np.flatnonzero(row), np.flatnonzero(column)
+    if isinstance(item, ScoreMatrix):
+        return item.take(rows, columns)
+    matrix, labels = item
+    return matrix.take(rows, columns), labels.take(rows, columns)
+
+
+def _partners(training: Conditions, evaluation: Conditions) -> dict[str, str]:
+    """Return for each condition of the evaluation that of the training side which belongs to it."""
+    if set(training) == set(evaluation):
+        return {name: name for name in evaluation}
+    if len(training) != len(evaluation):
+        raise InputError(
+            f"there are {len(training)} training and {len(evaluation)} evaluation matrices ({shown(training)}; "
+            f"{shown(evaluation)}), so it is not known which belong together; give as many, in the same order"
+        )
+    return dict(zip(evaluation, training, strict=True))
