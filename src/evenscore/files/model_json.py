@@ -20,7 +20,7 @@ from evenscore.files.json_text import (
 from evenscore.files.streams import PathLike
 from evenscore.model.parameters import ScoreModel
 
-__all__ = ["ModelFile", "load_model", "read_model_file", "save_model"]
+__all__ = ["LARGEST", "ModelFile", "load_model", "pair_of_numbers", "read_model_file", "save_model", "two_rows"]
 
 FORMAT = "evenscore-score-model"
 VERSION = 1
@@ -98,8 +98,8 @@ def read_model_file(path: PathLike) -> ModelFile:
     check_header(path, values, FORMAT, VERSION)
     check_keys(path, values, (*_VECTORS, *_MATRICES), _KEYS, VERSION)
     info = info_in(path, values)
-    mu, sigma2 = (_pair_of_numbers(path, name, values[name]) for name in _VECTORS)
-    alpha, beta = (_two_rows(path, name, values[name]) for name in _MATRICES)
+    mu, sigma2 = (pair_of_numbers(path, name, values[name]) for name in _VECTORS)
+    alpha, beta = (two_rows(path, name, values[name]) for name in _MATRICES)
     if len(alpha[0]) != len(beta[0]):
         problem = f"its rows have {len(beta[0])} numbers, but those of alpha have {len(alpha[0])}"
         raise FileError(path, f"{problem}; both have D", part="beta")
@@ -112,14 +112,16 @@ def read_model_file(path: PathLike) -> ModelFile:
         raise FileError(path, str(error)) from None
 
 
-def _pair_of_numbers(path: PathLike, name: str, value: Any) -> list[float]:
+def pair_of_numbers(path: PathLike, name: str, value: Any) -> list[float]:
+    """Return one number per class, or say what stands there instead."""
     if not isinstance(value, list) or len(value) != len(_CLASSES):
         found = f"{len(value)} values" if isinstance(value, list) else kind_of(value)
         raise FileError(path, f"expected 2 numbers (non-target, target), but found {found}", part=name)
     return [number_at(path, f"{name}[{place}]", item) for place, item in enumerate(value)]
 
 
-def _two_rows(path: PathLike, name: str, value: Any) -> list[list[float]]:
+def two_rows(path: PathLike, name: str, value: Any) -> list[list[float]]:
+    """Return one row of D numbers per class, or say what stands there instead."""
     if not isinstance(value, list) or len(value) != len(_CLASSES):
         found = f"{len(value)} rows" if isinstance(value, list) else kind_of(value)
         raise FileError(path, f"expected 2 rows of D numbers (non-target, target), but found {found}", part=name)

@@ -22,12 +22,14 @@ from evenscore.model.dense_scores import DenseScores, class_counts, dense_scores
 from evenscore.model.fit import fit_score_model
 from evenscore.model.statistics import TrainingData
 from evenscore.progress import Progress, silent
+from evenscore.tables import TrialList
 from evenscore.tables.arrays import frozen
 
 __all__ = ["LocationScaleFit", "fit_location_scale", "location_scale_bound"]
 
 Array = np.ndarray
 _FIRST_LOADING = 0.4  # of all log-scales; at 0 the bound has a saddle
+_LINEAR_TOLERANCE, _LINEAR_ITERATIONS = 1e-7, 1000  # of the start
 _ROUNDING = 1e-13  # relative rounding error of the bound
 
 
@@ -93,9 +95,8 @@ def fit_location_scale(
     """
     if not tol >= 0 or max_iter < 1:
         raise InputError(f"tol is {tol} and max_iter is {max_iter}, but tol must not be negative and max_iter positive")
-    if not isinstance(data, tuple) and not hasattr(data, "enroll_ids"):
-        data = list(data)
-    linear = fit_score_model(data, dim)
+    data = data if isinstance(data, TrialList | tuple) else list(data)
+    linear = fit_score_model(data, dim, tol=min(tol, _LINEAR_TOLERANCE), max_iter=_LINEAR_ITERATIONS)
     parts, center, scale = standardized(dense_scores(data))
     count = class_counts(parts)
     start = LocationScaleModel(linear.model.rescaled(1 / scale, -center / scale))
@@ -116,7 +117,7 @@ def fit_location_scale(
             converged = True
             break
     progress("fit", 1.0)
-    notes = list(linear.notes)
+    notes = [note for note in linear.notes if not note.startswith("not converged")]
     if not converged:
         notes.append(f"not converged after {max_iter} iterations; raise max_iter or tol")
     if trace[-1] <= linear_bound:

@@ -37,6 +37,12 @@ class DenseScores:
         """Which pairs have a score, but no label."""
         return self.of_class(UNKNOWN)
 
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Which pairs have a score and a label."""
+        mask: npt.NDArray[np.bool_] = self.present & (self.key != UNKNOWN)
+        return mask
+
     def standardized(self, center: float, scale: float) -> DenseScores:
         """Return (score - center) / scale."""
         scores = np.where(self.present, (self.scores - center) / scale, 0.0)

@@ -1,0 +1,271 @@
+"""Adapting the score model to trials without labels: EM over hypotheses, started from the trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from evenscore.errors import InputError
+from evenscore.model import adapt_guard as guard
+from evenscore.model.adapt_data import UnlabelledData, hidden_scores
+from evenscore.model.dense_scores import DenseScores
+from evenscore.model.hidden_labels import (
+    Anchor,
+    HiddenLabels,
+    affine_step,
+    bound,
+    full_step,
+    infer_labels,
+    infer_location,
+    initial,
+    pooled,
+    start_from_scores,
+)
+from evenscore.model.parameters import ScoreModel
+from evenscore.progress import Progress, silent
+from evenscore.tables.arrays import frozen
+
+__all__ = ["AdaptResult", "adapt_score_model"]
+
+Array = np.ndarray
+_ROUNDING = 1e-12  # relative rounding error of the bound
+_FIRST_ITERATIONS = 30  # of every start; then only the best goes on
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdaptResult:
+    """An adapted score model, and what supports it.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreModel, simulate
+    >>> model = ScoreModel(mu=[0.0, 5.0], alpha=[[0.5], [0.5]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> scores, labels = simulate(model.rescaled(1.0, 2.0), ["a", "b", "c", "d"] * 5, ["a", "b", "c", "d"] * 10)
+    >>> result = adapt_score_model(model, scores, prior=0.25, change="affine")
+    >>> round(result.shift, 1), round(result.share_of_targets, 2), result.n_trials
+    (2.0, 0.25, 800)
+    """
+
+    model: ScoreModel
+    trained: ScoreModel  #: the model before adaptation
+    scale: float  #: the new domain's scores are scale * s + shift, with s as the trained model expects
+    shift: float
+    bound: Float[Array, " n"]  #: of the log-likelihood (less the penalty): before the first, after each iteration
+    unadapted_bound: float  #: of the trained model
+    share_of_targets: float  #: among the trials without labels, as the adapted model sees them
+    certainty: float  #: share of the prior's uncertainty about the labels that the scores remove, 0 to 1
+    n_trials: int  #: trials without labels
+    n_known: int  #: scores with known labels that were used beside them
+    converged: bool
+    n_iter: int
+    notes: tuple[str, ...] = field(default=())
+
+
+def adapt_score_model(
+    model: ScoreModel,
+    data: UnlabelledData | Iterable[UnlabelledData],
+    *,
+    prior: float,
+    change: Literal["all", "affine"] = "all",
+    strength: float = 100.0,
+    tol: float = 1e-6,
+    max_iter: int = 300,
+    progress: Progress = silent,
+) -> AdaptResult:
+    """Adapt a trained score model to trials of a new domain whose labels are not known.
+
+    First the trained model's scores are allowed one scale and one shift; then (``change="all"``) every parameter may
+    move, held by ``strength`` imaginary scores of each class from the model so far.
+
+    Parameters
+    ----------
+    model
+        The trained score model, where the adaptation starts.
+    data
+        Trials of the new domain: a score matrix, a list of trials, score blocks, pairs (scores, labels), or several of
+        them. Trials with labels keep them (semi-supervised); all others are hidden. Of blocks, the cohort scores are
+        used as well: pairs with a cohort member are non-targets, or targets where the speakers say so. Give only
+        cohort scores that belong to the new domain.
+    prior
+        Share of targets among the trials without labels; it must be about right.
+    change
+        What may change: ``"affine"`` (scale and shift of all scores), or ``"all"`` parameters.
+    strength
+        Number of imaginary scores of each class that hold the parameters.
+    tol
+        Stop when an iteration gains less than this, in nats per enrolment and test.
+    max_iter
+        Most iterations of each of the two stages.
+    progress
+        Called with a stage name and the fraction done.
+
+    Raises
+    ------
+    InputError
+        If the data cannot support an adaptation: too few trials or expected targets, classes that the scores do not
+        tell apart, a share of targets that contradicts the prior, one class that explains all trials as well, or
+        nothing to gain over the trained model.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreModel, simulate
+    >>> trained = ScoreModel(mu=[0.0, 5.0], alpha=[[0.5], [0.5]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> shifted = ScoreModel(mu=[1.5, 5.5], alpha=[[0.5], [0.5]], beta=[[0.5], [0.5]], sigma2=[1.5, 1.0])
+    >>> speakers = [f"s{n % 10}" for n in range(40)]
+    >>> scores, labels = simulate(shifted, speakers, speakers, seed=1)
+    >>> adapt_score_model(trained, scores, prior=0.1).model.mu.round(1)
+    array([1.5, 5.5])
+    """
+    _check_options(prior, change, strength, tol, max_iter)
+    raw = hidden_scores(data)
+    center, scale = float(model.mu.mean()), float(np.sqrt((model.sigma2 + model.variances.nu).mean()))
+    parts = [part.standardized(center, scale) for part in raw]
+    start = model.rescaled(1 / scale, -center / scale)
+    n_trials, n_known = (sum(int(getattr(p, name).sum()) for p in parts) for name in ("hidden", "known"))
+    guard.refuse_few(n_trials, prior)
+    enough = tol * sum(sum(part.scores.shape) for part in parts)
+    run = _Stage(prior=prior, enough=enough, max_iter=max_iter)
+    unadapted = run.settled(start, [initial(part, prior) for part in parts])
+    affine = run.affine(start, parts)
+    progress("scale and shift", 0.5)
+    best = run.full(affine, Anchor(model=affine.model, strength=strength)) if change == "all" else affine
+    progress("all parameters", 1.0)
+    n_parameters = 2 if change == "affine" else 4 + 4 * min(model.dim, 2)
+    alone = run.one_class(affine)
+    p = np.concatenate([state.p_target[state.data.hidden] for state in best.states])
+    share, certainty = float(p.mean()), guard.certainty(p, prior)
+    guard.refuse_unsupported(
+        best.model, p, prior=prior, gain=best.trace[-1] - unadapted, over_one=best.trace[-1] - alone, n=n_parameters
+    )
+    units = (n_trials + n_known) * np.log(scale)
+    notes = () if best.converged else (f"not converged after {max_iter} iterations; raise max_iter or tol",)
+    factor = affine.scale
+    return AdaptResult(
+        model=best.model.rescaled(scale, center),
+        trained=model,
+        scale=factor,
+        shift=scale * affine.shift + center * (1 - factor),
+        bound=frozen(np.array(best.trace) - units),
+        unadapted_bound=unadapted - units,
+        share_of_targets=share,
+        certainty=certainty,
+        n_trials=n_trials,
+        n_known=n_known,
+        converged=best.converged,
+        n_iter=len(best.trace) - 1,
+        notes=notes,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Run:
+    model: ScoreModel
+    states: list[HiddenLabels]
+    trace: list[float]
+    converged: bool
+    scale: float = 1.0
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stage:
+    """The iterations, with what they have in common."""
+
+    prior: float
+    enough: float
+    max_iter: int
+
+    def infer(self, model: ScoreModel, states: list[HiddenLabels]) -> list[HiddenLabels]:
+        """Infer the labels, then the hidden variables (whose moments the next step of the parameters needs)."""
+        return [infer_location(model, infer_labels(model, state, self.prior)) for state in states]
+
+    def rests(self, trace: list[float]) -> bool:
+        """Tell whether the last iteration gained next to nothing."""
+        return trace[-1] - trace[-2] <= max(self.enough, _ROUNDING * abs(trace[-1]))
+
+    def settled(self, model: ScoreModel, states: list[HiddenLabels]) -> float:
+        """Return the bound of a model that does not change."""
+        states = [infer_location(model, start_from_scores(model, state, self.prior)) for state in states]
+        trace = [bound(model, states, self.prior)]
+        for _ in range(self.max_iter):
+            states = self.infer(model, states)
+            trace.append(bound(model, states, self.prior))
+            if self.rests(trace):
+                break
+        return trace[-1]
+
+    def affine(self, base: ScoreModel, parts: list[DenseScores]) -> _Run:
+        """Fit scale and shift, from the trained model and from one that fits mean and variance of the trials."""
+        starts = [(1.0, 0.0), guard.matching_scale(base, parts, self.prior)]
+        runs = [self._affine_from(base, parts, *start, min(self.max_iter, _FIRST_ITERATIONS)) for start in starts]
+        best = max(runs, key=lambda run: run.trace[-1])
+        if best.converged or self.max_iter <= _FIRST_ITERATIONS:
+            return best
+        rest = self._iterate_affine(base, best, self.max_iter - _FIRST_ITERATIONS)
+        return rest
+
+    def _affine_from(
+        self, base: ScoreModel, parts: list[DenseScores], scale: float, shift: float, n_iter: int
+    ) -> _Run:
+        model = base.rescaled(scale, shift)
+        states = [start_from_scores(model, initial(part, self.prior), self.prior) for part in parts]
+        states = [infer_location(model, state) for state in states]
+        trace = [bound(model, states, self.prior)]
+        run = _Run(model=model, states=states, trace=trace, converged=False, scale=scale, shift=shift)
+        return self._iterate_affine(base, run, n_iter)
+
+    def _iterate_affine(self, base: ScoreModel, run: _Run, n_iter: int) -> _Run:
+        model, states, trace, scale, shift = run.model, run.states, list(run.trace), run.scale, run.shift
+        converged = False
+        for _ in range(n_iter):
+            scale, shift = affine_step(base, pooled(states))
+            model = base.rescaled(scale, shift)
+            states = self.infer(model, [infer_location(model, state) for state in states])
+            trace.append(bound(model, states, self.prior))
+            converged = self.rests(trace)
+            if converged:
+                break
+        return _Run(model=model, states=states, trace=trace, converged=converged, scale=scale, shift=shift)
+
+    def full(self, run: _Run, anchor: Anchor) -> _Run:
+        """Let all parameters move, held by the anchor."""
+        model, states, trace = run.model, run.states, list(run.trace)
+        converged = False
+        for _ in range(self.max_iter):
+            model = full_step(pooled(states), anchor)
+            states = self.infer(model, [infer_location(model, state) for state in states])
+            trace.append(bound(model, states, self.prior, anchor))
+            converged = self.rests(trace)
+            if converged:
+                break
+        return _Run(model=model, states=states, trace=trace, converged=converged, scale=run.scale, shift=run.shift)
+
+    def one_class(self, run: _Run) -> float:
+        """Return the bound when no trial without label is a target."""
+        tiny = float(np.finfo(float).tiny)
+        model = run.model
+        states = [initial(state.data, 0.0) for state in run.states]
+        anchor = Anchor(model=model, strength=1.0)
+        trace: list[float] = []
+        for _ in range(_FIRST_ITERATIONS):
+            states = [infer_location(model, state) for state in states]
+            trace.append(bound(model, states, tiny))
+            if len(trace) > 1 and self.rests(trace):
+                break
+            model = full_step(pooled(states), anchor)
+        return max(trace)
+
+
+def _check_options(prior: float, change: str, strength: float, tol: float, max_iter: int) -> None:
+    if not 0 < prior < 1:
+        raise InputError(f"prior is {prior}, but must lie between 0 and 1")
+    if change not in ("all", "affine"):
+        raise InputError(f"change is {change!r}, but must be 'all' or 'affine'")
+    if not strength > 0:
+        raise InputError(f"strength is {strength}, but must be positive")
+    if not tol >= 0 or max_iter < 1:
+        raise InputError(f"tol is {tol} and max_iter is {max_iter}, but tol must not be negative and max_iter positive")

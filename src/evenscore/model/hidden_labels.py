@@ -1,0 +1,164 @@
+"""Variational EM of the score model where some labels are hidden: q(h_ij) for each of them, times a joint q(x, y).
+
+Every function here raises the bound or leaves it as it is. Equation numbers as in docs/adaptation.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from evenscore.model.dense_scores import DenseScores
+from evenscore.model.moments import Moments, SideMoments, m_step
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.weighted_posterior import expected_squares, weighted_moments, weighted_posterior
+from evenscore.tables import NONTARGET, TARGET
+
+__all__ = [
+    "Anchor",
+    "HiddenLabels",
+    "affine_step",
+    "bound",
+    "full_step",
+    "infer_labels",
+    "infer_location",
+    "initial",
+]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Anchor:
+    """A model that holds the parameters as `strength` imaginary scores of each class would, (A6)."""
+
+    model: ScoreModel
+    strength: float
+
+    @property
+    def moments(self) -> Moments:
+        """Expected statistics of the imaginary scores."""
+        weights = np.concatenate([self.model.mu[:, None], self.model.alpha, self.model.beta], axis=1)
+        nobody = SideMoments(count=0.0, first=np.zeros(self.model.dim), second=np.zeros((self.model.dim,) * 2))
+        return Moments(
+            ww=np.tile(self.strength * np.eye(weights.shape[1]), (2, 1, 1)),
+            sw=self.strength * weights,
+            ss=self.strength * ((weights**2).sum(axis=1) + self.model.sigma2),
+            enroll=nobody,
+            test=nobody,
+            log_likelihood=0.0,
+        )
+
+    def penalty(self, model: ScoreModel) -> float:
+        """Return strength times the divergence of the model's scores from the anchor's, given x and y."""
+        moved = (model.mu - self.model.mu) ** 2
+        moved = moved + ((model.alpha - self.model.alpha) ** 2 + (model.beta - self.model.beta) ** 2).sum(axis=1)
+        ratio = self.model.sigma2 / model.sigma2
+        return 0.5 * self.strength * float((ratio + moved / model.sigma2 - 1 - np.log(ratio)).sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HiddenLabels:
+    """What is believed about the labels and hidden variables of one matrix."""
+
+    data: DenseScores
+    p_target: Float[Array, "k l"]  #: probability of a target; 0 or 1 where the label is known
+    squares: Float[Array, "2 k l"]  #: expected squared residual of every score in each class
+    divergence: float  #: of q(x, y) from its prior
+    moments: Moments | None = None  #: of this belief, for the parameters
+
+    @property
+    def weights(self) -> Float[Array, "2 k l"]:
+        """How much a score counts in each class."""
+        return np.stack([1 - self.p_target, self.p_target]) * self.data.present
+
+
+def initial(data: DenseScores, prior: float) -> HiddenLabels:
+    """Return the belief before any score was looked at."""
+    known = (data.key == TARGET).astype(float)
+    return HiddenLabels(
+        data=data,
+        p_target=np.where(data.hidden, prior, known),
+        squares=np.zeros((2, *data.scores.shape)),
+        divergence=0.0,
+    )
+
+
+def start_from_scores(model: ScoreModel, state: HiddenLabels, prior: float) -> HiddenLabels:
+    """Take the labels from each score alone, as if it were a trial without cohort; a start, no step of the bound."""
+    residual = (state.data.scores - model.mu[:, None, None]) ** 2
+    variance = (model.sigma2 + model.variances.nu)[:, None, None]
+    half = 0.5 * (residual / variance + np.log(variance))
+    return replace(state, p_target=_responsibilities(state, half[NONTARGET] - half[TARGET], prior))
+
+
+def _responsibilities(state: HiddenLabels, llr: Float[Array, "k l"], prior: float) -> Float[Array, "k l"]:
+    from scipy.special import expit
+
+    posterior = expit(llr + np.log(prior) - np.log1p(-prior))
+    return np.where(state.data.hidden, posterior, state.p_target)
+
+
+def infer_location(model: ScoreModel, state: HiddenLabels) -> HiddenLabels:
+    """Set q(x, y) to its optimum: a score counts in each class by its probability, (A3)."""
+    post = weighted_posterior(model, state.data.scores, state.weights / model.sigma2[:, None, None])
+    return replace(
+        state,
+        divergence=post.divergence,
+        squares=np.stack([expected_squares(model, state.data.scores, post, h) for h in (NONTARGET, TARGET)]),
+        moments=weighted_moments(state.data.scores, post, state.weights),
+    )
+
+
+def infer_labels(model: ScoreModel, state: HiddenLabels, prior: float) -> HiddenLabels:
+    """Set q(h_ij) of every hidden label to its optimum, (A2)."""
+    half = 0.5 * (state.squares / model.sigma2[:, None, None] + np.log(model.sigma2)[:, None, None])
+    return replace(state, p_target=_responsibilities(state, half[NONTARGET] - half[TARGET], prior))
+
+
+def bound(model: ScoreModel, states: Sequence[HiddenLabels], prior: float, anchor: Anchor | None = None) -> float:
+    """Return the lower bound of the log-likelihood, less the anchor's penalty, (A1)."""
+    from scipy.special import xlogy
+
+    total = 0.0 if anchor is None else -anchor.penalty(model)
+    for state in states:
+        fit = state.squares / model.sigma2[:, None, None] + np.log(2 * np.pi * model.sigma2)[:, None, None]
+        p = state.p_target[state.data.hidden]
+        labels = p * np.log(prior) + (1 - p) * np.log1p(-prior) - xlogy(p, p) - xlogy(1 - p, 1 - p)
+        total += float(-0.5 * (state.weights * fit).sum() + labels.sum() - state.divergence)
+    return total
+
+
+def pooled(states: Sequence[HiddenLabels]) -> Moments:
+    """Return the moments of all matrices together."""
+    total: Moments | None = None
+    for state in states:
+        assert state.moments is not None  # noqa: S101
+        total = state.moments if total is None else total + state.moments
+    assert total is not None  # noqa: S101
+    return total
+
+
+def full_step(moments: Moments, anchor: Anchor) -> ScoreModel:
+    """Maximize over all parameters: the regression (E9), (E10) with the anchor's imaginary scores among the others."""
+    return m_step(moments + anchor.moments, min_divergence=False)
+
+
+def affine_step(base: ScoreModel, moments: Moments) -> tuple[float, float]:
+    """Return (scale, shift) that maximize the bound when the scores are scale * s + shift with s from `base`, (A5)."""
+    theta = np.concatenate([base.mu[:, None], base.alpha, base.beta], axis=1)
+    precision = 1 / base.sigma2
+    n = float(moments.ww[:, 0, 0].sum())
+    weight = precision @ moments.ww[:, 0, 0]
+    first = precision @ moments.sw[:, 0]
+    square = precision @ moments.ss
+    product = precision @ (theta * moments.sw).sum(axis=1)
+    level = precision @ (theta * moments.ww[:, 0]).sum(axis=1)
+    a = square - first**2 / weight
+    b = product - first * level / weight
+    inverse = (b + np.sqrt(b**2 + 4 * a * n)) / (2 * a)  # 1 / scale
+    offset = (level - inverse * first) / weight  # - shift / scale
+    return 1 / inverse, -offset / inverse
