@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         LogisticCalibration,
         NormalGammaPrior,
         PavCalibration,
+        SaturatingCalibration,
         UnsupervisedCalibration,
         calibration_from_dict,
         cross_calibrate,
@@ -38,9 +39,12 @@ if TYPE_CHECKING:
     )
     from evenscore.files.array_cache import ArrayCache
     from evenscore.files.calibration_json import load_calibration, save_calibration
+    from evenscore.files.chunked_output import write_chunks
     from evenscore.files.json_text import read_json
     from evenscore.files.metadata import read_metadata
     from evenscore.files.model_json import load_model, save_model
+    from evenscore.files.score_tiles import open_chunked_scores
+    from evenscore.files.trial_chunks import open_chunked_trials
     from evenscore.metrics import (
         OperatingPoint,
         ScoreSummary,
@@ -102,6 +106,8 @@ if TYPE_CHECKING:
         save_figure,
     )
     from evenscore.progress import silent
+    from evenscore.report import write_report
+    from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, as_chunked, score_chunks
     from evenscore.scoring import EmbeddingScores, average_embeddings, make_cohort, score_embeddings
     from evenscore.sources import Bilinear, BilinearNormalizer, Cosine, DotProduct, score_blocks
     from evenscore.tables import (
@@ -132,9 +138,12 @@ _HOME = {
     ),
     "evenscore.files.array_cache": ("ArrayCache",),
     "evenscore.files.calibration_json": ("load_calibration", "save_calibration"),
+    "evenscore.files.chunked_output": ("write_chunks",),
     "evenscore.files.json_text": ("read_json",),
     "evenscore.files.metadata": ("read_metadata",),
     "evenscore.files.model_json": ("load_model", "save_model"),
+    "evenscore.files.score_tiles": ("open_chunked_scores",),
+    "evenscore.files.trial_chunks": ("open_chunked_trials",),
     "evenscore.metrics": (
         "OperatingPoint",
         "ScoreSummary",
@@ -187,6 +196,7 @@ _HOME = {
     ),
     "evenscore.plda": ("PLDA", "PLDAFit", "fit_plda"),
     "evenscore.progress": ("silent",),
+    "evenscore.scale": ("ChunkedBlocks", "ChunkedScores", "ChunkedTrials", "as_chunked", "score_chunks"),
     "evenscore.scoring": ("EmbeddingScores", "average_embeddings", "make_cohort", "score_embeddings"),
     "evenscore.plot": (
         "plot_bayes_error",
@@ -197,6 +207,7 @@ _HOME = {
         "plot_tippett",
         "save_figure",
     ),
+    "evenscore.report": ("write_report",),
     "evenscore.sources": ("Bilinear", "BilinearNormalizer", "Cosine", "DotProduct", "score_blocks"),
     "evenscore.calibrate": (
         "CALIBRATIONS",
@@ -206,6 +217,7 @@ _HOME = {
         "LogisticCalibration",
         "NormalGammaPrior",
         "PavCalibration",
+        "SaturatingCalibration",
         "UnsupervisedCalibration",
         "calibration_from_dict",
         "cross_calibrate",
@@ -237,6 +249,9 @@ __all__ = [  # noqa: PLE0604, RUF100
     "Bilinear",
     "BilinearNormalizer",
     "Calibration",
+    "ChunkedBlocks",
+    "ChunkedScores",
+    "ChunkedTrials",
     "Comparison",
     "Conditions",
     "Cosine",
@@ -258,6 +273,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "OperatingPoint",
     "PLDAFit",
     "PavCalibration",
+    "SaturatingCalibration",
     "ScoreBlocks",
     "ScoreMatrix",
     "ScoreModel",
@@ -269,6 +285,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "VarianceTable",
     "__version__",
     "act_dcf",
+    "as_chunked",
     "auc",
     "average_embeddings",
     "bayes_error_curve",
@@ -298,6 +315,8 @@ __all__ = [  # noqa: PLE0604, RUF100
     "min_dcf",
     "norm_methods",
     "normalize",
+    "open_chunked_scores",
+    "open_chunked_trials",
     "p_fa_at",
     "p_miss_at",
     "paired_test",
@@ -323,6 +342,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "save_figure",
     "save_model",
     "score_blocks",
+    "score_chunks",
     "score_embeddings",
     "silent",
     "simulate",
@@ -331,6 +351,8 @@ __all__ = [  # noqa: PLE0604, RUF100
     "sort_scores",
     "summarize",
     "write",
+    "write_chunks",
+    "write_report",
 ]
 
 

@@ -7,6 +7,7 @@ without a traceback and exits with code 2.
 from __future__ import annotations
 
 from os import PathLike
+from typing import Any
 
 __all__ = ["EvenscoreError", "FileError", "InputError"]
 
@@ -54,3 +55,10 @@ class FileError(EvenscoreError):
         if part is not None:
             where += f"[{part}]"
         super().__init__(f"{where}: {problem}")
+
+    def __reduce__(self) -> tuple[Any, ...]:  # so that it can come from another process
+        return _file_error, (self.path, self.problem, self.line, self.part)
+
+
+def _file_error(path: str, problem: str, line: int | None, part: str | None) -> FileError:
+    return FileError(path, problem, line=line, part=part)

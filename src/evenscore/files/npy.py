@@ -18,7 +18,7 @@ from evenscore.files.streams import PathLike, atomic_output, local_file, open_in
 from evenscore.tables import Embeddings
 from evenscore.tables.ids import as_ids
 
-__all__ = ["FORMATS", "read_npy", "write_npy"]
+__all__ = ["FORMATS", "read_ids", "read_npy", "write_npy"]
 
 
 def read_npy(path: PathLike, options: ReadOptions) -> Embeddings:
@@ -31,7 +31,7 @@ def read_npy(path: PathLike, options: ReadOptions) -> Embeddings:
             problem = f"shape {vectors.shape} is not that of a matrix; expected one row per id"
             raise FileError(path, problem)
         ids_path = options.ids if options.ids is not None else _ids_beside(path)
-        ids = _read_ids(ids_path)
+        ids = read_ids(ids_path)
         if len(ids) != len(vectors):
             raise FileError(ids_path, f"there are {len(ids)} ids, but {path} has {len(vectors)} rows; make them agree")
         return Embeddings(ids, vectors)
@@ -68,7 +68,8 @@ def _ids_beside(path: PathLike) -> Path:
     return found
 
 
-def _read_ids(path: PathLike) -> list[str]:
+def read_ids(path: PathLike) -> list[str]:
+    """Read a list of ids, one per line."""
     with open_input(path) as stream, parsing(path, "a list of ids"):
         lines = stream.read().removeprefix(b"\xef\xbb\xbf").splitlines()
     ids = [_decoded(line, number, path) for number, line in enumerate(lines, 1)]

@@ -31,7 +31,16 @@ from evenscore.tables.ids import Ids
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMATS", "ID_NAMES", "read_parquet", "read_text_columns", "write_parquet"]
+__all__ = [
+    "FORMATS",
+    "ID_NAMES",
+    "parquet_parts",
+    "parsing_parquet",
+    "read_parquet",
+    "read_text_columns",
+    "trials_of_frame",
+    "write_parquet",
+]
 
 ID_NAMES = ("id", "ids", "utt", "utt_id", "utterance", "utterance_id", "key", "name", "file", "filename", "path")
 _SPEAKER_NAMES = ("speaker", "speakers", "speaker_id", "spk", "spk_id")
@@ -39,8 +48,8 @@ _NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 def read_parquet(path: PathLike, options: ReadOptions) -> TrialList | Embeddings:
-    """Read trials, scores or embeddings; the names of the columns decide which."""
-    with local_file(path) as file, parsing(path, "a parquet file"), _panics(path):
+    """Read trials, scores or embeddings from a file or a directory of parts; the columns' names decide which."""
+    with _local(path) as file, parsing_parquet(path):
         frame = _load(file, path)
         lists = [name for name, kind in frame.schema.items() if kind.base_type().__name__ in ("List", "Array")]
         enroll, test = _found(frame.columns, ENROLL_NAMES), _found(frame.columns, TEST_NAMES)
@@ -53,11 +62,24 @@ def read_parquet(path: PathLike, options: ReadOptions) -> TrialList | Embeddings
         return _embeddings(frame, identity, lists, path)
 
 
+def trials_of_frame(frame: pl.DataFrame, path: PathLike, options: ReadOptions) -> TrialList:
+    """Return the trials in the rows of a frame."""
+    enroll, test = _found(frame.columns, ENROLL_NAMES), _found(frame.columns, TEST_NAMES)
+    if enroll is None or test is None:
+        raise FileError(path, f"found the columns {listed(frame.columns)}, but expected enroll and test; rename them")
+    return _trials(frame, enroll, test, path, options)
+
+
+def parquet_parts(path: Path) -> list[Path]:
+    """Return the files of a dataset, in order: those of a directory, or the file itself."""
+    return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+
+
 def read_text_columns(path: PathLike) -> dict[str, list[str]]:
     """Read all columns that are not lists as text, '' for null."""
     import polars as pl
 
-    with local_file(path) as file, parsing(path, "a parquet file"), _panics(path):
+    with _local(path) as file, parsing_parquet(path):
         frame = _load(file, path)
         plain = [name for name, kind in frame.schema.items() if not kind.is_nested() and kind != pl.Binary]
         return {name: frame[name].cast(pl.String).fill_null("").to_list() for name in plain}
@@ -86,9 +108,30 @@ def write_parquet(table: Table, path: PathLike) -> None:
 def _load(file: Path, path: PathLike) -> pl.DataFrame:
     import polars as pl
 
-    check_sizes(file, path)
-    with open(file, "rb") as stream:  # a name would be searched for wildcards
-        return pl.read_parquet(stream, hive_partitioning=False)
+    frames = []
+    for part in parquet_parts(file):
+        check_sizes(part, path)
+        with open(part, "rb") as stream:  # a name would be searched for wildcards
+            frames.append(pl.read_parquet(stream, hive_partitioning=False))
+    return frames[0] if len(frames) == 1 else pl.concat(frames)
+
+
+@contextmanager
+def _local(path: PathLike) -> Iterator[Path]:
+    if str(path) != "-" and Path(path).is_dir():
+        if not parquet_parts(Path(path)):
+            raise FileError(path, "there is no parquet file in this directory; check the name")
+        yield Path(path)
+        return
+    with local_file(path) as file:
+        yield file
+
+
+@contextmanager
+def parsing_parquet(path: PathLike) -> Iterator[None]:
+    """Turn whatever goes wrong while parquet is read into a `FileError`."""
+    with parsing(path, "a parquet file"), _panics(path):
+        yield
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def sniff(path: PathLike, *, kind: Kind | None = None) -> Format:
     Parameters
     ----------
     path
-        A file, or the directory of a zarr store.
+        A file, the directory of a zarr store, or a directory of parquet files.
     kind
         What the file should hold, where its lines can be understood in two ways.
 
@@ -45,6 +45,8 @@ def sniff(path: PathLike, *, kind: Kind | None = None) -> Format:
         if str(path) != "-" and os.path.isdir(path):
             if any((Path(path) / name).exists() for name in ZARR_MARKS):
                 return FORMATS["zarr"]
+            if any(Path(path).glob("*.parquet")):
+                return FORMATS["parquet"]
             raise IsADirectoryError
     with open_input(path) as stream, reading(path):
         head = stream.read(SAMPLE_SIZE)

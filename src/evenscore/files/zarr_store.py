@@ -28,7 +28,7 @@ from evenscore.files.named_arrays import from_arrays, ids_of, to_arrays
 from evenscore.files.streams import PathLike, atomic_directory, reading
 from evenscore.tables.ids import Ids
 
-__all__ = ["FORMATS", "StoredScores", "open_scores", "read_zarr", "write_zarr"]
+__all__ = ["FORMATS", "StoredScores", "create_score_store", "open_scores", "read_zarr", "write_zarr"]
 
 _VALUES_PER_CHUNK = 1 << 22
 _COLUMNS_PER_CHUNK = 4096
@@ -79,13 +79,24 @@ def write_zarr(table: Table, path: PathLike) -> None:
         if not name or name[0] == "." or set(name) & set("/\\"):
             raise FileError(path, f"an array cannot be called {name!r} in a store; rename it", part=name)
     with atomic_directory(path) as folder:
-        version = {"zarr_format": 2} if hasattr(zarr.Group, "create_array") else {}
-        group = zarr.open_group(str(folder), mode="w", **version)
+        group = _new_group(zarr, folder)
         for name, values in arrays.items():
             if values.dtype.kind in "OU":
                 _create_text(group.create_group(_on_disk(name)), values, path, name)
             else:
                 _create(group, _on_disk(name), values)
+
+
+def create_score_store(folder: Path, enroll_ids: Ids, test_ids: Ids, path: PathLike) -> None:
+    """Write a store that has ids, but no scores yet; ``path`` is its name in an error."""
+    group = _new_group(_library(path), folder)
+    for name, ids in (("enroll_ids", enroll_ids), ("test_ids", test_ids)):
+        _create_text(group.create_group(name), ids, path, name)
+
+
+def _new_group(zarr: Any, folder: Path) -> Any:
+    version = {"zarr_format": 2} if hasattr(zarr.Group, "create_array") else {}
+    return zarr.open_group(str(folder), mode="w", **version)
 
 
 def _library(path: PathLike) -> Any:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from evenscore.errors import InputError
 from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
+
+if TYPE_CHECKING:
+    from evenscore.scale.blocks import ChunkedBlocks
+    from evenscore.scale.chunked_scores import ChunkedScores
+    from evenscore.scale.chunked_trials import ChunkedTrials
 
 __all__ = ["Normalizer", "norm_methods", "normalize", "prepare_norm", "register_norm"]
 
@@ -106,7 +111,19 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
     return factory(method, **options)
 
 
-def normalize(blocks: ScoreBlocks, method: str = "as", **options: Any) -> ScoreMatrix | TrialList:
+@overload
+def normalize(
+    blocks: ScoreBlocks, method: str = "as", *, client: Any = None, **options: Any
+) -> ScoreMatrix | TrialList: ...
+
+
+@overload
+def normalize(
+    blocks: ChunkedBlocks, method: str = "as", *, client: Any = None, **options: Any
+) -> ChunkedScores | ChunkedTrials: ...
+
+
+def normalize(blocks: Any, method: str = "as", *, client: Any = None, **options: Any) -> Any:
     """Normalize trial scores with their cohort scores.
 
     Parameters
@@ -114,15 +131,19 @@ def normalize(blocks: ScoreBlocks, method: str = "as", **options: Any) -> ScoreM
     blocks
         Trials and cohort scores. Which blocks a method needs: Z ``enroll``, T ``test``, S both, ZT and TZ also
         ``cohort``. With the speakers of trials and cohort, a trial's own speakers are left out of its cohort.
+        `ChunkedBlocks` are read and normalized tile by tile.
     method
         Name of the norm.
+    client
+        A `distributed.Client` whose workers read the cohort scores of `ChunkedBlocks`; None does it here.
     **options
         See `prepare_norm`.
 
     Returns
     -------
     ScoreMatrix or TrialList
-        The normalized trials, in the form of ``blocks.trials``.
+        The normalized trials, in the form of ``blocks.trials``; for `ChunkedBlocks` as `ChunkedScores` or
+        `ChunkedTrials`, which are computed when they are read or written.
 
     Examples
     --------
@@ -136,5 +157,8 @@ def normalize(blocks: ScoreBlocks, method: str = "as", **options: Any) -> ScoreM
     >>> normalize(blocks, "z", ddof=1).scores
     array([[2., 0.]])
     """
-    normalized: ScoreMatrix | TrialList = prepare_norm(method, **options).normalize(blocks)
-    return normalized
+    if isinstance(blocks, ScoreBlocks):
+        return prepare_norm(method, **options).normalize(blocks)
+    from evenscore.scale.normalize import normalize_chunks
+
+    return normalize_chunks(blocks, method, client=client, **options)

@@ -3,6 +3,7 @@
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, as_chunked
 from evenscore.scale.chunked_trials import ChunkedTrials
+from evenscore.scale.embeddings import score_chunks
 from evenscore.scale.normalize import normalize_chunks
 
-__all__ = ["ChunkedBlocks", "ChunkedScores", "ChunkedTrials", "as_chunked", "normalize_chunks"]
+__all__ = ["ChunkedBlocks", "ChunkedScores", "ChunkedTrials", "as_chunked", "normalize_chunks", "score_chunks"]

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.norms.classical import NEEDS, ClassicalNorm
@@ -19,19 +18,27 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader
 from evenscore.scale.engine import Engine, engine_for
-from evenscore.scale.separable import ClassicalParts, ScoreModelParts, Separable, speakers_meet, tile_matrix
+from evenscore.scale.separable import ClassicalParts, Part, ScoreModelParts, Separable, speakers_meet, tile_matrix
 from evenscore.scale.tiles import Tile
 from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, shown
 
-__all__ = ["Keep", "normalize_chunks", "side_parts"]
-
-Array = np.ndarray
-Part = Float[Array, "n 2"]
+__all__ = [
+    "ByBlocks",
+    "ByParts",
+    "Keep",
+    "NormalizedTiles",
+    "NormalizedTrials",
+    "described",
+    "normalize_chunks",
+]
 
 
 class Keep(Protocol):
     """Keeps what was computed already, for a run that is continued."""
+
+    def begin(self, identity: Mapping[str, str]) -> None:
+        """Refuse to go on with a run of other inputs or options; named texts stand for them."""
 
     def get(self, name: str) -> npt.NDArray[Any] | None:
         """Return what was kept under a name, None if nothing was."""
@@ -80,13 +87,15 @@ def normalize_chunks(
     array([[2., 0.]])
     """
     norm = prepare_norm(method, **options)
-    parts = _separable(norm, method, blocks)
     identity = _identity(blocks, method, options)
+    if keep is not None:
+        keep.begin(identity)
+    parts = _separable(norm, method, blocks)
     if parts is not None:
-        found = side_parts(parts, blocks, engine_for(client), progress, keep, needs=NEEDS.get(method))
-        if isinstance(norm, ClassicalNorm) or np.isfinite(found[0]).all() and np.isfinite(found[1]).all():
-            return _normalized(blocks, _ByParts(parts, *found, blocks.enroll_ids, blocks.test_ids), identity)
-    return _normalized(blocks, _ByBlocks(norm, blocks), identity)
+        found = _side_parts(parts, blocks, engine_for(client), progress, keep, needs=NEEDS.get(method))
+        if isinstance(norm, ClassicalNorm) or (np.isfinite(found[0]).all() and np.isfinite(found[1]).all()):
+            return _normalized(blocks, ByParts(parts, *found, blocks.enroll_ids, blocks.test_ids), identity)
+    return _normalized(blocks, ByBlocks(norm, blocks), identity)
 
 
 def _separable(norm: Any, method: str, blocks: ChunkedBlocks) -> Separable | None:
@@ -103,7 +112,7 @@ def _separable(norm: Any, method: str, blocks: ChunkedBlocks) -> Separable | Non
     return ScoreModelParts.of(norm, blocks)
 
 
-def side_parts(
+def _side_parts(
     parts: Separable,
     blocks: ChunkedBlocks,
     engine: Engine,
@@ -122,7 +131,7 @@ def side_parts(
         out = np.empty((len(ids), 2))
         wanted = []
         for tile in tiles:
-            kept = None if keep is None else keep.get(f"{name}-{tile.number}")
+            kept = None if keep is None else keep.get(_kept_as(name, tile))
             if kept is None:
                 wanted.append(tile)
             else:
@@ -132,7 +141,7 @@ def side_parts(
         for tile, part in engine.map(_side_part, shared, wanted, stage=stage, progress=progress):
             out[_of(name, tile)] = part
             if keep is not None:
-                keep.put(f"{name}-{tile.number}", part)
+                keep.put(_kept_as(name, tile), part)
         found.append(out)
     return found[0], found[1]
 
@@ -146,6 +155,10 @@ class _SideTask:
 
 def _of(side: str, tile: Tile) -> slice:
     return tile.rows if side == "enroll" else tile.columns
+
+
+def _kept_as(side: str, tile: Tile) -> str:
+    return f"{side}-{_of(side, tile).start}-{_of(side, tile).stop}"
 
 
 def _side_part(task: _SideTask, tile: Tile) -> Part:
@@ -165,29 +178,30 @@ def _without_cohort(parts: Separable, side: str, size: int) -> Part:
 
 
 def _normalized(
-    blocks: ChunkedBlocks, way: _ByParts | _ByBlocks, identity: Mapping[str, str]
+    blocks: ChunkedBlocks, way: ByParts | ByBlocks, identity: Mapping[str, str]
 ) -> ChunkedScores | ChunkedTrials:
     trials = blocks.trials
     if isinstance(trials, ChunkedScores):
-        reader = _NormalizedTiles(trials.reader, trials.enroll_ids, trials.test_ids, way, identity)
+        reader = NormalizedTiles(trials.reader, trials.enroll_ids, trials.test_ids, way, identity)
         return replace(trials, reader=reader)
-    return replace(trials, reader=_NormalizedTrials(trials.reader, way, identity))
+    return replace(trials, reader=NormalizedTrials(trials.reader, way, identity))
 
 
 def _identity(blocks: ChunkedBlocks, method: str, options: Mapping[str, Any]) -> dict[str, str]:
-    settings = {name: _described(value) for name, value in sorted(options.items())}
+    settings = {name: described(value) for name, value in sorted(options.items())}
     return blocks.identity() | {"norm": f"{method} {settings}"}
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
+    """Return a text that stands for an option, and changes when it changes."""
     fields = getattr(value, "__dict__", None)
     if isinstance(fields, dict) and not isinstance(value, type):
-        return hashed(*(_described(item) for _, item in sorted(fields.items())))
+        return hashed(*(described(item) for _, item in sorted(fields.items())))
     return hashed(value) if isinstance(value, np.ndarray) else repr(value)
 
 
 @dataclass(frozen=True, eq=False)
-class _ByParts:
+class ByParts:
     """Normalizes a tile or a list with two numbers per element."""
 
     parts: Separable
@@ -197,9 +211,11 @@ class _ByParts:
     test_ids: Ids | None
 
     def tile(self, trials: ScoreMatrix, rows: slice, columns: slice) -> ScoreMatrix | TrialList:
+        """Return a tile of raw scores normalized."""
         return self.parts.apply(trials, self.enroll[rows], self.test[columns])
 
     def listed(self, trials: TrialList) -> ScoreMatrix | TrialList:
+        """Return listed trials normalized."""
         return self.parts.apply(
             trials,
             self._taken(self.enroll, self.enroll_ids, trials.enroll_ids, "enrolment"),
@@ -222,13 +238,14 @@ class _ByParts:
 
 
 @dataclass(frozen=True, eq=False)
-class _ByBlocks:
+class ByBlocks:
     """Normalizes a tile or a list with all cohort scores of its enrolments and tests: right for every norm."""
 
     norm: Any
     blocks: ChunkedBlocks
 
     def tile(self, trials: ScoreMatrix, rows: slice, columns: slice) -> ScoreMatrix | TrialList:
+        """Return a tile of raw scores normalized."""
         trials = ScoreMatrix(trials.scores, trials.enroll_ids, trials.test_ids, missing="nan")
         own = {}
         for name, at in (("enroll_speakers", rows), ("test_speakers", columns)):
@@ -237,14 +254,15 @@ class _ByBlocks:
         return self._normalized(trials, self._part("enroll", rows=rows), self._part("test", columns=columns), own)
 
     def listed(self, trials: TrialList) -> ScoreMatrix | TrialList:
+        """Return listed trials normalized."""
         enroll, test = self.blocks.enroll, self.blocks.test
         if enroll is not None:
             enroll = enroll.align(trials.enroll_ids, enroll.test_ids)
         if test is not None:
             test = test.align(test.enroll_ids, trials.test_ids)
         own = {name: getattr(self.blocks, name) for name in ("enroll_speakers", "test_speakers")}
-        sides = (None if block is None else block.matrix() for block in (enroll, test))
-        return self._normalized(trials, *sides, own)
+        sides = [None if block is None else block.matrix() for block in (enroll, test)]
+        return self._normalized(trials, sides[0], sides[1], own)
 
     def _normalized(
         self, trials: ScoreMatrix | TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None, own: dict[str, Any]
@@ -278,35 +296,39 @@ class _ByBlocks:
 
 
 @dataclass(frozen=True, eq=False)
-class _NormalizedTiles:
+class NormalizedTiles:
     """Reads tiles of raw scores and gives them normalized."""
 
     raw: TileReader
     enroll_ids: Ids
     test_ids: Ids
-    way: _ByParts | _ByBlocks
+    way: ByParts | ByBlocks
     inputs: Mapping[str, str]
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        """Return a tile."""
         trials = tile_matrix(self.raw.read(rows, columns), self.enroll_ids[rows], self.test_ids[columns])
         return np.asarray(self.way.tile(trials, rows, columns).scores)
 
     def identity(self) -> str:
+        """Return a hash of all inputs and options."""
         return hashed(sorted(self.inputs.items()))
 
 
 @dataclass(frozen=True, eq=False)
-class _NormalizedTrials:
+class NormalizedTrials:
     """Reads chunks of a list of trials and gives them normalized."""
 
     raw: TrialReader
-    way: _ByParts | _ByBlocks
+    way: ByParts | ByBlocks
     inputs: Mapping[str, str]
 
     def read(self, trials: slice) -> TrialList:
+        """Return some trials."""
         normalized = self.way.listed(self.raw.read(trials))
         assert isinstance(normalized, TrialList)  # noqa: S101
         return normalized
 
     def identity(self) -> str:
+        """Return a hash of all inputs and options."""
         return hashed(sorted(self.inputs.items()))

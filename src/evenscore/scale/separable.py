@@ -8,7 +8,7 @@ any part of a list of them, needs nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,7 +27,7 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 
-__all__ = ["ClassicalParts", "ScoreModelParts", "Separable", "speakers_meet", "tile_matrix"]
+__all__ = ["ClassicalParts", "Part", "ScoreModelParts", "Separable", "speakers_meet", "tile_matrix"]
 
 Array = np.ndarray
 Part = Float[Array, "n 2"]
@@ -77,12 +77,12 @@ class ClassicalParts:
     """A classical norm; the numbers are location and scale of the cohort scores, NaN where no cohort is left."""
 
     norm: ClassicalNorm
-    enroll_ids: Ids | None
-    test_ids: Ids | None
-    cohort_enroll_ids: Ids | None
-    cohort_test_ids: Ids | None
-    speakers: Mapping[str, Any]
-    ready: Statistics | None  #: of the cohort against itself, for ZT and TZ
+    enroll_ids: Ids | None = None
+    test_ids: Ids | None = None
+    cohort_enroll_ids: Ids | None = None
+    cohort_test_ids: Ids | None = None
+    speakers: Mapping[str, Any] = field(default_factory=dict)
+    ready: Statistics | None = None  #: of the cohort against itself, for ZT and TZ
 
     @classmethod
     def of(cls, norm: ClassicalNorm, blocks: ChunkedBlocks) -> ClassicalParts:
@@ -141,8 +141,8 @@ class ClassicalParts:
         """Return the trials normalized."""
         needs = NEEDS[self.norm.method]
         sides = [_statistics(part) if name in needs else None for name, part in (("enroll", enroll), ("test", test))]
-        kind = trials.scores.dtype if isinstance(trials, ScoreMatrix) else np.float64  # type: ignore[union-attr]
-        table = TrialScores(trials, np.empty(np.shape(trials.scores), dtype=kind))
+        scores = np.asarray(trials.scores)
+        table = TrialScores(trials, np.empty_like(scores, dtype=None if scores.ndim == 2 else np.float64, order="C"))
         with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
             if not self.norm.apply(table, *sides) and isinstance(trials, ScoreMatrix):
                 trials = ScoreMatrix(trials.scores, trials.enroll_ids, trials.test_ids, missing="nan")

@@ -22,7 +22,7 @@ from evenscore.tables.ids import Ids, positions
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["EmbeddingScores", "score_embeddings"]
+__all__ = ["EmbeddingScores", "score_embeddings", "scorer_named"]
 
 SCORERS: Mapping[str, Callable[[], Scorer]] = {"cosine": Cosine, "dot": DotProduct}
 
@@ -108,7 +108,7 @@ def score_embeddings(
     >>> scores.normalized.scores.round(2)
     array([-3.68, -6.78])
     """
-    scorer = _scorer(scorer)
+    scorer = scorer_named(scorer)
     if method is None and (cohort is not None or options or condition is not None):
         raise InputError("a cohort or options of a norm were given, but no norm; name one with method, such as 'as'")
     if method is not None and cohort is None:
@@ -138,7 +138,8 @@ def score_embeddings(
     return EmbeddingScores(raw, norm.normalize(_blocks(scorer, enroll, test, cohort, trials, memory)))
 
 
-def _scorer(scorer: str | Scorer) -> Scorer:
+def scorer_named(scorer: str | Scorer) -> Scorer:
+    """Return the scorer of a name, or the scorer itself."""
     if isinstance(scorer, str):
         if scorer not in SCORERS:
             raise InputError(

@@ -1,0 +1,286 @@
+"""Scores that are written chunk by chunk, so that a run that was cut short can be continued.
+
+Work goes on in the directory ``<name>.partial``: ``data`` is the store or dataset, ``kept`` holds statistics that were
+found already, and ``journal.jsonl`` tells what the run is about (its first line) and which chunks are written (a line
+each). When all are, ``data`` takes its final name and the rest is removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore._version import __version__
+from evenscore.errors import FileError
+from evenscore.files.parquet import parquet_parts, write_parquet
+from evenscore.files.streams import ZARR_MARKS, PathLike, reading, writing
+from evenscore.files.zarr_chunks import PlainChunks
+from evenscore.files.zarr_store import create_score_store
+from evenscore.progress import Progress, silent
+from evenscore.scale.chunked_scores import ChunkedScores, TileReader
+from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk, TrialReader
+from evenscore.scale.engine import engine_for
+from evenscore.scale.tiles import Tile
+from evenscore.tables import ScoreMatrix
+
+__all__ = ["ChunkedOutput", "chunked_format", "write_chunks"]
+
+_LISTED_BYTES = 1 << 22  # of scores that are written as one part of a parquet dataset: a million trials
+_PART = "part-{:06d}.parquet"
+
+
+def write_chunks(
+    scores: ChunkedScores | ChunkedTrials,
+    path: PathLike,
+    *,
+    format: Literal["zarr", "parquet"] | None = None,
+    client: Any = None,
+    resume: bool = False,
+    progress: Progress = silent,
+) -> None:
+    """Read or compute scores chunk by chunk, and write each of them where it is made.
+
+    Parameters
+    ----------
+    scores
+        What to write.
+    path
+        A zarr store (``.zarr``), or a directory of parquet files (``.parquet``) in long form. It appears under this
+        name when all is written; until then there is ``<path>.partial``.
+    format
+        By default the end of the name decides.
+    client
+        A `distributed.Client` whose workers do it; they must see the directory. None does it here.
+    resume
+        Go on with a run that was cut short: only chunks that are not written yet are made, and the result is the same
+        to the byte. If the scores are not the same as then, it is an error.
+    progress
+        Called with ``"writing"`` and the fraction done.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from evenscore import as_chunked, read_scores
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "out.zarr"
+    >>> write_chunks(as_chunked(ScoreMatrix([[1.5, 2.0]], ["e1"], ["t1", "t2"])), path)
+    >>> read_scores(path)
+    ScoreMatrix(1 enrolments x 2 tests, float64, scores 1.5 to 2, 0 missing)
+    """
+    output = ChunkedOutput(path, format=format, resume=resume)
+    output.begin({"scores": scores.identity()})
+    output.write(scores, client=client, progress=progress)
+
+
+def chunked_format(path: PathLike, format: str | None = None) -> Literal["zarr", "parquet"]:
+    """Return the format of an output that is written chunk by chunk."""
+    name = format or Path(path).suffix.lower().removeprefix(".")
+    if name == "zarr":
+        return "zarr"
+    if name in ("parquet", "pq"):
+        return "parquet"
+    raise FileError(path, "scores that are not in memory are written to .zarr or .parquet; give such a name")
+
+
+class ChunkedOutput:
+    """An output that is written chunk by chunk, and what is known about a run that was cut short.
+
+    Call `begin` with what the result depends on, then `write`. In between, `get` and `put` keep statistics.
+    """
+
+    def __init__(self, path: PathLike, *, format: str | None = None, resume: bool = False) -> None:
+        self.path = Path(os.path.realpath(path))
+        self.format = chunked_format(path, format)
+        self.resume = resume
+        self.partial = self.path.with_name(f"{self.path.name}.partial")
+        self._written: set[int] = set()
+        self._refuse_other_files()
+
+    def begin(self, identity: Mapping[str, str]) -> None:
+        """Start, or go on with a run of the same identity: named texts that stand for inputs and options."""
+        header = {"evenscore": __version__, "format": self.format, **identity}
+        if self.partial.exists():
+            if not self.resume:
+                problem = (
+                    f"{self.partial} is left from a run that was cut short; go on with it (--resume), or delete it"
+                )
+                raise FileError(self.path, problem)
+            self._read_journal(header)
+            return
+        with writing(self.path):
+            (self.partial / "kept").mkdir(parents=True)
+            (self.partial / "data").mkdir()
+        with self._journal() as line:
+            line(header)
+
+    def get(self, name: str) -> npt.NDArray[Any] | None:
+        """Return statistics that were kept, None if there are none of this name."""
+        file = self.partial / "kept" / f"{name}.npy"
+        with reading(file):
+            return np.load(file, allow_pickle=False) if file.is_file() else None
+
+    def put(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Keep statistics for a run that goes on."""
+        file = self.partial / "kept" / f"{name}.npy"
+        with writing(file):
+            temporary = file.with_suffix(".part")
+            with open(temporary, "wb") as stream:
+                np.lib.format.write_array(stream, values, allow_pickle=False)
+            os.replace(temporary, file)
+
+    def write(self, scores: ChunkedScores | ChunkedTrials, *, client: Any = None, progress: Progress = silent) -> None:
+        """Write the chunks that are not written yet, then give the output its name."""
+        places: list[Any]
+        target: _ZarrTarget | _ParquetTarget
+        if isinstance(scores, ChunkedTrials):
+            if self.format != "parquet":
+                raise FileError(self.path, "a list of trials is written to parquet; give a name in .parquet")
+            target, places = _ParquetTarget(str(self.partial / "data")), scores.chunks()
+        elif self.format == "parquet":
+            scores = scores.with_tiles(_LISTED_BYTES)
+            target = _ParquetTarget(str(self.partial / "data"), scores.enroll_ids, scores.test_ids)
+            places = scores.whole_rows()
+        else:
+            target, places = _ZarrTarget(self._store(scores)), scores.tiles()
+        missing = [place for place in places if place.number not in self._written or not target.is_written(place)]
+        task = _WriteTask(scores.reader, target, str(self.path))
+        with self._journal() as line:
+            done = len(places) - len(missing)
+
+            def report(stage: str, fraction: float) -> None:
+                progress(stage, (done + fraction * len(missing)) / max(len(places), 1))
+
+            for place, _ in engine_for(client).map(_write_one, task, missing, stage="writing", progress=report):
+                line({"chunk": place.number})
+        self._finish()
+
+    def _store(self, scores: ChunkedScores) -> PlainChunks:
+        folder = self.partial / "data"
+        chunks = PlainChunks(str(folder / "scores"), scores.shape, _sizes(scores), scores.dtype, checksum=True)
+        if not (folder / "scores" / ".zarray").exists():
+            with writing(self.path):
+                shutil.rmtree(folder)
+                create_score_store(folder, scores.enroll_ids, scores.test_ids, self.path)
+                chunks.create()
+        return chunks
+
+    def _finish(self) -> None:
+        data = self.partial / "data"
+        with writing(self.path):
+            for left in data.rglob(".*.part"):
+                left.unlink()
+            self._refuse_other_files()
+            if self.path.exists():
+                self.path.replace(self.partial / "before")
+            data.replace(self.path)
+            shutil.rmtree(self.partial)
+
+    def _refuse_other_files(self) -> None:
+        """Replace an earlier output of the same kind only, so that a wrong name never costs other files."""
+        if not self.path.exists():
+            return
+        if not self.path.is_dir():
+            return  # a file, which is replaced as by any other command
+        names = {entry.name for entry in self.path.iterdir()}
+        ours = names & set(ZARR_MARKS) or names == {part.name for part in parquet_parts(self.path)}
+        if not ours:
+            raise FileError(self.path, "a directory with other files has this name; choose another one")
+
+    def _read_journal(self, header: Mapping[str, str]) -> None:
+        file = self.partial / "journal.jsonl"
+        with reading(file):
+            lines = file.read_bytes().splitlines()
+        found = [entry for entry in map(_parsed, lines) if entry is not None]
+        if not found:
+            raise FileError(self.partial, "it has no journal, so the run cannot go on; delete it and start anew")
+        begun = found[0]
+        changed = [name for name in (*header, *begun) if begun.get(name) != header.get(name)]
+        if changed:
+            problem = f"{self.partial} was begun with another {changed[0]}; give the same one, or delete the directory"
+            raise FileError(self.path, problem)
+        self._written = {entry["chunk"] for entry in found[1:]}
+
+    @contextmanager
+    def _journal(self) -> Iterator[Any]:
+        with writing(self.partial / "journal.jsonl"), open(self.partial / "journal.jsonl", "ab") as stream:
+            if stream.tell() and self._written:
+                stream.write(b"\n")  # after a line that was cut short
+
+            def line(entry: Mapping[str, Any]) -> None:
+                stream.write(json.dumps(entry).encode() + b"\n")
+                stream.flush()
+
+            yield line
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except ValueError:  # the last line of a run that was killed
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _sizes(scores: ChunkedScores) -> tuple[int, int]:
+    """Return the shape of the chunks to store: those that the tiles are made of."""
+    rows, columns = (max(min(size, whole), 1) for size, whole in zip(scores.stored, scores.shape, strict=True))
+    return rows, columns
+
+
+@dataclass(frozen=True, eq=False)
+class _ZarrTarget:
+    chunks: PlainChunks
+
+    def write(self, place: Any, scores: Any) -> None:
+        self.chunks.write(place.rows, place.columns, scores)
+
+    def is_written(self, place: Any) -> bool:
+        return self.chunks.is_written(place.rows, place.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _ParquetTarget:
+    folder: str
+    enroll_ids: Any = None
+    test_ids: Any = None
+
+    def write(self, place: Tile | TrialChunk, scores: Any) -> None:
+        if isinstance(place, Tile):
+            ids = self.enroll_ids[place.rows], self.test_ids[place.columns]
+            scores = ScoreMatrix(scores, *ids, missing="nan").to_trials()
+        write_parquet(scores, self._file(place))
+
+    def is_written(self, place: Tile | TrialChunk) -> bool:
+        return self._file(place).is_file()
+
+    def _file(self, place: Tile | TrialChunk) -> Path:
+        return Path(self.folder) / _PART.format(place.number)
+
+
+@dataclass(frozen=True, eq=False)
+class _WriteTask:
+    reader: TileReader | TrialReader
+    target: _ZarrTarget | _ParquetTarget
+    path: str
+
+
+def _write_one(task: _WriteTask, place: Any) -> None:
+    where = (place.rows, place.columns) if isinstance(place, Tile) else (place.trials,)
+    scores = task.reader.read(*where)  # type: ignore[arg-type]
+    try:
+        task.target.write(place, scores)
+    except (OSError, FileError) as error:
+        why = error.problem if isinstance(error, FileError) else error.strerror or str(error)
+        if "disk is full" in why or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            why = "the disk is full"
+        problem = f"{place} cannot be written: {why}; mend that, then go on with --resume"
+        raise FileError(task.path, problem) from None

@@ -1,0 +1,164 @@
+"""Score matrices in files that are read tile by tile: zarr stores, and npy files that are mapped into memory.
+
+The ids of an npy file ``name.npy`` are in ``name.enroll_ids`` and ``name.test_ids``, one per line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import FileError
+from evenscore.files.checks import parsing
+from evenscore.files.npy import read_ids
+from evenscore.files.npz import check_npy_header
+from evenscore.files.streams import PathLike, reading
+from evenscore.files.zarr_chunks import PlainChunks
+from evenscore.files.zarr_store import open_scores
+from evenscore.scale.chunked_scores import ChunkedScores, hashed
+
+__all__ = ["NpyTiles", "ZarrTiles", "is_score_npy", "open_chunked_scores"]
+
+
+def open_chunked_scores(path: PathLike) -> ChunkedScores:
+    r"""Open a score matrix without reading it: a zarr store, or an npy file with lists of ids beside it.
+
+    Parameters
+    ----------
+    path
+        A zarr store with the arrays ``scores``, ``enroll_ids`` and ``test_ids``; or ``name.npy`` with the ids in
+        ``name.enroll_ids`` and ``name.test_ids``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from evenscore import ScoreMatrix, write
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "dev.npy"
+    >>> np.save(path, np.zeros((1, 2), dtype=np.float32))
+    >>> _ = path.with_suffix(".enroll_ids").write_text("e1\n"), path.with_suffix(".test_ids").write_text("t1\nt2\n")
+    >>> open_chunked_scores(path)
+    ChunkedScores(1 enrolments x 2 tests, float32, 1 tiles)
+    """
+    if str(path).lower().endswith(".npy"):
+        return _open_npy(path)
+    stored = open_scores(path)
+    scores = stored.scores
+    chunks = (int(scores.chunks[0]), int(scores.chunks[1]))
+    with reading(path):
+        plain = PlainChunks.of(Path(path) / "scores")
+    return ChunkedScores(
+        enroll_ids=stored.enroll_ids,
+        test_ids=stored.test_ids,
+        dtype=np.dtype(scores.dtype),
+        reader=ZarrTiles(os.path.abspath(path), chunks, plain),
+        stored=chunks,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ZarrTiles:
+    """Tiles of the array ``scores`` of a zarr store."""
+
+    path: str
+    chunks: tuple[int, int]
+    plain: PlainChunks | None
+
+    def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        """Return a tile, NaN where a pair is missing; a chunk that cannot be read is named."""
+        if self.plain is not None:
+            with reading(self.path):
+                return self.plain.read(rows, columns)
+        array = _array(self.path)
+        try:
+            return np.asarray(array[rows, columns])
+        except MemoryError:
+            raise
+        except Exception as error:  # a library that meets damaged data raises nearly anything
+            raise self._named(array, rows, columns, error) from None
+
+    def identity(self) -> str:
+        """Return a hash of the names, sizes and times of all files of the array."""
+        return hashed(sorted(_files(Path(self.path) / "scores")))
+
+    def _named(self, array: Any, rows: slice, columns: slice, error: Exception) -> FileError:
+        """Find the chunk that cannot be read."""
+        for i in range(rows.start // self.chunks[0], -(-rows.stop // self.chunks[0])):
+            for j in range(columns.start // self.chunks[1], -(-columns.stop // self.chunks[1])):
+                try:
+                    array[i * self.chunks[0] : (i + 1) * self.chunks[0], j * self.chunks[1] : (j + 1) * self.chunks[1]]
+                except Exception as found:  # noqa: PERF203
+                    why = (str(found).strip() or type(found).__name__).splitlines()[0]
+                    problem = f"the chunk is damaged ({why}); copy or write it again"
+                    return FileError(self.path, problem, part=f"scores/{i}.{j}")
+        return FileError(self.path, f"it cannot be read: {error}", part="scores")
+
+
+@lru_cache(maxsize=8)
+def _array(path: str) -> Any:
+    return open_scores(path).scores
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
+    with reading(folder.parent):
+        for place, _, names in os.walk(folder):
+            for name in names:
+                status = os.stat(os.path.join(place, name))
+                yield os.path.relpath(os.path.join(place, name), folder), status.st_size, status.st_mtime_ns
+
+
+def is_score_npy(path: PathLike) -> bool:
+    """Tell whether a name is that of an npy file with lists of enrolments and tests beside it."""
+    return str(path).lower().endswith(".npy") and all(file.is_file() for file in _id_files(path))
+
+
+def _id_files(path: PathLike) -> tuple[Path, Path]:
+    stem = Path(path).with_suffix("")
+    return Path(f"{stem}.enroll_ids"), Path(f"{stem}.test_ids")
+
+
+def _open_npy(path: PathLike) -> ChunkedScores:
+    for file in _id_files(path):
+        if not file.is_file():
+            raise FileError(path, f"a score matrix in npy needs its ids, but there is no {file}; write one id per line")
+    rows, columns = (read_ids(file) for file in _id_files(path))
+    with parsing(path, "an npy file"):
+        with open(path, "rb") as stream:
+            check_npy_header(stream, os.path.getsize(path), path, None)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    if array.dtype not in (np.float32, np.float64) or array.shape != (len(rows), len(columns)):
+        found = f"it is {array.dtype} of shape {array.shape}"
+        raise FileError(path, f"{found}, but float of shape {(len(rows), len(columns))} is expected by its ids")
+    from evenscore.tables.ids import as_ids
+
+    return ChunkedScores(
+        enroll_ids=as_ids(rows, "enroll_ids"),
+        test_ids=as_ids(columns, "test_ids"),
+        dtype=array.dtype.newbyteorder("="),
+        reader=NpyTiles(os.path.abspath(path)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class NpyTiles:
+    """Tiles of an npy file, which is mapped into memory where it is read."""
+
+    path: str
+
+    def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        """Return a tile, in memory."""
+        with parsing(self.path, "an npy file"):
+            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+            return np.array(array[rows, columns], dtype=array.dtype.newbyteorder("="), order="C")
+
+    def identity(self) -> str:
+        """Return a hash of the size and time of the file."""
+        with reading(self.path):
+            status = os.stat(self.path)
+        return hashed(status.st_size, status.st_mtime_ns)
