@@ -15,9 +15,10 @@ from evenscore.tables.ids import Ids
 __all__ = ["CohortDiagnostics", "CohortMember", "HiddenTarget", "cohort_diagnostics"]
 
 FAR_OUT = 5.0  #: robust standard deviations from the other members
-SURPRISING = 5.0  #: standard deviations above both members' other scores
+SURPRISING = 5.0  #: standard deviations above the other scores of either id
 MOST_LISTED = 20
 _FEWEST = 10  # of members, to tell which of them stands out
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +174,7 @@ class _Side:
         return int(left.min()) if left.size else 0
 
     def outliers(self) -> list[CohortMember]:
-        mean, std = _moments(self.scores, axis=0)
+        _, mean, std = _moments(self.scores)
         if np.count_nonzero(~np.isnan(mean)) < _FEWEST or self.scores.shape[0] < _FEWEST:
             return []
         mean_z, std_z = _robust_z(mean), _robust_z(std)
@@ -198,10 +199,9 @@ class _Side:
             return []
         rows, columns = high.T
         values = self.scores[rows, columns].astype(np.float64)
-        row_mean, row_std = _moments(self.scores, axis=1)
-        mean, std = _moments(self.scores, axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):  # a constant row surprises by nothing or by everything
-            z = np.minimum((values - row_mean[rows]) / row_std[rows], (values - mean[columns]) / std[columns])
+        z = np.minimum(
+            _surprise(values, rows, *_moments(self.scores, axis=1)), _surprise(values, columns, *_moments(self.scores))
+        )
         return [
             HiddenTarget(
                 side=self.name,
@@ -210,7 +210,7 @@ class _Side:
                 score=float(values[at]),
                 z=float(z[at]),
             )
-            for at in np.flatnonzero(np.isfinite(z) & (z > SURPRISING)).tolist()
+            for at in np.flatnonzero(z > SURPRISING).tolist()
         ]
 
 
@@ -238,8 +238,8 @@ def _without_own(block: ScoreMatrix, rows: Ids | None, columns: Ids | None) -> n
     return np.where(own, np.array(np.nan, dtype=block.scores.dtype), block.scores) if own.any() else block.scores
 
 
-def _moments(scores: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return means and standard deviations of what is not NaN; NaN where nothing is."""
+def _moments(scores: npt.NDArray[Any], axis: int = 0) -> tuple[npt.NDArray[Any], ...]:
+    """Return counts, means and standard deviations of what is not NaN; NaN where nothing is."""
     there = ~np.isnan(scores)
     count = np.count_nonzero(there, axis=axis)
     filled = np.where(there, scores, 0.0).astype(np.float64)
@@ -247,7 +247,18 @@ def _moments(scores: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[np.float6
         mean = filled.sum(axis=axis) / count
         deviation = np.where(there, filled - np.expand_dims(mean, axis), 0.0)
         std = np.sqrt(np.square(deviation).sum(axis=axis) / count)
-    return mean, std
+    return count, mean, std
+
+
+def _surprise(
+    values: npt.NDArray[np.float64], at: npt.NDArray[np.intp], *moments: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    """Return how many standard deviations each value lies above the others of its row; 0 where they do not vary."""
+    count, mean, std = (values_of_row[at].astype(np.float64) for values_of_row in moments)
+    above = (values - mean) * count / (count - 1)  # from the mean of the others
+    rest = (count * np.square(std) - above * (values - mean)) / (count - 1)  # their variance
+    usable = rest > _ROUNDING * np.square(above)
+    return np.divide(above, np.sqrt(rest, where=usable, out=np.ones_like(rest)), where=usable, out=np.zeros_like(above))
 
 
 def _robust_z(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from evenscore.tables import LabelledBlocks, ScoreBlocks
 
@@ -52,7 +53,7 @@ def shared_blocks(
 def _without(part: LabelledBlocks, dropped: Sequence[str]) -> LabelledBlocks:
     old = part.blocks
     kept = {name: getattr(old, name) for name in _MEANING if name not in dropped}
-    speakers = {"enroll_speakers": old.enroll_speakers, "test_speakers": old.test_speakers}
+    speakers: dict[str, Any] = {"enroll_speakers": old.enroll_speakers, "test_speakers": old.test_speakers}
     if kept.get("cohort") is not None or kept.get("test") is not None:
         speakers["cohort_enroll_speakers"] = old.cohort_enroll_speakers
     if kept.get("cohort") is not None or kept.get("enroll") is not None:

@@ -1,0 +1,199 @@
+"""A run that was stopped goes on where it was; what it depends on must be the same, to the last bit."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from compared_sides import evaluation_side, training_side
+
+from evenscore import compare, load_calibration, load_model, read_scores, register_trainer
+from evenscore.comparison.fingerprint import inputs_digest
+from evenscore.comparison.layout import method_folders, score_files
+from evenscore.norms import FittedNorm, prepare_norm
+
+FITS = []
+STOP = {"now": False}
+
+
+class Stoppable:
+    """A norm like z that counts how often it is trained, and can be stopped by the user."""
+
+    def __call__(self, method, training, *, progress, **options):
+        if STOP["now"]:
+            raise KeyboardInterrupt
+        FITS.append(options)
+        norm = prepare_norm("z", **options)
+        return FittedNorm(
+            method=method, normalizer=norm, training_scores=[norm.normalize(part.blocks) for part in training]
+        )
+
+
+register_trainer("counted", Stoppable())
+register_trainer("later", Stoppable())
+
+METHODS = ["z", "lgsm", "counted", "later:ddof=1"]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    FITS.clear()
+    STOP["now"] = False
+
+
+def run(folder, *, names=("one", "two"), methods=METHODS, seed=100, **options):
+    sides = training_side(names), evaluation_side(names, seed=seed)
+    return compare(*sides, methods, **{"bootstrap": 20, "directory": folder, **options})
+
+
+def content(folder):
+    """Return the bytes of every file, without what tells the time."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            if path.suffix == ".json":
+                values = json.loads(data)
+                values.pop("run", None)
+                values.pop("seconds", None)
+                data = json.dumps(values)
+            found[str(path.relative_to(folder))] = data
+    return found
+
+
+def test_a_stopped_run_resumes_and_is_the_same_byte_for_byte(tmp_path):
+    whole = run(tmp_path / "whole")
+    FITS.clear()
+
+    def stop(stage, fraction):
+        STOP["now"] = stage == "later:ddof=1"
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "parts", progress=stop)
+    assert FITS == [{}]
+    assert not (tmp_path / "parts" / "results.json").exists()
+    STOP["now"] = False
+    resumed = run(tmp_path / "parts")
+    assert FITS == [{}, {"ddof": 1}]  # counted was not trained again
+    assert resumed.run.resumed == ("raw", "z", "lgsm", "counted")
+    assert content(tmp_path / "parts") == content(tmp_path / "whole")
+    for method in whole.methods:
+        other = resumed[method.name]
+        assert np.array_equal(method.scores, other.scores)
+        assert np.array_equal(method.llrs, other.llrs)
+        assert method.calibration == other.calibration
+        assert method.to_raw == other.to_raw
+        assert method.to_best == other.to_best
+        assert method.figures.values == other.figures.values
+
+
+def test_a_finished_run_does_nothing_again(tmp_path):
+    first = run(tmp_path)
+    FITS.clear()
+    second = run(tmp_path)
+    assert FITS == []
+    assert len(second.run.resumed) == 5
+    found = [one.results() for one in (first, second)]
+    for results in found:
+        results.pop("run")
+    assert found[0] == found[1]
+    assert [m.seconds for m in first.methods] == [m.seconds for m in second.methods]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 101}, {"bootstrap": 21}, {"calibration": "gaussian"}, {"points": 0.05}, {"names": ("one", "other")}],
+)
+def test_other_data_or_options_are_computed_again(tmp_path, change):
+    run(tmp_path, methods=["counted"])
+    FITS.clear()
+    assert run(tmp_path, methods=["counted"], **change).run.resumed == ()
+    assert len(FITS) == 1
+
+
+def test_more_methods_use_what_is_there(tmp_path):
+    run(tmp_path, methods=["counted"])
+    FITS.clear()
+    comparison = run(tmp_path, methods=["counted", "z"])
+    assert comparison.run.resumed == ("raw", "counted")
+    assert FITS == []
+
+
+@pytest.mark.parametrize("file", ["record.json", "scores-1-one.npz", "llrs-2-two.npz", "calibration.json"])
+@pytest.mark.parametrize("damage", ["cut", "lost"])
+def test_damaged_results_are_made_again(tmp_path, file, damage):
+    whole = run(tmp_path / "whole", methods=["counted"])
+    shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
+    path = tmp_path / "damaged" / "methods" / "counted" / file
+    path.write_bytes(path.read_bytes()[:-20]) if damage == "cut" else path.unlink()
+    FITS.clear()
+    again = run(tmp_path / "damaged", methods=["counted"])
+    assert again.run.resumed == ("raw",)
+    assert len(FITS) == 1
+    assert content(tmp_path / "damaged") == content(tmp_path / "whole")
+    assert again["counted"].figures.values == whole["counted"].figures.values
+
+
+def test_scores_of_another_run_are_noticed(tmp_path):
+    run(tmp_path, methods=["counted"])
+    compare(training_side(("one", "two")), evaluation_side(("one", "two"), seed=7), ["counted"], bootstrap=20).save(
+        tmp_path
+    )
+    assert run(tmp_path, methods=["counted"]).run.resumed == ()
+
+
+def test_infinite_llrs_come_back(tmp_path):
+    first, second = (
+        run(tmp_path, methods=["z"], calibration="pav", calibration_options={"smoothing": 0}) for _ in range(2)
+    )
+    assert np.isinf(first["z"].llrs).any()
+    assert second.run.resumed == ("raw", "z")
+    assert np.array_equal(first["z"].llrs, second["z"].llrs)
+    assert first["z"].to_raw == second["z"].to_raw
+
+
+def test_the_files_can_be_read_by_others(tmp_path):
+    comparison = run(tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())
+    for name, method in results["methods"].items():
+        result = comparison[name]
+        for kind in ("scores", "llrs"):
+            parts = [read_scores(tmp_path / file) for file in method["files"][kind]]
+            assert np.array_equal(np.concatenate([part.scores for part in parts]), getattr(result, kind))
+            assert np.array_equal(np.concatenate([part.labels for part in parts]), comparison.trials.labels)
+        assert load_calibration(tmp_path / method["files"]["calibration"]) == result.calibration
+    model = load_model(tmp_path / results["methods"]["lgsm"]["files"]["model"])
+    assert np.array_equal(model.alpha, comparison["lgsm"].model.alpha)
+
+
+def test_saving_later_writes_the_same_files(tmp_path):
+    comparison = run(tmp_path / "at-once")
+    comparison.save(tmp_path / "later")
+    saved = content(tmp_path / "later")
+    stored = {name: data for name, data in content(tmp_path / "at-once").items() if not name.endswith("record.json")}
+    assert saved == stored
+
+
+def test_names_cannot_leave_the_folder():
+    names = ["../../etc", "/root", "a/b", "a-b", ".", ""]
+    folders = method_folders(names)
+    assert len(set(folders.values())) == len(names)
+    assert all(folder.count("/") == 1 and ".." not in folder for folder in folders.values())
+    files = score_files("llrs", ["../x", "../x ", "\n"])
+    assert len(set(files)) == 3
+    assert all("/" not in file for file in files)
+
+
+def test_the_digest_sees_every_part_of_the_data():
+    training = training_side()
+    base = inputs_digest([training, evaluation_side()])
+    assert base == inputs_digest([training_side(), evaluation_side()])
+    others = [
+        [training, evaluation_side(seed=101)],
+        [training, evaluation_side(("named",))],
+        [training, evaluation_side(group="who")],
+        [training, evaluation_side(cohort="who")],
+        [evaluation_side(), training],
+        [training, evaluation_side(members=16)],
+    ]
+    assert len({base, *map(inputs_digest, others)}) == 7

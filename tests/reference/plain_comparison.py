@@ -1,0 +1,72 @@
+"""A comparison of norms by plain public calls, one after the other, straight from its definition."""
+
+import numpy as np
+
+from evenscore import (
+    CALIBRATIONS,
+    ScoreModelNormalizer,
+    bootstrap,
+    cross_calibrate,
+    evaluate,
+    fit_score_model,
+    normalize,
+    paired_test,
+)
+
+
+def compare_plainly(training, evaluation, methods, *, calibration="logistic", replicates=50, seed=0):
+    """Return for each method its scores, LLRs and figures, with speakers by name."""
+    found = {method: judge_plainly(training, evaluation, method, calibration, replicates, seed) for method in methods}
+    best = min(found, key=lambda name: found[name]["figures"]["cllr"])
+    _, labels, speakers = pooled(evaluation, [part.blocks.trials for part in evaluation])
+    for name in methods:
+        for other, against in (("to_raw", "raw"), ("to_best", best)):
+            found[name][other] = paired_test(
+                found[name]["llrs"],
+                found[against]["llrs"],
+                labels,
+                **speakers,
+                metric="cllr",
+                replicates=replicates,
+                seed=seed,
+            )
+    return found, best
+
+
+def judge_plainly(training, evaluation, method, calibration, replicates, seed):
+    change = norm_of(method, training)
+    trained, training_labels, training_speakers = pooled(training, [change(part) for part in training])
+    fitted = CALIBRATIONS[calibration].fit(trained, training_labels)
+    scores, labels, speakers = pooled(evaluation, [change(part) for part in evaluation])
+    llrs = fitted(scores)
+    cross = cross_calibrate(trained, training_labels, **training_speakers, calibration=calibration)
+    return {
+        "scores": scores,
+        "llrs": llrs,
+        "figures": evaluate(llrs, labels),
+        "intervals": bootstrap(llrs, labels, **speakers, replicates=replicates, seed=seed).to_dict(),
+        "training": evaluate(cross.llr, training_labels),
+    }
+
+
+def norm_of(method, training):
+    """Return a function from labelled blocks to normalized trials."""
+    if method == "raw":
+        return lambda part: part.blocks.trials
+    if method == "lgsm":
+        model = fit_score_model([(part.blocks.trials, part.labels) for part in training], 2).model
+        return lambda part: ScoreModelNormalizer(model, part.blocks).normalize(part.blocks)
+    return lambda part: normalize(part.blocks, method)
+
+
+def pooled(parts, tables):
+    """Return scores, labels and speakers of all trials, one after the other, row by row."""
+    scores, labels, enroll, test = [], [], [], []
+    for part, table in zip(parts, tables, strict=True):
+        for i in range(table.shape[0]):
+            for j in range(table.shape[1]):
+                scores.append(table.scores[i, j])
+                labels.append(part.labels.matrix[i, j])
+                enroll.append(part.blocks.enroll_speakers[i])
+                test.append(part.blocks.test_speakers[j])
+    return np.array(scores), np.array(labels), {"enroll_speakers": enroll, "test_speakers": test}
