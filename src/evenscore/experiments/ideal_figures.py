@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from evenscore import plot_bayes_error
 from evenscore.experiments.ideal import NORMS, ORACLE, REFERENCE, Estimate, Ideal, Level
@@ -41,14 +42,7 @@ def draw_killer(figure: Figure, ideal: Ideal) -> None:
         unit = 100 if metric == "eer" else 1
         for place, name in enumerate(reversed(_COMPARED)):
             found = ideal.killer.differences[name][metric]
-            look = {"color": _LOOK[name]["color"], "marker": _LOOK[name]["marker"]}
-            ax.errorbar(
-                unit * found.value,
-                place,
-                xerr=[[unit * (found.value - found.low)], [unit * (found.high - found.value)]],
-                capsize=3,
-                **look,
-            )
+            ax.errorbar(unit * found.value, place, xerr=unit * _bars([found]), capsize=3, **_LOOK[name])
         ax.axvline(0, color=_GREY, linewidth=1)
         ax.set_yticks(range(len(_COMPARED)), [TITLES[name] for name in reversed(_COMPARED)])
         ax.set_xlabel(_AXIS_TITLES[metric])
@@ -104,10 +98,15 @@ def _panels(figure: Figure, ideal: Ideal) -> list[tuple[Axes, str, Sequence[Leve
 
 
 def _curve(ax: Axes, values: Sequence[Estimate], system: str) -> None:
-    middle, low, high = (np.array([getattr(value, end) for value in values]) for end in ("value", "low", "high"))
-    known = np.isfinite(low) & np.isfinite(high)
-    errors = np.where(known, [middle - low, high - middle], 0.0)
-    ax.errorbar(range(len(values)), middle, errors, capsize=2, label=TITLES[system], markersize=4, **_LOOK[system])
+    middle = [value.value for value in values]
+    look = {"capsize": 2, "markersize": 4, "label": TITLES[system], **_LOOK[system]}
+    ax.errorbar(range(len(values)), middle, _bars(values), **look)
+
+
+def _bars(values: Sequence[Estimate]) -> Float[np.ndarray, "2 n"]:
+    """Return the lengths of error bars: none where there is no interval, nor to the side where it does not reach."""
+    bars = np.array([[value.value - value.low, value.high - value.value] for value in values]).T
+    return np.where(np.isfinite(bars), np.maximum(bars, 0.0), 0.0)
 
 
 def _limit(ax: Axes, levels: Sequence[Level], metric: str) -> None:
