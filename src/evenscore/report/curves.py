@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,12 @@ from scipy.special import ndtri
 
 from evenscore.metrics import SortedScores, equal_error_rate, roc, rocch
 
-__all__ = ["DetCurve", "Histogram", "det_curve", "det_range", "histogram", "probit"]
+__all__ = ["DetCurve", "Histogram", "det_curve", "det_range", "histogram", "probit", "shape_points"]
 
 MOST_POINTS = 500  #: of a DET curve
 SMALLEST_RATE = 1e-6  #: that a plot shows; rates of 0 and 1 lie beyond its edge
+_MOST_DISTINCT = 20_000
+_UNSEEN = 0.002  # a fifth of a pixel on probit axes
 _BINS = 72
 _TAIL = 0.001  # share of the scores beyond either end of a histogram
 
@@ -35,11 +38,7 @@ class DetCurve:
 
 
 def det_curve(trials: SortedScores, most: int = MOST_POINTS) -> DetCurve:
-    """Return a DET curve with at most ``most`` points.
-
-    Points are chosen at even steps of probit(Pmiss) - probit(Pfa), which never falls along the curve. Both rates are
-    monotone, so between two neighbours the curve stays inside their rectangle, whose sides add up to at most two
-    steps: with 500 points no part of it moves by a pixel.
+    """Return a DET curve with at most ``most`` of its corners, those that are needed most to keep its shape.
 
     Examples
     --------
@@ -49,16 +48,61 @@ def det_curve(trials: SortedScores, most: int = MOST_POINTS) -> DetCurve:
     (array([1. , 0.5, 0.5, 0. , 0. ]), 0.25)
     """
     corners = roc(trials)
-    keep = np.arange(corners.p_fa.size)
-    if keep.size > most:
-        path = probit(corners.p_miss) - probit(corners.p_fa)
-        keep = np.unique(np.searchsorted(path, np.linspace(path[0], path[-1], most)))
+    keep = _distinct(corners.p_fa, corners.p_miss)
+    points = np.column_stack([probit(corners.p_fa[keep]), probit(corners.p_miss[keep])])
+    keep = keep[shape_points(points, most)]
     return DetCurve(
         p_fa=corners.p_fa[keep],
         p_miss=corners.p_miss[keep],
         threshold=corners.threshold[keep],
         eer=equal_error_rate(trials, hull=rocch(trials)).eer,
     )
+
+
+def _distinct(p_fa: npt.NDArray[np.float64], p_miss: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """Return where the corners stand that lie far enough apart to be told from each other, in one pass."""
+    if p_fa.size <= _MOST_DISTINCT:
+        return np.arange(p_fa.size)
+    path = probit(p_miss) - probit(p_fa)  # never falls along the curve
+    return np.unique(np.searchsorted(path, np.linspace(path[0], path[-1], _MOST_DISTINCT)))
+
+
+def shape_points(points: Float[np.ndarray, "n 2"], most: int) -> npt.NDArray[np.intp]:
+    """Choose points of a line so that straight pieces between them stay close to it (Douglas and Peucker).
+
+    The point that lies farthest from its piece is added first, until none lies farther than can be seen or there are
+    ``most``.
+
+    Examples
+    --------
+    >>> shape_points(np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [2.0, 5.0]]), 10)
+    array([0, 2, 3])
+    """
+    chosen = {0, len(points) - 1}
+    pieces = [_farthest(points, 0, len(points) - 1)]
+    while len(chosen) < most:
+        distance, start, middle, end = heappop(pieces)
+        if -distance <= _UNSEEN:
+            break
+        chosen.add(middle)
+        heappush(pieces, _farthest(points, start, middle))
+        heappush(pieces, _farthest(points, middle, end))
+    return np.array(sorted(chosen))
+
+
+def _farthest(points: Float[np.ndarray, "n 2"], start: int, end: int) -> tuple[float, int, int, int]:
+    """Return the distance from a piece to the point farthest from it, negative for the heap, and the three places."""
+    if end - start < 2:
+        return 0.0, start, start, end
+    along = points[end] - points[start]
+    away = points[start + 1 : end] - points[start]
+    length = float(np.hypot(*along))
+    if length > 0:
+        distances = np.abs(away[:, 0] * along[1] - away[:, 1] * along[0]) / length
+    else:
+        distances = np.hypot(away[:, 0], away[:, 1])
+    at = int(np.argmax(distances))
+    return -float(distances[at]), start, start + 1 + at, end
 
 
 def det_range(worst_eer: float, trials: int) -> list[float]:

@@ -67,7 +67,7 @@ const figures = (() => {
       const free = kept.every((other) => Math.abs(place - places[other]) * pixels >= room * span(range));
       if (inside && free) kept.push(i);
     });
-    return { tickmode: "array", tickvals: kept.map((i) => places[i]), ticktext: kept.map((i) => labels[i]), range };
+    return { tickmode: "array", tickvals: kept.map((i) => places[i]), ticktext: kept.map((i) => labels[i]) };
   };
 
   // One unit is as long on both axes; the height follows from that.
@@ -112,8 +112,8 @@ const figures = (() => {
       layout: layout({
         margin,
         height: down + margin.t + margin.b,
-        xaxis: axis({ title: "False-alarm rate (%)", tickangle: 0, ...ticks(view.xaxis, across, 40) }),
-        yaxis: axis({ title: "Miss rate (%)", ...ticks(view.yaxis, down, 24) }),
+        xaxis: axis({ title: "False-alarm rate (%)", tickangle: 0, range: [...view.xaxis], ...ticks(view.xaxis, across, 40) }),
+        yaxis: axis({ title: "Miss rate (%)", range: [...view.yaxis], ...ticks(view.yaxis, down, 24) }),
         shapes,
       }),
     };

@@ -28,7 +28,7 @@
       keepView && plot.dataset.zoomed ? { xaxis: [...before.xaxis.range], yaxis: [...before.yaxis.range] } : undefined;
     const width = Math.min(plot.clientWidth, widest);
     const { traces, layout } = figures[kindOf(plot)](width, view);
-    for (const name in view) layout[name].range = view[name];
+    for (const name in view) layout[name].range = [...view[name]]; // Plotly writes into it
     if (layout.height) plot.style.height = `${layout.height}px`;
     return Plotly.react(plot, traces, { ...layout, width, height: layout.height ?? plot.clientHeight }, options);
   };
