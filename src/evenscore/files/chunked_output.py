@@ -103,6 +103,7 @@ class ChunkedOutput:
         self.resume = resume
         self.partial = self.path.with_name(f"{self.path.name}.partial")
         self._written: set[int] = set()
+        self._layout: list[Any] | None = None
         self._refuse_other_files()
 
     def begin(self, identity: Mapping[str, str]) -> None:
@@ -151,6 +152,7 @@ class ChunkedOutput:
             places = scores.whole_rows()
         else:
             target, places = _ZarrTarget(self._store(scores)), scores.tiles()
+        self._check_layout(places)
         missing = [place for place in places if place.number not in self._written or not target.is_written(place)]
         task = _WriteTask(scores.reader, target, str(self.path))
         with self._journal() as line:
@@ -162,6 +164,16 @@ class ChunkedOutput:
             for place, _ in engine_for(client).map(_write_one, task, missing, stage="writing", progress=report):
                 line({"chunk": place.number})
         self._finish()
+
+    def _check_layout(self, places: list[Any]) -> None:
+        """Refuse to go on with chunks of another size."""
+        layout = [len(places), *map(str, places[:1])]
+        if self._layout is None:
+            with self._journal() as line:
+                line({"layout": layout})
+        elif self._layout != layout:
+            problem = f"{self.partial} was begun with chunks of another size; give the same --memory-limit as then"
+            raise FileError(self.path, problem)
 
     def _store(self, scores: ChunkedScores) -> PlainChunks:
         folder = self.partial / "data"
@@ -207,12 +219,13 @@ class ChunkedOutput:
         if changed:
             problem = f"{self.partial} was begun with another {changed[0]}; give the same one, or delete the directory"
             raise FileError(self.path, problem)
-        self._written = {entry["chunk"] for entry in found[1:]}
+        self._written = {entry["chunk"] for entry in found[1:] if "chunk" in entry}
+        self._layout = next((entry["layout"] for entry in found[1:] if "layout" in entry), None)
 
     @contextmanager
     def _journal(self) -> Iterator[Any]:
         with writing(self.partial / "journal.jsonl"), open(self.partial / "journal.jsonl", "ab") as stream:
-            if stream.tell() and self._written:
+            if stream.tell():
                 stream.write(b"\n")  # after a line that was cut short
 
             def line(entry: Mapping[str, Any]) -> None:
@@ -275,7 +288,7 @@ class _WriteTask:
 
 def _write_one(task: _WriteTask, place: Any) -> None:
     where = (place.rows, place.columns) if isinstance(place, Tile) else (place.trials,)
-    scores = task.reader.read(*where)  # type: ignore[arg-type]
+    scores = task.reader.read(*where)
     try:
         task.target.write(place, scores)
     except (OSError, FileError) as error:

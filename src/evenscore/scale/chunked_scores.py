@@ -113,12 +113,19 @@ class ChunkedScores:
         rows, columns = as_ids(enroll_ids, "enroll_ids"), as_ids(test_ids, "test_ids")
         if np.array_equal(rows, self.enroll_ids) and np.array_equal(columns, self.test_ids):
             return self
-        reader = Rearranged(
-            self.reader,
+        return self.take(
             positions(self.enroll_ids, rows, "enrolment", "the scores"),
             positions(self.test_ids, columns, "test", "the scores"),
         )
-        return replace(self, enroll_ids=rows, test_ids=columns, reader=reader)
+
+    def take(
+        self, rows: npt.NDArray[np.intp] | None = None, columns: npt.NDArray[np.intp] | None = None
+    ) -> ChunkedScores:
+        """Return the rows and columns at these positions, in this order; None takes all. Nothing is read for it."""
+        row = np.arange(self.shape[0]) if rows is None else np.asarray(rows)
+        column = np.arange(self.shape[1]) if columns is None else np.asarray(columns)
+        reader = Rearranged(self.reader, row, column)
+        return replace(self, enroll_ids=self.enroll_ids[row], test_ids=self.test_ids[column], reader=reader)
 
     def identity(self) -> str:
         """Return a text that changes when the scores or their ids change."""

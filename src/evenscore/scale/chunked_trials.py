@@ -80,6 +80,10 @@ class ChunkedTrials:
         parts = zip(self.bounds[:-1], self.bounds[1:], strict=True)
         return [TrialChunk(number, slice(*part)) for number, part in enumerate(parts)]
 
+    def gather(self) -> TrialList:
+        """Return all trials in memory, 13 bytes or more for each."""
+        return TrialList.concat([self.reader.read(chunk.trials) for chunk in self.chunks()])
+
     def identity(self) -> str:
         """Return a text that changes when the trials change."""
         return hashed(self.reader.identity(), self.bounds)

@@ -1,0 +1,75 @@
+"""Starting a Dask cluster on this machine, or finding one that is running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from evenscore.errors import EvenscoreError, InputError
+
+__all__ = ["connected", "dashboard_link"]
+
+_PATIENCE = 30  # seconds for a scheduler to answer
+
+
+@contextmanager
+def connected(
+    *, workers: int | None = None, scheduler: str | None = None, memory_limit: float | None = None
+) -> Iterator[Any]:
+    """Give a `distributed.Client`, or None if nothing is asked for.
+
+    Parameters
+    ----------
+    workers
+        Number of processes to start on this machine, each for one core.
+    scheduler
+        Address of the scheduler of a cluster, such as ``tcp://head:8786``.
+    memory_limit
+        Bytes that each process may take.
+    """
+    if workers is None and scheduler is None:
+        yield None
+        return
+    if workers is not None and scheduler is not None:
+        raise InputError("workers are started here or are those of a scheduler; give one of the two")
+    if workers is not None and workers < 1:
+        raise InputError(f"there must be at least one worker, but {workers} are asked for")
+    distributed = _library()
+    if scheduler is not None:
+        with _existing(distributed, scheduler) as client:
+            yield client
+        return
+    with (
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=memory_limit or "auto",
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def dashboard_link(client: Any) -> str | None:
+    """Return where the state of a cluster can be looked at, None if it has no dashboard."""
+    link = client.dashboard_link
+    return str(link) if link else None
+
+
+def _library() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise InputError("a cluster needs the package distributed; install it: pip install 'evenscore[scale]'") from None
+    return distributed
+
+
+def _existing(distributed: Any, scheduler: str) -> Any:
+    try:
+        return distributed.Client(scheduler, timeout=_PATIENCE, set_as_default=True)
+    except (OSError, ValueError, TimeoutError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise EvenscoreError(f"no scheduler answers at {scheduler} ({why}); check the address") from None
