@@ -7,7 +7,7 @@ from typing import Any
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.json_text import check_header, check_keys, info_in, read_object, with_info, write_object
-from evenscore.files.model_json import LARGEST, pair_of_numbers, two_rows
+from evenscore.files.model_json import LARGEST, numbers, pair_of_numbers, two_rows
 from evenscore.files.streams import PathLike
 from evenscore.location_scale.parameters import LocationScaleModel
 from evenscore.model.parameters import ScoreModel
@@ -16,7 +16,7 @@ __all__ = ["load_location_scale", "save_location_scale"]
 
 FORMAT = "evenscore-location-scale-model"
 VERSION = 1
-_PARAMETERS = ("mu", "alpha", "beta", "sigma2", "c", "d")
+_PARAMETERS = ("mu", "alpha", "beta", "sigma2", "c", "d", "f", "g")
 _KEYS = ("format", "version", *_PARAMETERS, "info")
 
 
@@ -47,7 +47,9 @@ def save_location_scale(model: LocationScaleModel, path: PathLike, *, info: Mapp
       "beta": [[0.1], [0.7]],
       "sigma2": [1.0, 2.0],
       "c": [0.3, 0.1],
-      "d": [0.2, 0.0]
+      "d": [0.2, 0.0],
+      "f": [0.0],
+      "g": [0.0]
     }
     """
     values: dict[str, Any] = {"format": FORMAT, "version": VERSION}
@@ -79,7 +81,8 @@ def load_location_scale(path: PathLike) -> LocationScaleModel:
     info_in(path, values)
     mu, sigma2, c, d = (pair_of_numbers(path, name, values[name]) for name in ("mu", "sigma2", "c", "d"))
     alpha, beta = (two_rows(path, name, values[name]) for name in ("alpha", "beta"))
+    f, g = (numbers(path, name, values[name]) for name in ("f", "g"))
     try:
-        return LocationScaleModel(ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2), c=c, d=d)
+        return LocationScaleModel(ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2), c=c, d=d, f=f, g=g)
     except InputError as error:
         raise FileError(path, str(error)) from None

@@ -20,7 +20,16 @@ from evenscore.files.json_text import (
 from evenscore.files.streams import PathLike
 from evenscore.model.parameters import ScoreModel
 
-__all__ = ["LARGEST", "ModelFile", "load_model", "pair_of_numbers", "read_model_file", "save_model", "two_rows"]
+__all__ = [
+    "LARGEST",
+    "ModelFile",
+    "load_model",
+    "numbers",
+    "pair_of_numbers",
+    "read_model_file",
+    "save_model",
+    "two_rows",
+]
 
 FORMAT = "evenscore-score-model"
 VERSION = 1
@@ -120,17 +129,19 @@ def pair_of_numbers(path: PathLike, name: str, value: Any) -> list[float]:
     return [number_at(path, f"{name}[{place}]", item) for place, item in enumerate(value)]
 
 
+def numbers(path: PathLike, name: str, value: Any) -> list[float]:
+    """Return a row of D numbers, or say what stands there instead."""
+    if not isinstance(value, list):
+        raise FileError(path, f"expected a list of D numbers, but found {kind_of(value)}", part=name)
+    return [number_at(path, f"{name}[{at}]", item) for at, item in enumerate(value)]
+
+
 def two_rows(path: PathLike, name: str, value: Any) -> list[list[float]]:
     """Return one row of D numbers per class, or say what stands there instead."""
     if not isinstance(value, list) or len(value) != len(_CLASSES):
         found = f"{len(value)} rows" if isinstance(value, list) else kind_of(value)
         raise FileError(path, f"expected 2 rows of D numbers (non-target, target), but found {found}", part=name)
-    for place, row in enumerate(value):
-        if not isinstance(row, list):
-            raise FileError(path, f"expected a list of D numbers, but found {kind_of(row)}", part=f"{name}[{place}]")
-    if len(value[0]) != len(value[1]):
-        raise FileError(path, f"its rows have {len(value[0])} and {len(value[1])} numbers, but need D each", part=name)
-    return [
-        [number_at(path, f"{name}[{place}][{at}]", item) for at, item in enumerate(row)]
-        for place, row in enumerate(value)
-    ]
+    rows = [numbers(path, f"{name}[{place}]", row) for place, row in enumerate(value)]
+    if len(rows[0]) != len(rows[1]):
+        raise FileError(path, f"its rows have {len(rows[0])} and {len(rows[1])} numbers, but need D each", part=name)
+    return rows

@@ -101,7 +101,7 @@ def fit_location_scale(
     count = class_counts(parts)
     start = LocationScaleModel(linear.model.rescaled(1 / scale, -center / scale))
     units = float(count.sum()) * np.log(scale)
-    states = [infer_location(start, initial(part)) for part in parts]
+    states = [infer_location(start, initial(part, start.dim)) for part in parts]
     linear_bound = bound(start, states)
     loading = [_FIRST_LOADING, _FIRST_LOADING]
     model = LocationScaleModel(start.location, c=loading, d=loading)
@@ -154,7 +154,7 @@ def location_scale_bound(model: LocationScaleModel, data: TrainingData, *, n_ite
 
 def settle(model: LocationScaleModel, part: DenseScores, *, n_iter: int = 50, tol: float = 1e-8) -> MatrixPosterior:
     """Infer the hidden variables of one matrix with fixed parameters, until the bound rests."""
-    state = infer_location(model, initial(part))
+    state = infer_location(model, initial(part, model.dim))
     if model.is_linear:
         return state
     value = bound(model, [state])
@@ -191,5 +191,5 @@ def _iterate(
 
 def _signed(model: LocationScaleModel) -> LocationScaleModel:
     """Turn the log-scales so that a positive one means wider non-target scores."""
-    c, d = (side * (-1.0 if side[0] < 0 else 1.0) for side in (model.c, model.d))
-    return LocationScaleModel(model.location, c=c, d=d)
+    u, v = (-1.0 if side[0] < 0 else 1.0 for side in (model.c, model.d))
+    return LocationScaleModel(model.location, c=u * model.c, d=v * model.d, f=u * model.f, g=v * model.g)

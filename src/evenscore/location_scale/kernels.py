@@ -1,7 +1,8 @@
 """The posterior of a trial's hidden effects given a cohort whose scores have precisions of their own, compiled.
 
 A cell is a set of trials that share everything but their cohort scores: who is left out of the cohort, which cohort
-scores are missing, and the factors of the precision of the two sides. Letters as in docs/location-scale.md.
+scores are missing, and the factors of the precision of the two sides. Letters as in docs/location-scale.md. Plain loops
+on scalars, because those compile quickly.
 """
 
 from __future__ import annotations
@@ -9,121 +10,178 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["trial_effects"]
 
 
 @njit(cache=True)
-def _solve_cohort(
+def _solve(block: Any, rhs: Any, size: int) -> None:
+    """Solve the leading part of block x = rhs in place, by elimination with pivots; the block need not be definite."""
+    n_rhs = rhs.shape[1]
+    for k in range(size):
+        best = k
+        for i in range(k + 1, size):
+            if abs(block[i, k]) > abs(block[best, k]):
+                best = i
+        if best != k:
+            for j in range(k, size):
+                block[k, j], block[best, j] = block[best, j], block[k, j]
+            for j in range(n_rhs):
+                rhs[k, j], rhs[best, j] = rhs[best, j], rhs[k, j]
+        for i in range(k + 1, size):
+            if block[i, k] != 0.0:
+                factor = block[i, k] / block[k, k]
+                for j in range(k + 1, size):
+                    block[i, j] -= factor * block[k, j]
+                for j in range(n_rhs):
+                    rhs[i, j] -= factor * rhs[k, j]
+    for k in range(size - 1, -1, -1):
+        for j in range(n_rhs):
+            value = rhs[k, j]
+            for i in range(k + 1, size):
+                value -= block[k, i] * rhs[i, j]
+            rhs[k, j] = value / block[k, k]
+
+
+@njit(cache=True)
+def _fill_side(
+    loading: Any,
+    kept: Any,
+    members: Any,
+    weight: Any,
+    gamma: Any,
+    prior: Any,
+    extra: Any,
+    u: Any,
+    at: int,
+    column: int,
+    first: int,
+    background: bool,
+    block: Any,
+    rhs: Any,
+) -> int:
+    """Fill the diagonal blocks and right-hand sides of one side of a component; return where the next side begins."""
+    dim = loading.shape[1]
+    for i in members:
+        if not kept[i]:
+            continue
+        for a in range(dim):
+            rhs[at + a, column] = extra[i] * loading[0, a]
+            rhs[at + a, 2] = prior[i, a] + gamma[0, i] * loading[0, a] + gamma[1, i] * loading[1, a]
+            if background:
+                rhs[at + a, first + a] = u[i]
+            for b in range(dim):
+                value = (weight[0, i] + extra[i]) * loading[0, a] * loading[0, b]
+                value += weight[1, i] * loading[1, a] * loading[1, b]
+                block[at + a, at + b] = value + (1.0 if a == b else 0.0)
+        at += dim
+    return at
+
+
+@njit(cache=True)
+def _couple(
     alpha: Any,
     beta: Any,
     background: bool,
     P: Any,
     p: Any,
     q: Any,
-    row_weight: Any,
-    row_gamma: Any,
-    column_weight: Any,
-    column_gamma: Any,
-    row_ptr: Any,
-    rows: Any,
-    column_ptr: Any,
-    columns: Any,
+    i_s: Any,
+    j_s: Any,
     row_kept: Any,
     column_kept: Any,
-    from_test: Any,
-    from_enroll: Any,
-) -> Any:
-    """Solve Lambda z = (e_xi, e_eta, gamma) for the cohort's variables; return the solutions of rows and columns.
-
-    `row_weight[h, i]` and `row_gamma[h, i]` are the sums of precisions and of weighted residuals over the kept columns.
-    `from_test[i]` is the precision of the trial's cohort score against row i, `from_enroll[j]` likewise.
-    """
+    begin: int,
+    block: Any,
+) -> None:
+    """Fill the couplings between the rows and columns of a component; its columns begin at `begin`."""
     dim = alpha.shape[1]
-    n_rhs = 3 + 2 * dim  # e_xi, e_eta, gamma, U
-    zx, zy = np.zeros((len(p), dim, n_rhs)), np.zeros((len(q), dim, n_rhs))
-    W = np.zeros((2 * dim, n_rhs))
-    for part in range(len(row_ptr) - 1):
-        i_s, j_s = rows[row_ptr[part] : row_ptr[part + 1]], columns[column_ptr[part] : column_ptr[part + 1]]
-        k, width = 0, 0
-        for i in i_s:
-            k += row_kept[i]
-        for j in j_s:
-            width += column_kept[j]
-        size = (k + width) * dim
-        if size == 0:
+    at = 0
+    for i in i_s:
+        if not row_kept[i]:
             continue
-        block, rhs = np.zeros((size, size)), np.zeros((size, n_rhs))
-        at = 0
-        for i in i_s:
-            if not row_kept[i]:
-                continue
-            for a in range(dim):
-                rhs[at + a, 1] = from_test[i] * alpha[0, a]
-                if background:
-                    rhs[at + a, 3 + a] = p[i]
-                for h in range(2):
-                    rhs[at + a, 2] += row_gamma[h, i] * alpha[h, a]
-                    for b in range(dim):
-                        block[at + a, at + b] += row_weight[h, i] * alpha[h, a] * alpha[h, b]
-                for b in range(dim):
-                    block[at + a, at + b] += from_test[i] * alpha[0, a] * alpha[0, b] + (1.0 if a == b else 0.0)
-            there = k * dim
-            for j in j_s:
-                if not column_kept[j]:
-                    continue
-                k0 = P[0, i, j] - (p[i] * q[j] if background else 0.0)
-                for a in range(dim):
-                    for b in range(dim):
-                        value = k0 * alpha[0, a] * beta[0, b] + P[1, i, j] * alpha[1, a] * beta[1, b]
-                        block[at + a, there + b] = value
-                        block[there + b, at + a] = value
-                there += dim
-            at += dim
+        there = begin
         for j in j_s:
             if not column_kept[j]:
                 continue
+            k0 = P[0, i, j]
+            if background:
+                k0 -= p[i] * q[j]
             for a in range(dim):
-                rhs[at + a, 0] = from_enroll[j] * beta[0, a]
-                if background:
-                    rhs[at + a, 3 + dim + a] = q[j]
-                for h in range(2):
-                    rhs[at + a, 2] += column_gamma[h, j] * beta[h, a]
-                    for b in range(dim):
-                        block[at + a, at + b] += column_weight[h, j] * beta[h, a] * beta[h, b]
                 for b in range(dim):
-                    block[at + a, at + b] += from_enroll[j] * beta[0, a] * beta[0, b] + (1.0 if a == b else 0.0)
-            at += dim
-        solution = np.linalg.solve(block, rhs)
-        at = 0
-        for i in i_s:
-            if row_kept[i]:
-                zx[i] = solution[at : at + dim]
-                if background:
-                    W[:dim] += p[i] * zx[i]
-                at += dim
-        for j in j_s:
-            if column_kept[j]:
-                zy[j] = solution[at : at + dim]
-                if background:
-                    W[dim:] += q[j] * zy[j]
-                at += dim
-    if background:
-        M = np.zeros((2 * dim, 2 * dim))
-        for a in range(dim):
-            for b in range(dim):
-                M[a, dim + b] = M[dim + b, a] = alpha[0, a] * beta[0, b]
-        inner = np.eye(2 * dim) + M @ np.ascontiguousarray(W[:, 3:])
-        t = np.linalg.solve(inner, M @ np.ascontiguousarray(W[:, :3]))  # (E4)
-        for i in range(len(p)):
-            zx[i, :, :3] -= np.ascontiguousarray(zx[i, :, 3:]) @ t
-        for j in range(len(q)):
-            zy[j, :, :3] -= np.ascontiguousarray(zy[j, :, 3:]) @ t
-    return zx[:, :, :3], zy[:, :, :3]
+                    value = k0 * alpha[0, a] * beta[0, b] + P[1, i, j] * alpha[1, a] * beta[1, b]
+                    block[at + a, there + b] = value
+                    block[there + b, at + a] = value
+            there += dim
+        at += dim
 
 
-@njit(parallel=True, cache=True)
+@njit(cache=True)
+def _project(
+    loading: Any, kept: Any, members: Any, u: Any, at: int, first: int, solution: Any, out: Any, W: Any
+) -> int:
+    """Keep loading_0' z of the members, and add their part of U'z; return where the next side begins."""
+    dim, n_rhs = loading.shape[1], solution.shape[1]
+    for i in members:
+        if not kept[i]:
+            continue
+        for r in range(n_rhs):
+            value = 0.0
+            for a in range(dim):
+                value += loading[0, a] * solution[at + a, r]
+                W[first - 3 + a, r] += u[i] * solution[at + a, r]
+            out[i, r] = value
+        at += dim
+    return at
+
+
+@njit(cache=True)
+def _correct(alpha: Any, beta: Any, W: Any, a: Any, b: Any) -> None:
+    """Add the background U M U' by Woodbury's identity (E4) to the first three solutions, in place."""
+    dim = alpha.shape[1]
+    inner, t = np.zeros((2 * dim, 2 * dim)), np.zeros((2 * dim, 3))
+    for k in range(dim):
+        for m in range(dim):
+            c = alpha[0, k] * beta[0, m]
+            for r in range(3):
+                t[k, r] += c * W[dim + m, r]
+                t[dim + m, r] += c * W[k, r]
+            for r in range(2 * dim):
+                inner[k, r] += c * W[dim + m, 3 + r]
+                inner[dim + m, r] += c * W[k, 3 + r]
+    for k in range(2 * dim):
+        inner[k, k] += 1.0
+    _solve(inner, t, 2 * dim)
+    for out in (a, b):
+        for i in range(out.shape[0]):
+            for r in range(3):
+                for k in range(2 * dim):
+                    out[i, r] -= out[i, 3 + k] * t[k, r]
+
+
+@njit(cache=True)
+def _sums_without(sums: Any, first: int, second: int, out: Any) -> None:
+    """Take the sums over all, less those of the speakers who are left out."""
+    everybody = sums.shape[0] - 1
+    for h in range(2):
+        for i in range(sums.shape[2]):
+            value = sums[everybody, h, i]
+            if first >= 0:
+                value -= sums[first, h, i]
+            if second >= 0 and second != first:
+                value -= sums[second, h, i]
+            out[h, i] = value
+
+
+@njit(cache=True)
+def _keep(speaker: Any, first: int, second: int, mask: Any, weight: Any, factor: float, kept: Any, extra: Any) -> None:
+    """Tell who is kept in the cohort, and the precision of the trial's score against each of them."""
+    for i in range(len(speaker)):
+        kept[i] = speaker[i] < 0 or (speaker[i] != first and speaker[i] != second)
+        extra[i] = factor * weight[i] if kept[i] and mask[i] else 0.0
+
+
+@njit(cache=True)
 def trial_effects(
     alpha: Any,
     beta: Any,
@@ -135,6 +193,8 @@ def trial_effects(
     row_gamma: Any,
     column_weight: Any,
     column_gamma: Any,
+    row_prior: Any,
+    column_prior: Any,
     row_ptr: Any,
     rows: Any,
     column_ptr: Any,
@@ -152,6 +212,7 @@ def trial_effects(
     test: Any,
     enroll_mask: Any,
     test_mask: Any,
+    largest: int,
     effects: Any,
     information: Any,
 ) -> None:
@@ -162,83 +223,81 @@ def trial_effects(
     sides; `factors` the factors of the precision of both sides. `enroll` are the trials' cohort scores less mu_0.
     `information[cell]` = (sum of enrolment-side precisions, of test-side precisions, K_11, K_12, K_22).
     """
-    everybody = row_weight.shape[0] - 1
-    for cell in prange(len(cells)):
-        first, second, e_pattern, t_pattern = cells[cell]
-        row_kept, column_kept = np.ones(len(p), dtype=np.bool_), np.ones(len(q), dtype=np.bool_)
-        rw, rg = row_weight[everybody].copy(), row_gamma[everybody].copy()
-        cw, cg = column_weight[everybody].copy(), column_gamma[everybody].copy()
-        for number in range(2):
-            gone = first if number == 0 else second
-            if gone >= 0 and (number == 0 or gone != first):
-                rw -= row_weight[gone]
-                rg -= row_gamma[gone]
-                cw -= column_weight[gone]
-                cg -= column_gamma[gone]
-        from_enroll, from_test = np.zeros(len(q)), np.zeros(len(p))
-        for j in range(len(q)):
-            column_kept[j] = column_speaker[j] < 0 or (column_speaker[j] != first and column_speaker[j] != second)
-            if column_kept[j] and enroll_mask[e_pattern, j]:
-                from_enroll[j] = factors[cell, 0] * enroll_weight[j]
-        for i in range(len(p)):
-            row_kept[i] = row_speaker[i] < 0 or (row_speaker[i] != first and row_speaker[i] != second)
-            if row_kept[i] and test_mask[t_pattern, i]:
-                from_test[i] = factors[cell, 1] * test_weight[i]
-        zx, zy = _solve_cohort(
-            alpha,
-            beta,
-            background,
-            P,
-            p,
-            q,
-            rw,
-            rg,
-            cw,
-            cg,
-            row_ptr,
-            rows,
-            column_ptr,
-            columns,
-            row_kept,
+    dim, n, m = alpha.shape[1], len(p), len(q)
+    n_rhs = 3 + 2 * dim  # e_xi, e_eta, gamma, U
+    row_kept, column_kept = np.ones(n, dtype=np.bool_), np.ones(m, dtype=np.bool_)
+    from_test, from_enroll = np.zeros(n), np.zeros(m)
+    rw, rg, cw, cg = np.zeros((2, n)), np.zeros((2, n)), np.zeros((2, m)), np.zeros((2, m))
+    # alpha_0' z of the rows and beta_0' z of the columns, for z solving e_xi, e_eta, gamma and U
+    a, b = np.zeros((n, n_rhs)), np.zeros((m, n_rhs))
+    W = np.zeros((2 * dim, n_rhs))
+    block, rhs = np.zeros((largest, largest)), np.zeros((largest, n_rhs))
+    row_stamp, column_stamp = np.full(len(enroll), -1), np.full(len(test), -1)
+    row_part, column_part = np.zeros((len(enroll), 2)), np.zeros((len(test), 2))
+    for cell in range(len(cells)):
+        first, second = cells[cell, 0], cells[cell, 1]
+        _keep(
+            column_speaker,
+            first,
+            second,
+            enroll_mask[cells[cell, 2]],
+            enroll_weight,
+            factors[cell, 0],
             column_kept,
-            from_test,
             from_enroll,
         )
-        # a = alpha_0' z of the rows, b = beta_0' z of the columns, for z solving e_xi, e_eta and gamma
-        a, b = np.zeros((len(p), 3)), np.zeros((len(q), 3))
-        for i in range(len(p)):
-            for d in range(alpha.shape[1]):
-                a[i] += alpha[0, d] * zx[i, d]
-        for j in range(len(q)):
-            for d in range(alpha.shape[1]):
-                b[j] += beta[0, d] * zy[j, d]
-        offset = np.zeros(2)
-        for j in range(len(q)):
+        _keep(row_speaker, first, second, test_mask[cells[cell, 3]], test_weight, factors[cell, 1], row_kept, from_test)
+        _sums_without(row_weight, first, second, rw)
+        _sums_without(row_gamma, first, second, rg)
+        _sums_without(column_weight, first, second, cw)
+        _sums_without(column_gamma, first, second, cg)
+        a[:, :] = 0.0
+        b[:, :] = 0.0
+        W[:, :] = 0.0
+        for part in range(len(row_ptr) - 1):
+            i_s, j_s = rows[row_ptr[part] : row_ptr[part + 1]], columns[column_ptr[part] : column_ptr[part + 1]]
+            size = (len(i_s) + len(j_s)) * dim
+            block[:size, :size] = 0.0
+            rhs[:size, :] = 0.0
+            begin = _fill_side(alpha, row_kept, i_s, rw, rg, row_prior, from_test, p, 0, 1, 3, background, block, rhs)
+            end = _fill_side(
+                beta, column_kept, j_s, cw, cg, column_prior, from_enroll, q, begin, 0, 3 + dim, background, block, rhs
+            )
+            if end == 0:
+                continue
+            _couple(alpha, beta, background, P, p, q, i_s, j_s, row_kept, column_kept, begin, block)
+            _solve(block, rhs, end)
+            _project(alpha, row_kept, i_s, p, 0, 3, rhs, a, W)
+            _project(beta, column_kept, j_s, q, begin, 3 + dim, rhs, b, W)
+        if background:
+            _correct(alpha, beta, W, a, b)
+        offset_xi, offset_eta = 0.0, 0.0
+        for j in range(m):
             information[cell, 0] += from_enroll[j]
             information[cell, 2] += from_enroll[j] * b[j, 0]
             information[cell, 3] += from_enroll[j] * b[j, 1]
-            offset[0] -= from_enroll[j] * b[j, 2]
-        for i in range(len(p)):
+            offset_xi -= from_enroll[j] * b[j, 2]
+        for i in range(n):
             information[cell, 1] += from_test[i]
             information[cell, 4] += from_test[i] * a[i, 1]
-            offset[1] -= from_test[i] * a[i, 2]
-        row_done, column_done = np.zeros(len(enroll), dtype=np.bool_), np.zeros(len(test), dtype=np.bool_)
-        row_part, column_part = np.zeros((len(enroll), 2)), np.zeros((len(test), 2))
+            offset_eta -= from_test[i] * a[i, 2]
         for place in range(cell_ptr[cell], cell_ptr[cell + 1]):
             e, t = trial_row[place], trial_column[place]
-            if not row_done[e]:
-                row_done[e] = True
-                for j in range(len(q)):
-                    if from_enroll[j] > 0:
-                        weighted = from_enroll[j] * enroll[e, j]
-                        row_part[e, 0] += weighted * (1.0 - b[j, 0])
-                        row_part[e, 1] -= weighted * b[j, 1]
-            if not column_done[t]:
-                column_done[t] = True
-                for i in range(len(p)):
-                    if from_test[i] > 0:
-                        weighted = from_test[i] * test[t, i]
-                        column_part[t, 0] -= weighted * a[i, 0]
-                        column_part[t, 1] += weighted * (1.0 - a[i, 1])
-            for side in range(2):
-                effects[place, side] = offset[side] + row_part[e, side] + column_part[t, side]
+            if row_stamp[e] != cell:
+                row_stamp[e] = cell
+                xi, eta = 0.0, 0.0
+                for j in range(m):
+                    weighted = from_enroll[j] * enroll[e, j]
+                    xi += weighted * (1.0 - b[j, 0])
+                    eta -= weighted * b[j, 1]
+                row_part[e, 0], row_part[e, 1] = xi, eta
+            if column_stamp[t] != cell:
+                column_stamp[t] = cell
+                xi, eta = 0.0, 0.0
+                for i in range(n):
+                    weighted = from_test[i] * test[t, i]
+                    xi -= weighted * a[i, 0]
+                    eta += weighted * (1.0 - a[i, 1])
+                column_part[t, 0], column_part[t, 1] = xi, eta
+            effects[place, 0] = offset_xi + row_part[e, 0] + column_part[t, 0]
+            effects[place, 1] = offset_eta + row_part[e, 1] + column_part[t, 1]

@@ -21,7 +21,7 @@ Array = np.ndarray
 class LocationScaleModel:
     """Score model whose hidden variables move the mean and the spread of the scores.
 
-    x_i, y_j ~ N(0, I_D),   u_i, v_j ~ N(0, 1)                                              (L1)
+    u_i, v_j ~ N(0, 1),   x_i | u_i ~ N(u_i f, I_D),   y_j | v_j ~ N(v_j g, I_D)            (L1)
     s_ij | h ~ N(mu_h + alpha_h' x_i + beta_h' y_j, sigma_h^2 exp(c_h u_i + d_h v_j))       (L2)
 
     with h in (NONTARGET, TARGET) = (0, 1), the first axis of every array. With c = d = 0 it is the linear-Gaussian
@@ -33,6 +33,9 @@ class LocationScaleModel:
         The score model that says what moves the mean; its ``sigma2`` is the variance at u = v = 0.
     c, d
         Loadings of the enrolment's and of the test's log-scale, one number per class.
+    f, g
+        What the log-scales say about x and y, D numbers each; 0 by default. With them, whose scores are wider may also
+        have higher target scores, as in scores that S-norm suits.
 
     Examples
     --------
@@ -48,8 +51,18 @@ class LocationScaleModel:
     location: ScoreModel
     c: Float[Array, "2"]
     d: Float[Array, "2"]
+    f: Float[Array, " d"]
+    g: Float[Array, " d"]
 
-    def __init__(self, location: ScoreModel, *, c: npt.ArrayLike = (0.0, 0.0), d: npt.ArrayLike = (0.0, 0.0)) -> None:
+    def __init__(
+        self,
+        location: ScoreModel,
+        *,
+        c: npt.ArrayLike = (0.0, 0.0),
+        d: npt.ArrayLike = (0.0, 0.0),
+        f: npt.ArrayLike | None = None,
+        g: npt.ArrayLike | None = None,
+    ) -> None:
         if not isinstance(location, ScoreModel):
             raise InputError("the location part must be a ScoreModel")
         object.__setattr__(self, "location", location)
@@ -57,6 +70,11 @@ class LocationScaleModel:
             array = np.array(value, dtype=np.float64)
             if array.shape != (2,) or not np.isfinite(array).all():
                 raise InputError(f"{name} must be 2 finite numbers (non-target, target), but is {value!r}")
+            object.__setattr__(self, name, frozen(array))
+        for name, loading in (("f", f), ("g", g)):
+            array = np.array(np.zeros(location.dim) if loading is None else loading, dtype=np.float64)
+            if array.shape != (location.dim,) or not np.isfinite(array).all():
+                raise InputError(f"{name} must be D = {location.dim} finite numbers, but is {loading!r}")
             object.__setattr__(self, name, frozen(array))
 
     @property
@@ -67,7 +85,7 @@ class LocationScaleModel:
     @property
     def is_linear(self) -> bool:
         """Whether there are no scale effects, so that this is the linear-Gaussian score model."""
-        return not (self.c.any() or self.d.any())
+        return not (self.c.any() or self.d.any() or self.f.any() or self.g.any())
 
     @property
     def spread_ratio(self) -> Float[Array, "2 2"]:
@@ -77,11 +95,13 @@ class LocationScaleModel:
 
     def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> LocationScaleModel:
         """Return the model of the scores ``scale * s + shift``; the shift may differ by class."""
-        return LocationScaleModel(self.location.rescaled(scale, shift), c=self.c, d=self.d)
+        return LocationScaleModel(self.location.rescaled(scale, shift), c=self.c, d=self.d, f=self.f, g=self.g)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LocationScaleModel):
             return NotImplemented
-        return self.location == other.location and same_array(self.c, other.c) and same_array(self.d, other.d)
+        return self.location == other.location and all(
+            same_array(getattr(self, name), getattr(other, name)) for name in ("c", "d", "f", "g")
+        )
 
     __hash__ = None  # type: ignore[assignment]

@@ -43,6 +43,7 @@ class Predicted:
     variance: Float[Array, "t 2"]  #: of the mean
     log_scale: Float[Array, "t 2"]  #: expected log of the variance of a score around its mean
     log_scale_variance: Float[Array, "t 2"]
+    slope: Float[Array, "t 2"]  #: by how much the mean moves with the log of the variance
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +56,11 @@ class _SideScales:
     pattern: Index  #: of each member: which cohort scores are missing
     mask: npt.NDArray[np.bool_]  #: pattern x cohort member: whether there is a score
 
+    @property
+    def of_trials(self) -> tuple[Float[Array, "t 1"], Float[Array, "t 1"]]:
+        """Means and variances of the log-scale of each trial."""
+        return self.posterior.mean[self.which, None], self.posterior.variance[self.which, None]
+
 
 def predict_trials(
     model: LocationScaleModel, cohort: PreparedCohort, enroll: TrialSide, test: TrialSide, i: Index, j: Index
@@ -62,17 +68,30 @@ def predict_trials(
     """Predict the scores of trials (i, j) from their cohort scores, their own speakers left out of the cohort."""
     first, second = enroll.speaker[i], test.speaker[j]
     location = model.location
-    e = _side_scales(cohort.columns, enroll, i, second, location.alpha[NONTARGET], model.c[NONTARGET])
-    t = _side_scales(cohort.rows, test, j, first, location.beta[NONTARGET], model.d[NONTARGET])
-    mean, variance = _locations(model, cohort, enroll, test, i, j, e, t)
-    u, v = e.posterior, t.posterior
-    log_scale = np.log(location.sigma2) + u.mean[e.which, None] * model.c + v.mean[t.which, None] * model.d
-    spread = u.variance[e.which, None] * model.c**2 + v.variance[t.which, None] * model.d**2
-    return Predicted(mean=mean, variance=variance, log_scale=log_scale, log_scale_variance=spread)
+    e = _side_scales(cohort.columns, enroll, i, second, location.alpha[NONTARGET], model.f, model.c[NONTARGET])
+    t = _side_scales(cohort.rows, test, j, first, location.beta[NONTARGET], model.g, model.d[NONTARGET])
+    mean, variance, by_u, by_v = _locations(model, cohort, enroll, test, i, j, e, t)
+    (u, u_var), (v, v_var) = e.of_trials, t.of_trials
+    spread = u_var * model.c**2 + v_var * model.d**2
+    together = u_var * model.c * by_u + v_var * model.d * by_v  # covariance of the mean and the log of the variance
+    slope = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 0)
+    return Predicted(
+        mean=mean,
+        variance=variance + np.maximum(u_var * by_u**2 + v_var * by_v**2 - slope * together, 0.0),
+        log_scale=np.log(location.sigma2) + u * model.c + v * model.d,
+        log_scale_variance=spread,
+        slope=slope,
+    )
 
 
 def _side_scales(
-    cohort: CohortSide, side: TrialSide, index: Index, other: Index, effect: Float[Array, " d"], loading: float
+    cohort: CohortSide,
+    side: TrialSide,
+    index: Index,
+    other: Index,
+    effect: Float[Array, " d"],
+    f: Float[Array, " d"],
+    loading: float,
 ) -> _SideScales:
     """Infer the log-scale of each member of one side from its cohort scores, own speakers left out, (P1)."""
     size, width = len(side.speaker), len(cohort.weight)
@@ -94,7 +113,7 @@ def _side_scales(
         n[real], g[real], r[real], rr[real] = (
             value[real] - part for value, part in zip((n, g, r, rr), sums[:, at[0], at[1]], strict=True)
         )
-    posterior = _infer(np.rint(n), g, r, rr, float(effect @ effect), loading)
+    posterior = _infer(np.rint(n), g, r, rr, float(effect @ effect), float(effect @ f), loading)
     factor = -loading * posterior.mean + 0.5 * loading**2 * posterior.variance
     bins = np.rint(factor / _STEP).astype(np.intp)
     which = which.reshape(-1)
@@ -121,19 +140,27 @@ def _evidence(cohort: CohortSide, side: TrialSide, n_speakers: int) -> Float[Arr
     )
 
 
-def _infer(n: Array, g: Array, r: Array, rr: Array, effect_variance: float, loading: float) -> ScalePosterior:
-    """Infer shift and log-scale in turn until they rest, for many members at once."""
+def _infer(
+    n: Array, g: Array, r: Array, rr: Array, effect_variance: float, effect_slope: float, loading: float
+) -> ScalePosterior:
+    """Infer shift and log-scale in turn until they rest, for many members at once.
+
+    The shift alpha_0'x~ has the prior N(effect_slope u~, effect_variance); other directions of x~ are integrated out.
+    """
     scales = ScalePosterior.prior(len(n))
-    if loading == 0:
+    if loading == 0 and effect_slope == 0:
         return scales
     both, zero = np.array([loading, 0.0]), np.zeros_like(n)
+    grip = effect_slope**2 / effect_variance if effect_variance > 0 else 0.0
     for _ in range(_ROUNDS):
         before = scales.mean
         factor = scales.precision(both)[0]
         variance = effect_variance / (1 + effect_variance * factor * g)
-        shift = variance * factor * r
+        expected = effect_slope * before
+        shift = expected + variance * factor * (r - g * expected)
         squares = np.maximum(rr - 2 * shift * r + (shift**2 + variance) * g, 0.0)
-        scales = update_scales(scales, both, np.stack([n, zero]), np.stack([squares, zero]))
+        pull = effect_slope * shift / effect_variance if effect_variance > 0 else 0.0
+        scales = update_scales(scales, both, np.stack([n, zero]), np.stack([squares, zero]), pull, grip)
         if np.abs(scales.mean - before).max(initial=0.0) < 1e-6:
             break
     return scales
@@ -148,8 +175,11 @@ def _locations(
     j: Index,
     e: _SideScales,
     t: _SideScales,
-) -> tuple[Float[Array, "t 2"], Float[Array, "t 2"]]:
-    """Return mean and variance of the predicted means of both classes, from the posterior of (x~, y~), (P2)."""
+) -> tuple[Float[Array, "t 2"], ...]:
+    """Return mean and variance of the predicted means of both classes, from the posterior of (x~, y~), (P2).
+
+    And by how much the means move with u~ and with v~.
+    """
     from evenscore.location_scale.kernels import trial_effects
 
     location = model.location
@@ -173,6 +203,8 @@ def _locations(
         rows.gamma,
         columns.sums,
         columns.gamma,
+        rows.prior,
+        columns.prior,
         rows.pointers,
         rows.members,
         columns.pointers,
@@ -190,14 +222,22 @@ def _locations(
         _centered(test, mu, len(rows.weight)),
         e.mask,
         t.mask,
+        int((np.diff(rows.pointers) + np.diff(columns.pointers)).max(initial=0)) * model.dim,
         effects,
         information,
     )
     loading, covariance = _trial_covariances(location.alpha, location.beta, information)
-    gain = np.einsum("hp,cpq,qs->chs", loading, covariance, _directions(location.alpha, location.beta))
-    mean, variance = np.empty((len(i), 2)), np.einsum("hp,cpq,hq->ch", loading, covariance, loading)
-    mean[order] = location.mu + np.einsum("ths,ts->th", gain[cell_of[order]], effects)
-    return mean, variance[cell_of]
+    gain = loading @ covariance
+    towards = np.zeros((len(loading[0]), 4))  # evidence about xi and eta, and the priors that u~ and v~ give
+    towards[:, :2] = _directions(location.alpha, location.beta)
+    towards[: model.dim, 2], towards[model.dim :, 3] = model.f, model.g
+    moves = (gain @ towards)[cell_of]
+    evidence = np.empty((len(i), 4))
+    evidence[order, :2] = effects
+    evidence[:, 2:3], evidence[:, 3:] = e.of_trials[0], t.of_trials[0]
+    mean = location.mu + np.einsum("ths,ts->th", moves, evidence)
+    variance = np.einsum("chp,hp->ch", gain, loading)[cell_of]
+    return mean, variance, moves[:, :, 2], moves[:, :, 3]
 
 
 def _directions(alpha: Float[Array, "2 d"], beta: Float[Array, "2 d"]) -> Float[Array, "p 2"]:
@@ -241,9 +281,10 @@ def _log_density(
     scores: Float[Array, " t"], predicted: Predicted, part: slice, h: int, nodes: Array, log_weights: Array
 ) -> Float[Array, " t"]:
     width = np.sqrt(predicted.log_scale_variance[part, h])
-    square = (scores - predicted.mean[part, h]) ** 2
+    residual = scores - predicted.mean[part, h]
     total = np.full(len(scores), -np.inf)
     for node, log_weight in zip(nodes, log_weights, strict=True):
+        square = (residual - predicted.slope[part, h] * width * node) ** 2
         variance = np.exp(predicted.log_scale[part, h] + width * node) + predicted.variance[part, h]
         total = np.logaddexp(total, log_weight - 0.5 * (square / variance + np.log(variance)))
     return total

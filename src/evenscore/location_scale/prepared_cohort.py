@@ -33,6 +33,7 @@ class CohortSide:
     factor: Float[Array, " n"]  #: factor of the precision in the cohort's own scores
     sums: Float[Array, "g 2 n"]  #: sums of precisions over the other side, by its speakers; at the end over all
     gamma: Float[Array, "g 2 n"]  #: sums of weighted residuals likewise
+    prior: Float[Array, "n d"]  #: prior means of the hidden variables, which the log-scales give
     pointers: Index  #: where the components begin among `members`
     members: Index
 
@@ -87,7 +88,7 @@ def _side(
     sums: Float[Array, "g 2 n"],
     gamma: Float[Array, "g 2 n"],
 ) -> CohortSide:
-    location, post = model.location, state.location
+    location, post = model.location, state.post
     assert post is not None  # noqa: S101
     sigma2 = location.sigma2[NONTARGET]
     if side == 0:
@@ -103,6 +104,7 @@ def _side(
         factor=scales.precision(loading)[NONTARGET] / (sigma2 if side == 0 else 1.0),
         sums=sums,
         gamma=gamma,
+        prior=np.outer(scales.mean, model.f if side == 0 else model.g),
         pointers=np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.intp),
         members=np.concatenate([np.empty(0, np.intp), *parts]).astype(np.intp),
     )

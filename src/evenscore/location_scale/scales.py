@@ -48,31 +48,37 @@ class ScalePosterior:
 
 
 def update_scales(
-    start: ScalePosterior, loading: Float[Array, "2"], counts: Float[Array, "2 k"], squares: Float[Array, "2 k"]
+    start: ScalePosterior,
+    loading: Float[Array, "2"],
+    counts: Float[Array, "2 k"],
+    squares: Float[Array, "2 k"],
+    pull: Float[Array, " k"] | float = 0.0,
+    grip: float = 0.0,
 ) -> ScalePosterior:
     """Maximize the bound over all q(u_i) of one side, (V3).
 
     `counts` are the numbers of scores of each class in a row, `squares` their expected squared residuals, weighted by
-    everything in the precision but the factor of u_i itself.
+    everything in the precision but the factor of u_i itself. The location adds `pull` u - `grip` u^2 / 2.
     """
     c = loading[:, None]
-    linear = (c * counts).sum(axis=0)
+    linear = (c * counts).sum(axis=0) - 2 * np.asarray(pull)
+    prior = 1 + grip
 
     def terms(m: Array, v: Array) -> Float[Array, "2 k"]:
         factor: Array = squares * np.exp(np.minimum(-c * m + 0.5 * c**2 * v, 700.0))
         return factor
 
     def value(m: Array, v: Array) -> Float[Array, " k"]:
-        bound: Array = -0.5 * (linear * m + terms(m, v).sum(axis=0) + m**2 + v - np.log(v))
+        bound: Array = -0.5 * (linear * m + terms(m, v).sum(axis=0) + prior * (m**2 + v) - np.log(v))
         return bound
 
     m, v = start.mean.copy(), start.variance.copy()
     now = value(m, v)
     for _ in range(_STEPS):
         e = terms(m, v)
-        gm = -0.5 * linear + 0.5 * (c * e).sum(axis=0) - m
-        gv = -0.25 * (c**2 * e).sum(axis=0) - 0.5 + 0.5 / v
-        hmm = 0.5 * (c**2 * e).sum(axis=0) + 1.0  # minus the second derivatives
+        gm = -0.5 * linear + 0.5 * (c * e).sum(axis=0) - prior * m
+        gv = -0.25 * (c**2 * e).sum(axis=0) - 0.5 * prior + 0.5 / v
+        hmm = 0.5 * (c**2 * e).sum(axis=0) + prior  # minus the second derivatives
         hmv = -0.25 * (c**3 * e).sum(axis=0)
         hvv = 0.125 * (c**4 * e).sum(axis=0) + 0.5 / v**2
         det = hmm * hvv - hmv**2
@@ -153,5 +159,3 @@ def _loading_terms(
             ]
         )
     return value, gradient, curvature + 1e-12 * np.trace(curvature) * np.eye(3)
-
-

@@ -205,12 +205,9 @@ class _Stage:
         best = max(runs, key=lambda run: run.trace[-1])
         if best.converged or self.max_iter <= _FIRST_ITERATIONS:
             return best
-        rest = self._iterate_affine(base, best, self.max_iter - _FIRST_ITERATIONS)
-        return rest
+        return self._iterate_affine(base, best, self.max_iter - _FIRST_ITERATIONS)
 
-    def _affine_from(
-        self, base: ScoreModel, parts: list[DenseScores], scale: float, shift: float, n_iter: int
-    ) -> _Run:
+    def _affine_from(self, base: ScoreModel, parts: list[DenseScores], scale: float, shift: float, n_iter: int) -> _Run:
         model = base.rescaled(scale, shift)
         states = [start_from_scores(model, initial(part, self.prior), self.prior) for part in parts]
         states = [infer_location(model, state) for state in states]

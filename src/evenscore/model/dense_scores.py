@@ -80,9 +80,7 @@ def _one(item: object, labelled: bool) -> DenseScores:
     return _from_arrays(array, None if labels is None else labels.matrix, labelled)
 
 
-def _from_arrays(
-    scores: npt.NDArray[np.floating], key: npt.NDArray[np.int8] | None, labelled: bool
-) -> DenseScores:
+def _from_arrays(scores: npt.NDArray[np.floating], key: npt.NDArray[np.int8] | None, labelled: bool) -> DenseScores:
     _refuse_too_large(scores.shape[0], scores.shape[1])
     key = np.full(scores.shape, UNKNOWN, dtype=np.int8) if key is None else key
     present = ~np.isnan(scores) & (key != UNKNOWN) if labelled else ~np.isnan(scores)

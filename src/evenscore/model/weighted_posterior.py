@@ -47,15 +47,21 @@ class WeightedPosterior:
 
 
 def weighted_posterior(
-    model: ScoreModel, scores: Float[Array, "k l"], precision: Float[Array, "2 k l"]
+    model: ScoreModel,
+    scores: Float[Array, "k l"],
+    precision: Float[Array, "2 k l"],
+    prior_x: Float[Array, "k d"] | None = None,
+    prior_y: Float[Array, "l d"] | None = None,
 ) -> WeightedPosterior:
     """Return the posterior under the model's means and loadings; `precision` takes the place of 1 / sigma_h^2.
 
-    Where the precision is 0 in both classes, the score has no influence, but it must be finite.
+    Where the precision is 0 in both classes, the score has no influence, but it must be finite. The priors of the
+    hidden variables are N(prior_x, I) and N(prior_y, I), where these means are given.
     """
     dim = model.dim
     n_rows, n_columns = scores.shape
-    gamma_x, gamma_y = np.zeros((n_rows, dim)), np.zeros((n_columns, dim))
+    gamma_x = np.zeros((n_rows, dim)) if prior_x is None else prior_x.copy()
+    gamma_y = np.zeros((n_columns, dim)) if prior_y is None else prior_y.copy()
     A, B = np.tile(np.eye(dim), (n_rows, 1, 1)), np.tile(np.eye(dim), (n_columns, 1, 1))
     for h in range(2):
         weighted = precision[h] * (scores - model.mu[h])
