@@ -15,15 +15,14 @@ from evenscore.comparison.fingerprint import array_digest, fingerprint_of, input
 from evenscore.comparison.judging import Judged, Judging, Sides
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
 from evenscore.comparison.methods import Method
+from evenscore.comparison.models import is_saved, load_trained, save_trained
 from evenscore.comparison.results import plain, results_of
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
 from evenscore.files import read_scores, write
 from evenscore.files.calibration_json import load_calibration, save_calibration
 from evenscore.files.json_text import check_header, read_object, write_object
-from evenscore.files.model_json import load_model, save_model
 from evenscore.files.streams import PathLike, writing
-from evenscore.model.parameters import ScoreModel
 from evenscore.tables.arrays import frozen
 
 __all__ = ["ResultFolder", "save_comparison", "write_results"]
@@ -101,7 +100,7 @@ class ResultFolder:
             training=None if record["training"] is None else _figures(record["training"]),
             replicates={name: frozen(np.array(_numbers(drawn))) for name, drawn in record["replicates"].items()},
             calibration=load_calibration(place / CALIBRATION),
-            model=load_model(place / MODEL) if (place / MODEL).is_file() else None,
+            model=load_trained(place / MODEL) if (place / MODEL).is_file() else None,
             is_llr=record["is_llr"],
             notes=tuple(record["notes"]),
             seconds=record["seconds"],
@@ -142,8 +141,8 @@ def _write_method(place: Path, trials: ComparedTrials, result: Judged | MethodRe
         for name, part in zip(score_files(kind, trials.names), lists, strict=True):
             write(part, place / name)
     save_calibration(result.calibration, place / CALIBRATION)
-    if isinstance(result.model, ScoreModel):
-        save_model(result.model, place / MODEL)
+    if is_saved(result.model):
+        save_trained(result.model, place / MODEL)
 
 
 def _record(figures: Figures | None) -> Any:

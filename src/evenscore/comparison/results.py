@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evenscore.comparison.comparison import METRICS, Comparison, Figures, MethodResult
 from evenscore.comparison.layout import CALIBRATION, MODEL, method_folders, score_files
 from evenscore.comparison.methods import plain_options
+from evenscore.comparison.models import is_saved
 from evenscore.metrics import PairedTest
 from evenscore.model.parameters import ScoreModel
 
@@ -119,7 +120,7 @@ def _files(comparison: Comparison) -> dict[str, Any]:
         folder = folders[method.name]
         found[method.name] = {kind: [f"{folder}/{name}" for name in names] for kind, names in named.items()}
         found[method.name]["calibration"] = f"{folder}/{CALIBRATION}"
-        if isinstance(method.model, ScoreModel):
+        if is_saved(method.model):
             found[method.name]["model"] = f"{folder}/{MODEL}"
     return found
 
