@@ -42,9 +42,17 @@ if TYPE_CHECKING:
     from evenscore.files.chunked_output import write_chunks
     from evenscore.files.json_text import read_json
     from evenscore.files.metadata import read_metadata
+    from evenscore.files.location_scale_json import load_location_scale, save_location_scale
     from evenscore.files.model_json import load_model, save_model
     from evenscore.files.score_tiles import open_chunked_scores
     from evenscore.files.trial_chunks import open_chunked_trials
+    from evenscore.location_scale import (
+        LocationScaleFit,
+        LocationScaleModel,
+        LocationScaleNormalizer,
+        fit_location_scale,
+        location_scale_bound,
+    )
     from evenscore.metrics import (
         OperatingPoint,
         ScoreSummary,
@@ -73,11 +81,13 @@ if TYPE_CHECKING:
         summarize,
     )
     from evenscore.model import (
+        AdaptResult,
         FitResult,
         HiddenPosterior,
         ScoreModel,
         ScoreModelNormalizer,
         VarianceTable,
+        adapt_score_model,
         fit_score_model,
         leave_one_speaker_out,
         log_likelihood,
@@ -141,6 +151,7 @@ _HOME = {
     "evenscore.files.chunked_output": ("write_chunks",),
     "evenscore.files.json_text": ("read_json",),
     "evenscore.files.metadata": ("read_metadata",),
+    "evenscore.files.location_scale_json": ("load_location_scale", "save_location_scale"),
     "evenscore.files.model_json": ("load_model", "save_model"),
     "evenscore.files.score_tiles": ("open_chunked_scores",),
     "evenscore.files.trial_chunks": ("open_chunked_trials",),
@@ -171,12 +182,21 @@ _HOME = {
         "sort_scores",
         "summarize",
     ),
+    "evenscore.location_scale": (
+        "LocationScaleFit",
+        "LocationScaleModel",
+        "LocationScaleNormalizer",
+        "fit_location_scale",
+        "location_scale_bound",
+    ),
     "evenscore.model": (
+        "AdaptResult",
         "FitResult",
         "HiddenPosterior",
         "ScoreModel",
         "ScoreModelNormalizer",
         "VarianceTable",
+        "adapt_score_model",
         "fit_score_model",
         "leave_one_speaker_out",
         "log_likelihood",
@@ -244,6 +264,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "PLDA",
     "TARGET",
     "UNKNOWN",
+    "AdaptResult",
     "ArrayCache",
     "BayesianCalibration",
     "Bilinear",
@@ -267,6 +288,9 @@ __all__ = [  # noqa: PLE0604, RUF100
     "InputError",
     "LabelledBlocks",
     "Labels",
+    "LocationScaleFit",
+    "LocationScaleModel",
+    "LocationScaleNormalizer",
     "LogisticCalibration",
     "NormOptions",
     "NormalGammaPrior",
@@ -285,6 +309,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "VarianceTable",
     "__version__",
     "act_dcf",
+    "adapt_score_model",
     "as_chunked",
     "auc",
     "average_embeddings",
@@ -302,13 +327,16 @@ __all__ = [  # noqa: PLE0604, RUF100
     "equalized_weights",
     "evaluate",
     "evaluate_by",
+    "fit_location_scale",
     "fit_norm",
     "fit_plda",
     "fit_score_model",
     "leave_one_speaker_out",
     "load_audiomnist_scores",
     "load_calibration",
+    "load_location_scale",
     "load_model",
+    "location_scale_bound",
     "log_likelihood",
     "make_cohort",
     "min_cllr",
@@ -340,6 +368,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "rocch",
     "save_calibration",
     "save_figure",
+    "save_location_scale",
     "save_model",
     "score_blocks",
     "score_chunks",
