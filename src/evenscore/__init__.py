@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from evenscore.files.calibration_json import load_calibration, save_calibration
     from evenscore.files.chunked_output import write_chunks
     from evenscore.files.json_text import read_json
-    from evenscore.files.metadata import read_metadata
     from evenscore.files.location_scale_json import load_location_scale, save_location_scale
+    from evenscore.files.metadata import read_metadata
     from evenscore.files.model_json import load_model, save_model
     from evenscore.files.score_tiles import open_chunked_scores
     from evenscore.files.trial_chunks import open_chunked_trials
