@@ -34,7 +34,7 @@ def utterance(speaker, phrase, session, rate=16000, seconds=0.6):
     return np.concatenate([silence, speech, silence]) + 1e-4 * take.standard_normal(len(speech) + 2 * len(silence))
 
 
-def make_corpus(folder, speakers=9, takes=5, rate=16000):
+def make_corpus(folder, speakers=12, takes=4, rate=16000):
     """Write takes of all phrases as wav; every third speaker is called female, two takes enrol."""
     recordings = []
     for speaker in range(speakers):

@@ -143,15 +143,15 @@ def same(one, other):
 
 @pytest.mark.parametrize("degradation", [None, AdditiveNoise(10.0)], ids=["clean", "noisy"])
 def test_the_cache_changes_nothing(corpus, tmp_path, degradation):
-    recordings = corpus.recordings[:30]
+    recordings = corpus.recordings[:24]
     plain = extract_features(recordings, SMALL, degradation=degradation)
     for _ in range(2):
         same(extract_features(recordings[::-1], SMALL, degradation=degradation, cache=tmp_path), plain)
 
 
 def test_processes_change_nothing(corpus, tmp_path):
-    recordings = corpus.recordings[:30]
-    extract_features(recordings[10:20], SMALL, cache=tmp_path)  # one of three speakers is in the cache
+    recordings = corpus.recordings[:24]
+    extract_features(recordings[8:16], SMALL, cache=tmp_path)  # one of three speakers is in the cache
     steps = []
     found = extract_features(
         recordings, SMALL, cache=tmp_path, jobs=2, progress=lambda stage, done: steps.append((stage, done))

@@ -62,5 +62,7 @@ class ArrayCache:
 
     def put(self, recipe: object, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Keep arrays of numbers or text; what was there for the recipe is replaced."""
-        with atomic_output(self.path(recipe)) as stream:
-            np.savez(stream, **arrays)  # type: ignore[arg-type]
+        with atomic_output(self.path(recipe)) as stream, zipfile.ZipFile(stream, "w") as archive:
+            for name, values in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asarray(values), allow_pickle=False)

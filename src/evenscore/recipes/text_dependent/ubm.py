@@ -15,7 +15,7 @@ __all__ = ["DiagonalMixture", "fit_mixture", "posteriors", "sum_moments"]
 _CHUNK = 1024  # frames whose posteriors stay in the processor's cache
 _LEAST_FRAMES = 2.0  # a Gaussian with fewer keeps its mean and variance
 _LEAST_WEIGHT = 1e-8
-_SPLIT = 0.3  # how far halves of a Gaussian are moved apart, in standard deviations
+_SPLIT = 0.5  # how far halves of a Gaussian are moved apart, in standard deviations
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -162,7 +162,7 @@ def fit_mixture(
         variances=np.maximum(overall, floor)[None],
     )
     history: list[float] = []
-    total = split_iterations * int(np.ceil(np.log2(size))) + iterations
+    total = split_iterations * max(0, int(np.ceil(np.log2(size))) - 1) + iterations
     done = 0
     while True:
         if mixture.size < size:
