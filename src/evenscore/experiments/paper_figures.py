@@ -33,7 +33,7 @@ _LINES = {"female": "-", "male": "--", "all": "-"}
 _SHORT = {"female": "fem", "male": "male", "all": "all"}
 _FURTHEST = 1e-9  # rates of 0 are drawn here, far outside
 _MOST_POINTS = 700  # of a curve
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "figure.constrained_layout.use": True,
     "axes.grid": True,
     "axes.axisbelow": True,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evenscore import bootstrap, evaluate, paired_test
+from evenscore import TrialList, bootstrap, evaluate, paired_test
 from evenscore.experiments.paper_genders import GENDER_NAMES
 from evenscore.experiments.paper_systems import Groups, Scored, TrainedSystem
 
@@ -47,12 +47,16 @@ def _measured(scored: Scored, replicates: int, seed: int) -> dict[str, Any]:
     own, calibrated = (evaluate(trials, points=P_TARGET) for trials in (scored.trials, scored.calibrated))
     figures = _figures(own, calibrated, scored.is_llr)
     if replicates:
-        sides = {"enroll_speakers": scored.speakers, "test_speakers": scored.speakers}
-        draws = {"replicates": replicates, "points": P_TARGET, "seed": seed}
-        intervals = [bootstrap(trials, **sides, **draws).to_dict() for trials in (scored.trials, scored.calibrated)]
-        figures["intervals"] = _figures(*intervals, scored.is_llr)
+        ends = [_ends(trials, scored.speakers, replicates, seed) for trials in (scored.trials, scored.calibrated)]
+        figures["intervals"] = _figures(ends[0], ends[1], scored.is_llr)
     counts = {name: own[name] for name in ("n_target", "n_nontarget")}
     return figures | counts | {"n_speakers": len(set(scored.speakers.values()))}
+
+
+def _ends(trials: TrialList, speakers: Mapping[str, str], replicates: int, seed: int) -> dict[str, Any]:
+    return bootstrap(
+        trials, enroll_speakers=speakers, test_speakers=speakers, replicates=replicates, points=P_TARGET, seed=seed
+    ).to_dict()
 
 
 def _figures(own: Mapping[str, Any], calibrated: Mapping[str, Any], is_llr: bool) -> dict[str, Any]:
@@ -65,8 +69,15 @@ def _figures(own: Mapping[str, Any], calibrated: Mapping[str, Any], is_llr: bool
 
 def _against(scored: Scored, raw: Scored, replicates: int, seed: int) -> dict[str, Any]:
     """Return by how much the EER differs from that of raw scores, on the same draws of speakers."""
-    sides = {"enroll_speakers": scored.speakers, "test_speakers": scored.speakers}
-    test = paired_test(scored.trials, raw.trials, **sides, metric="eer", replicates=replicates, seed=seed)
+    test = paired_test(
+        scored.trials,
+        raw.trials,
+        enroll_speakers=scored.speakers,
+        test_speakers=scored.speakers,
+        metric="eer",
+        replicates=replicates,
+        seed=seed,
+    )
     return {
         "difference": test.difference,
         "interval": [test.interval.low, test.interval.high],
