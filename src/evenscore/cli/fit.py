@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines
 from evenscore.cli.progress import progress_bar
+from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
 from evenscore.errors import FileError, InputError
 
@@ -24,9 +26,11 @@ evenscore fit --scores dev.npz --enroll-speakers utt2spk -o m.json
 evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
 evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
 evenscore fit --enroll e.npz --test t.npz --scorer cosine -o m.json
+evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 4 -o m
 """
 
 
+@with_records
 def fit(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
@@ -85,6 +89,8 @@ def fit(
     duplicates: opt.OnDuplicates = opt.Duplicates.error,
     score_column: opt.ScoreColumn = None,
     ids: opt.IdList = None,
+    *,
+    scale: ScaleChoices,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
     json: opt.Json = False,
 ) -> None:
@@ -93,8 +99,9 @@ def fit(
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
     enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
-    come from the embeddings or from the maps. Prints where the variance of the scores comes from; 'evenscore model
-    show' explains it.
+    come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, are
+    read in chunks if they are large, or if workers or a memory limit are asked for. Prints where the variance of the
+    scores comes from; 'evenscore model show' explains it.
     """
     if output == "-" and json:
         raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
@@ -114,18 +121,22 @@ def fit(
         phrase_from=phrase_from,
     )
     reading: dict[str, Any] = {"format": from_format}
-    with progress_bar() as progress:
+    with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         if scores:
             reading |= {"missing": missing.value, "duplicates": duplicates.value, "score_column": score_column}
-            data, notes = from_scores(scores, labels, reading)
+            if scale.in_chunks(*scores):
+                from evenscore.cli.chunked_data import chunked_training
+
+                data, notes = chunked_training(scores, labels, scale, reading)
+            else:
+                data, notes = from_scores(scores, labels, reading)
         elif enroll and test:
             data, notes = from_embeddings(enroll, test, scorer_of(scorer, plda, center), labels, reading | {"ids": ids})
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or --enroll and --test embeddings")
-        result = fit_score_model(
-            data, dim, min_divergence=min_divergence, tol=tol, max_iter=max_iter, starts=starts, progress=progress
-        )
+        how: dict[str, Any] = {"min_divergence": min_divergence, "tol": tol, "max_iter": max_iter, "starts": starts}
+        result = fit_score_model(data, dim, **how, progress=progress, client=client)
     made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
     inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
     _write(output, result, {name: value for name, value in inputs.items() if value})

@@ -10,14 +10,15 @@ from evenscore.cli import norm_options as norms
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
 from evenscore.cli.progress import progress_bar
+from evenscore.cli.scale_options import Resume, ScaleChoices
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.sources import Scorer
-    from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
+    from evenscore.tables import Embeddings, Labels, ScoreBlocks, ScoreMatrix, TrialList
 
-__all__ = ["EXAMPLES", "normalize"]
+__all__ = ["EXAMPLES", "cohort_labels", "normalize"]
 
 EXAMPLES = """
 evenscore normalize --method as --trials s --enroll e --test t -o out
@@ -26,6 +27,8 @@ evenscore normalize --model m.json --trials s --enroll e --test t -o out
 evenscore normalize --model m.json --trials s --cohort c --enroll e -o o
 evenscore normalize --method as --trials dev.trials -o out \\
     --enroll-embeddings x --test-embeddings x --cohort-embeddings c
+evenscore normalize --method s --trials s.zarr --enroll e.zarr \\
+    --test t.zarr --workers 4 -o out.zarr
 """
 
 
@@ -84,6 +87,8 @@ def normalize(
     score_column: opt.ScoreColumn = None,
     from_format: opt.FromFormat = None,
     to_format: opt.ToFormat = None,
+    scale: ScaleChoices,
+    resume: Resume = False,
 ) -> None:
     """Normalize trial scores with the help of cohort scores.
 
@@ -92,6 +97,9 @@ def normalize(
     blocks are matched by id; their rows and columns may be in any order. The output keeps the form (matrix or list),
     the order and the labels of the trials. With embeddings of enrolments, tests and cohort, all scores are made by
     --scorer.
+
+    Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
+    or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
     """
     reading = {
         "format": from_format,
@@ -105,7 +113,7 @@ def normalize(
         "conditions": conditions,
         "cohort_conditions": cohort_conditions,
     }
-    with progress_bar() as progress, norms.in_words_of_options():
+    with progress_bar() as progress, norms.in_words_of_options(), scale.client(progress) as client:
         settings = norms.norm_settings(method, model, choices)
         progress("reading", 0.0)
         paths = {"enroll": enroll, "test": test, "cohort": cohort}
@@ -114,7 +122,24 @@ def normalize(
             if any(paths.values()) or cohort_key:
                 raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
             made_by = scorer_of(scorer, plda, center)
+            if scale.given or resume:
+                sides, listed, condition = _read_embeddings(method, settings, vectors, maps, trials, from_format)
+                asked = {"scorer": made_by, "cohort": sides[2], "method": method, "condition": condition, **settings}
+                from evenscore.cli.chunked_scoring import score_in_chunks
+
+                files = (output, None, to_format)
+                score_in_chunks(sides[:2], listed, asked, scale, resume, client, progress, files)
+                return
             result = _from_embeddings(method, settings, made_by, vectors, maps, trials, from_format)
+        elif resume or scale.in_chunks(trials, *paths.values()):
+            given = _conditions(method, conditions, cohort_conditions)
+            chosen = {"method": method, **settings, **given}
+            labels = (cohort_key, unmatched.value)
+            from evenscore.cli.chunked_scoring import normalize_in_chunks
+
+            blocks_of = (trials, paths, reading, speakers, cohort_speakers, labels)
+            normalize_in_chunks(blocks_of, chosen, scale, resume, client, progress, (output, to_format))
+            return
         else:
             from evenscore.norms import prepare_norm
 
@@ -138,6 +163,22 @@ def _from_embeddings(
     format: str | None,
 ) -> ScoreMatrix | TrialList:
     from evenscore.cli.embedding_norms import normalize_embeddings
+
+    sides, listed, condition = _read_embeddings(method, settings, paths, maps, trials, format)
+    normalized = normalize_embeddings(method, settings, scorer, sides, listed, condition=condition).normalized
+    assert normalized is not None  # noqa: S101
+    return normalized
+
+
+def _read_embeddings(
+    method: str,
+    settings: dict[str, Any],
+    paths: dict[str, str | None],
+    maps: dict[str, str | None],
+    trials: str | None,
+    format: str | None,
+) -> tuple[tuple[Embeddings, Embeddings, Embeddings], TrialList | None, str | None]:
+    """Return the embeddings of enrolments, tests and cohort, the trials, and the column of the conditions."""
     from evenscore.cli.embedding_sets import CONDITION, EmbeddingFiles
     from evenscore.files import read_trials
     from evenscore.norms import prepare_norm
@@ -149,10 +190,7 @@ def _from_embeddings(
     files = EmbeddingFiles(**paths, **maps)  # type: ignore[arg-type]
     sides = (*files.read_trial_sides(), files.read_cohort())
     listed = None if trials is None else read_trials(trials, format=format)
-    condition = None if maps["conditions"] is None else CONDITION
-    normalized = normalize_embeddings(method, settings, scorer, sides, listed, condition=condition).normalized
-    assert normalized is not None  # noqa: S101
-    return normalized
+    return sides, listed, None if maps["conditions"] is None else CONDITION
 
 
 def _conditions(method: str, trials: str | None, cohort: str | None) -> dict[str, Any]:
@@ -193,7 +231,7 @@ def _read_blocks(
     }
     if cohort_key is not None and "cohort" not in blocks:
         raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
-    labels = None if cohort_key is None else _cohort_labels(blocks["cohort"], cohort_key, unmatched)
+    labels = None if cohort_key is None else cohort_labels(blocks["cohort"], cohort_key, unmatched)
     sides: dict[str, Any] = {}
     if speakers is not None:
         known = read_speakers(speakers)
@@ -210,7 +248,8 @@ def _read_blocks(
     return ScoreBlocks(scores, cohort_labels=labels, **blocks, **sides)
 
 
-def _cohort_labels(cohort: ScoreMatrix, key: str, unmatched: Any) -> Labels:
+def cohort_labels(cohort: ScoreMatrix, key: str, unmatched: Any) -> Labels:
+    """Return the labels of cohort scores by a key."""
     from evenscore.cli.labelled import label_by_key
     from evenscore.files import read_trials
 

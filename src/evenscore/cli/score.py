@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -15,6 +14,7 @@ from evenscore.cli import options as opt
 from evenscore.cli.cohort_options import CohortChoices, LengthNorm
 from evenscore.cli.option_records import option_name, with_records
 from evenscore.cli.progress import progress_bar
+from evenscore.cli.scale_options import Resume, ScaleChoices, bytes_of
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
 from evenscore.errors import FileError, InputError
 
@@ -32,9 +32,9 @@ evenscore score --enroll x.npz --test x.npz --trials dev.trials -o out \\
     --norm as --top-k 300 --cohort c.npz --cohort-unit speaker --raw raw
 evenscore score --enroll x.scp --enroll-map spk2utt --test y.scp \\
     --norm s --cohort c.scp --cohort-speakers utt2spk --memory 500MB -o out
+evenscore score --enroll e.npz --test t.npz --norm as --cohort c.npz \\
+    --workers 4 -o out.zarr
 """
-
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
 def _file(name: str, meaning: str) -> Any:
@@ -89,13 +89,16 @@ def score(
         str | None, typer.Option("--trials-from", metavar="FORMAT", help="Format of the trials; guessed if not given.")
     ] = None,
     to_format: opt.ToFormat = None,
+    scale: ScaleChoices,
+    resume: Resume = False,
 ) -> None:
     """Score embeddings of enrolments against embeddings of tests, and normalize the scores with a cohort.
 
     Each embedding is scored against the cohort once, however often it is listed, and never more cohort scores are kept
     than --memory allows. Speakers come from the embeddings or from maps; a trial's own speakers, and an utterance that
     stands in the trials and in the cohort, are left out of that trial's cohort. The output is a matrix, or the listed
-    trials in their order and with their labels; without --norm it holds the raw scores.
+    trials in their order and with their labels; without --norm it holds the raw scores. With workers or a memory limit,
+    a matrix is never in memory: it is written to .zarr or .parquet chunk by chunk.
     """
     _check_outputs(output, raw)
     maps = {
@@ -107,7 +110,7 @@ def score(
     _check_norm(norm, cohort, raw, members, choices, {"model": model, **maps})
     if enroll_map is None and enroll_length_norm is not LengthNorm.none:
         raise InputError("--enroll-length-norm is for enrolments of several utterances; give --enroll-map, too")
-    bytes_allowed = _bytes(memory)
+    bytes_allowed = bytes_of(memory, "--memory")
     from evenscore.cli.embedding_sets import CONDITION, EmbeddingFiles
 
     files = EmbeddingFiles(
@@ -119,7 +122,7 @@ def score(
         enroll_length_norm=enroll_length_norm,
         **maps,
     )
-    with progress_bar() as progress, norms.in_words_of_options():
+    with progress_bar() as progress, norms.in_words_of_options(), scale.client(progress) as client:
         settings = {} if norm is None else norms.norm_settings(norm, model, choices)
         progress("reading", 0.0)
         from evenscore.files import read_trials
@@ -129,6 +132,13 @@ def score(
         others = None if cohort is None else files.read_cohort(members)
         made_by = scorer_of(scorer, plda, center)
         progress("reading", 1.0)
+        if scale.given or resume:
+            from evenscore.cli.chunked_scoring import score_in_chunks
+
+            norm_of = {"cohort": others, "method": norm, "condition": None if conditions is None else CONDITION}
+            asked = {"scorer": made_by, **norm_of, **settings}
+            score_in_chunks(sides, listed, asked, scale, resume, client, progress, (output, raw, to_format))
+            return
         how: dict[str, Any] = {
             "condition": None if conditions is None else CONDITION,
             "memory": bytes_allowed,
@@ -170,24 +180,6 @@ def _check_norm(
         raise InputError(f"{odd} is for normalized scores; name a norm, such as --norm as, or leave it out")
     if raw is not None:
         raise InputError("without --norm the output holds the raw scores; leave out --raw")
-
-
-def _bytes(text: str) -> float:
-    """Return a size in bytes.
-
-    Examples
-    --------
-    >>> _bytes("1.5GB"), _bytes("64KiB")
-    (1500000000.0, 65536.0)
-    """
-    found = _SIZE.fullmatch(text.strip())
-    size = 0.0
-    if found is not None:
-        number, prefix, binary = found.groups()
-        size = float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " ")
-    if not size > 0:
-        raise InputError(f"--memory is {text!r}, but must be a size above 0, like 500MB or 2GB")
-    return size
 
 
 def _scored(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenscore.sources import Bilinear, Scorer
     from evenscore.tables import Embeddings
 
-__all__ = ["LabelSources", "TrainingScores", "from_embeddings", "from_scores"]
+__all__ = ["LabelSources", "TrainingScores", "by_phrase", "from_embeddings", "from_scores"]
 
 TrainingScores = list[TrialList | tuple[Any, Labels]]
 
@@ -48,6 +48,12 @@ class LabelSources:
                 raise InputError(f"the key {path} has no labels; give a list of trials with labels")
         return keys
 
+    def for_file(self, place: int, number: int) -> LabelSources:
+        """Return the labels of one of several score files, with the key that is its own or serves all."""
+        if len(self.keys) > 1 and len(self.keys) != number:
+            raise InputError(f"there are {number} score files and {len(self.keys)} keys; give one key, or one for each")
+        return self if len(self.keys) < 2 else replace(self, keys=self.keys[place : place + 1])
+
     def read_speaker_maps(self) -> tuple[tuple[str, Mapping[str, str]], tuple[str, Mapping[str, str]]]:
         """Read the maps of both sides, with their names; one that is given alone serves both."""
         enroll, test = self.enroll_speakers or self.test_speakers, self.test_speakers or self.enroll_speakers
@@ -62,10 +68,7 @@ def from_scores(
     """Read labelled scores, one matrix or list per file and phrase, and say what should be known about them."""
     if labels.keys and labels.by_speaker:
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
-    if len(labels.keys) > 1 and len(labels.keys) != len(paths):
-        raise InputError(
-            f"there are {len(paths)} score files and {len(labels.keys)} keys; give one key, or one for each"
-        )
+    labels.for_file(0, len(paths))  # refuses a wrong number of keys
     tables = [read_scores(path, **reading) for path in paths]
     data: list[LabelledScores] = []
     if labels.keys:
@@ -83,10 +86,11 @@ def from_scores(
             if not isinstance(table, TrialList) or table.labels is None:
                 raise InputError(f"the scores of {path} have no labels; give --key, or --enroll-speakers")
             data.append(table)
-    return _by_phrase(data, labels.phrase_from), []
+    return by_phrase(data, labels.phrase_from), []
 
 
-def _by_phrase(data: Sequence[LabelledScores], phrase_from: str | None) -> TrainingScores:
+def by_phrase(data: Sequence[Any], phrase_from: str | None) -> TrainingScores:
+    """Split each matrix or list into one per phrase of its tests."""
     if phrase_from is None:
         return list(data)
     parts: TrainingScores = []
@@ -106,7 +110,7 @@ def from_embeddings(
             raise InputError("labels come from a key or from speaker maps; leave out one of the two")
         source = scorer.score(*sides)
         scored = [source.score_trials(key) for key in labels.read_keys()]
-        return _by_phrase(scored, labels.phrase_from), []
+        return by_phrase(scored, labels.phrase_from), []
     if labels.by_speaker:
         maps = labels.read_speaker_maps()
         sides = (

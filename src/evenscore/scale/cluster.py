@@ -11,6 +11,7 @@ from evenscore.errors import EvenscoreError, InputError
 __all__ = ["connected", "dashboard_link"]
 
 _PATIENCE = 30  # seconds for a scheduler to answer
+_ERRORS = 40  # the level of log messages that are shown: a worker that is restarted is not the user's concern
 
 
 @contextmanager
@@ -47,6 +48,7 @@ def connected(
             processes=True,
             memory_limit=memory_limit or "auto",
             dashboard_address="127.0.0.1:0",
+            silence_logs=_ERRORS,
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

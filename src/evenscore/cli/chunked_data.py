@@ -1,0 +1,125 @@
+"""Inputs that are read chunk by chunk, and outputs that are written so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evenscore.cli.labelled import speakers_for
+from evenscore.cli.normalize import cohort_labels
+from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.training_data import LabelSources, TrainingScores, by_phrase, from_scores
+from evenscore.errors import FileError, InputError
+from evenscore.files import read_scores, read_speakers
+from evenscore.files.score_tiles import is_score_npy, open_chunked_scores
+from evenscore.files.streams import ZARR_MARKS
+from evenscore.files.trial_chunks import open_chunked_trials
+from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials
+from evenscore.tables import Labels, ScoreMatrix, TrialList
+
+__all__ = ["chunked_blocks", "chunked_training", "open_scores"]
+
+
+def open_scores(
+    path: str, choices: ScaleChoices, reading: Mapping[str, Any]
+) -> ChunkedScores | ChunkedTrials | ScoreMatrix | TrialList:
+    """Open scores that can be read in chunks, and read others."""
+    file = Path(path)
+    if is_score_npy(path) or (file.is_dir() and any((file / mark).exists() for mark in ZARR_MARKS)):
+        try:
+            scores = open_chunked_scores(path)
+        except FileError as error:
+            if error.part not in ("scores", "enroll_ids", "test_ids"):  # a store of listed trials, for instance
+                raise
+            return read_scores(path, **reading)
+        return scores.with_tiles(choices.tile_bytes)
+    if file.suffix.lower() in (".parquet", ".pq"):
+        from evenscore.files import ReadOptions
+
+        names = ("missing", "duplicates", "score_column")
+        return open_chunked_trials(path, ReadOptions(kind="scores", **{name: reading[name] for name in names}))
+    return read_scores(path, **reading)
+
+
+def chunked_training(
+    paths: Sequence[str], labels: LabelSources, choices: ScaleChoices, reading: Mapping[str, Any]
+) -> tuple[TrainingScores, list[str]]:
+    """Return labelled scores to train on; matrices stay where they are, lists of trials come into memory."""
+    tables = [open_scores(path, choices, reading) for path in paths]
+    if not any(isinstance(table, ChunkedScores) for table in tables):
+        return from_scores(paths, labels, reading)
+    if labels.keys and labels.by_speaker:
+        raise InputError("labels come from a key or from speaker maps; leave out one of the two")
+    data: TrainingScores = []
+    for place, (path, table) in enumerate(zip(paths, tables, strict=True)):
+        if not isinstance(table, ChunkedScores):
+            one = labels.for_file(place, len(paths))
+            data += from_scores([path], replace(one, phrase_from=None), reading)[0]
+        elif labels.by_speaker:
+            (enroll_path, enroll), (test_path, test) = labels.read_speaker_maps()
+            rows = speakers_for(table.enroll_ids, enroll_path, enroll, "enrolment")
+            columns = speakers_for(table.test_ids, test_path, test, "test")
+            key = Labels.from_speakers(rows, columns, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
+            data.append((table, key))
+        elif labels.keys:
+            data.append((table, _key_labels(table, labels.for_file(place, len(paths)))))
+        else:
+            raise InputError(f"the scores of {path} have no labels; give --key, or --enroll-speakers")
+    return by_phrase(data, labels.phrase_from), []
+
+
+def _key_labels(table: ChunkedScores, labels: LabelSources) -> Labels:
+    """Return the labels of a matrix from a key, a byte for each pair."""
+    [key] = labels.read_keys()
+    listed = Labels.from_trials(key)
+    if labels.unmatched == "error" and listed.n_unknown:
+        raise InputError("the key does not list every pair of the scores; give --enroll-speakers, or --unmatched drop")
+    return listed.align(table.enroll_ids, table.test_ids)
+
+
+def chunked_blocks(
+    trials: str,
+    paths: Mapping[str, str | None],
+    choices: ScaleChoices,
+    reading: Mapping[str, Any],
+    speakers: str | None,
+    cohort_speakers: str | None,
+    cohort_key: tuple[str | None, str],
+) -> ChunkedBlocks:
+    """Open trials and cohort scores; ``cohort_key`` is the file, and what to do with pairs that do not match."""
+    scores = open_scores(trials, choices, reading)
+    blocks: dict[str, Any] = {name: _matrix(path, choices, reading) for name, path in paths.items() if path is not None}
+    sides: dict[str, Any] = {}
+    if cohort_key[0] is not None:
+        if "cohort" not in blocks:
+            raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
+        cohort = blocks["cohort"]
+        blocks["cohort"] = cohort.matrix() if isinstance(cohort, ChunkedScores) else cohort
+        sides["cohort_labels"] = cohort_labels(blocks["cohort"], cohort_key[0], cohort_key[1])
+    if speakers is not None:
+        known = read_speakers(speakers)
+        if isinstance(scores, ChunkedTrials | TrialList):
+            sides |= {"enroll_speakers": known, "test_speakers": known}
+        else:
+            sides["enroll_speakers"] = speakers_for(scores.enroll_ids, speakers, known, "enrolment")
+            sides["test_speakers"] = speakers_for(scores.test_ids, speakers, known, "test")
+    path = cohort_speakers or speakers
+    if path is not None:
+        known = read_speakers(path)
+        for side, other, ids in (("enroll", "test", "enroll_ids"), ("test", "enroll", "test_ids")):
+            block = blocks.get("cohort", blocks.get(other))
+            if block is not None:
+                members = getattr(block, ids)
+                sides[f"cohort_{side}_speakers"] = speakers_for(members, path, known, "cohort member")
+    return ChunkedBlocks(scores, **blocks, **sides)
+
+
+def _matrix(path: str, choices: ScaleChoices, reading: Mapping[str, Any]) -> ChunkedScores | ScoreMatrix:
+    from evenscore.cli.combine import as_matrix
+
+    scores = open_scores(path, choices, reading)
+    if isinstance(scores, ChunkedTrials):
+        scores = scores.gather()
+    return scores if isinstance(scores, ChunkedScores) else as_matrix(scores)
