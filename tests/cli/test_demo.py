@@ -1,45 +1,39 @@
+"""The demo: the main job on what comes with the package."""
+
 import json
-import os
+from pathlib import Path
+
+import pytest
 
 
-def test_normalization_helps_in_the_demo(cli):
-    result = cli("demo", "--json")
+def test_norms_help_on_real_and_on_simulated_scores_and_the_story_is_told(cli, tmp_path):
+    quick = ("demo", "--methods", "raw,s,lgsm", "--bootstrap", "20")
+    result = cli(*quick, "--json")
     assert result.exit_code == 0, result.stderr
-    figures = json.loads(result.stdout)
-    raw, calibrated, normalized = (figures[name] for name in ("raw", "calibrated", "normalized"))
-    assert raw["n_target"] == 400
-    assert calibrated["eer"] == raw["eer"]  # calibration keeps the order of the scores
-    assert normalized["eer"] < 0.6 * raw["eer"]
-    assert normalized["cllr"] < calibrated["cllr"] < raw["cllr"]
-    assert normalized["calibration_loss"] < 0.05
+    found = json.loads(result.stdout)
+    for name, (method, gain) in {"audiomnist": ("s", 0.8), "simulated": ("lgsm", 0.6)}.items():
+        figures = {each: what["figures"] for each, what in found[name]["methods"].items()}
+        assert figures[method]["eer"] < gain * figures["raw"]["eer"]
+        assert figures[method]["cllr"] < gain * figures["raw"]["cllr"]
+        assert Path("evenscore-demo", name, "report.html").stat().st_size > 100_000
+        saved = json.loads(Path("evenscore-demo", name, "results.json").read_text(encoding="utf-8"))
+        assert saved["methods"].keys() == figures.keys()
+    told = cli(*quick)  # the finished methods are not done again
+    assert "Use s: Cllr" in told.stdout
+    assert "Report: evenscore-demo/audiomnist/report.html" in told.stdout.replace("\\", "/")
 
 
-def test_the_seed_decides_the_scores(cli):
-    first, again, other = (cli("demo", "--json", "--seed", seed).stdout for seed in (7, 7, 8))
-    assert first == again
-    assert json.loads(first)["raw"]["eer"] != json.loads(other)["raw"]["eer"]
+def test_the_seed_decides_the_simulated_scores_only(cli, tmp_path):
+    quick = ("demo", "--methods", "raw", "--bootstrap", "20", "--json")
+    first, other = (json.loads(cli(*quick, "-o", seed, "--seed", seed).stdout) for seed in ("7", "8"))
+    assert first["audiomnist"]["methods"]["raw"]["figures"] == other["audiomnist"]["methods"]["raw"]["figures"]
+    assert first["simulated"]["methods"]["raw"]["figures"] != other["simulated"]["methods"]["raw"]["figures"]
 
 
-def test_people_get_a_story_and_the_files(cli, tmp_path):
-    (tmp_path / "here").mkdir()
-    result = cli("demo", "--keep", "here")
-    assert result.exit_code == 0, result.stderr
-    assert "score model, with cohort" in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 120
-    assert sorted(os.listdir("here")) == [
-        "cohort.npz",
-        "enroll.npz",
-        "test.npz",
-        "training.npz",
-        "training.utt2spk",
-        "trials.npz",
-        "trials.utt2spk",
-    ]
-    info = cli("info", "here/trials.npz", "--json")
-    assert json.loads(info.stdout)[0]["trials"] == 80 * 400
-
-
-def test_a_directory_that_is_not_there_is_refused(cli):
-    result = cli("demo", "--keep", "nowhere")
+@pytest.mark.parametrize("options", [("-o", "file"), ("--methods", "nonsense"), ("--methods", ",")])
+def test_bad_requests_are_refused(cli, tmp_path, options):
+    Path("file").write_text("in the way")
+    result = cli("demo", *options)
     assert result.exit_code == 2
-    assert result.stderr.startswith("error: nowhere/training.npz: its directory does not exist")
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
