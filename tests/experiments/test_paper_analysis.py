@@ -91,7 +91,7 @@ def test_genders_are_apart_only_if_all_are_known(scores):
     assert genders_of(GENDER, sides) == ("f", "m")
     assert genders_of({**GENDER, "e0": ""}, sides) == ("",)
     assert genders_of({}, sides) == ("",)
-    one = {name: "m" for name in GENDER} | {name: "f" for name in ("d1", "d3", "e1", "e3")}
+    one = dict.fromkeys(GENDER, "m") | dict.fromkeys(("d1", "d3", "e1", "e3"), "f")
     with pytest.raises(InputError, match=r"the development set has 2 female speakers, but at least 4 are needed"):
         genders_of(one, sides)
 
@@ -203,7 +203,7 @@ def drawn(groups):
 def test_the_det_figure_has_the_papers_axes_and_colours(drawn, groups):
     assert drawn.get_xlim() == (-4.5, -0.85)
     assert drawn.get_ylim() == (-3.3, -0.8)
-    assert [text.get_text() for text in drawn.get_xticklabels()] == "0.001 0.05 0.5 2 5 10 20 40".split()
+    assert [text.get_text() for text in drawn.get_xticklabels()] == ["0.001", "0.05", "0.5", "2", "5", "10", "20", "40"]
     looks = [(line.get_color(), line.get_linestyle()) for line in drawn.get_lines()]
     colours = ["black", "blue", "green", "red"]
     assert looks == [(colour, line) for line in ("--", "-") for colour in colours]
