@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         calibration_from_dict,
         cross_calibrate,
     )
-    from evenscore.comparison import Comparison, compare
+    from evenscore.comparison import CohortChoice, Comparison, choose_cohort, compare
     from evenscore.errors import EvenscoreError, FileError, InputError
     from evenscore.experiments.audiomnist_scores import load_audiomnist_scores
     from evenscore.files import (
@@ -133,7 +133,7 @@ if TYPE_CHECKING:
     )
 
 _HOME = {
-    "evenscore.comparison": ("Comparison", "compare"),
+    "evenscore.comparison": ("CohortChoice", "Comparison", "choose_cohort", "compare"),
     "evenscore.errors": ("EvenscoreError", "FileError", "InputError"),
     "evenscore.experiments.audiomnist_scores": ("load_audiomnist_scores",),
     "evenscore.files": (
@@ -273,6 +273,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "ChunkedBlocks",
     "ChunkedScores",
     "ChunkedTrials",
+    "CohortChoice",
     "Comparison",
     "Conditions",
     "Cosine",
@@ -318,6 +319,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "bootstrap_det",
     "calibration_from_dict",
     "calibration_loss",
+    "choose_cohort",
     "cllr",
     "compare",
     "cross_calibrate",

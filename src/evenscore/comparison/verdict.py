@@ -12,7 +12,7 @@ from evenscore.metrics import PairedTest
 if TYPE_CHECKING:
     from evenscore.comparison.comparison import Comparison, MethodResult
 
-__all__ = ["METRIC_NAMES", "Verdict", "verdict_of"]
+__all__ = ["METRIC_NAMES", "Verdict", "clear", "listed", "shown_value", "verdict_of"]
 
 METRIC_NAMES = {"eer": "EER", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
 # Shares of Cllr that are lost to calibration; minCllr, fitted to the evaluation trials, is a little too good itself.
@@ -55,7 +55,7 @@ def verdict_of(comparison: Comparison) -> Verdict:
     used = best if helps else comparison.raw
     lines = [_choice(comparison, helps)]
     if helps and alike:
-        lines.append(f"{_listed(alike)} {'is' if len(alike) == 1 else 'are'} not distinguishable from it.")
+        lines.append(f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} not distinguishable from it.")
     elif helps and others:
         lines.append("It is clearly better than every other method here.")
     lines.append(_trust(used))
@@ -119,5 +119,12 @@ def _trust(used: MethodResult) -> str:
     )
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def listed(names: tuple[str, ...]) -> str:
+    """Return names as a sentence lists them.
+
+    Examples
+    --------
+    >>> listed(("z", "t", "s"))
+    'z, t and s'
+    """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
