@@ -1,6 +1,7 @@
 """Calibrations straight from their definitions: numerical minimization and integration, loops over trials."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 from scipy.integrate import quad
@@ -92,3 +93,11 @@ def cross_llr(scores, labels, enroll, test, folds, fit):
         assert not {test[i] for i in rows} & {a, b}
         llr.append(float(fit([scores[i] for i in rows], [labels[i] for i in rows])(s)))
     return llr
+
+
+def naive_saturated(z, e, d):
+    """The likelihood ratio of a trial if a share e of targets and a share d of non-targets behave like the others."""
+    with localcontext() as context:
+        context.prec = 60
+        odds, e, d = Decimal(z).exp(), Decimal(e), Decimal(d)
+        return float(((1 - e) * odds + e).ln() - ((1 - d) + d * odds).ln())

@@ -1,4 +1,4 @@
-"""From scores to natural-log likelihood ratios: one interface, five calibrations, and honest cross-validation."""
+"""From scores to natural-log likelihood ratios: one interface, six calibrations, and honest cross-validation."""
 
 from evenscore.calibrate.bayesian import BayesianCalibration, NormalGammaPrior
 from evenscore.calibrate.calibration import Calibration
@@ -7,6 +7,7 @@ from evenscore.calibrate.gaussian import GaussianCalibration
 from evenscore.calibrate.logistic import LogisticCalibration
 from evenscore.calibrate.pav import PavCalibration
 from evenscore.calibrate.registry import CALIBRATIONS, calibration_class, calibration_from_dict
+from evenscore.calibrate.saturating import SaturatingCalibration
 from evenscore.calibrate.unsupervised import UnsupervisedCalibration
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LogisticCalibration",
     "NormalGammaPrior",
     "PavCalibration",
+    "SaturatingCalibration",
     "UnsupervisedCalibration",
     "calibration_class",
     "calibration_from_dict",

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from jaxtyping import Float, Int
 
 from evenscore.calibrate.calibration import Calibration
+from evenscore.calibrate.folds import assign_folds
 from evenscore.calibrate.registry import calibration_class
 from evenscore.errors import InputError
-from evenscore.metrics.speakers import SpeakersLike, TrialSpeakers, trial_speakers
+from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.trials import as_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
@@ -90,7 +91,9 @@ def cross_calibrate(
     if measures is not None and len(measures) != len(key):
         raise InputError(f"quality has {len(measures)} rows, but there are {len(key)} trials")
     speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
-    fold_of = _assign_folds(speakers, key, folds)
+    if folds < 3:
+        raise InputError(f"folds is {folds}, but a trial's two speakers can be in two folds, and a third must be left")
+    fold_of = assign_folds(speakers, key, folds)
     sides = np.sort(np.stack((fold_of[speakers.enroll], fold_of[speakers.test])), axis=0)
     pairs, group = np.unique(sides[0] * folds + sides[1], return_inverse=True)
     llr, fits = np.empty(len(key)), []
@@ -120,25 +123,6 @@ def _trial_arrays(
     if values.ndim not in (1, 2):
         raise InputError(f"scores must be n numbers, or n x k numbers of k systems, but have shape {values.shape}")
     return values, as_labels(labels, len(values))
-
-
-def _assign_folds(speakers: TrialSpeakers, key: npt.NDArray[np.int8], folds: int) -> npt.NDArray[np.intp]:
-    """Return the fold of each speaker."""
-    if folds < 3:
-        raise InputError(f"folds is {folds}, but a trial's two speakers can be in two folds, and a third must be left")
-    number = len(speakers.names)
-    if number < folds:
-        raise InputError(f"there are {number} speakers, fewer than {folds} folds; give fewer folds (at least 3)")
-    targets = np.bincount(speakers.enroll[key == TARGET], minlength=number)
-    order = sorted(range(number), key=lambda speaker: (-targets[speaker], speakers.names[speaker]))
-    load, size = np.zeros(folds, dtype=np.int64), np.zeros(folds, dtype=np.int64)
-    fold_of = np.empty(number, dtype=np.intp)
-    for speaker in order:
-        fold = min(range(folds), key=lambda k: (load[k], size[k], k))
-        fold_of[speaker] = fold
-        load[fold] += targets[speaker]
-        size[fold] += 1
-    return fold_of
 
 
 def _fit(

@@ -10,6 +10,7 @@ from evenscore.calibrate.calibration import Calibration, check_record
 from evenscore.calibrate.gaussian import GaussianCalibration
 from evenscore.calibrate.logistic import LogisticCalibration
 from evenscore.calibrate.pav import PavCalibration
+from evenscore.calibrate.saturating import SaturatingCalibration
 from evenscore.calibrate.unsupervised import UnsupervisedCalibration
 from evenscore.errors import InputError
 
@@ -23,6 +24,7 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
         PavCalibration,
         BayesianCalibration,
         UnsupervisedCalibration,
+        SaturatingCalibration,
     )
 }  #: the calibrations by name
 

@@ -19,6 +19,7 @@ evenscore calibrate --train dev.scores --train-key k eval.scores -o out
 evenscore calibrate --train dev.scores --train-key k --save c.json
 evenscore calibrate --load c.json eval.scores -o eval.llr
 evenscore calibrate --train d1 --train d2 --train-key k e1 e2 -o fused
+evenscore calibrate --saturate --train dev --train-key k eval -o out
 evenscore calibrate --cross-validate --key eval.key eval.scores -o out
 """
 
@@ -31,6 +32,7 @@ class Method(str, Enum):
     pav = "pav"
     bayesian = "bayesian"
     unsupervised = "unsupervised"
+    saturating = "saturating"
 
 
 _GAUSSIAN = (Method.gaussian, Method.bayesian, Method.unsupervised)
@@ -57,10 +59,18 @@ def calibrate(
         typer.Option(
             "--prior",
             metavar="P",
-            help="logistic: prior of a target at which LLRs should be best (default 0.5); unsupervised: the share of "
-            "targets, if it is known.",
+            help="logistic, saturating: prior of a target at which LLRs should be best (default 0.5); "
+            "unsupervised: the share of targets, if it is known.",
         ),
     ] = None,
+    saturate: Annotated[
+        bool,
+        typer.Option(
+            "--saturate",
+            help="Bound the LLRs by the shares of trials that behave like the other class, found by cross-validation: "
+            "the same as --method saturating.",
+        ),
+    ] = False,
     l2: Annotated[float | None, typer.Option("--l2", metavar="X", help="logistic: penalty on the weights.")] = None,
     shared_variance: Annotated[
         bool,
@@ -127,6 +137,10 @@ def calibrate(
     from evenscore.cli.scored_output import write_scores
     from evenscore.cli.training_data import LabelSources
 
+    if saturate:
+        if method not in (Method.logistic, Method.saturating):
+            raise InputError(f"--saturate bounds an affine map; the method is {method.value}; leave one of them out")
+        method = Method.saturating
     job = CalibrationJob(
         scores=tuple(scores or ()),
         train=tuple(train or ()),
@@ -177,7 +191,7 @@ def _options(
 ) -> dict[str, Any]:
     """Return the options of the library's fit; one that the method does not have is refused."""
     given = {
-        "--prior": ("p_target", prior, (Method.logistic, Method.unsupervised)),
+        "--prior": ("p_target", prior, (Method.logistic, Method.saturating, Method.unsupervised)),
         "--l2": ("l2", l2, (Method.logistic,)),
         "--shared-variance": ("shared_variance", shared_variance or None, _GAUSSIAN),
         "--smoothing": ("smoothing", smoothing, (Method.pav,)),

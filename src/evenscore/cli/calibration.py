@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore._version import __version__
-from evenscore.calibrate import Calibration, LogisticCalibration, calibration_class, cross_calibrate
+from evenscore.calibrate import (
+    Calibration,
+    LogisticCalibration,
+    SaturatingCalibration,
+    calibration_class,
+    cross_calibrate,
+)
 from evenscore.cli.combine import as_list
 from evenscore.cli.evaluated_trials import labelled
 from evenscore.cli.speaker_sources import Speakers, speakers_of
@@ -148,7 +154,10 @@ def _trained(job: CalibrationJob, progress: Progress) -> CalibrationResult:
 
 def _fit(job: CalibrationJob, training: _Systems, measures: Array | None) -> Calibration:
     kind: Any = calibration_class(job.method)
-    extra = {} if measures is None else {"quality": measures}
+    extra: dict[str, Any] = {} if measures is None else {"quality": measures}
+    if job.method == "saturating":
+        enroll, test = _speaker_codes(training.first, speakers_of(training.with_key, job.sources))
+        extra = {"enroll_speakers": enroll, "test_speakers": test}
     fitted: Calibration = kind.fit(training.values, training.key, **extra, **job.options)
     return fitted
 
@@ -324,6 +333,11 @@ def _story(calibration: Calibration, names: Sequence[str], info: Mapping[str, An
         weights = (*calibration.weights, *calibration.quality_weights)
         terms = [f"{weight:+.4g} {name}" for weight, name in zip(weights, (*scores, *names), strict=True)]
         lines[0] += f": llr = {calibration.offset:.4g} {' '.join(terms)}"
+    if isinstance(calibration, SaturatingCalibration):
+        lower, upper = calibration.bounds
+        lines[0] += (
+            f": llr = {calibration.offset:.4g} {calibration.weight:+.4g} score, between {lower:.3g} and {upper:.3g}"
+        )
     if "n_target" in info and "n_nontarget" in info:
         lines.append(f"trained on {info['n_target']} target and {info['n_nontarget']} non-target trials")
     if isinstance(info.get("cllr"), float):

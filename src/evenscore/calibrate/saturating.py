@@ -1,0 +1,276 @@
+"""Calibration whose log-likelihood ratios are bounded: an affine map, and the shares of trials that break the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from evenscore.calibrate.calibration import Calibration, as_input, class_scores, finite
+from evenscore.calibrate.folds import judged_by_speaker
+from evenscore.calibrate.logistic import LogisticCalibration
+from evenscore.errors import InputError
+from evenscore.metrics.speakers import SpeakersLike, trial_speakers
+from evenscore.tables import TrialList
+
+__all__ = ["SHARES", "SaturatingCalibration", "saturated"]
+
+SHARES = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)  #: candidates of the two shares
+_BINS = 4096  # scores are put into so many bins while the shares are chosen
+_FOLDS = 5
+
+Array = npt.NDArray[np.float64]
+
+
+def saturated(llr: Array, target_outliers: float, nontarget_outliers: float) -> Array:
+    """Bound log-likelihood ratios by the shares of trials that behave like the other class, (T2).
+
+    Examples
+    --------
+    >>> saturated(np.array([-50.0, 0.0, 50.0]), 0.01, 0.001).round(3)
+    array([-4.604,  0.009,  6.907])
+    """
+    e, d = target_outliers, nontarget_outliers
+    with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 sets no bound; NaN stays NaN
+        log_e, log_d = np.log(e), np.log(d)
+        return np.logaddexp(np.log1p(-e) + llr, log_e) - np.logaddexp(np.log1p(-d), log_d + llr)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SaturatingCalibration(Calibration):
+    """An affine map of scores whose log-likelihood ratios are bounded on both sides.
+
+    z = offset + weight score                                                                   (T1)
+    llr = log((1 - e) exp(z) + e) - log((1 - d) + d exp(z)),   log e < llr < -log d             (T2)
+
+    It is the likelihood ratio if a share e of the targets has scores of non-targets, and a share d of the non-targets
+    scores of targets: wrong labels, broken recordings, one person under two names. With e = d = 0 it is the logistic
+    calibration, which lets a single outlier flatten the slope for everybody.
+
+    Attributes
+    ----------
+    weight, offset
+        The affine map.
+    target_outliers, nontarget_outliers
+        The shares e and d.
+    p_target
+        Prior at which it was fitted.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = np.concatenate([rng.normal(0, 1, 2000), rng.normal(6, 1, 200), rng.normal(0, 1, 4)])
+    >>> labels = np.repeat([0, 1], [2000, 204])
+    >>> calibration = SaturatingCalibration.fit(scores, labels)
+    >>> calibration.target_outliers, calibration.nontarget_outliers
+    (0.03, 0.0)
+    >>> bool(calibration(-100.0) > np.log(0.03)), LogisticCalibration.fit(scores, labels)(-100.0) < -100
+    (False, True)
+    """
+
+    kind: ClassVar[str] = "saturating"
+
+    weight: float
+    offset: float
+    target_outliers: float
+    nontarget_outliers: float
+    p_target: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("weight", "offset"):
+            object.__setattr__(self, name, float(finite(name, getattr(self, name), ())))
+        for name in ("target_outliers", "nontarget_outliers"):
+            _check_share(name, getattr(self, name))
+        if not 0 < self.p_target < 1:
+            raise InputError(f"p_target is {self.p_target}, but must lie between 0 and 1")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What no log-likelihood ratio goes below and above."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(self.target_outliers)), float(-np.log(self.nontarget_outliers))
+
+    @classmethod
+    def fit(
+        cls,
+        scores: npt.ArrayLike | TrialList,
+        labels: npt.ArrayLike | None = None,
+        *,
+        enroll_speakers: SpeakersLike | None = None,
+        test_speakers: SpeakersLike | None = None,
+        target_outliers: float | None = None,
+        nontarget_outliers: float | None = None,
+        p_target: float = 0.5,
+        folds: int = _FOLDS,
+    ) -> SaturatingCalibration:
+        """Choose the two shares by cross-validation, then fit the affine map.
+
+        Parameters
+        ----------
+        scores, labels
+            As in `evenscore.metrics.validate`; scores must be finite.
+        enroll_speakers, test_speakers
+            One speaker per trial; with a `TrialList` a mapping from id to speaker, or one speaker per id of each
+            side. With them, folds are of speakers, which is the honest way: outliers come speaker by speaker. Without
+            them every n-th trial is a fold.
+        target_outliers, nontarget_outliers
+            A share that is known; else the one of `SHARES` with the smallest loss on trials that were not fitted to.
+        p_target
+            Prior at which the cross-entropy is minimized.
+        folds
+            How many.
+        """
+        if not 0 < p_target < 1:
+            raise InputError(f"p_target is {p_target}, but must lie between 0 and 1")
+        given = {"target_outliers": target_outliers, "nontarget_outliers": nontarget_outliers}
+        for name, share in given.items():
+            if share is not None:
+                _check_share(name, share)
+        classes = class_scores(scores, labels)
+        start = LogisticCalibration.fit(scores, labels, p_target=p_target)
+        data = [_Points.of(side) for side in classes]
+        grids = [SHARES if share is None else (share,) for share in given.values()]
+        shares = (grids[0][0], grids[1][0])
+        if max(len(grid) for grid in grids) > 1:
+            parts = _folds(scores, labels, enroll_speakers, test_speakers, folds)
+            shares = _chosen_shares(_binned(classes, parts), grids, _theta(start), p_target)
+        weight, offset = _fit_affine(data, shares, _theta(start), p_target)
+        return cls(
+            weight=weight, offset=offset, target_outliers=shares[0], nontarget_outliers=shares[1], p_target=p_target
+        )
+
+    def __call__(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the LLR of each score; NaN stays NaN."""
+        z = as_input(scores) * self.weight + self.offset
+        return np.asarray(saturated(z, self.target_outliers, self.nontarget_outliers))
+
+
+def _check_share(name: str, share: float) -> None:
+    if isinstance(share, bool) or not 0 <= share < 0.5:
+        raise InputError(f"{name} is {share!r}, but must be a share from 0 to below 0.5")
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Scores of one class, each with the share of the class that it stands for."""
+
+    score: Float[np.ndarray, " n"]
+    share: Float[np.ndarray, " n"]
+
+    @classmethod
+    def of(cls, scores: Array) -> _Points:
+        return cls(scores, np.full(len(scores), 1 / max(len(scores), 1)))
+
+
+def _theta(fit: LogisticCalibration) -> Array:
+    return np.array([fit.weights[0], fit.offset])
+
+
+def _loss(theta: Array, data: Sequence[_Points], shares: tuple[float, float], p_target: float) -> tuple[float, Array]:
+    """Return the prior-weighted cross-entropy of (T2), and its gradient in weight and offset."""
+    e, d = shares
+    with np.errstate(divide="ignore"):
+        log_e, log_d = np.log(e), np.log(d)
+    value, gradient = 0.0, np.zeros(2)
+    for points, sign, prior in zip(data, (-1.0, 1.0), (1 - p_target, p_target), strict=True):
+        z = theta[0] * points.score + theta[1]
+        above, below = np.logaddexp(np.log1p(-e) + z, log_e), np.logaddexp(np.log1p(-d), log_d + z)
+        slope = np.exp(np.log1p(-e) + z - above) - np.exp(log_d + z - below)  # d llr / dz
+        margin = sign * (above - below + logit(p_target))
+        value += prior * float(points.share @ np.logaddexp(0.0, -margin))
+        pull = -sign * prior * points.share * expit(-margin) * slope
+        gradient += np.array([pull @ points.score, pull.sum()])
+    return value, gradient
+
+
+def _fit_affine(
+    data: Sequence[_Points], shares: tuple[float, float], start: Array, p_target: float
+) -> tuple[float, float]:
+    """Return weight and offset; the search runs in units of the scores' spread."""
+    if shares == (0.0, 0.0):
+        return float(start[0]), float(start[1])
+    both = np.concatenate([points.score for points in data])
+    mean, std = both.mean(), both.std()
+    scaled = [_Points((points.score - mean) / std, points.share) for points in data]
+    first = np.array([start[0] * std, start[1] + start[0] * mean])
+    found = minimize(_loss, first, args=(scaled, shares, p_target), jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    weight = float(found[0] / std)
+    return weight, float(found[1] - weight * mean)
+
+
+def _folds(
+    scores: npt.ArrayLike | TrialList,
+    labels: npt.ArrayLike | None,
+    enroll_speakers: SpeakersLike | None,
+    test_speakers: SpeakersLike | None,
+    folds: int,
+) -> list[tuple[list[npt.NDArray[np.bool_]], list[npt.NDArray[np.bool_]]]]:
+    """Return for each fold which non-targets and which targets are fitted to, and which are judged."""
+    from evenscore.metrics.trials import validate
+
+    if (enroll_speakers is None) != (test_speakers is None):
+        raise InputError("speakers of one side only were given; give both enroll_speakers and test_speakers")
+    if folds < 2:
+        raise InputError(f"folds is {folds}, but must be at least 2")
+    _, key = validate(scores, labels)
+    classes = [key == label for label in (0, 1)]
+    if enroll_speakers is None or test_speakers is None:
+        number = np.zeros(len(key), dtype=np.int64)
+        for members in classes:
+            number[members] = np.arange(np.count_nonzero(members)) % folds
+        judged = [number == fold for fold in range(folds)]
+        fitted = [~part for part in judged]
+    else:
+        speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
+        fitted, judged = judged_by_speaker(speakers, key, folds)
+    parts = [
+        ([use[members] for members in classes], [test[members] for members in classes])
+        for use, test in zip(fitted, judged, strict=True)
+    ]
+    return [part for part in parts if all(side.any() for half in part for side in half)]
+
+
+def _binned(classes: Sequence[Array], parts: Sequence[Any]) -> list[tuple[list[_Points], list[_Points]]]:
+    """Return the points of each fold, fitted and judged, with scores that are nearly equal as one point."""
+    both = np.concatenate(classes)
+    edges = np.unique(np.quantile(both, np.linspace(0, 1, _BINS + 1)))
+    place = [np.clip(np.searchsorted(edges, side, side="right") - 1, 0, len(edges) - 1) for side in classes]
+
+    def points(mask: npt.NDArray[np.bool_], which: int) -> _Points:
+        at, values = place[which][mask], classes[which][mask]
+        count = np.bincount(at, minlength=len(edges))
+        mean = np.bincount(at, values, minlength=len(edges)) / np.maximum(count, 1)
+        kept = count > 0
+        return _Points(mean[kept], count[kept] / len(values))
+
+    return [
+        ([points(m, w) for w, m in enumerate(use)], [points(m, w) for w, m in enumerate(test)]) for use, test in parts
+    ]
+
+
+def _chosen_shares(
+    parts: Sequence[tuple[list[_Points], list[_Points]]],
+    grids: Sequence[Sequence[float]],
+    start: Array,
+    p_target: float,
+) -> tuple[float, float]:
+    """Return the shares with the smallest loss on judged trials: one share after the other, twice; first ones win."""
+    best = (min(grids[0]), min(grids[1]))
+    known: dict[tuple[float, float], float] = {}
+
+    def loss(shares: tuple[float, float]) -> float:
+        if shares not in known:
+            fits = [(_fit_affine(use, shares, start, p_target), test) for use, test in parts]
+            known[shares] = sum(_loss(np.array(fit), test, shares, p_target)[0] for fit, test in fits)
+        return known[shares]
+
+    for _ in range(2):
+        best = min(((share, best[1]) for share in grids[0]), key=loss)
+        best = min(((best[0], share) for share in grids[1]), key=loss)
+    return best
