@@ -62,7 +62,7 @@ def paper(
             metavar="S,S,...",
             help="Dataset shifts of the evaluation takes: telephone, noise:DB (white), speech-shaped:DB, babble:DB, "
             "mu-law, a-law, gsm, opus, mixed (one of the others for each take, or none); or 'none'. The default is "
-            "telephone,gsm,noise:20,noise:10,noise:0,babble:10,mixed.",
+            "telephone,gsm,noise:20,noise:10,noise:0,mixed.",
         ),
     ] = None,
     shift_side: Annotated[

@@ -46,7 +46,7 @@ class PaperOptions:
     shift_side
         ``"test"``: the evaluation tests are shifted, ``"both"``: the evaluation enrolments, too.
     replicates
-        Draws of speakers for the intervals, 0 for no intervals.
+        Draws of speakers for the intervals of the first split, 0 for no intervals.
     seed
         Of the split of the speakers and of all that is drawn at random.
     """
@@ -129,7 +129,8 @@ def run_paper(
     runs: list[_Run] = []
     for place, split in enumerate(splits, 1):
         clock.where = f"split {place} of {len(splits)}: " if len(splits) > 1 else ""
-        runs.append(_run_split(system, split, options, clock))
+        replicates = options.replicates if place == 1 else 0
+        runs.append(_run_split(system, split, options, replicates, clock))
     figures = {
         "corpus": _corpus_facts(corpus, name, system),
         "options": _option_facts(options, len(splits)),
@@ -163,15 +164,16 @@ def _splits(corpus: Corpus, options: PaperOptions) -> list[Split]:
     return role_permutations(first)[:number]
 
 
-def _run_split(system: TextDependentSystem, split: Split, options: PaperOptions, clock: StageClock) -> _Run:
+def _run_split(
+    system: TextDependentSystem, split: Split, options: PaperOptions, replicates: int, clock: StageClock
+) -> _Run:
     scores = system.score(split)
     clock("scores", 1.0)
     trained = {kind: train_systems(scores, by_gender=by_gender, progress=clock) for kind, by_gender in MODELS.items()}
     groups = {kind: apply_systems(scores, trained[kind]) for kind in MODELS}
     clock("models", 1.0)
     metrics = {
-        kind: measure_groups(groups[kind], replicates=options.replicates, seed=options.seed, progress=clock)
-        for kind in MODELS
+        kind: measure_groups(groups[kind], replicates=replicates, seed=options.seed, progress=clock) for kind in MODELS
     }
     clock("evaluation", 1.0)
     shifted = _run_shifts(system, split, trained, options, clock)

@@ -54,7 +54,6 @@ def page(results: Mapping[str, Any], figures: Sequence[str]) -> str:
     """Return the page in Markdown; ``figures`` are the names of the files that it may show."""
     several = len(results["splits"]) > 1
     over = f"mean ± standard deviation over {len(results['splits'])} splits of the speakers" if several else "one split"
-    joint = results["summary"].get("joint")
     parts = [
         _INTRODUCTION,
         _facts(results),
@@ -72,11 +71,16 @@ def page(results: Mapping[str, Any], figures: Sequence[str]) -> str:
         _ABOUT_METRICS,
         _ABOUT_PER_GENDER,
         as_markdown(metric_table(results["summary"]["per-gender"])),
-        *(() if joint is None else (_ABOUT_JOINT, as_markdown(metric_table(joint)))),
+        _ABOUT_JOINT,
+        as_markdown(metric_table(results["summary"]["joint"])),
         _shown(figures, "bayes.svg", "Bayes error rates of the first split"),
         "## The first split, with intervals\n",
-        "95 % intervals from draws of the evaluation speakers.\n",
+        "95 % intervals from draws of the evaluation speakers. The last column is the difference of the EER to that of "
+        "raw scores, on the same draws.\n",
+        _ABOUT_PER_GENDER,
         as_markdown(interval_table(results["splits"][0]["models"]["per-gender"])),
+        _ABOUT_JOINT,
+        as_markdown(interval_table(results["splits"][0]["models"]["joint"])),
         *_shift_section(results, figures),
     ]
     return "\n".join(part for part in parts if part)

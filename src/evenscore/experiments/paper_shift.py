@@ -9,14 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenscore import InputError
-from evenscore.recipes.text_dependent import AdditiveNoise, Codec, Degradation, Recording, TelephoneBand
-from evenscore.recipes.text_dependent.degradations import with_background
+from evenscore.recipes.text_dependent import (
+    AdditiveNoise,
+    Codec,
+    Degradation,
+    Recording,
+    TelephoneBand,
+    with_background,
+)
 
 __all__ = ["CLEAN", "DEFAULT_SHIFTS", "MIXED", "Mixed", "check_shifts", "shift_of"]
 
 CLEAN = "clean"  #: the evaluation without a shift
 MIXED = "mixed"  #: one of the other conditions for every recording, by chance
-DEFAULT_SHIFTS = ("telephone", "gsm", "noise:20", "noise:10", "noise:0", "babble:10", MIXED)
+DEFAULT_SHIFTS = ("telephone", "gsm", "noise:20", "noise:10", "noise:0", MIXED)
 
 _NOISES = {"noise": "white", "speech-shaped": "speech-shaped", "babble": "babble"}
 _CODECS = ("mu-law", "a-law", "gsm", "opus")
