@@ -226,7 +226,7 @@ def test_it_prints_plots_without_buttons(desktop):
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") >= 3
     facts = desktop.execute_script("return window.printed")
-    assert facts["dark"] == "rgb(253, 253, 252)"
+    assert facts["dark"] == "rgb(255, 255, 255)"
     assert facts["width"] <= 640
     desktop.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     hidden = "return ['.controls', '.skip', '.contents'].map(s => getComputedStyle(document.querySelector(s)).display)"

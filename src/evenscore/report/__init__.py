@@ -3,6 +3,6 @@
 `content` says what is on the page, `page` makes it HTML, ``template/`` holds its markup, style and scripts.
 """
 
-from evenscore.report.page import write_report
+from evenscore.report.page import require_report, write_report
 
-__all__ = ["write_report"]
+__all__ = ["require_report", "write_report"]

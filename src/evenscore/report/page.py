@@ -137,7 +137,7 @@ def _text(templates: Environment, name: str) -> str:
 @lru_cache(maxsize=1)
 def _plotly() -> tuple[str, str]:
     """Return the text of plotly.js, and the same packed: a third of its size."""
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+    from plotly.offline import get_plotlyjs
 
     text = get_plotlyjs()
     packed = zlib.compress(text.encode("utf-8"), 9)
