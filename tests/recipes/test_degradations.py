@@ -1,5 +1,7 @@
 """Degradations do what they say, and the same to the same recording."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -105,3 +107,18 @@ def test_wrong_settings_are_refused(wrong):
 def test_each_has_its_own_key():
     keys = [made_from(one) for one in (None, *ALL, AdditiveNoise(10.0, seed=1), TelephoneBand(200.0))]
     assert len({str(key) for key in keys}) == len(keys)
+
+
+@dataclass(frozen=True)
+class Chain:
+    parts: tuple
+
+
+def test_what_is_made_of_others_has_their_keys():
+    assert made_from(Chain((TelephoneBand(), Codec("gsm")))) == {
+        "kind of": "Chain",
+        "parts": [
+            {"kind of": "TelephoneBand", "low_hz": 300.0, "high_hz": 3400.0},
+            {"kind of": "Codec", "kind": "gsm"},
+        ],
+    }

@@ -1,6 +1,8 @@
 """The recognizer on a small made-up corpus, and on real speech if there is some."""
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -143,6 +145,32 @@ def test_score_sets_are_saved_and_read_back(scores, tmp_path):
         load_score_set(tmp_path / "set")
     with pytest.raises(FileError, match="no such directory"):
         load_score_set(tmp_path / "absent")
+
+
+def test_score_sets_are_read_without_the_libraries_of_speech(scores, tmp_path):
+    save_score_set(scores, tmp_path)
+    code = (
+        "import sys; sys.modules['soundfile'] = sys.modules['kaldi_native_fbank'] = None; "
+        "from evenscore.recipes.text_dependent import load_score_set; print(load_score_set(sys.argv[1]))"
+    )
+    run = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("ScoreSet(2 phrases")
+
+
+def test_processes_are_kept_for_all_turns_and_change_nothing(corpus, split, system):
+    parallel = TextDependentSystem(corpus, OPTIONS, jobs=2)
+    for degradation in (None, AdditiveNoise(5.0)):
+        same(parallel.score(split, degradation=degradation), system.score(split, degradation=degradation))
+
+
+def test_the_package_lists_its_names():
+    import evenscore.recipes.text_dependent as package
+
+    assert dir(package) == sorted(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = package.nonsense
 
 
 def test_a_recognizer_for_each_gender(corpus, split):

@@ -1,8 +1,8 @@
 """Text-dependent speaker recognition from speech to score tables, after the experiment of the paper.
 
 A GMM-UBM recognizer with eigenchannels (after Kenny et al., 2014) on RSR2015 part I, AudioMNIST, or recordings of your
-own. Needs the extra ``evenscore[speech]``, which loads when it is used: score sets can be
-read without it.
+own. Speech needs the extra ``evenscore[speech]``; score sets are read without it, as names load when they are first
+used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
         read_manifest,
         read_rsr2015,
     )
-    from evenscore.recipes.text_dependent.degradations import AdditiveNoise, Codec, Degradation, TelephoneBand
+    from evenscore.recipes.text_dependent.degradations import (
+        AdditiveNoise,
+        Codec,
+        Degradation,
+        TelephoneBand,
+        with_background,
+    )
     from evenscore.recipes.text_dependent.extraction import Extracted, extract_features
     from evenscore.recipes.text_dependent.features import FeatureOptions
     from evenscore.recipes.text_dependent.recognizer import Recognizer, RecognizerOptions, train_recognizer
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "corpora": ("CORPORA", "read_audiomnist", "read_corpus", "read_manifest", "read_rsr2015"),
-    "degradations": ("AdditiveNoise", "Codec", "Degradation", "TelephoneBand"),
+    "degradations": ("AdditiveNoise", "Codec", "Degradation", "TelephoneBand", "with_background"),
     "extraction": ("Extracted", "extract_features"),
     "features": ("FeatureOptions",),
     "recognizer": ("Recognizer", "RecognizerOptions", "train_recognizer"),
@@ -42,9 +48,9 @@ _HOME = {
     "score_set": ("ScoreSet", "load_score_set", "save_score_set"),
     "system": ("TextDependentSystem", "run_recognizer"),
 }
-_MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [
+__all__ = [  # noqa: PLE0604, RUF100
     "CORPORA",
     "AdditiveNoise",
     "Codec",
@@ -70,14 +76,14 @@ __all__ = [
     "save_score_set",
     "split_speakers",
     "train_recognizer",
+    "with_background",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(module), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
@@ -196,11 +196,12 @@ def with_background(degradation: Degradation, background: Sequence[Recording]) -
     return replace(degradation, sources=tuple(str(recording.path) for recording in ordered[::step][:_SOURCES]))
 
 
-def made_from(degradation: Degradation | None) -> dict[str, Any] | None:
-    """Return all about a degradation as plain values, for the key of a cache."""
-    if degradation is None:
-        return None
-    return {"degradation": type(degradation).__name__, **asdict(degradation)}  # type: ignore[call-overload]
+def made_from(degradation: Any) -> Any:
+    """Return all about a degradation as plain values, for the key of a cache; it may be made of others."""
+    if is_dataclass(degradation):
+        values = {one.name: made_from(getattr(degradation, one.name)) for one in fields(degradation)}
+        return {"kind of": type(degradation).__name__, **values}
+    return [made_from(one) for one in degradation] if isinstance(degradation, tuple) else degradation
 
 
 def _generator(seed: int, recording: str) -> np.random.Generator:

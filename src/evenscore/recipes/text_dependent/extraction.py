@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -21,7 +21,7 @@ from evenscore.recipes.text_dependent.degradations import Degradation, made_from
 from evenscore.recipes.text_dependent.features import FeatureOptions, features
 from evenscore.recipes.text_dependent.recordings import Progress, Recording
 
-__all__ = ["Extracted", "extract_features"]
+__all__ = ["Extracted", "extract_features", "process_pool"]
 
 _VERSION = 1  # of the features in the cache: raised when other numbers come out
 _BATCH = 150  # recordings of a speaker that are worked on, and kept, together
@@ -60,6 +60,7 @@ def extract_features(
     degradation: Degradation | None = None,
     cache: str | os.PathLike[str] | None = None,
     jobs: int = 1,
+    pool: Executor | None = None,
     skip_unreadable: bool = False,
     progress: Progress = silent,
 ) -> Extracted:
@@ -78,6 +79,8 @@ def extract_features(
     jobs
         Number of processes. With more than one, a script must guard its main part with
         ``if __name__ == "__main__":``, as the processes import it.
+    pool
+        Processes that are there already, see `process_pool`.
     skip_unreadable
         List recordings that cannot be read, or that hold no speech, in `Extracted.skipped`; else they are an error.
     progress
@@ -88,7 +91,7 @@ def extract_features(
     batches = [_Batch(part, options, degradation, place) for part in _parts(sorted(set(recordings)))]
     extracted = Extracted({}, {})
     done = 0
-    for batch, arrays in zip(batches, _results(batches, jobs), strict=True):
+    for batch, arrays in zip(batches, _results(batches, jobs, pool), strict=True):
         _collect(batch, arrays, extracted, skip_unreadable)
         done += len(batch.recordings)
         progress("features", done / len(recordings))
@@ -102,17 +105,22 @@ def _parts(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, ...]]:
             yield members[start : start + _BATCH]
 
 
-def _results(batches: Sequence[_Batch], jobs: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
-    """Return the arrays of each batch, in order; processes start only for what is not in the cache."""
+def process_pool(jobs: int) -> Executor:
+    """Return a pool of processes, which start when they are needed.
+
+    Fresh processes behave alike on all systems, and inherit neither threads nor open files.
+    """
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+
+
+def _results(batches: Sequence[_Batch], jobs: int, pool: Executor | None) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    """Return the arrays of each batch, in order; processes work only on what is not in the cache."""
     kept = [_from_cache(batch) for batch in batches]
     absent = [batch for batch, arrays in zip(batches, kept, strict=True) if arrays is None]
     with ExitStack() as opened:
-        if jobs > 1 and len(absent) > 1:
-            # Fresh processes behave alike on all systems, and inherit neither threads nor open files.
-            pool = ProcessPoolExecutor(min(jobs, len(absent)), multiprocessing.get_context("spawn"))
-            computed = opened.enter_context(pool).map(_computed, absent)
-        else:
-            computed = map(_computed, absent)
+        if pool is None and jobs > 1 and len(absent) > 1:
+            pool = opened.enter_context(process_pool(min(jobs, len(absent))))
+        computed = map(_computed, absent) if pool is None else pool.map(_computed, absent)
         for arrays in kept:
             yield next(computed) if arrays is None else arrays
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy.typing as npt
 
 from evenscore import InputError, ScoreMatrix, silent
 from evenscore.recipes.text_dependent.degradations import Degradation, with_background
-from evenscore.recipes.text_dependent.extraction import Extracted, extract_features
+from evenscore.recipes.text_dependent.extraction import Extracted, extract_features, process_pool
 from evenscore.recipes.text_dependent.recognizer import (
     Frames,
     Recognizer,
@@ -92,7 +94,11 @@ class TextDependentSystem:
         self.corpus = corpus
         self.options = options or RecognizerOptions()
         self.skipped: dict[Recording, str] = {}
-        self._cache, self._jobs, self._skip, self._progress = cache, jobs, skip_unreadable, progress
+        self._cache, self._skip, self._progress = cache, skip_unreadable, progress
+        self._pool: Executor | None = None
+        if jobs > 1:  # kept, as many degradations mean many short turns
+            self._pool = process_pool(jobs)
+            weakref.finalize(self, self._pool.shutdown)
         self._clean: Frames = {}
         self._recognizers: dict[tuple[str, ...], Recognizer] = {}
         self._kept: tuple[object, _Sides] | None = None
@@ -202,7 +208,7 @@ class TextDependentSystem:
             self.options.features,
             degradation=degradation,
             cache=self._cache,
-            jobs=self._jobs,
+            pool=self._pool,
             skip_unreadable=self._skip,
             progress=self._progress,
         )
