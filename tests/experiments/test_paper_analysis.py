@@ -259,3 +259,55 @@ print(len(evenscore.load_audiomnist_scores().development))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "10"
+
+
+def test_stages_are_timed_where_the_time_went():
+    from evenscore.experiments.paper_stages import StageClock
+
+    seen = []
+    clock = StageClock(lambda stage, fraction: seen.append((stage, fraction)))
+    for stage, fraction in (("features", 0.5), ("background model", 1.0), ("features", 1.0), ("statistics", 1.0)):
+        clock(stage, fraction)
+    clock.whole(0.5)
+    assert list(clock.seconds) == ["features", "UBM", "scores"]
+    assert all(seconds >= 0 for seconds in clock.seconds.values())
+    assert seen == [("features", 0.5), ("UBM", 1.0), ("features", 1.0), ("scores", 1.0), ("experiment", 0.5)]
+
+
+def test_shifts_are_what_their_names_say():
+    pytest.importorskip("soundfile", reason="speech needs the extra evenscore[speech]")
+    pytest.importorskip("kaldi_native_fbank", reason="speech needs the extra evenscore[speech]")
+    from evenscore.experiments.paper_shift import DEFAULT_SHIFTS, check_shifts, shift_of
+    from evenscore.recipes.text_dependent import AdditiveNoise, Codec, TelephoneBand
+
+    check_shifts(DEFAULT_SHIFTS)
+    named = {name: shift_of(name, DEFAULT_SHIFTS, [], 3) for name in DEFAULT_SHIFTS}
+    assert named["telephone"] == TelephoneBand()
+    assert named["gsm"] == Codec("gsm")
+    assert named["noise:10"] == AdditiveNoise(10.0, "white", 3)
+    assert named["mixed"].choices == (None, *(named[name] for name in DEFAULT_SHIFTS if name != "mixed"))
+    tone = np.sin(np.arange(4000) / 5)
+    takes = [named["mixed"].apply(tone, f"take {n}") for n in range(60)]
+    assert sum(np.array_equal(take, tone) for take in takes) in range(2, 25)  # about a sixth stays clean
+    assert np.array_equal(takes[7], named["mixed"].apply(tone, "take 7"))
+
+
+def test_the_comparison_with_the_paper_says_what_the_figures_say():
+    from evenscore.experiments.paper_page import agreement
+
+    rates = {"raw": 0.02, "ZT": 0.01, "LGSM 1D": 0.03, "LGSM 2D": 0.02}
+    shares = {"share_tar": spread([0.2]), "share_non": spread([0.3])}
+    lines = agreement(
+        {
+            "summary": {"per-gender": {"male": {name: {"eer": spread([rate])} for name, rate in rates.items()}}},
+            "variances": {"male": {"LGSM 2D": shares}},
+            "splits": [{"speakers": {"evaluation": {"male": 16}}}],
+        }
+    )
+    assert lines == [
+        "male, ZT: the EER changes by -50 % against raw (paper: -41 %): agrees in direction.",
+        "male, LGSM 1D: the EER changes by +50 % against raw (paper: -35 %): does not agree in direction.",
+        "male, LGSM 2D: the EER changes by +0 % against raw (paper: -39 %): does not agree in direction.",
+        "male: the hidden variables explain 20 % of the variance of target scores and 30 % of that of non-target "
+        "scores (paper: 54 % and 18 %): not more for targets, unlike in the paper.",
+    ]

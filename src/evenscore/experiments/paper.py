@@ -128,7 +128,7 @@ def run_paper(
     splits = _splits(corpus, options)
     runs: list[_Run] = []
     for place, split in enumerate(splits, 1):
-        clock.where = f"split {place} of {len(splits)}: " if len(splits) > 1 else ""
+        clock.whole((place - 1) / len(splits))
         replicates = options.replicates if place == 1 else 0
         runs.append(_run_split(system, split, options, replicates, clock))
     figures = {
@@ -190,9 +190,7 @@ def _run_shifts(
     """Return the metrics under each shift; everything that is trained stays as it is."""
     found: dict[str, dict[str, Any]] = {}
     background = system.corpus.of(split.background)
-    where = clock.where
     for name in options.shifts:
-        clock.where = f"{where}{name}: "
         shift = shift_of(name, options.shifts, background, options.seed)
         scores = system.score(split, degradation=shift, degrade_enrolments=options.shift_side == "both")
         clock("scores", 1.0)
@@ -201,7 +199,6 @@ def _run_shifts(
             for kind in MODELS
         }
         clock("evaluation", 1.0)
-    clock.where = where
     return found
 
 

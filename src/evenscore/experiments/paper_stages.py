@@ -25,7 +25,6 @@ class StageClock:
 
     def __init__(self, progress: Callable[[str, float], None]) -> None:
         self.seconds: dict[str, float] = {}
-        self.where = ""  #: what is worked on, shown before the stage
         self._progress = progress
         self._last = time.perf_counter()
 
@@ -35,4 +34,8 @@ class StageClock:
         now = time.perf_counter()
         self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
         self._last = now
-        self._progress(f"{self.where}{name}", fraction)
+        self._progress(name, fraction)
+
+    def whole(self, fraction: float) -> None:
+        """Report how much of the whole experiment is done."""
+        self._progress("experiment", fraction)
