@@ -164,6 +164,9 @@ class _Arrays(Mapping[str, npt.NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._on_disk)
 
+    def __contains__(self, name: object) -> bool:  # that of `Mapping` would read the array
+        return name in self._on_disk
+
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if self._on_disk[name] in self._texts:
             return self._read_text(self._on_disk[name])

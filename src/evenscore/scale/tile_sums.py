@@ -67,10 +67,6 @@ def label_tiles(
     first = scores.block(slice(0, 1), slice(0, min(scores.shape[1], 4096)))
     shared = _Labelled(reader=scores.reader, labels=labels, center=pilot(first))
     total: TileSums = engine_for(client).total(_sum_tile, shared, tiles, stage="summing scores", progress=progress)
-    if labels.by_speaker and not len(total.rows):
-        row_codes, column_codes, number = labels.speaker_codes
-        blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
-        return LabelledSums(sums=total.sums, pattern=blocks)
     return LabelledSums(sums=without_empty(total.sums), pattern=_pattern(total, labels))
 
 
@@ -113,13 +109,16 @@ def _pattern(total: TileSums, labels: Labels) -> SpeakerBlocks | Exceptions:
     place = [np.cumsum(which) - 1 for which in kept]
     size = [int(np.count_nonzero(which)) for which in kept]
     inside = kept[0][total.rows] & kept[1][total.columns]
+    if labels.by_speaker and not inside.any():
+        row_codes, column_codes, number = labels.speaker_codes
+        return SpeakerBlocks(row_codes=row_codes[kept[0]], column_codes=column_codes[kept[1]], n_speakers=number)
     absent_rows, absent_columns = place[0][total.rows[inside]], place[1][total.columns[inside]]
     rows, columns = _targets(labels)
     inside = kept[0][rows] & kept[1][columns]
     rows, columns = place[0][rows[inside]], place[1][columns[inside]]
     seen = ~np.isin(size[1] * rows + columns, size[1] * absent_rows + absent_columns)
     rows, columns = rows[seen], columns[seen]
-    if 2 * len(absent_rows) > size[0] * size[1] or not len(absent_rows):
+    if not labels.by_speaker or 2 * len(absent_rows) > size[0] * size[1]:
         key = np.full(size, NONTARGET, dtype=np.int8)
         key[rows, columns] = TARGET
         key[absent_rows, absent_columns] = UNKNOWN

@@ -1,0 +1,28 @@
+"""Score blocks in memory, and the same in tiny tiles."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from evenscore import ScoreMatrix, ScoreModel, as_chunked
+
+MODEL = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5, 0.1], [0.4, 0.2]], beta=[[0.5, 0.2], [0.3, 0.3]], sigma2=[1.0, 1.2])
+
+
+def ids(prefix, number):
+    return [f"{prefix}{place}" for place in range(number)]
+
+
+def matrix(rng, rows, columns, missing=0.0, dtype=np.float64):
+    scores = rng.normal(size=(len(rows), len(columns))) + rng.normal(size=(len(rows), 1)) + 2.0
+    scores[rng.random(scores.shape) < missing] = np.nan
+    return ScoreMatrix(scores.astype(dtype), rows, columns, missing="nan")
+
+
+def in_tiles(scores, stored=(5, 7), tile_bytes=600.0):
+    """Return scores in tiles of a few rows and columns, that do not divide the matrix evenly."""
+    return replace(as_chunked(scores), stored=stored, tile_bytes=tile_bytes)
+
+
+def shuffled(rng, scores):
+    return scores.take(rng.permutation(scores.shape[0]), rng.permutation(scores.shape[1]))

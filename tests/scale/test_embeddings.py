@@ -1,0 +1,88 @@
+"""Scores of embeddings, made in chunks, are those that `score_embeddings` makes in one go."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evenscore import Embeddings, InputError, TrialList, as_chunked, fit_score_model, score_chunks, score_embeddings
+from evenscore.sources import Cosine
+from evenscore.tables import Labels
+from scale.chunked_examples import MODEL, ids
+
+NORMS = {
+    "raw": (None, {}),
+    "z": ("z", {}),
+    "s": ("s", {}),
+    "as": ("as", {"top_k": 5}),
+    "cross": ("as", {"top_k": 5, "select": "cross"}),
+    "zt": ("zt", {}),
+    "tz": ("tz", {}),
+    "lgsm": ("lgsm", {"model": MODEL}),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr("evenscore.scale.embeddings.TILE_BYTES", 2000)
+
+
+def some(rng, prefix, number, speakers=None):
+    names = None if speakers is None else [f"s{place % speakers[0] + speakers[1]}" for place in range(number)]
+    sex = {"sex": np.array(["fm"[place % 2] for place in range(number)], dtype=object)}
+    return Embeddings(ids(prefix, number), rng.normal(size=(number, 8)), names, columns=sex)
+
+
+def sides_of(kind):
+    rng = np.random.default_rng(9)
+    known = (9, 0), (11, 0), (13, 5)
+    enroll, test, cohort = (
+        some(rng, prefix, number, known[place] if kind == "own speakers" else None)
+        for place, (prefix, number) in enumerate((("e", 21), ("t", 19), ("c", 40)))
+    )
+    return (enroll, enroll, cohort) if kind == "one file" else (enroll, test, cohort)
+
+
+@pytest.mark.parametrize("kind", ["strangers", "own speakers", "one file"])
+@pytest.mark.parametrize("norm", NORMS)
+def test_chunks_are_those_of_all_at_once(norm, kind):
+    method, options = NORMS[norm]
+    enroll, test, cohort = sides_of(kind)
+    asked = {"cohort": cohort, "method": method, **options} if method else {}
+    there = score_embeddings(enroll, test, **asked)
+    found = replace(score_chunks(enroll, test, **asked), stored=(4, 5), tile_bytes=300)
+    assert len(found.tiles()) > 10
+    wanted = there.raw if method is None else there.normalized
+    np.testing.assert_allclose(found.matrix().scores, wanted.scores, rtol=1e-9, atol=1e-9)
+    pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 150, replace=False)
+    trials = TrialList(enroll.ids, test.ids, pairs // len(test), pairs % len(test))
+    listed = replace(score_chunks(enroll, test, trials, **asked), bounds=(0, 70, 150)).gather()
+    there = score_embeddings(enroll, test, trials, **asked)
+    wanted = there.raw if method is None else there.normalized
+    match = listed.match(wanted)
+    np.testing.assert_allclose(listed.scores, wanted.scores[match], rtol=1e-9, atol=1e-9)
+
+
+def test_conditions():
+    enroll, test, cohort = sides_of("strangers")
+    asked = {"cohort": cohort, "method": "s", "condition": "sex"}
+    wanted = score_embeddings(enroll, test, **asked).normalized
+    np.testing.assert_allclose(score_chunks(enroll, test, **asked).matrix().scores, wanted.scores, rtol=1e-9)
+    with pytest.raises(InputError, match="knows no conditions"):
+        score_chunks(enroll, test, **asked | {"method": "lgsm", "model": MODEL})
+
+
+def test_a_norm_and_a_cohort_belong_together():
+    enroll, test, cohort = sides_of("strangers")
+    with pytest.raises(InputError, match="give both"):
+        score_chunks(enroll, test, method="as")
+    with pytest.raises(InputError, match="give both"):
+        score_chunks(enroll, test, cohort=cohort)
+
+
+def test_training_on_chunks_of_scores_is_training_on_the_bilinear_form():
+    enroll, test, _ = sides_of("own speakers")
+    labels = Labels.from_speakers(enroll.speakers, test.speakers)
+    scores = Cosine().score(enroll, test)
+    one, other = (fit_score_model([(table, labels)], starts=1, max_iter=20) for table in (scores, as_chunked(scores)))
+    np.testing.assert_allclose(one.log_likelihood, other.log_likelihood, rtol=1e-9)

@@ -1,0 +1,166 @@
+"""Norms of tiles and of chunks of trials give the numbers of `normalize` in memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evenscore import (
+    ChunkedBlocks,
+    ChunkedTrials,
+    Conditions,
+    InputError,
+    ScoreBlocks,
+    ScoreMatrix,
+    TrialList,
+    normalize,
+)
+from evenscore.scale.normalize import ByBlocks, ByParts
+from scale.chunked_examples import MODEL, ids, in_tiles, matrix, shuffled
+
+E, T, C, D = ids("e", 23), ids("t", 31), ids("c", 17), ids("d", 17)
+NORMS = {
+    "z": {},
+    "t": {},
+    "s": {"combine": "sqrt2"},
+    "as": {"top_k": 7},
+    "at": {"top_k": 0.5},
+    "az": {"top_k": 4, "drop_top": 1},
+    "zt": {},
+    "tz": {"statistic": "median"},
+    "lgsm": {"model": MODEL},
+}
+SPEAKERS = {
+    "enroll_speakers": [f"s{place % 12}" for place in range(23)],
+    "test_speakers": [f"s{place % 15}" for place in range(31)],
+    "cohort_enroll_speakers": [f"s{place % 20 + 6}" for place in range(17)],
+    "cohort_test_speakers": [f"s{place % 20 + 6}" for place in range(17)],
+}
+
+
+def blocks_of(rng, missing=0.0, cohort_rows=D):
+    shapes = {"trials": (E, T), "enroll": (E, C), "test": (cohort_rows, T), "cohort": (cohort_rows, C)}
+    return {name: matrix(rng, *sides, missing, np.float32) for name, sides in shapes.items()}
+
+
+def both(rng, blocks, **speakers):
+    """Return blocks in memory and in tiles; the rows and columns of the latter's cohort scores are shuffled."""
+    others = {name: blocks[name] for name in ("enroll", "test", "cohort")}
+    tiles = {name: in_tiles(shuffled(rng, block) if name != "cohort" else block) for name, block in others.items()}
+    return (
+        ScoreBlocks(blocks["trials"], **others, **speakers),
+        ChunkedBlocks(in_tiles(blocks["trials"]), **tiles, **speakers),
+    )
+
+
+@pytest.mark.parametrize("speakers", [{}, SPEAKERS], ids=["strangers", "own speakers"])
+@pytest.mark.parametrize("missing", [0.0, 0.05], ids=["complete", "missing"])
+@pytest.mark.parametrize("method", NORMS)
+def test_tiles_are_those_of_the_matrix(method, missing, speakers):
+    rng = np.random.default_rng(3)
+    here, there = both(rng, blocks_of(rng, missing), **speakers)
+    wanted, found = normalize(here, method, **NORMS[method]), normalize(there, method, **NORMS[method])
+    separable = not speakers and not (method == "lgsm" and missing)
+    assert isinstance(found.reader.way, ByParts if separable else ByBlocks)
+    np.testing.assert_allclose(found.matrix().scores, wanted.scores, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("speakers", [{}, SPEAKERS], ids=["strangers", "own speakers"])
+@pytest.mark.parametrize("method", ["s", "as", "zt", "lgsm"])
+def test_chunks_of_a_list_are_those_of_the_list(method, speakers):
+    rng = np.random.default_rng(4)
+    blocks = blocks_of(rng)
+    trials = blocks["trials"].to_trials().select(rng.permutation(23 * 31)[:300])
+    wanted = normalize(
+        ScoreBlocks(
+            blocks["trials"].to_trials(), **{name: blocks[name] for name in ("enroll", "test", "cohort")}, **speakers
+        ),
+        method,
+        **NORMS[method],
+    )
+    known = dict(speakers)
+    if known:
+        known["enroll_speakers"] = dict(zip(E, known["enroll_speakers"], strict=True))
+        known["test_speakers"] = dict(zip(T, known["test_speakers"], strict=True))
+    listed = replace(ChunkedTrials.of(trials), bounds=(0, 7, 290, 300))
+    tiles = {name: in_tiles(shuffled(rng, blocks[name])) for name in ("enroll", "test")}
+    found = normalize(
+        ChunkedBlocks(listed, **tiles, cohort=blocks["cohort"], **known), method, **NORMS[method]
+    ).gather()
+    match = found.match(wanted)
+    assert len(found) == 300
+    np.testing.assert_allclose(found.scores, wanted.scores[match], rtol=1e-6, atol=1e-6)
+
+
+def test_cross_selection_and_conditions():
+    rng = np.random.default_rng(5)
+    here, there = both(rng, blocks_of(rng, cohort_rows=C))
+    options = {"top_k": 5, "select": "cross"}
+    np.testing.assert_allclose(
+        normalize(there, "as", **options).matrix().scores, normalize(here, "as", **options).scores, rtol=1e-6
+    )
+    gender = {name: "fm"[place % 2] for names in (E, T, C) for place, name in enumerate(names)}
+    given = {"conditions": Conditions(enroll=gender, test=gender, cohort_enroll=gender, cohort_test=gender)}
+    np.testing.assert_allclose(
+        normalize(there, "s", **given).matrix().scores, normalize(here, "s", **given).scores, rtol=1e-6
+    )
+
+
+def test_a_score_model_works_with_one_side_or_none():
+    rng = np.random.default_rng(6)
+    blocks = blocks_of(rng)
+    for names in ((), ("enroll",), ("test",), ("enroll", "test")):
+        some = {name: blocks[name] for name in names}
+        here = normalize(ScoreBlocks(blocks["trials"], **some), "lgsm", model=MODEL)
+        tiles = {name: in_tiles(block) for name, block in some.items()}
+        there = normalize(ChunkedBlocks(in_tiles(blocks["trials"]), **tiles), "lgsm", model=MODEL)
+        np.testing.assert_allclose(there.matrix().scores, here.scores, rtol=1e-6)
+        listed = ChunkedBlocks(blocks["trials"].to_trials(), **tiles)
+        np.testing.assert_allclose(
+            normalize(listed, "lgsm", model=MODEL).gather().to_matrix().scores, here.scores, rtol=1e-6
+        )
+
+
+def test_what_is_wrong_is_said():
+    rng = np.random.default_rng(7)
+    blocks = blocks_of(rng)
+    with pytest.raises(InputError, match="needs the block `test`"):
+        normalize(ChunkedBlocks(in_tiles(blocks["trials"]), enroll=blocks["enroll"]), "s")
+    with pytest.raises(InputError, match="block `enroll`: enrolment 'e0'"):
+        ChunkedBlocks(in_tiles(blocks["trials"]), enroll=matrix(rng, ids("x", 3), C))
+    with pytest.raises(InputError, match="without cohort scores"):
+        ChunkedBlocks(in_tiles(blocks["trials"]), cohort_labels=object())
+    with pytest.raises(InputError, match="must be a map"):
+        ChunkedBlocks(blocks["trials"].to_trials(), enroll_speakers=["a"])
+    with pytest.raises(InputError, match="no scores"):
+        ChunkedBlocks(TrialList.from_pairs(["e"], ["t"]))
+    strange = TrialList.from_pairs(["who"], ["t0"], scores=[1.0])
+    with pytest.raises(InputError, match="'who' of the trials has no cohort scores"):
+        normalize(ChunkedBlocks(strange, enroll=blocks["enroll"], test=blocks["test"]), "s").gather()
+    constant = ScoreMatrix(np.ones((23, 17)), E, C)
+    with pytest.raises(InputError, match="standard deviation of zero"):
+        normalize(ChunkedBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(constant)), "z")
+
+
+def test_trials_without_a_cohort_follow_the_policy():
+    rng = np.random.default_rng(8)
+    blocks = blocks_of(rng)
+    scores = blocks["enroll"].scores.copy()
+    scores[2] = np.nan
+    enroll = ScoreMatrix(scores, E, C, missing="nan")
+    for vanished in ("raw", "missing"):
+        here = normalize(ScoreBlocks(blocks["trials"], enroll=enroll), "z", vanished=vanished)
+        there = normalize(ChunkedBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(enroll)), "z", vanished=vanished)
+        np.testing.assert_allclose(there.matrix().scores, here.scores, rtol=1e-6)
+    there = normalize(ChunkedBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(enroll)), "z")
+    with pytest.raises(InputError, match="no cohort left"):
+        there.matrix()
+
+
+def test_the_blocks_are_shown():
+    blocks = blocks_of(np.random.default_rng(0))
+    assert (
+        repr(ChunkedBlocks(blocks["trials"], enroll=blocks["enroll"]))
+        == "ChunkedBlocks(trials 23 x 31, enroll 23 x 17)"
+    )
+    assert repr(ChunkedBlocks(blocks["trials"].to_trials())) == "ChunkedBlocks(713 listed trials)"

@@ -1,0 +1,59 @@
+"""Tiles cover a matrix once; chunked scores read what the matrix holds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenscore import InputError, ScoreMatrix, as_chunked
+from evenscore.scale.tiles import tile_grid
+from scale.chunked_examples import ids, in_tiles, matrix
+
+sizes = st.integers(0, 40)
+
+
+@given(sizes, sizes, st.integers(1, 50), st.integers(1, 50), st.integers(1, 5000))
+def test_tiles_cover_every_pair_once_in_whole_chunks(rows, columns, chunk_rows, chunk_columns, nbytes):
+    covered = np.zeros((rows, columns), dtype=int)
+    for number, tile in enumerate(tile_grid((rows, columns), (chunk_rows, chunk_columns), np.dtype("f4"), nbytes)):
+        assert tile.number == number
+        assert tile.rows.start % min(chunk_rows, rows) == tile.columns.start % min(chunk_columns, columns) == 0
+        covered[tile.rows, tile.columns] += 1
+    assert (covered == 1).all()
+
+
+def test_tiles_stay_within_their_size_where_stored_chunks_do():
+    tiles = tile_grid((1000, 1000), (10, 10), np.dtype("f4"), 4000)
+    assert max(tile.shape[0] * tile.shape[1] * 4 for tile in tiles) <= 4000
+    assert len(tiles) == 1000
+    assert str(tiles[1]) == "chunk 1 (rows 0 to 9, columns 100 to 199)"
+
+
+def test_a_size_of_nothing_is_refused():
+    with pytest.raises(InputError, match="give a size above 0"):
+        tile_grid((2, 2), (1, 1), np.dtype("f4"), 0)
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 12), st.integers(1, 12))
+def test_selected_rows_and_columns_are_those_of_the_matrix(random, n_rows, n_columns):
+    rng = np.random.default_rng(random.getrandbits(32))
+    whole = matrix(rng, ids("e", 12), ids("t", 12), missing=0.1)
+    rows, columns = rng.permutation(12)[:n_rows], rng.permutation(12)[:n_columns]
+    chunked = in_tiles(whole).take(rows, columns)
+    assert chunked.matrix() == whole.take(rows, columns)
+    assert chunked.align(whole.enroll_ids[rows][::-1], whole.test_ids[columns]).matrix() == whole.take(
+        rows[::-1], columns
+    )
+
+
+def test_arrays_need_ids_and_no_ids_are_no_rows():
+    with pytest.raises(InputError, match="give enroll_ids and test_ids"):
+        as_chunked(np.zeros((2, 2)))
+    assert as_chunked(np.zeros((0, 2)), [], ["t1", "t2"]).matrix() == ScoreMatrix(np.zeros((0, 2)), [], ["t1", "t2"])
+
+
+def test_identity_changes_with_scores_and_ids():
+    one = as_chunked(np.zeros((1, 2)), ["e"], ["t1", "t2"]).identity()
+    assert one == as_chunked(np.zeros((1, 2)), ["e"], ["t1", "t2"]).identity()
+    assert one != as_chunked(np.ones((1, 2)), ["e"], ["t1", "t2"]).identity()
+    assert one != as_chunked(np.zeros((1, 2)), ["e"], ["t1", "t3"]).identity()
