@@ -11,6 +11,7 @@ import typer
 
 from evenscore._version import __version__
 from evenscore.cli import (
+    adapt,
     calibrate,
     compare,
     convert,
@@ -106,6 +107,7 @@ add_command(app, "convert", convert.convert, convert.EXAMPLES)
 add_command(app, "fit", fit.fit, fit.EXAMPLES)
 add_command(app, "score", score.score, score.EXAMPLES)
 add_command(app, "normalize", normalize.normalize, normalize.EXAMPLES)
+add_command(app, "adapt", adapt.adapt, adapt.EXAMPLES)
 models = add_group(app, "model", "Look at model files.", model.EXAMPLES)
 add_command(models, "show", model.show, model.EXAMPLES)
 add_command(app, "plda", plda.plda, plda.EXAMPLES)

@@ -107,7 +107,8 @@ def fit_location_scale(
     model = LocationScaleModel(start.location, c=loading, d=loading)
     states = [infer_scales(model, state) for state in states]
     trace = [bound(model, states)]
-    enough = tol * sum(sum(part.scores.shape) for part in parts)
+    members = sum(sum(part.scores.shape) for part in parts)
+    enough = tol * members
     converged = False
     for number in range(max_iter):
         progress("fit", number / max_iter)
@@ -120,7 +121,8 @@ def fit_location_scale(
     notes = [note for note in linear.notes if not note.startswith("not converged")]
     if not converged:
         notes.append(f"not converged after {max_iter} iterations; raise max_iter or tol")
-    if trace[-1] <= linear_bound:
+    cost = (2 + model.dim) * np.log(members)  # of c, d, f and g, by the Bayesian information criterion
+    if trace[-1] <= linear_bound + cost:
         model = start
         notes.append("hidden log-scales explain the scores no better, so the linear-Gaussian score model was kept")
     return LocationScaleFit(

@@ -159,7 +159,7 @@ def weighted_moments(
     ww[:, 0, y] = ww[:, y, 0] = columns @ post.y
     ww[:, x, x] = np.einsum("hk,kde->hde", rows, xx)
     ww[:, y, y] = np.einsum("hk,kde->hde", columns, yy)
-    flat = weights.reshape(2, -1) @ post.cross.reshape(-1, dim * dim)
+    flat = weights.reshape(2, scores.size) @ post.cross.reshape(scores.size, dim * dim)
     ww[:, x, y] = flat.reshape(2, dim, dim) + np.einsum("kd,hkl,le->hde", post.x, weights, post.y, optimize=True)
     ww[:, y, x] = ww[:, x, y].transpose(0, 2, 1)
     sw[:, 0] = scored.sum(axis=(1, 2))

@@ -1,0 +1,190 @@
+"""``evenscore adapt``: adapt a score model to trials without labels."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenscore.cli import options as opt
+from evenscore.cli.output import print_json, print_lines
+from evenscore.cli.progress import progress_bar
+from evenscore.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from evenscore.model import AdaptResult
+    from evenscore.tables import TrialList
+
+__all__ = ["EXAMPLES", "adapt"]
+
+EXAMPLES = """
+evenscore adapt --model m.json --scores eval.scores --prior 0.1 -o new.json
+evenscore adapt --model m.json --scores e.npz --test c.npz --prior 0.1 -o n.json
+evenscore adapt --model m.json --scores e.npz --key some.key --prior 0.1 -o n.json
+evenscore adapt --model m.json --scores e --prior 0.1 --change affine -o n.json
+"""
+
+
+class Change(str, Enum):
+    """What may change."""
+
+    all = "all"
+    affine = "affine"
+
+
+def adapt(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
+    ],
+    model: Annotated[str, typer.Option("--model", metavar="FILE", help="Model file of 'evenscore fit'.")],
+    scores: Annotated[
+        list[str],
+        typer.Option(
+            "--scores", metavar="FILE", help="Trials of the new domain; several files are several matrices, or phrases."
+        ),
+    ],
+    prior: Annotated[float, typer.Option("--prior", metavar="P", help="Share of targets among the unlabelled trials.")],
+    enroll: Annotated[
+        str | None, typer.Option("--enroll", metavar="FILE", help="Cohort scores of the enrolments (S_e), if any.")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", metavar="FILE", help="Cohort scores of the tests (S_t), if any.")
+    ] = None,
+    cohort: Annotated[
+        str | None, typer.Option("--cohort", metavar="FILE", help="Scores of the cohort against itself (S_I), if any.")
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", "-k", metavar="FILE", help="Labels of some of the trials; the rest is hidden."),
+    ] = None,
+    change: Annotated[
+        Change, typer.Option("--change", help="Let all parameters change, or only scale and shift of the scores.")
+    ] = Change.all,
+    strength: Annotated[
+        float,
+        typer.Option("--strength", metavar="N", help="Imaginary scores of each class that hold the parameters."),
+    ] = 100.0,
+    max_iter: Annotated[int, typer.Option("--max-iter", metavar="N", help="Most iterations of each stage.")] = 300,
+    from_format: opt.FromFormat = None,
+    missing: opt.OnMissing = opt.Missing.error,
+    duplicates: opt.OnDuplicates = opt.Duplicates.error,
+    score_column: opt.ScoreColumn = None,
+    json: opt.Json = False,
+) -> None:
+    """Adapt a score model to trials of a new domain whose labels are not known.
+
+    Labels are inferred together with the parameters, starting from the trained model. The share of targets (--prior)
+    must be about right. Cohort scores are non-targets whose labels are known; give them only if they belong to the new
+    domain. Refuses when the trials cannot support an adaptation: too few of them, classes that the scores do not tell
+    apart, or nothing to gain.
+    """
+    if output == "-" and json:
+        raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
+    if not Path(output).absolute().parent.is_dir():
+        raise FileError(output, "its directory does not exist; create it first")
+    from evenscore.files import read_scores
+    from evenscore.files.model_json import load_model
+    from evenscore.model import adapt_score_model
+
+    reading: dict[str, Any] = {
+        "format": from_format,
+        "missing": missing.value,
+        "duplicates": duplicates.value,
+        "score_column": score_column,
+    }
+    with progress_bar() as progress:
+        progress("reading", 0.0)
+        trained = load_model(model)
+        tables = [_without_labels(read_scores(path, **reading)) for path in scores]
+        paths = {"enroll": enroll, "test": test, "cohort": cohort}
+        data = [_with_labels(table, key) for table in tables] if key else tables
+        if any(paths.values()):
+            data = [_blocks(data, paths, reading)]
+        result = adapt_score_model(
+            trained, data, prior=prior, change=change.value, strength=strength, max_iter=max_iter, progress=progress
+        )
+    inputs = {"model": model, "scores": scores, **paths, "key": key, "prior": prior, "change": change.value}
+    _write(output, result, {name: value for name, value in inputs.items() if value})
+    if json:
+        print_json(_facts(result))
+    elif output != "-":
+        _print(result)
+
+
+def _without_labels(table: Any) -> Any:
+    """Return trials as if they had no labels; what is known is said by --key."""
+    from evenscore.tables import TrialList
+
+    return table.with_labels(None) if isinstance(table, TrialList) and table.labels is not None else table
+
+
+def _with_labels(table: Any, key: str) -> TrialList:
+    import numpy as np
+
+    from evenscore.files import read_trials
+    from evenscore.tables import UNKNOWN, ScoreMatrix
+
+    known = read_trials(key)
+    if known.labels is None:
+        raise InputError(f"the key {key} has no labels; give a list of trials with labels")
+    trials: TrialList = table.to_trials() if isinstance(table, ScoreMatrix) else table
+    match = trials.match(known)
+    if not (match >= 0).any():
+        raise InputError("the key and the scores have no trial in common; do the two files belong together?")
+    return trials.with_labels(np.where(match >= 0, known.labels[match], UNKNOWN))
+
+
+def _blocks(data: list[Any], paths: dict[str, str | None], reading: dict[str, Any]) -> Any:
+    from evenscore.cli.combine import as_matrix
+    from evenscore.files import read_scores
+    from evenscore.tables import ScoreBlocks
+
+    if len(data) > 1:
+        raise InputError("cohort scores belong to one file of trials, but several were given; adapt to one of them")
+    cohort = {name: as_matrix(read_scores(path, **reading)) for name, path in paths.items() if path is not None}
+    return ScoreBlocks(data[0], **cohort)
+
+
+def _facts(result: AdaptResult) -> dict[str, Any]:
+    from evenscore.cli.variance_table import model_facts
+
+    return {
+        "model": model_facts(result.model),
+        "scale": result.scale,
+        "shift": result.shift,
+        "trials": result.n_trials,
+        "known": result.n_known,
+        "share_of_targets": result.share_of_targets,
+        "certainty": result.certainty,
+        "gain": float(result.bound[-1] - result.unadapted_bound),
+        "iterations": result.n_iter,
+        "converged": result.converged,
+        "notes": list(result.notes),
+    }
+
+
+def _write(path: str, result: AdaptResult, inputs: dict[str, Any]) -> None:
+    from evenscore._version import __version__
+    from evenscore.files.model_json import save_model
+
+    facts = _facts(result)
+    kept = ("scale", "shift", "trials", "known", "share_of_targets", "certainty", "gain", "iterations", "converged")
+    info = {"evenscore": __version__, "adapted_from": inputs.pop("model"), **inputs, **{n: facts[n] for n in kept}}
+    save_model(result.model, path, info=info)
+
+
+def _print(result: AdaptResult) -> None:
+    from evenscore.cli.variance_table import print_variances
+
+    print_variances(result.model)
+    end = "converged" if result.converged else "not converged"
+    lines = [
+        f"{result.n_trials} trials without labels, {result.n_known} scores with labels",
+        f"scores are {result.scale:.4g} times those of the trained model, and {result.shift:.4g} higher",
+        f"{100 * result.share_of_targets:.3g} % of the trials look like targets; "
+        f"{100 * result.certainty:.0f} % of the uncertainty about the labels is gone",
+        f"{result.bound[-1] - result.unadapted_bound:.1f} nats gained, {end} after {result.n_iter} iterations",
+    ]
+    print_lines([*lines, *(f"! {note}" for note in result.notes)])

@@ -1,0 +1,226 @@
+"""Adaptation without labels: the bound, its steps, the parameters that it finds, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from typer.testing import CliRunner
+
+from designs import draw_scores, keys, models
+from evenscore import (
+    InputError,
+    LabelledBlocks,
+    Labels,
+    ScoreBlocks,
+    ScoreMatrix,
+    ScoreModel,
+    adapt_score_model,
+    load_model,
+    save_model,
+    simulate,
+    simulate_blocks,
+    write,
+)
+from evenscore.cli.app import app
+from evenscore.model.adapt_data import hidden_scores
+from evenscore.model.dense_scores import DenseScores
+from evenscore.model.hidden_labels import (
+    Anchor,
+    affine_step,
+    bound,
+    full_step,
+    infer_labels,
+    infer_location,
+    initial,
+    pooled,
+)
+from reference.dense_location_scale import dense_weighted_posterior
+from reference.hidden_label_model import enumerated_log_likelihood, loop_bound
+
+TRAINED = ScoreModel(mu=[0.0, 5.0], alpha=[[0.5], [0.4]], beta=[[0.4], [0.5]], sigma2=[1.0, 1.0])
+SPEAKERS = [f"s{n % 10}" for n in range(20)]
+
+
+def partly_hidden(key, seed):
+    """A matrix some of whose labels are hidden; key -1 is missing."""
+    rng = np.random.default_rng(seed)
+    present = key >= 0
+    hidden = present & (rng.random(key.shape) < 0.6)
+    scores = np.where(present, draw_scores(key.shape, seed), 0.0)
+    return DenseScores(scores=scores, present=present, key=np.where(hidden, np.int8(-1), key)), hidden
+
+
+@settings(max_examples=15, deadline=None)
+@given(models(dims=(1, 2)), keys(largest=4), st.integers(0, 99), st.sampled_from([0.1, 0.5]))
+def test_the_bound_is_that_of_the_definition_and_below_the_likelihood(model, key, seed, prior):
+    data, hidden = partly_hidden(key, seed)
+    state = initial(data, prior)
+    for _ in range(3):
+        state = infer_location(model, infer_labels(model, infer_location(model, state), prior))
+    Lam, mean = dense_weighted_posterior(model, data.scores, state.weights / model.sigma2[:, None, None])
+    found = bound(model, [state], prior)
+    known = np.where(hidden, -1, np.where(data.present, key, -1))
+    expected = loop_bound(model, data.scores, known, state.p_target, hidden, mean, np.linalg.inv(Lam), prior)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    if hidden.sum() <= 6:
+        assert found <= enumerated_log_likelihood(model, data.scores, known, hidden, prior) + 1e-8
+
+
+def test_with_all_labels_known_the_bound_is_the_likelihood():
+    scores, labels = simulate(TRAINED, SPEAKERS[:5], SPEAKERS[:7], seed=1)
+    [data] = hidden_scores((scores, labels))
+    state = infer_location(TRAINED, initial(data, 0.5))
+    exact = enumerated_log_likelihood(TRAINED, scores.scores, labels.matrix.copy(), data.hidden, 0.5)
+    np.testing.assert_allclose(bound(TRAINED, [state], 0.5), exact, rtol=1e-10)
+
+
+@settings(max_examples=10, deadline=None)
+@given(models(dims=(1, 2)), keys(largest=6, smallest=3), st.integers(0, 99), st.booleans())
+def test_no_step_lowers_the_bound(model, key, seed, affine):
+    data, hidden = partly_hidden(key, seed)
+    if hidden.sum() < 3:
+        return
+    anchor = None if affine else Anchor(model=model, strength=3.0)
+    base, states = model, [infer_location(model, initial(data, 0.2))]
+    trace = [bound(model, states, 0.2, anchor)]
+    for _ in range(4):
+        model = base.rescaled(*affine_step(base, pooled(states))) if affine else full_step(pooled(states), anchor)
+        states = [infer_location(model, state) for state in states]
+        trace.append(bound(model, states, 0.2, anchor))
+        states = [infer_labels(model, state, 0.2) for state in states]
+        trace.append(bound(model, states, 0.2, anchor))
+        states = [infer_location(model, state) for state in states]
+        trace.append(bound(model, states, 0.2, anchor))
+    assert np.diff(trace).min() > -1e-9 * np.abs(trace).max()
+
+
+def test_scale_and_shift_are_at_their_optimum():
+    data, _ = partly_hidden(simulate(TRAINED, SPEAKERS[:6], SPEAKERS[:6])[1].matrix.copy(), 3)
+    moments = pooled([infer_location(TRAINED, initial(data, 0.3))])
+    theta = np.concatenate([TRAINED.mu[:, None], TRAINED.alpha, TRAINED.beta], axis=1)
+
+    def loss(parameters):
+        scale, shift = np.exp(parameters[0]), parameters[1]
+        weights = scale * theta
+        weights[:, 0] += shift
+        square = moments.ss - 2 * (weights * moments.sw).sum(axis=1)
+        square += np.einsum("hv,hvw,hw->h", weights, moments.ww, weights)
+        variance = scale**2 * TRAINED.sigma2
+        return 0.5 * (square / variance + moments.ww[:, 0, 0] * np.log(variance)).sum()
+
+    scale, shift = affine_step(TRAINED, moments)
+    best = minimize(loss, [0.0, 0.0], tol=1e-12)
+    np.testing.assert_allclose([np.log(scale), shift], best.x, atol=1e-4)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 2.0), (0.5, -4.0), (3.0, 20.0)])
+def test_a_change_of_scale_and_shift_is_found(scale, shift):
+    scores, _ = simulate(TRAINED.rescaled(scale, shift), SPEAKERS, SPEAKERS * 2, seed=2)
+    result = adapt_score_model(TRAINED, scores, prior=0.1, change="affine", tol=1e-4)
+    assert np.diff(result.bound).min() >= 0
+    np.testing.assert_allclose(result.scale, scale, rtol=0.05)
+    np.testing.assert_allclose(result.shift, shift, atol=0.3 * scale)
+    np.testing.assert_allclose(result.model.mu, TRAINED.rescaled(result.scale, result.shift).mu)
+    assert abs(result.share_of_targets - 0.1) < 0.02
+
+
+def test_all_parameters_follow_and_strength_holds_them():
+    changed = ScoreModel(mu=[1.5, 5.5], alpha=[[0.5], [0.4]], beta=[[0.6], [0.5]], sigma2=[1.6, 0.8])
+    scores, _ = simulate(changed, SPEAKERS, SPEAKERS * 3, seed=3)
+    free = adapt_score_model(TRAINED, scores, prior=0.1, strength=10, tol=1e-4)
+    np.testing.assert_allclose(free.model.mu, changed.mu, atol=0.35)
+    np.testing.assert_allclose(free.model.sigma2, changed.sigma2, rtol=0.35)
+    assert np.diff(free.bound).min() >= 0
+    affine = adapt_score_model(TRAINED, scores, prior=0.1, change="affine", tol=1e-4)
+    held = adapt_score_model(TRAINED, scores, prior=0.1, strength=1e7, tol=1e-4)
+    np.testing.assert_allclose(held.model.mu, affine.model.mu, atol=0.02)
+
+
+def test_known_labels_and_cohort_scores_help():
+    new = TRAINED.rescaled(1.0, 2.5)
+    cohort = [f"c{n}" for n in range(8)]
+    blocks, labels = simulate_blocks(new, SPEAKERS, SPEAKERS, cohort, cohort, seed=4)
+    result = adapt_score_model(TRAINED, blocks, prior=0.1, change="affine", tol=1e-4)
+    assert (result.n_trials, result.n_known) == (400, 20 * 8 + 8 * 20 + 64)
+    np.testing.assert_allclose(result.shift, 2.5, atol=0.4)
+    [joined] = hidden_scores(blocks)
+    assert joined.of_class(1).sum() == 8  # the cohort's own targets
+    half = labels.matrix.copy()
+    half[10:] = -1
+    ids = {"enroll_ids": blocks.trials.enroll_ids, "test_ids": blocks.trials.test_ids}
+    known = adapt_score_model(TRAINED, (blocks.trials, Labels.from_key(half, **ids)), prior=0.1, tol=1e-4)
+    assert (known.n_trials, known.n_known) == (200, 200)
+    listed = adapt_score_model(TRAINED, blocks.trials.to_trials(), prior=0.1, change="affine", tol=1e-4)
+    alone = adapt_score_model(TRAINED, blocks.trials, prior=0.1, change="affine", tol=1e-4)
+    np.testing.assert_allclose(listed.shift, alone.shift, rtol=1e-9)
+
+
+def refusal(scores, **options):
+    with pytest.raises(InputError) as caught:
+        adapt_score_model(TRAINED, scores, **{"tol": 1e-4, **options})
+    return str(caught.value)
+
+
+def test_data_that_cannot_support_it_are_refused():
+    shifted = TRAINED.rescaled(1.0, 2.0)
+    scores, _ = simulate(shifted, SPEAKERS, SPEAKERS * 2, seed=5)
+    assert "too few to adapt to" in refusal(simulate(shifted, SPEAKERS[:5], SPEAKERS[:5])[0], prior=0.2)
+    assert "only 4.0 targets are expected" in refusal(scores, prior=0.005)
+    assert "keep it" in refusal(simulate(TRAINED, SPEAKERS, SPEAKERS * 2, seed=6)[0], prior=0.1)
+    strangers = simulate(shifted, [f"a{n}" for n in range(20)], [f"b{n}" for n in range(40)], seed=7)[0]
+    assert "do not show two classes" in refusal(strangers, prior=0.05)
+    blurred = ScoreModel(mu=[0.0, 1.6], alpha=[[0.5], [0.4]], beta=[[0.4], [0.5]], sigma2=[1.0, 1.0])
+    with pytest.raises(InputError, match=r"uncertainty about the labels|do not show two classes"):
+        adapt_score_model(blurred, simulate(blurred.rescaled(1.0, 3.0), SPEAKERS, SPEAKERS * 2)[0], prior=0.1, tol=1e-4)
+    far = ScoreModel(mu=[0.0, 12.0], alpha=[[0.5], [0.4]], beta=[[0.4], [0.5]], sigma2=[1.0, 1.0])
+    clear, _ = simulate(far.rescaled(1.0, 2.0), SPEAKERS, SPEAKERS * 2, seed=5)
+    with pytest.raises(InputError, match="but the prior says"):
+        adapt_score_model(far, clear, prior=0.5, change="affine", tol=1e-4)
+
+
+def test_bad_input_is_refused():
+    scores, labels = simulate(TRAINED, SPEAKERS, SPEAKERS)
+    assert "prior is 1.5" in refusal(scores, prior=1.5)
+    assert "must be 'all' or 'affine'" in refusal(scores, prior=0.1, change="some")
+    assert "strength is 0" in refusal(scores, prior=0.1, strength=0)
+    assert "there are no trials" in refusal([], prior=0.1)
+    assert "give their `blocks`" in refusal(LabelledBlocks(ScoreBlocks(scores), labels), prior=0.1)
+    assert "data must be a score matrix" in refusal([3], prior=0.1)
+
+
+def test_the_command_writes_the_adapted_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_model(TRAINED, "m.json")
+    cohort = [f"c{n}" for n in range(5)]
+    blocks, labels = simulate_blocks(TRAINED.rescaled(1.0, 2.5), SPEAKERS, SPEAKERS, cohort, cohort, seed=8)
+    trials = blocks.trials.to_trials(labels)
+    write(trials, "eval.csv")
+    write(blocks.test, "test.npz")
+    write(trials.select(np.arange(0, 400, 2)), "some.key")
+    run = CliRunner().invoke(app, "adapt --model m.json --scores eval.csv --prior 0.1 -o a.json".split())
+    assert run.exit_code == 0, run.output
+    assert "400 trials without labels" in run.output
+    direct = adapt_score_model(TRAINED, trials.with_labels(None), prior=0.1)
+    np.testing.assert_allclose(load_model("a.json").mu, direct.model.mu, rtol=1e-6)
+    line = "adapt --model m.json --scores eval.csv --prior 0.1 --change affine -o b.json --json"
+    facts = json.loads(CliRunner().invoke(app, [*line.split(), "--key", "some.key"]).stdout)
+    assert (facts["trials"], facts["known"]) == (200, 200)
+    facts = json.loads(CliRunner().invoke(app, [*line.split(), "--test", "test.npz"]).stdout)
+    assert (facts["trials"], facts["known"]) == (400, 100)
+    assert json.loads((tmp_path / "b.json").read_text())["info"]["adapted_from"] == "m.json"
+    bad = CliRunner().invoke(app, "adapt --model m.json --scores eval.csv --prior 0.001 -o c.json".split())
+    assert bad.exit_code != 0
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_missing_pairs_are_left_out():
+    scores, _ = simulate(TRAINED.rescaled(1.0, 2.0), SPEAKERS, SPEAKERS * 2, seed=9)
+    values = scores.scores.copy()
+    values[np.random.default_rng(0).random(values.shape) < 0.2] = np.nan
+    holes = ScoreMatrix(values, scores.enroll_ids, scores.test_ids, missing="nan")
+    result = adapt_score_model(TRAINED, holes, prior=0.1, change="affine", tol=1e-4)
+    assert result.n_trials == np.isfinite(values).sum()
+    np.testing.assert_allclose(result.shift, 2.0, atol=0.3)

@@ -1,0 +1,44 @@
+"""The score model with hidden labels straight from its definition: all labellings summed up."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from reference.dense_score_model import dense_log_likelihood
+
+
+def enumerated_log_likelihood(model, scores, key, hidden, prior):
+    """Return log p(scores) where the labels of `hidden` pairs are summed out; key is -1 where a score is missing."""
+    places = np.argwhere(hidden)
+    values = []
+    for labels in product((0, 1), repeat=len(places)):
+        full = key.copy()
+        full[tuple(places.T)] = labels
+        weight = sum(np.log(prior) if label else np.log1p(-prior) for label in labels)
+        values.append(weight + dense_log_likelihood(model, scores, full))
+    return np.logaddexp.reduce(values)
+
+
+def loop_bound(model, scores, key, p_target, hidden, mean, covariance, prior):
+    """The bound for q(z) = N(mean, covariance) and q(h_ij) = p_target, pair by pair."""
+    K, L = key.shape
+    D = model.dim
+    total = 0.5 * np.linalg.slogdet(covariance)[1] + 0.5 * len(mean)
+    total -= 0.5 * (mean @ mean + np.trace(covariance))
+    for i in range(K):
+        for j in range(L):
+            if key[i, j] < 0 and not hidden[i, j]:
+                continue
+            at = np.r_[i * D : (i + 1) * D, (K + j) * D : (K + j + 1) * D]
+            for h, p in ((0, 1 - p_target[i, j]), (1, p_target[i, j])):
+                if p == 0:
+                    continue
+                loading = np.concatenate([model.alpha[h], model.beta[h]])
+                residual = scores[i, j] - model.mu[h] - loading @ mean[at]
+                square = residual**2 + loading @ covariance[np.ix_(at, at)] @ loading
+                total -= 0.5 * p * (np.log(2 * np.pi * model.sigma2[h]) + square / model.sigma2[h])
+                if hidden[i, j]:
+                    total += p * (np.log(prior if h else 1 - prior) - np.log(p))
+    return total
