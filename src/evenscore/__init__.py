@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from evenscore.plda import PLDA, PLDAFit, fit_plda
     from evenscore.plot import (
         plot_bayes_error,
+        plot_cohort_choice,
         plot_det,
         plot_histograms,
         plot_norm_effect,
@@ -220,6 +221,7 @@ _HOME = {
     "evenscore.scoring": ("EmbeddingScores", "average_embeddings", "make_cohort", "score_embeddings"),
     "evenscore.plot": (
         "plot_bayes_error",
+        "plot_cohort_choice",
         "plot_det",
         "plot_histograms",
         "plot_norm_effect",
@@ -351,6 +353,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "p_miss_at",
     "paired_test",
     "plot_bayes_error",
+    "plot_cohort_choice",
     "plot_det",
     "plot_histograms",
     "plot_norm_effect",

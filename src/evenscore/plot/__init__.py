@@ -5,6 +5,7 @@ are a mapping from name to scores.
 """
 
 from evenscore.plot.bayes_error import plot_bayes_error
+from evenscore.plot.cohort_choice import plot_cohort_choice
 from evenscore.plot.det import plot_det
 from evenscore.plot.histograms import plot_histograms
 from evenscore.plot.norm_effect import plot_norm_effect
@@ -17,6 +18,7 @@ __all__ = [
     "FIGURE_FORMATS",
     "figure_style",
     "plot_bayes_error",
+    "plot_cohort_choice",
     "plot_det",
     "plot_histograms",
     "plot_norm_effect",
