@@ -5,10 +5,12 @@ The ids of an npy file ``name.npy`` are in ``name.enroll_ids`` and ``name.test_i
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,7 @@ def open_chunked_scores(path: PathLike) -> ChunkedScores:
         enroll_ids=stored.enroll_ids,
         test_ids=stored.test_ids,
         dtype=np.dtype(scores.dtype),
-        reader=ZarrTiles(os.path.abspath(path), chunks, plain),
+        reader=ZarrTiles(os.path.abspath(path), chunks, plain, _blosc_files(Path(path) / "scores")),
         stored=chunks,
     )
 
@@ -69,12 +71,16 @@ class ZarrTiles:
     path: str
     chunks: tuple[int, int]
     plain: PlainChunks | None
+    blosc: str | None = None  #: how the files of chunks are called, if they are packed with blosc
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Return a tile, NaN where a pair is missing; a chunk that cannot be read is named."""
         if self.plain is not None:
             with reading(self.path):
                 return self.plain.read(rows, columns)
+        if self.blosc is not None:
+            for i, j in self._places(rows, columns):
+                self._check_length(i, j)
         array = _array(self.path)
         try:
             return np.asarray(array[rows, columns])
@@ -89,15 +95,49 @@ class ZarrTiles:
 
     def _named(self, array: Any, rows: slice, columns: slice, error: Exception) -> FileError:
         """Find the chunk that cannot be read."""
-        for i in range(rows.start // self.chunks[0], -(-rows.stop // self.chunks[0])):
-            for j in range(columns.start // self.chunks[1], -(-columns.stop // self.chunks[1])):
-                try:
-                    array[i * self.chunks[0] : (i + 1) * self.chunks[0], j * self.chunks[1] : (j + 1) * self.chunks[1]]
-                except Exception as found:  # noqa: PERF203
-                    why = (str(found).strip() or type(found).__name__).splitlines()[0]
-                    problem = f"the chunk is damaged ({why}); copy or write it again"
-                    return FileError(self.path, problem, part=f"scores/{i}.{j}")
+        for i, j in self._places(rows, columns):
+            top, left = i * self.chunks[0], j * self.chunks[1]
+            try:
+                array[top : top + self.chunks[0], left : left + self.chunks[1]]
+            except Exception as found:  # noqa: PERF203
+                return self._damaged(i, j, (str(found).strip() or type(found).__name__).splitlines()[0])
         return FileError(self.path, f"it cannot be read: {error}", part="scores")
+
+    def _places(self, rows: slice, columns: slice) -> list[tuple[int, int]]:
+        ranges = (
+            range(part.start // size, -(-part.stop // size))
+            for part, size in zip((rows, columns), self.chunks, strict=True)
+        )
+        return list(product(*ranges))
+
+    def _check_length(self, i: int, j: int) -> None:
+        """Refuse a chunk that is cut off, which blosc would not notice; its length stands at byte 12."""
+        assert self.blosc is not None  # noqa: S101
+        file = Path(self.path) / "scores" / self.blosc.format(i, j)
+        if not file.is_file():
+            return
+        with reading(self.path), open(file, "rb") as stream:
+            header = stream.read(16)
+        if len(header) < 16 or int.from_bytes(header[12:], "little") > file.stat().st_size:
+            raise self._damaged(i, j, "it is cut off")
+
+    def _damaged(self, i: int, j: int, why: str) -> FileError:
+        problem = f"the chunk is damaged ({why}); copy or write it again"
+        return FileError(self.path, problem, part=f"scores/{i}.{j}")
+
+
+def _blosc_files(folder: Path) -> str | None:
+    """Return how the files of chunks are called, None if they are not packed with blosc."""
+    with reading(folder.parent):
+        if (folder / ".zarray").is_file():
+            metadata = json.loads((folder / ".zarray").read_bytes())
+            packed = (metadata.get("compressor") or {}).get("id") == "blosc"
+            return "{}" + (metadata.get("dimension_separator") or ".") + "{}" if packed else None
+        metadata = json.loads((folder / "zarr.json").read_bytes())
+    names = [codec["name"] for codec in metadata["codecs"]]
+    key = metadata.get("chunk_key_encoding", {})
+    plain = key.get("name") == "default" and key.get("configuration", {}).get("separator", "/") == "/"
+    return "c/{}/{}" if names[-1] == "blosc" and plain else None
 
 
 @lru_cache(maxsize=8)
