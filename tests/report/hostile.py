@@ -14,6 +14,8 @@ NAMES = (
     "x" * 500,
 )
 
+AS_SHOWN = tuple(name.replace("\u202e", "\\u202e").replace("\u2028", "\\u2028") for name in NAMES)
+
 
 def spoiled(comparison):
     """Return the same comparison with other texts."""

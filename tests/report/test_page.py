@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile import NAMES, harmless, spoiled
+from hostile import AS_SHOWN, NAMES, harmless, spoiled
 from markup import elements
 
 import evenscore.report
@@ -184,7 +184,7 @@ def test_no_name_adds_an_element_or_an_attribute(comparison):
     assert structure(evil) == structure(plain)
     found = elements(evil)
     shown = tagged(found, "body")[0].text
-    for name in NAMES:
+    for name in AS_SHOWN:
         assert name in shown
     data = json.loads(by_id(found, "plot-data").text)
     assert {system["name"] for system in data["systems"]} <= {*NAMES, "raw"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import zlib
 from functools import lru_cache
 from importlib.util import find_spec
@@ -27,6 +28,7 @@ __all__ = ["as_json", "render", "require_report", "write_report"]
 
 _SCRIPTS = ("tables.js", "figures.js", "plots.js")
 # What ends a script element, what starts a comment in one, and the two line ends that JavaScript had and JSON has not.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # control codes, and what turns text around
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
@@ -124,7 +126,15 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=_visible,
     )
+
+
+def _visible(value: Any) -> Any:
+    """Write control codes of other people's texts as escapes, so that none can hide or turn around what follows."""
+    if type(value) is not str:  # the program's own markup
+        return value
+    return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], value)
 
 
 def _text(templates: Environment, name: str) -> str:

@@ -6,7 +6,11 @@ const figures = (() => {
 
   // Plotly reads some markup, templates and formulas in labels; a name has none of them.
   const marks = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "%": "&#37;", "{": "&#123;", "$": "&#36;" };
-  const literal = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text).replace(/[&<>%{$]/g, (c) => marks[c]);
+  const unseen = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+  const literal = (name) => {
+    const text = name.replace(unseen, "\ufffd");
+    return (text.length > 60 ? `${text.slice(0, 59)}…` : text).replace(/[&<>%{$]/g, (c) => marks[c]);
+  };
 
   const percent = (rate) => {
     const value = 100 * rate;
