@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -207,6 +207,28 @@ def test_unreadable_takes_are_left_out_on_request(corpus, split, tmp_path):
     system = TextDependentSystem(broken, OPTIONS, skip_unreadable=True)
     assert system.score(split).evaluation[0].blocks.trials.shape == (4, 8)
     assert [one.name for one in system.skipped] == [victim.name]
+
+
+@dataclass(frozen=True)
+class Mute:
+    """Leave nothing of the recordings of a take."""
+
+    take: str
+    name = "mute"
+
+    def apply(self, samples, recording):
+        return 0.0 * samples if recording.endswith(self.take) else samples
+
+
+def test_tests_without_speech_after_a_degradation_are_listed(corpus, split):
+    system = TextDependentSystem(corpus, OPTIONS, skip_unreadable=True)
+    muted = system.score(split, degradation=Mute("aio-2"))
+    assert [part.blocks.trials.shape for part in muted.evaluation] == [(4, 4), (4, 8)]
+    assert {recording.name for _, recording in system.skipped_degraded} == {f"{s}-aio-2" for s in split.evaluation}
+    assert system.skipped == {}
+    with pytest.raises(InputError, match="phrase 'aio' has no enrolments or tests of one set"):
+        system.score(split, degradation=Mute(""))
+    assert system.score(split).evaluation[0].blocks.trials.shape == (4, 8)
 
 
 def test_wrong_splits_are_refused(corpus, split):

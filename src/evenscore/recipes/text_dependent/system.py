@@ -66,7 +66,8 @@ class TextDependentSystem:
     jobs
         Processes for features.
     skip_unreadable
-        Leave out recordings that cannot be read or that hold no speech; `skipped` lists them.
+        Leave out recordings that cannot be read or that hold no speech; `skipped` lists them, and `skipped_degraded`
+        those in which a degradation left no speech.
     progress
         Called with a stage name and the fraction done.
 
@@ -94,6 +95,7 @@ class TextDependentSystem:
         self.corpus = corpus
         self.options = options or RecognizerOptions()
         self.skipped: dict[Recording, str] = {}
+        self.skipped_degraded: dict[tuple[str, Recording], str] = {}
         self._cache, self._skip, self._progress = cache, skip_unreadable, progress
         self._pool: Executor | None = None
         if jobs > 1:  # kept, as many degradations mean many short turns
@@ -101,7 +103,7 @@ class TextDependentSystem:
             weakref.finalize(self, self._pool.shutdown)
         self._clean: Frames = {}
         self._recognizers: dict[tuple[str, ...], Recognizer] = {}
-        self._kept: tuple[object, _Sides] | None = None
+        self._kept: dict[str | None, tuple[object, _Sides]] = {}
 
     def score(
         self, split: Split, *, degradation: Degradation | None = None, degrade_enrolments: bool = False
@@ -121,13 +123,15 @@ class TextDependentSystem:
         development, evaluation = [], []
         for gender in self._genders(split):
             roles = self._roles(split, gender)
-            sides = self._clean_sides(*roles)
-            spoilt: _Sides = {}
+            clean = self._clean_sides(gender, *roles)
+            evaluated = clean
             if degradation is not None:
-                spoilt = self._spoilt_sides(*roles, degradation, degrade_enrolments)
+                evaluated = self._spoilt_sides(*roles, degradation, degrade_enrolments)
+                if not degrade_enrolments:
+                    evaluated |= {key: side for key, side in clean.items() if key[0] == "enroll"}
             for phrase in self.corpus.phrases:
                 name = phrase if gender is None else f"{phrase}/{gender}"
-                found = _phrase_scores(sides, spoilt, phrase, roles[1], roles[2])
+                found = _phrase_scores(clean, evaluated, phrase, roles[1], roles[2])
                 if found is None:
                     raise InputError(f"phrase {name!r} has no enrolments or tests of one set; leave it out")
                 matrices, speakers = found
@@ -170,14 +174,20 @@ class TextDependentSystem:
         return sets[0], sets[1], sets[2]
 
     def _clean_sides(
-        self, background: tuple[str, ...], development: tuple[str, ...], evaluation: tuple[str, ...]
+        self,
+        gender: str | None,
+        background: tuple[str, ...],
+        development: tuple[str, ...],
+        evaluation: tuple[str, ...],
     ) -> _Sides:
+        """Return the vectors of development and evaluation; those of the last recognizer (of a gender) are kept."""
         scored = tuple(sorted((*development, *evaluation)))
         key = (background, scored)
-        if self._kept is None or self._kept[0] != key:
+        if gender not in self._kept or self._kept[gender][0] != key:
+            self._kept.pop(gender, None)  # before the new ones take their memory
             recognizer = self.recognizer(background)
-            self._kept = key, self._sides(recognizer, self._frames(self.corpus.of(scored)))
-        return self._kept[1]
+            self._kept[gender] = key, self._sides(recognizer, self._frames(self.corpus.of(scored)))
+        return self._kept[gender][1]
 
     def _spoilt_sides(
         self,
@@ -214,6 +224,9 @@ class TextDependentSystem:
         )
         if degradation is None:
             self.skipped |= extracted.skipped
+        else:
+            name = degradation.name
+            self.skipped_degraded |= {(name, recording): why for recording, why in extracted.skipped.items()}
         return extracted
 
     def _sides(self, recognizer: Recognizer, frames: Frames) -> _Sides:
@@ -247,19 +260,19 @@ def _enrolments(recognizer: Recognizer, frames: Frames, recordings: Sequence[Rec
 
 
 def _phrase_scores(
-    sides: _Sides, spoilt: _Sides, phrase: str, development: Sequence[str], evaluation: Sequence[str]
+    clean: _Sides, evaluated: _Sides, phrase: str, development: Sequence[str], evaluation: Sequence[str]
 ) -> tuple[dict[str, ScoreMatrix], dict[str, dict[str, str]]] | None:
     """Return the four blocks of a phrase and the speakers of their ids; None if a side is empty."""
-    if any((side, phrase) not in sides for side in ("enroll", "test")):
+    sides = ("enroll", "test")
+    if any((side, phrase) not in found for side in sides for found in (clean, evaluated)):
         return None
-    clean = {side: sides[side, phrase] for side in ("enroll", "test")}
-    dev = {side: clean[side].of(development) for side in clean}
-    ev = {side: spoilt.get((side, phrase), clean[side]).of(evaluation) for side in clean}
+    dev = {side: clean[side, phrase].of(development) for side in sides}
+    ev = {side: evaluated[side, phrase].of(evaluation) for side in sides}
     if not all(part.ids for part in (*dev.values(), *ev.values())):
         return None
     speakers = {
         side: dict(zip(dev[side].ids + ev[side].ids, dev[side].speakers + ev[side].speakers, strict=True))
-        for side in clean
+        for side in sides
     }
     pairs = {
         "development": (dev["enroll"], dev["test"]),
