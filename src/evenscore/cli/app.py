@@ -13,6 +13,7 @@ from evenscore._version import __version__
 from evenscore.cli import (
     adapt,
     calibrate,
+    choose_cohort,
     compare,
     convert,
     demo,
@@ -114,6 +115,7 @@ add_command(app, "plda", plda.plda, plda.EXAMPLES)
 add_command(app, "calibrate", calibrate.calibrate, calibrate.EXAMPLES)
 add_command(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)
 add_command(app, "compare", compare.compare, compare.EXAMPLES)
+add_command(app, "choose-cohort", choose_cohort.choose_cohort, choose_cohort.EXAMPLES)
 add_command(app, "simulate", simulate.simulate, simulate.EXAMPLES)
 plots = add_group(app, "plot", "Draw figures of labelled scores.", plot.EXAMPLES)
 for name, command, examples in plot.COMMANDS:

@@ -12,7 +12,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.cohort_options import CohortChoices
-from evenscore.cli.compare_inputs import ComparedEmbeddings, ComparedScores, ReadingChoices, SharedSources, read_sides
+from evenscore.cli.compare_inputs import EvaluationFiles, Inputs, ReadingChoices, SharedSources, TrainingFiles
 from evenscore.cli.evaluate import parsed_points
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, printable
@@ -66,9 +66,9 @@ def compare(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Directory for the report and all results.")
     ],
-    scores: ComparedScores,
+    training: TrainingFiles,
+    evaluation: EvaluationFiles,
     sources: SharedSources,
-    vectors: ComparedEmbeddings,
     members: CohortChoices,
     methods: Annotated[
         str | None,
@@ -114,13 +114,14 @@ def compare(
     chosen, costs = listed_methods(methods), parsed_points(points or [])
     with progress_bar() as progress:
         progress("reading", 0.0)
-        training, evaluation = read_sides(scores, vectors, sources, members, reading)
+        sides = Inputs(
+            training=training, evaluation=evaluation, sources=sources, members=members, reading=reading
+        ).read()
         progress("reading", 1.0)
         from evenscore.comparison import compare as run_comparison
 
         comparison = run_comparison(
-            training,
-            evaluation,
+            *sides,
             chosen,
             calibration=calibration.value,
             points=costs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,13 @@ Found = dict[str, ScoreMatrix | None]  # cohort scores by the name of their opti
 
 
 def paired_blocks(
-    pair: tuple[LabelledScores, LabelledScores],
+    pair: tuple[LabelledScores, LabelledScores | None],
     names: tuple[str, str],
     found: Found,
     maps: Mapping[str, SpeakerMap | None],
     cohort_key: TrialList | None,
-) -> tuple[LabelledBlocks, LabelledBlocks]:
-    """Return the training and the evaluation blocks of one condition.
+) -> tuple[LabelledBlocks, LabelledBlocks | None]:
+    """Return the training and, if there are evaluation trials, the evaluation blocks of one condition.
 
     Cohort members are those who stand in the cohort scores (``found``) but not in the trials; without any, the training
     side is the cohort, of itself and of the evaluation. Which scores of ``cohort`` are whose, their ids tell.
@@ -45,19 +45,21 @@ def paired_blocks(
     ScoreBlocks(2 listed trials, enroll 1 x 2, test 2 x 2, cohort 2 x 2, speakers of cohort_enroll, cohort_test)
     """
     training, evaluation = pair
-    members = _members(found, _table(training), _table(evaluation))
+    members = _members(found, [_table(item) for item in pair if item is not None])
     if members is None:
         if found["train_enroll"] is not None or found["train_test"] is not None:
             raise InputError("--train-enroll and --train-test are for a cohort of others, but there is no such cohort")
         if cohort_key is not None:
             raise InputError("--cohort-key is for a cohort of others, but the training side is the cohort")
         own = own_cohort(training, names[0], maps["train"])
+        if evaluation is None:
+            return own, None
         return own, _with_training_cohort(evaluation, names[1], own.blocks, found, maps["trials"])
     facts = _cohort_facts(found, members, maps["cohort"], cohort_key)
-    return (
-        _labelled_blocks(training, names[0], found, members, maps["train"], facts, "train_"),
-        _labelled_blocks(evaluation, names[1], found, members, maps["trials"], facts, ""),
-    )
+    first = _labelled_blocks(training, names[0], found, members, maps["train"], facts, "train_")
+    if evaluation is None:
+        return first, None
+    return first, _labelled_blocks(evaluation, names[1], found, members, maps["trials"], facts, "")
 
 
 def own_cohort(item: LabelledScores, name: str, known: SpeakerMap | None) -> LabelledBlocks:
@@ -93,12 +95,10 @@ def _table(item: LabelledScores) -> ScoreMatrix | TrialList:
     return item[0] if isinstance(item, tuple) else item
 
 
-def _members(
-    found: Found, training: ScoreMatrix | TrialList, evaluation: ScoreMatrix | TrialList
-) -> tuple[list[str], list[str]] | None:
+def _members(found: Found, trials: Sequence[ScoreMatrix | TrialList]) -> tuple[list[str], list[str]] | None:
     """Return the cohort's enrolments and tests; None if the training side is the cohort."""
-    enrolments = {*training.enroll_ids, *evaluation.enroll_ids}
-    tests = {*training.test_ids, *evaluation.test_ids}
+    enrolments = {name for table in trials for name in table.enroll_ids}
+    tests = {name for table in trials for name in table.test_ids}
     rows = [block.enroll_ids for name, block in found.items() if block is not None and name not in _BY_TEST]
     columns = [block.test_ids for name, block in found.items() if block is not None and name not in _BY_ENROLMENT]
     members = (

@@ -11,7 +11,7 @@ import numpy as np
 from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.combine import with_key
 from evenscore.cli.embedding_sets import EmbeddingFiles
-from evenscore.cli.phrases import phrases_of, phrases_of_embeddings
+from evenscore.cli.phrases import phrases_of_embeddings
 from evenscore.errors import InputError
 from evenscore.files import read_trials
 from evenscore.sources import score_blocks
@@ -29,8 +29,8 @@ class VectorFiles:
     """The embeddings of both sides, and where labels and speakers come from: names of files."""
 
     train: str
-    enroll: str
-    test: str
+    enroll: str | None = None  #: None, like the tests, if only the training side is wanted
+    test: str | None = None
     cohort: str | None = None
     trials: str | None = None
     key: str | None = None
@@ -46,27 +46,61 @@ class VectorFiles:
 
 
 def blocks_from_embeddings(files: VectorFiles, scorer: Scorer) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
-    """Score both sides and their cohort; without cohort embeddings, the training side is the cohort."""
-    training = _training_side(files)
-    enroll, test = EmbeddingFiles(
-        enroll=files.enroll, test=files.test, format=files.format, enroll_map=files.enroll_map, speakers=files.speakers
-    ).read_trial_sides()
-    cohort = _cohort(files)
-    listed = _listed(files)
-    if listed is None and (enroll.speakers is None or test.speakers is None):
-        raise InputError("the evaluation trials have no labels; give --key, or the speakers with --speakers")
+    """Score the training and, if wanted, the evaluation side; without cohort embeddings, the former is the cohort."""
+    training, cohort = _training_side(files), _cohort(files)
+    trials = _Trials.read(files)
+    phrases = _phrases(training, files.phrase_from) if trials is None else trials.phrases(files.phrase_from)
     sides: tuple[list[LabelledBlocks], list[LabelledBlocks]] = ([], [])
-    for phrase in _phrases(test, listed, files.phrase_from):
+    for phrase in phrases:
         own = _of_phrase(training, phrase, files.phrase_from, "training")
         others = None if cohort is None else _of_phrase(cohort, phrase, files.phrase_from, "cohort", may_lack=True)
-        pair = (
-            _of_phrase(enroll, phrase, files.phrase_from, "enrolment", may_lack=True),
-            _of_phrase(test, phrase, files.phrase_from, "test"),
-        )
-        part = None if listed is None else _listed_of(listed, phrase, files.phrase_from)
         sides[0].append(_training_blocks(scorer, own, others, phrase))
-        sides[1].append(_evaluation_blocks(scorer, pair, own if others is None else others, part, phrase))
+        if trials is not None:
+            sides[1].append(trials.blocks(scorer, own if others is None else others, phrase, files.phrase_from))
     return sides
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Trials:
+    """The evaluation side: its embeddings, and the trials if they are listed."""
+
+    enroll: Embeddings
+    test: Embeddings
+    listed: TrialList | None
+
+    @classmethod
+    def read(cls, files: VectorFiles) -> _Trials | None:
+        if files.enroll is None or files.test is None:
+            return None
+        enroll, test = EmbeddingFiles(
+            enroll=files.enroll,
+            test=files.test,
+            format=files.format,
+            enroll_map=files.enroll_map,
+            speakers=files.speakers,
+        ).read_trial_sides()
+        listed = _listed(files)
+        if listed is None and (enroll.speakers is None or test.speakers is None):
+            raise InputError("the evaluation trials have no labels; give --key, or the speakers with --speakers")
+        return cls(enroll=enroll, test=test, listed=listed)
+
+    def phrases(self, source: str | None) -> Sequence[str]:
+        """Return the phrases in which there are trials."""
+        return _phrases(self.test if self.listed is None else self.test.select(self.listed.test_ids), source)
+
+    def blocks(self, scorer: Scorer, cohort: Embeddings, phrase: str, source: str | None) -> LabelledBlocks:
+        """Return the trials of one phrase with their cohort."""
+        pair = (
+            _of_phrase(self.enroll, phrase, source, "enrolment", may_lack=True),
+            _of_phrase(self.test, phrase, source, "test"),
+        )
+        if self.listed is None:
+            blocks = _with_trials(score_blocks(scorer, *pair, cohort), cohort_matrix(scorer.score(*pair)))
+            return LabelledBlocks(blocks, _by_speaker(*pair), phrase)
+        here = set(pair[1].ids)
+        kept = np.array([name in here for name in self.listed.test_ids], dtype=bool)
+        listed = self.listed if kept.all() else self.listed.select(kept[self.listed.test_index])
+        return LabelledBlocks(score_blocks(scorer, *pair, cohort, trials=listed), name=phrase)
 
 
 def _training_side(files: VectorFiles) -> Embeddings:
@@ -83,8 +117,8 @@ def _cohort(files: VectorFiles) -> Embeddings | None:
     if files.cohort is None:
         return None
     return EmbeddingFiles(
-        enroll=files.enroll,
-        test=files.test,
+        enroll=files.train,
+        test=files.train,
         cohort=files.cohort,
         format=files.format,
         cohort_speakers=files.cohort_speakers or files.speakers,
@@ -106,12 +140,11 @@ def _listed(files: VectorFiles) -> TrialList | None:
     return trials
 
 
-def _phrases(test: Embeddings, listed: TrialList | None, source: str | None) -> Sequence[str]:
-    """Return the phrases in which there are evaluation trials; one without a name if phrases are not known."""
+def _phrases(embeddings: Embeddings, source: str | None) -> Sequence[str]:
+    """Return the phrases of embeddings; one without a name if phrases are not known."""
     if source is None:
         return [""]
-    wanted = test if listed is None else test.select(listed.test_ids)
-    return list(dict.fromkeys(str(phrase) for phrase in phrases_of_embeddings(wanted, source, "test")))
+    return list(dict.fromkeys(str(phrase) for phrase in phrases_of_embeddings(embeddings, source, "test")))
 
 
 def _of_phrase(
@@ -127,14 +160,6 @@ def _of_phrase(
     return embeddings.take(here)
 
 
-def _listed_of(listed: TrialList, phrase: str, source: str | None) -> TrialList:
-    if source is None:
-        return listed
-    phrases = phrases_of(listed.test_ids, source)
-    here = np.array([phrases[name] == phrase for name in listed.test_ids], dtype=bool)
-    return listed.select(here[listed.test_index])
-
-
 def _by_speaker(enroll: Embeddings, test: Embeddings) -> Labels:
     assert enroll.speakers is not None and test.speakers is not None  # noqa: S101, PT018
     return Labels.from_speakers(enroll.speakers, test.speakers, enroll_ids=enroll.ids, test_ids=test.ids)
@@ -146,16 +171,6 @@ def _training_blocks(scorer: Scorer, own: Embeddings, cohort: Embeddings | None,
     if cohort is None:
         return LabelledBlocks.own_cohort(scores, labels, name=name)
     return LabelledBlocks(_with_trials(score_blocks(scorer, own, own, cohort), scores), labels, name)
-
-
-def _evaluation_blocks(
-    scorer: Scorer, pair: tuple[Embeddings, Embeddings], cohort: Embeddings, listed: TrialList | None, name: str
-) -> LabelledBlocks:
-    blocks = score_blocks(scorer, *pair, cohort, trials=listed)
-    if listed is not None:
-        return LabelledBlocks(blocks, name=name)
-    scores = cohort_matrix(scorer.score(*pair))
-    return LabelledBlocks(_with_trials(blocks, scores), _by_speaker(*pair), name)
 
 
 def _with_trials(blocks: ScoreBlocks, trials: Any) -> ScoreBlocks:

@@ -1,4 +1,4 @@
-"""The options that say where `evenscore compare` finds its scores, and reading them."""
+"""The options that say where `evenscore compare` and `choose-cohort` find their scores, and reading them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenscore.errors import InputError
 if TYPE_CHECKING:
     from evenscore.tables import LabelledBlocks
 
-__all__ = ["ComparedEmbeddings", "ComparedScores", "ReadingChoices", "SharedSources", "read_sides"]
+__all__ = ["EvaluationFiles", "Inputs", "ReadingChoices", "SharedSources", "TrainingFiles"]
 
 Sides = tuple["list[LabelledBlocks]", "list[LabelledBlocks]"]
 
@@ -26,8 +26,8 @@ def _file(meaning: str, *names: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedScores:
-    """Score files of both sides and of the cohort."""
+class TrainingFiles:
+    """Where the training side and its cohort come from."""
 
     train: Annotated[
         list[str] | None, _file("Training scores with labels; several files are several phrases or conditions.")
@@ -35,50 +35,48 @@ class ComparedScores:
     train_key: Annotated[list[str] | None, _file("Labels of the training scores: one file for all, or one each.")] = (
         None
     )
-    trials: Annotated[
-        list[str] | None,
-        _file("Evaluation scores, a file for each of --train in the same order; for embeddings, the trials to score."),
-    ] = None
-    key: Annotated[list[str] | None, _file("Labels of the evaluation trials, likewise.", "--key", "-k")] = None
     cohort: Annotated[
         list[str] | None,
         _file(
             "All scores in which cohort members stand: of enrolments against them, of them against tests, and of them "
-            "against each other. Ids tell which is which."
+            "against each other. Ids tell which is which. Without, the training side is the cohort."
         ),
     ] = None
     cohort_key: Annotated[
         str | None, _file("Labels of the cohort's scores against itself; by default all are non-targets.")
     ] = None
-    enroll: Annotated[
-        list[str] | None, _file("Cohort scores in a file apart: evaluation enrolments against the cohort's tests.")
-    ] = None
-    test: Annotated[list[str] | None, _file("The same: the cohort's enrolments against evaluation tests.")] = None
     train_enroll: Annotated[
-        list[str] | None, _file("The same: training enrolments against the tests of a cohort of others.")
+        list[str] | None, _file("Cohort scores in a file apart: training enrolments against the cohort's tests.")
     ] = None
-    train_test: Annotated[
-        list[str] | None, _file("The same: the enrolments of a cohort of others against training tests.")
+    train_test: Annotated[list[str] | None, _file("The same: the cohort's enrolments against training tests.")] = None
+    train_embeddings: Annotated[str | None, _file("Embeddings of the training side, in place of scores.")] = None
+    cohort_embeddings: Annotated[
+        str | None, _file("Embeddings of the cohort; without, the training side is the cohort.")
     ] = None
+    scorer: ScorerOption = ScorerName.cosine
+    plda: PldaFile = None
+    center: Center = None
     score_set: Annotated[
         str | None, typer.Option(metavar="DIR", help="A directory with all scores, as the recipes save them.")
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedEmbeddings:
-    """Embeddings of both sides and of the cohort, and how they are scored."""
+class EvaluationFiles:
+    """Where the evaluation trials come from."""
 
-    train_embeddings: Annotated[str | None, _file("Embeddings of the training side, in place of scores.")] = None
+    trials: Annotated[
+        list[str] | None,
+        _file("Evaluation scores, a file for each of --train in the same order; for embeddings, the trials to score."),
+    ] = None
+    key: Annotated[list[str] | None, _file("Labels of the evaluation trials, likewise.", "--key", "-k")] = None
+    enroll: Annotated[
+        list[str] | None, _file("Cohort scores in a file apart: evaluation enrolments against the cohort's tests.")
+    ] = None
+    test: Annotated[list[str] | None, _file("The same: the cohort's enrolments against evaluation tests.")] = None
     enroll_embeddings: Annotated[str | None, _file("Embeddings of the evaluation enrolments.")] = None
     test_embeddings: Annotated[str | None, _file("Embeddings of the evaluation tests; may be the same file.")] = None
-    cohort_embeddings: Annotated[
-        str | None, _file("Embeddings of the cohort; without, the training side is the cohort.")
-    ] = None
     enroll_map: Annotated[str | None, _file("Evaluation enrolments of several utterances, as in spk2utt.")] = None
-    scorer: ScorerOption = ScorerName.cosine
-    plda: PldaFile = None
-    center: Center = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,102 +107,118 @@ class ReadingChoices:
     from_format: opt.FromFormat = None
     key_format: opt.KeyFormat = None
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the readers."""
+        return {
+            "format": self.from_format,
+            "missing": self.missing.value,
+            "duplicates": self.duplicates.value,
+            "score_column": self.score_column,
+        }
 
-def read_sides(
-    scores: ComparedScores,
-    vectors: ComparedEmbeddings,
-    sources: SharedSources,
-    members: CohortChoices,
-    reading: ReadingChoices,
-) -> Sides:
-    """Read the training and the evaluation side from where the options say."""
-    ways = [scores.score_set, vectors.train_embeddings, scores.train]
-    if sum(bool(way) for way in ways) != 1:
-        raise InputError("give the training side with one of --train, --train-embeddings and --score-set")
-    if scores.score_set is not None:
-        _refuse_others("--score-set", scores, vectors, sources, allowed=("score_set",))
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """All options that say where scores come from, and reading them."""
+
+    training: TrainingFiles
+    sources: SharedSources
+    members: CohortChoices
+    reading: ReadingChoices
+    evaluation: EvaluationFiles | None = None  #: None if only the training side is wanted
+
+    def read(self) -> Sides:
+        """Read the training side, and the evaluation side if it is wanted."""
+        files = self.training
+        ways = {"--train": files.train, "--train-embeddings": files.train_embeddings, "--score-set": files.score_set}
+        given = [name for name, value in ways.items() if value]
+        if len(given) != 1:
+            raise InputError("give the training side with one of --train, --train-embeddings and --score-set")
+        if given == ["--score-set"]:
+            return self._from_score_set()
+        if given == ["--train-embeddings"]:
+            return self._from_embeddings()
+        return self._from_scores()
+
+    def _from_score_set(self) -> Sides:
+        self._refuse_others("--score-set", self.training, allowed=("score_set",))
+        self._refuse_others("--score-set", self.evaluation, self.sources, self.members, allowed=("seed",))
         from evenscore.recipes.text_dependent import load_score_set
 
-        found = load_score_set(scores.score_set)
+        assert self.training.score_set is not None  # noqa: S101
+        found = load_score_set(self.training.score_set)
         return list(found.development), list(found.evaluation)
-    if vectors.train_embeddings is not None:
-        return _from_embeddings(scores, vectors, sources, members, reading)
-    _refuse_others("--train", vectors, members, allowed=("seed",))
-    return _from_scores(scores, sources, reading)
+
+    def _from_scores(self) -> Sides:
+        self._refuse_others("--train", self.training, allowed=_OF_TRAINING_SCORES)
+        self._refuse_others("--train", self.evaluation, self.members, allowed=(*_OF_SCORES, "seed"))
+        from evenscore.cli.compare_scores import ScoreFiles, blocks_from_scores
+        from evenscore.cli.training_data import LabelSources
+
+        files, trials = self.training, self.evaluation
+        if trials is not None and not trials.trials:
+            raise InputError("there are no evaluation trials; give their scores with --trials")
+        lists = {name: getattr(files, name) or () for name in ("train", "train_key", "cohort", *_TRAINING_BLOCKS)}
+        if trials is not None:
+            lists |= {name: getattr(trials, name) or () for name in _OF_SCORES}
+        found = ScoreFiles(
+            **lists,
+            cohort_key=files.cohort_key,
+            speakers=self.sources.speakers,
+            train_speakers=self.sources.train_speakers,
+            cohort_speakers=self.sources.cohort_speakers,
+            labels=LabelSources(
+                key_format=self.reading.key_format,
+                unmatched=self.reading.unmatched.value,
+                phrase_from=self.sources.phrase_from,
+            ),
+        )
+        return blocks_from_scores(found, self.reading.options)
+
+    def _from_embeddings(self) -> Sides:
+        from evenscore.cli.compare_embeddings import VectorFiles, blocks_from_embeddings
+
+        files, trials = self.training, self.evaluation or EvaluationFiles()
+        self._refuse_others("--train-embeddings", files, allowed=_OF_TRAINING_EMBEDDINGS)
+        self._refuse_others("--train-embeddings", trials, allowed=_OF_EMBEDDINGS)
+        if files.cohort_embeddings is None:
+            self._refuse_others("a cohort that is the training side", self.members, allowed=("seed",))
+        for name in ("trials", "key"):
+            if len(getattr(trials, name) or ()) > 1:
+                raise InputError(f"with embeddings one file of --{name} is enough; give one")
+        if self.evaluation is not None and (trials.enroll_embeddings is None or trials.test_embeddings is None):
+            raise InputError("embeddings of both evaluation sides are needed: --enroll-embeddings, --test-embeddings")
+        assert files.train_embeddings is not None  # noqa: S101
+        found = VectorFiles(
+            train=files.train_embeddings,
+            enroll=trials.enroll_embeddings,
+            test=trials.test_embeddings,
+            cohort=files.cohort_embeddings,
+            trials=next(iter(trials.trials or ()), None),
+            key=next(iter(trials.key or ()), None),
+            key_format=self.reading.key_format,
+            enroll_map=trials.enroll_map,
+            speakers=self.sources.speakers,
+            train_speakers=self.sources.train_speakers,
+            cohort_speakers=self.sources.cohort_speakers,
+            phrase_from=self.sources.phrase_from,
+            format=self.reading.from_format,
+            unmatched=self.reading.unmatched.value,
+            members=self.members,
+        )
+        return blocks_from_embeddings(found, scorer_of(files.scorer, files.plda, files.center))
+
+    def _refuse_others(self, way: str, *records: Any, allowed: tuple[str, ...]) -> None:
+        """Refuse options that have no meaning with this way to give the scores."""
+        for record in records:
+            for field in fields(record) if record is not None else ():
+                if field.name not in allowed and getattr(record, field.name) != field.default:
+                    raise InputError(f"{option_name(field.name)} has no meaning with {way}; leave it out")
 
 
-def _from_scores(scores: ComparedScores, sources: SharedSources, reading: ReadingChoices) -> Sides:
-    from evenscore.cli.compare_scores import BLOCKS, ScoreFiles, blocks_from_scores
-    from evenscore.cli.training_data import LabelSources
-
-    if not scores.trials:
-        raise InputError("there are no evaluation trials; give their scores with --trials")
-    files = ScoreFiles(
-        train=scores.train or (),
-        trials=scores.trials,
-        train_key=scores.train_key or (),
-        key=scores.key or (),
-        cohort_key=scores.cohort_key,
-        speakers=sources.speakers,
-        train_speakers=sources.train_speakers,
-        cohort_speakers=sources.cohort_speakers,
-        labels=LabelSources(
-            key_format=reading.key_format, unmatched=reading.unmatched.value, phrase_from=sources.phrase_from
-        ),
-        **{name: getattr(scores, name) or () for name in BLOCKS},
-    )
-    return blocks_from_scores(files, _reading(reading))
-
-
-def _reading(choices: ReadingChoices) -> dict[str, Any]:
-    return {
-        "format": choices.from_format,
-        "missing": choices.missing.value,
-        "duplicates": choices.duplicates.value,
-        "score_column": choices.score_column,
-    }
-
-
-def _from_embeddings(
-    scores: ComparedScores,
-    vectors: ComparedEmbeddings,
-    sources: SharedSources,
-    members: CohortChoices,
-    reading: ReadingChoices,
-) -> Sides:
-    from evenscore.cli.compare_embeddings import VectorFiles, blocks_from_embeddings
-
-    _refuse_others("--train-embeddings", scores, allowed=("trials", "key"))
-    if vectors.cohort_embeddings is None:
-        _refuse_others("a cohort that is the training side", members, allowed=("seed",))
-    for name in ("trials", "key"):
-        if len(getattr(scores, name) or ()) > 1:
-            raise InputError(f"with embeddings one file of --{name} is enough; give one")
-    if vectors.train_embeddings is None or vectors.enroll_embeddings is None or vectors.test_embeddings is None:
-        raise InputError("embeddings of both evaluation sides are needed: --enroll-embeddings and --test-embeddings")
-    files = VectorFiles(
-        train=vectors.train_embeddings,
-        enroll=vectors.enroll_embeddings,
-        test=vectors.test_embeddings,
-        cohort=vectors.cohort_embeddings,
-        trials=next(iter(scores.trials or ()), None),
-        key=next(iter(scores.key or ()), None),
-        key_format=reading.key_format,
-        enroll_map=vectors.enroll_map,
-        speakers=sources.speakers,
-        train_speakers=sources.train_speakers,
-        cohort_speakers=sources.cohort_speakers,
-        phrase_from=sources.phrase_from,
-        format=reading.from_format,
-        unmatched=reading.unmatched.value,
-        members=members,
-    )
-    return blocks_from_embeddings(files, scorer_of(vectors.scorer, vectors.plda, vectors.center))
-
-
-def _refuse_others(way: str, *records: Any, allowed: tuple[str, ...]) -> None:
-    """Refuse options that have no meaning with this way to give the scores."""
-    for record in records:
-        for field in fields(record):
-            if field.name not in allowed and getattr(record, field.name) != field.default:
-                raise InputError(f"{option_name(field.name)} has no meaning with {way}; leave it out")
+_TRAINING_BLOCKS = ("train_enroll", "train_test")
+_OF_TRAINING_SCORES = ("train", "train_key", "cohort", "cohort_key", *_TRAINING_BLOCKS)
+_OF_TRAINING_EMBEDDINGS = ("train_embeddings", "cohort_embeddings", "scorer", "plda", "center")
+_OF_SCORES = ("trials", "key", "enroll", "test")
+_OF_EMBEDDINGS = ("trials", "key", "enroll_embeddings", "test_embeddings", "enroll_map")

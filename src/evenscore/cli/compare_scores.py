@@ -31,7 +31,7 @@ class ScoreFiles:
     """The score files of both sides, and where labels and speakers come from: names of files."""
 
     train: Sequence[str]
-    trials: Sequence[str]
+    trials: Sequence[str] = ()  #: none if only the training side is wanted
     enroll: Sequence[str] = ()
     test: Sequence[str] = ()
     cohort: Sequence[str] = ()
@@ -62,19 +62,19 @@ class ScoreFiles:
 def blocks_from_scores(
     files: ScoreFiles, reading: Mapping[str, Any]
 ) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
-    """Read the training and the evaluation side; without cohort scores of others, the training side is the cohort."""
+    """Read the training and, if there are any trials, the evaluation side, with the cohort scores of both."""
     training = _labelled(files, "train", reading)
-    evaluation = _labelled(files, "trials", reading)
+    evaluation = _labelled(files, "trials", reading) if files.trials else dict.fromkeys(training)
     blocks = {name: _tables(getattr(files, name), name, evaluation, files, reading) for name in BLOCKS}
     partners = _partners(training, evaluation)
     maps = {side: files.speaker_map(side) for side in ("train", "trials", "cohort")}
-    labels = files.read_cohort_key()
+    key = files.read_cohort_key()
     sides: tuple[list[LabelledBlocks], list[LabelledBlocks]] = ([], [])
     for name, item in evaluation.items():
         found = {block: tables.get(name) for block, tables in blocks.items()}
-        pair = (training[partners[name]], item)
-        for side, part in zip(sides, paired_blocks(pair, (partners[name], name), found, maps, labels), strict=True):
-            side.append(part)
+        parts = paired_blocks((training[partners[name]], item), (partners[name], name), found, maps, key)
+        for side, part in zip(sides, parts, strict=True):
+            side += [] if part is None else [part]
     return sides
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from evenscore.comparison.cohort_choice import CohortCandidate, CohortChoice
+from evenscore.comparison.cohort_choice import CohortCandidate, CohortChoice, candidate_name
 from evenscore.comparison.cohort_runs import Run, Search, Way, measured_runs
 from evenscore.comparison.comparison import METRICS
 from evenscore.comparison.methods import RAW, Method
@@ -105,15 +105,13 @@ def choose_cohort(
     if not ways:
         raise InputError("there is nothing to choose from; give sizes, values of top_k, or cohorts")
     raw = measured_runs(search, Way(cohort=next(iter(named)), size=None, top_k=None), Method(RAW, RAW))
-    measured = []
-    for place, way in enumerate(ways):
-        progress("candidates", place / len(ways))
-        measured.append(measured_runs(search, way, _with_top_k(chosen, way.top_k)))
+    measured, not_run = _measure_all(search, ways, progress)
     return CohortChoice(
         method=chosen.name,
         metric=metric,
-        unit="speakers" if by_speaker else "members",
-        candidates=_candidates(ways, measured, metric, level),
+        unit=search.unit,
+        candidates=_candidates(measured, metric, level),
+        not_run=not_run,
         raw=raw[0].figures[metric],
         folds=folds,
         repeats=repeats,
@@ -169,15 +167,40 @@ def _drawn_order(training: Sequence[LabelledBlocks], by_speaker: bool, seed: int
     return [names[at] for at in np.random.default_rng(seed).permutation(len(names))]
 
 
-def _with_top_k(method: Method, top_k: int | float | None) -> Method:
-    return method if top_k is None else Method(method.name, method.norm, {**method.options, "top_k": top_k})
+def _measure_all(
+    search: Search, ways: Sequence[Way], progress: Progress
+) -> tuple[list[tuple[Way, list[Run]]], dict[str, str]]:
+    """Measure every way; those that cannot run are listed with the reason."""
+    measured: list[tuple[Way, list[Run]]] = []
+    not_run: dict[str, str] = {}
+    for place, way in enumerate(ways):
+        progress("candidates", place / len(ways))
+        found = _runs_or_reason(search, way)
+        if isinstance(found, str):
+            not_run[candidate_name(way.cohort, way.size, way.top_k, search.unit)] = found
+        else:
+            measured.append((way, found))
+    if not measured:
+        name, reason = next(iter(not_run.items()))
+        raise InputError(f"no cohort could be measured; {name}: {reason}")
+    return measured, not_run
+
+
+def _runs_or_reason(search: Search, way: Way) -> list[Run] | str:
+    method = search.method
+    if way.top_k is not None:
+        method = Method(method.name, method.norm, {**method.options, "top_k": way.top_k})
+    try:
+        return measured_runs(search, way, method)
+    except InputError as error:
+        return str(error)
 
 
 def _candidates(
-    ways: Sequence[Way], measured: Sequence[Sequence[Run]], metric: Metric, level: float
+    measured: Sequence[tuple[Way, Sequence[Run]]], metric: Metric, level: float
 ) -> tuple[CohortCandidate, ...]:
-    means = [np.mean([run.replicates[metric] for run in runs], axis=0) for runs in measured]
-    values = [np.array([run.figures[metric] for run in runs]) for runs in measured]
+    means = [np.mean([run.replicates[metric] for run in runs], axis=0) for _, runs in measured]
+    values = [np.array([run.figures[metric] for run in runs]) for _, runs in measured]
     best = int(np.argmin([one.mean() for one in values]))
     return tuple(
         CohortCandidate(
@@ -190,5 +213,5 @@ def _candidates(
             interval=Interval.of(mean, level),
             to_best=Interval.of(mean - means[best], level),
         )
-        for way, runs, value, mean in zip(ways, measured, values, means, strict=True)
+        for (way, runs), value, mean in zip(measured, values, means, strict=True)
     )

@@ -17,7 +17,7 @@ from evenscore.metrics.uncertainty import Metric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CohortCandidate", "CohortChoice"]
+__all__ = ["CohortCandidate", "CohortChoice", "candidate_name"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,12 +65,23 @@ class CohortCandidate:
 
     def name(self, unit: str) -> str:
         """Return what it is called in tables and sentences."""
-        parts = [] if self.cohort == "all" and self.size is not None else [self.cohort]
-        if self.size is not None:
-            parts.append(f"{self.size} {unit}")
-        if self.top_k is not None:
-            parts.append(f"top_k {self.top_k}")
-        return ", ".join(parts)
+        return candidate_name(self.cohort, self.size, self.top_k, unit)
+
+
+def candidate_name(cohort: str, size: int | None, top_k: int | float | None, unit: str) -> str:
+    """Return what a candidate is called.
+
+    Examples
+    --------
+    >>> candidate_name("all", 20, None, "speakers"), candidate_name("women", None, 0.5, "speakers")
+    ('20 speakers', 'women, top_k 0.5')
+    """
+    parts = [] if cohort == "all" and size is not None else [cohort]
+    if size is not None:
+        parts.append(f"{size} {unit}")
+    if top_k is not None:
+        parts.append(f"top_k {top_k}")
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,6 +98,8 @@ class CohortChoice:
         What sizes count: ``"speakers"``, or ``"members"`` if speakers are not known.
     candidates
         In the order in which they were listed.
+    not_run
+        Those that could not be measured: name and reason.
     raw
         The metric of the calibrated raw scores on the same folds.
     folds, repeats, seed
@@ -109,6 +122,7 @@ class CohortChoice:
     metric: Metric
     unit: str
     candidates: tuple[CohortCandidate, ...]
+    not_run: Mapping[str, str]
     raw: float
     folds: int
     repeats: int

@@ -56,15 +56,16 @@ class Search:
     replicates: int
     seed: int
 
+    @property
+    def unit(self) -> str:
+        """What sizes count."""
+        return "speakers" if self.by_speaker else "members"
+
 
 def measured_runs(search: Search, way: Way, method: Method) -> list[Run]:
     """Measure one way to choose the cohort, as often as there is something to draw."""
     orders: Sequence[Sequence[str] | None] = [None] if way.size is None else search.order
-    try:
-        return [_run(search, way, method, order) for order in orders]
-    except InputError as error:
-        name = ", ".join(f"{key} {value}" for key, value in vars(way).items() if value is not None)
-        raise InputError(f"{name}: {error}") from None
+    return [_run(search, way, method, order) for order in orders]
 
 
 def _run(search: Search, way: Way, method: Method, order: Sequence[str] | None) -> Run:
@@ -137,8 +138,8 @@ def _drawn(search: Search, way: Way, order: Sequence[str], eligible: Chooser) ->
             possible |= set(names[eligible(ids, who)].tolist())
     assert way.size is not None  # noqa: S101
     if len(possible) < way.size:
-        unit = "speakers" if search.by_speaker else "members"
-        raise InputError(f"outside a fold there are only {len(possible)} {unit} to draw from; take smaller sizes")
+        count = f"{len(possible)} {search.unit}"
+        raise InputError(f"outside a fold there are only {count} to draw from; take fewer, or more folds")
     return frozenset([name for name in order if name in possible][: way.size])
 
 
