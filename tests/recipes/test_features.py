@@ -55,7 +55,7 @@ def test_silence_around_the_speech_is_left_out():
     options = FeatureOptions()
     found = features(sound, options)
     assert found.dtype == np.float32
-    assert found.shape[1] == options.dimension == 60
+    assert found.shape[1] == options.dimension == 40
     assert 55 <= len(found) <= 66  # 0.6 of 0.8 seconds
     assert len(mfcc(sound, options)) == 78
     padded = np.concatenate([np.zeros(16000), sound, np.zeros(16000)])

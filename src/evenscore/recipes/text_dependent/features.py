@@ -31,15 +31,15 @@ class FeatureOptions:
     Examples
     --------
     >>> FeatureOptions().dimension
-    60
+    40
     """
 
     n_ceps: int = 20  #: cepstral coefficients, of which the first is the log energy
     n_mels: int = 26  #: bands of the mel filter bank
     low_hz: float = 20.0  #: where the lowest band begins
     high_hz: float = 7600.0  #: where the highest band ends
-    delta_orders: int = 2  #: 0 (none), 1 (deltas), 2 (and their deltas)
-    speech_db: float = 30.0  #: frames that are further below the loudest one are no speech
+    delta_orders: int = 1  #: 0 (none), 1 (deltas), 2 (and their deltas)
+    speech_db: float = 40.0  #: frames that are further below the loudest one are no speech
     normalize: Literal["none", "mean", "mean-variance"] = "mean"  #: over the speech of a recording
     min_frames: int = 10  #: a recording with fewer frames of speech is refused
 

@@ -41,13 +41,13 @@ class RecognizerOptions:
     Examples
     --------
     >>> RecognizerOptions(n_gaussians=64).rank
-    20
+    40
     """
 
     features: FeatureOptions = field(default_factory=FeatureOptions)
     n_gaussians: int = 128  #: of the background model
     max_frames: int = 400_000  #: the background model is trained on so many frames at most, drawn at random
-    rank: int = 20  #: number of eigenchannels, 0 for none
+    rank: int = 40  #: number of eigenchannels, 0 for none
     relevance: float = 8.0  #: relevance factor of MAP: frames that count as much as the background model
     gender_dependent: bool = False  #: a recognizer for each gender, with trials within it
     seed: int = 0  #: of what is drawn at random
