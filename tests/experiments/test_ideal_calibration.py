@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from evenscore import Embeddings, InputError
 from evenscore.experiments.ideal_calibration import (
     LOG_ODDS,
     MODEL,
     TRUE_MODEL,
     check_calibration,
     model_scores,
-    phrase_scores,
 )
 
 
@@ -56,29 +54,11 @@ def test_points_with_few_errors_are_left_out():
         assert min(np.count_nonzero(target < -x), np.count_nonzero(nontarget >= -x)) >= 30
 
 
-@pytest.fixture
-def recordings():
-    rng = np.random.default_rng(0)
-    speakers = np.repeat([f"s{n}" for n in range(6)], 8)
-    words = np.tile(np.repeat(["no", "yes"], 4), 6)
-    return Embeddings([f"u{n}" for n in range(48)], rng.normal(size=(48, 5)), speakers, columns={"word": words})
+def test_on_real_scores_the_model_is_not_calibrated_everywhere():
+    from evenscore import load_audiomnist_scores
 
-
-def test_embeddings_of_phrases_become_scores_of_two_halves(recordings):
-    training, evaluation = phrase_scores(recordings, phrase="word", takes=2)
-    assert len(training) == len(evaluation) == 2
-    blocks = evaluation[0].blocks
-    assert blocks.trials.shape == (3, 6)
-    assert set(blocks.enroll_speakers).isdisjoint(blocks.cohort_enroll_speakers)
-    first = recordings.select(["u8", "u9"]).vectors.mean(axis=0)  # takes 1 and 2 of s1's "no"
-    test = recordings.select(["u10"]).vectors[0]
-    development = np.isin(recordings.speakers.astype(str), ["s0", "s2", "s4"])
-    mean = recordings.vectors[development].mean(axis=0)
-    a, b = first - mean, test - mean
-    at = list(blocks.trials.enroll_ids).index("s1-model"), list(blocks.trials.test_ids).index("u10")
-    assert_allclose(blocks.trials.scores[at], a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-
-
-def test_embeddings_without_the_column_are_refused(recordings):
-    with pytest.raises(InputError, match="need speakers and a column 'phrase'; there are \\['word'\\]"):
-        phrase_scores(recordings, phrase="phrase")
+    real = load_audiomnist_scores()
+    found = check_calibration(real.development, real.evaluation).summary()
+    assert found["LGSM"]["worst_gap"] > 0.2
+    assert found["LGSM"]["worst_gap"] > 5 * found["ZT-norm, calibrated"]["worst_gap"]
+    assert found["LGSM"]["min_cllr"] < found["raw, calibrated"]["min_cllr"]  # though it tells speakers apart better

@@ -17,7 +17,7 @@ from evenscore.experiments.ideal import METRICS, NORMS, ORACLE, SYSTEMS, Estimat
 from evenscore.experiments.ideal_calibration import check_calibration, model_scores
 from evenscore.experiments.ideal_figures import draw_broken, draw_calibration, draw_gain, draw_killer
 from evenscore.experiments.ideal_page import ideal_page, killer_verdict, mismatch_verdict
-from evenscore.experiments.ideal_tables import as_csv, as_json, broken_tables, killer_table, rows_of
+from evenscore.experiments.ideal_tables import as_csv, as_json, broken_tables, growth_table, killer_table, rows_of
 from evenscore.experiments.ideal_world import Sizes
 
 
@@ -87,9 +87,17 @@ def test_a_sure_gain_is_bold_and_its_share_is_told(ideal):
     assert "-20.00 ± 1.00" in broken_tables(ideal, "eer")["scaled-noise"]
 
 
+def test_growth_is_told_as_gain(ideal):
+    lines = growth_table(ideal).splitlines()
+    assert (
+        lines[2] == "| mismatched covariance: larger | EER, % points | -10.00 ± 1.00 | +0.50 ± 1.00 | +20.00 ± 1.00 |"
+    )
+    assert lines[3] == "| mismatched covariance: larger | Cllr | -0.100 ± 0.010 | +0.005 ± 0.010 | +0.200 ± 0.010 |"
+
+
 def test_the_verdicts_follow_the_numbers(ideal):
     assert killer_verdict(ideal) == "No norm gains over raw scores in Cllr; each one loses for sure."
-    assert mismatch_verdict(ideal, "scaled-noise").endswith("grows with every level: -0.100, +0.005, +0.200.")
+    assert mismatch_verdict(ideal, "scaled-noise").endswith("in Cllr grows with every level: -0.100, +0.005, +0.200")
     other = Ideal(
         killer=level("ideal", 0.05), broken={"x": [level("1", 0.1), level("2", 0.0)]}, seeds=(1,), sizes=Sizes()
     )
@@ -116,7 +124,7 @@ def test_figures_have_what_they_should(ideal, checked):
     figures = [Figure() for _ in range(5)]
     draw_dependence(figures[0])
     assert [ax.get_title() for ax in figures[0].axes] == [layout.title for layout in LAYOUTS.values()]
-    assert len(figures[0].axes[0].patches) == 11 + 15  # circles and arrows of figure 1
+    assert len(figures[0].axes[0].patches) == 9 + 15  # circles (none for Theta and pi) and arrows of figure 1
     draw_killer(figures[1], ideal)
     assert [text.get_text() for text in figures[1].axes[0].get_yticklabels()][-1] == "Z-norm"
     draw_broken(figures[2], ideal)

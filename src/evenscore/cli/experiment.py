@@ -12,7 +12,7 @@ import typer
 from evenscore.cli import options as opt
 from evenscore.cli.output import print_json, print_lines, print_table
 from evenscore.cli.progress import progress_bar
-from evenscore.errors import FileError, InputError
+from evenscore.errors import FileError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenscore.experiments.ideal import Ideal
     from evenscore.experiments.ideal_calibration import Checked
     from evenscore.progress import Progress
-    from evenscore.tables import LabelledBlocks
+    from evenscore.recipes.text_dependent import ScoreSet
 
 __all__ = ["EXAMPLES", "IDEAL_EXAMPLES", "ideal"]
 
@@ -38,7 +38,6 @@ _FULL_SEEDS, _QUICK_SEEDS, _QUICK_LEVELS = 5, 2, (0, 2, 4)
 _SIZES = {"dependence": (8.5, 7.0), "killer": (8.0, 3.2), "broken": (11.0, 7.0), "gain": (11.0, 7.0)}
 _SIZES |= {"calibration": (10.5, 4.4)}
 _ENDINGS = ("svg", "png")
-_MODEL_TITLE, _REAL_TITLE = "Scores drawn from the score model", "Real scores"
 
 
 def ideal(
@@ -55,15 +54,10 @@ def ideal(
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="NUMBER", help="The first seed.")] = 1,
     scores: Annotated[
         str | None,
-        typer.Option("--scores", metavar="DIR", help="Real scores for the calibration plot: a saved score set."),
+        typer.Option(
+            "--scores", metavar="DIR", help="A saved score set for the calibration plot, in place of AudioMNIST."
+        ),
     ] = None,
-    embeddings: Annotated[
-        str | None,
-        typer.Option("--embeddings", metavar="FILE", help="The same from embeddings with speakers and phrases."),
-    ] = None,
-    phrase: Annotated[
-        str, typer.Option("--phrase", metavar="COLUMN", help="Column of the embeddings that names the phrase.")
-    ] = "phrase",
     quick: Annotated[bool, typer.Option("--quick", help="Few speakers and seeds: seconds instead of minutes.")] = False,
     json: opt.Json = False,
 ) -> None:
@@ -71,22 +65,21 @@ def ideal(
 
     Draws embeddings from a known model. Scored with that model, the scores are log-likelihood ratios and no norm gains
     anything; then each assumption is broken, by more and more: approximation, little-data, scaled-noise,
-    rotated-noise, session-shift, other-session. Checks the calibration of the score model on scores drawn from it and,
-    with --scores or --embeddings, on real ones.
+    rotated-noise, session-shift, other-session. Checks the calibration of the score model on scores drawn from it and
+    on real ones, by default those of AudioMNIST that come with evenscore.
 
-    Writes results.json, norms.csv, killer.md, broken.md, figures (SVG and PNG) and the page index.md.
+    Writes results.json, norms.csv, the tables as Markdown, figures (SVG and PNG) and the page index.md.
     """
     from evenscore.experiments.ideal import run_ideal
     from evenscore.experiments.ideal_breaks import BREAKS, break_named
     from evenscore.experiments.ideal_world import Sizes
 
     names = [break_named(name).name for name in dict.fromkeys(breaks or BREAKS)]
-    if scores is not None and embeddings is not None:
-        raise InputError("--scores and --embeddings both say where real scores come from; give one of them")
     folder = _made(output)
     count = (_QUICK_SEEDS if quick else _FULL_SEEDS) if seeds is None else seeds
     with progress_bar() as progress:
-        real = _real_scores(scores, embeddings, phrase, progress)
+        progress("reading", 0.0)
+        real = _real_scores(scores)
         found = run_ideal(
             sizes=Sizes(development=24, evaluation=24) if quick else Sizes(),
             breaks=names,
@@ -117,45 +110,32 @@ def _made(output: str) -> Path:
     return folder
 
 
-def _real_scores(
-    scores: str | None, embeddings: str | None, phrase: str, progress: Progress
-) -> tuple[list[LabelledBlocks], list[LabelledBlocks]] | None:
-    progress("reading", 0.0)
-    if scores is not None:
-        from evenscore.recipes.text_dependent import load_score_set
+def _real_scores(directory: str | None) -> ScoreSet:
+    from evenscore import load_audiomnist_scores
+    from evenscore.recipes.text_dependent import load_score_set
 
-        found = load_score_set(scores)
-        return list(found.development), list(found.evaluation)
-    if embeddings is not None:
-        from evenscore import read_embeddings
-        from evenscore.experiments.ideal_calibration import phrase_scores
-
-        return phrase_scores(read_embeddings(embeddings), phrase=phrase)
-    return None
+    return load_audiomnist_scores() if directory is None else load_score_set(directory)
 
 
-def _checked(
-    real: tuple[list[LabelledBlocks], list[LabelledBlocks]] | None, seed: int, quick: bool, progress: Progress
-) -> dict[str, Checked]:
+def _checked(real: ScoreSet, seed: int, quick: bool, progress: Progress) -> dict[str, Checked]:
     from evenscore.experiments.ideal_calibration import MODEL, check_calibration, model_scores
 
     drawn = model_scores(seed=seed, speakers=60, sets=1) if quick else model_scores(seed=seed)
-    checked = {_MODEL_TITLE: check_calibration(*drawn, truth=MODEL, progress=progress)}
-    if real is not None:
-        checked[_REAL_TITLE] = check_calibration(*real, progress=progress)
-    return checked
+    return {
+        "Scores drawn from the score model": check_calibration(*drawn, truth=MODEL, progress=progress),
+        "Real scores": check_calibration(real.development, real.evaluation, progress=progress),
+    }
 
 
 def _write_results(folder: Path, found: Ideal, checked: Mapping[str, Checked]) -> dict[str, Any]:
     from evenscore.experiments.ideal_page import ideal_page
-    from evenscore.experiments.ideal_tables import as_csv, as_json, broken_tables, killer_table, rows_of
+    from evenscore.experiments.ideal_tables import as_csv, as_json, rows_of, tables_of
 
     results = as_json(found, checked)
-    broken = [f"{name}\n\n{table}\n" for name, table in broken_tables(found).items()]
     _write(folder / "results.json", json_format.dumps(results, indent=1, allow_nan=False) + "\n")
     _write(folder / "norms.csv", as_csv(rows_of(found)))
-    _write(folder / "killer.md", killer_table(found) + "\n")
-    _write(folder / "broken.md", "\n".join(broken))
+    for name, table in tables_of(found, checked).items():
+        _write(folder / f"{name}.md", table + "\n")
     _write(folder / "index.md", ideal_page(found, checked))
     return results
 

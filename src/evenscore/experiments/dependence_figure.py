@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["LAYOUTS", "Layout", "draw_dependence", "draw_graph"]
 
 _RADIUS = 0.3
-_OBSERVED, _GIVEN = "#D4D4D4", "none"
+_OBSERVED = "#D4D4D4"
+_BEND = 0.45
 _PLATES = {"i": "#0072B2", "j": "#D55E00"}
 
 _COHORT = {"S_e": r"$\mathcal{S}_{\tilde e}$", "S_t": r"$\mathcal{S}_{\tilde t}$", "S_I": r"$\mathcal{S}_I$"}
@@ -88,21 +90,17 @@ def draw_graph(ax: Axes, edges: list[tuple[str, str]], layout: Layout) -> None:
     """Draw one graph on given axes."""
     from matplotlib.patches import Circle, FancyArrowPatch
 
-    circles = {}
     for node, place in layout.places.items():
         color = _OBSERVED if node in layout.observed else "white"
-        circles[node] = Circle(place, _RADIUS, facecolor=color, edgecolor="black", linewidth=1.2, zorder=3)
-        if node in layout.given:
-            circles[node].set(facecolor=_GIVEN, edgecolor=_GIVEN, radius=0.75 * _RADIUS)
-        ax.add_patch(circles[node])
+        if node not in layout.given:
+            ax.add_patch(Circle(place, _RADIUS, facecolor=color, edgecolor="black", linewidth=1.2, zorder=3))
         ax.text(*place, _symbol(node), ha="center", va="center", zorder=4, fontsize=12)
     for start, end in edges:
-        bow = "arc3,rad=-0.45" if (start, end) in layout.bent else "arc3"
-        arrow: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 12, "linewidth": 1.1, "color": "black"}
-        ends: dict[str, Any] = {"patchA": circles[start], "patchB": circles[end], "shrinkA": 0, "shrinkB": 0}
-        ax.add_patch(
-            FancyArrowPatch(layout.places[start], layout.places[end], connectionstyle=bow, zorder=2, **arrow, **ends)
-        )
+        bent = (start, end) in layout.bent
+        points = (_edge_of(node, other, layout, bent) for node, other in ((start, end), (end, start)))
+        bow = f"arc3,rad={-_BEND if bent else 0}"
+        look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 12, "linewidth": 1.1, "color": "black"}
+        ax.add_patch(FancyArrowPatch(*points, connectionstyle=bow, shrinkA=0, shrinkB=0, zorder=2, **look))
     for inset, (index, nodes) in enumerate((layout.plates or {}).items()):
         _draw_plate(ax, [layout.places[node] for node in nodes], index, 0.12 + 0.1 * inset)
     ax.set(aspect="equal", xlim=(-1.55, 2.45), ylim=(-1.65, 1.45))
@@ -110,6 +108,16 @@ def draw_graph(ax: Axes, edges: list[tuple[str, str]], layout: Layout) -> None:
         ax.set(xlim=(-2.0, 2.0), ylim=(-2.1, 1.0))
     ax.set_axis_off()
     ax.set_title(layout.title)
+
+
+def _edge_of(node: str, other: str, layout: Layout, bent: bool) -> tuple[float, float]:
+    """Return where an arrow leaves or reaches a node: towards the other node, or to the right of it for a bow."""
+    (x, y), (to_x, to_y) = layout.places[node], layout.places[other]
+    angle = math.atan2(to_y - y, to_x - x)
+    if bent:
+        angle -= math.copysign(1.6 * _BEND, to_y - y)
+    reach = _RADIUS * (0.7 if node in layout.given else 1.0)
+    return x + reach * math.cos(angle), y + reach * math.sin(angle)
 
 
 def _draw_plate(ax: Axes, places: list[tuple[float, float]], index: str, margin: float) -> None:

@@ -106,6 +106,11 @@ class Estimate:
         """Whether nothing is within the interval."""
         return self.low <= 0 <= self.high
 
+    @property
+    def negative(self) -> Estimate:
+        """The same with the other sign: a loss as a gain."""
+        return Estimate(-self.value, -self.high, -self.low)
+
     @classmethod
     def over_seeds(cls, values: npt.ArrayLike) -> Estimate:
         """Return the mean with its 95 % interval by Student's t; with one seed it has no ends."""

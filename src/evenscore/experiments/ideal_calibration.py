@@ -9,24 +9,19 @@ import numpy as np
 from jaxtyping import Float
 
 from evenscore import (
-    Cosine,
-    Embeddings,
-    InputError,
     LabelledBlocks,
     LogisticCalibration,
     ScoreModel,
     ScoreModelNormalizer,
-    average_embeddings,
     bayes_error_curve,
     evaluate,
     fit_norm,
     simulate,
     simulate_blocks,
 )
-from evenscore.experiments.ideal import Trials, ignore
-from evenscore.experiments.ideal_world import Recordings, labelled_scores
+from evenscore.experiments.ideal import NORMS, Trials, ignore
 
-__all__ = ["LOG_ODDS", "MODEL", "TRUE_MODEL", "Checked", "check_calibration", "model_scores", "phrase_scores"]
+__all__ = ["LOG_ODDS", "MODEL", "TRUE_MODEL", "Checked", "check_calibration", "model_scores"]
 
 Progress = Callable[[str, float], None]
 
@@ -37,7 +32,7 @@ MODEL = ScoreModel(
     beta=[[1.43, 0.0], [4.6, -3.4]],
     sigma2=[18.9, 55.7],
 )
-LOG_ODDS = np.linspace(-10.0, 10.0, 201)  #: operating points: logits of the prior
+LOG_ODDS = np.linspace(-8.0, 6.0, 141)  #: operating points: logits of the prior
 TRUE_MODEL = "LGSM, true parameters"
 _FEWEST_ERRORS = 30  # operating points with fewer errors of either kind are left out of the worst gap
 _PENALTY = 1e-6  # keeps the calibration finite where a small development set is free of errors
@@ -154,7 +149,7 @@ def check_calibration(
         (("raw, calibrated", "raw"), ("ZT-norm, calibrated", "zt"), ("LGSM", "lgsm"))
     ):
         progress("calibration", place / 3)
-        fitted = fit_norm(method, training)
+        fitted = fit_norm(method, training, **NORMS[method])
         new = Trials.of(evaluation, [fitted.normalizer.normalize(part.blocks) for part in evaluation])
         if not fitted.is_llr:
             seen = Trials.of(training, fitted.training_scores)
@@ -166,52 +161,3 @@ def check_calibration(
         systems[TRUE_MODEL] = Trials.of(evaluation, normalizer)
     progress("calibration", 1.0)
     return Checked(systems)
-
-
-def phrase_scores(
-    embeddings: Embeddings, *, phrase: str, takes: int = 3
-) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
-    """Score embeddings of fixed phrases by cosine: half of the speakers are the development set, half the trials.
-
-    An enrolment is the mean of a speaker's first takes of a phrase, its other takes are tests. Embeddings are centred
-    on the mean of the development speakers.
-
-    Parameters
-    ----------
-    embeddings
-        With speakers, and a column that names the phrase.
-    phrase
-        The name of that column.
-    takes
-        How many takes make an enrolment.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> speakers = np.repeat([f"s{n}" for n in range(8)], 5)
-    >>> made = Embeddings(range(40), rng.normal(size=(40, 3)), speakers, columns={"word": ["yes"] * 40})
-    >>> training, evaluation = phrase_scores(made, phrase="word")
-    >>> evaluation[0].blocks
-    ScoreBlocks(trials 4 x 8, enroll 4 x 8, test 4 x 8, cohort 4 x 8, speakers of ...)
-    """
-    if embeddings.speakers is None or phrase not in embeddings.columns:
-        raise InputError(f"the embeddings need speakers and a column {phrase!r}; there are {[*embeddings.columns]}")
-    names = sorted({name for name in embeddings.speakers if name is not None})
-    development = np.isin(embeddings.speakers.astype(str), names[::2])
-    scorer = Cosine(mean=embeddings.vectors[development].mean(axis=0))
-    pairs = []
-    for value in np.unique(embeddings.columns[phrase]):
-        said = embeddings.columns[phrase] == value
-        halves = (_enrolled(embeddings.take(said & half), takes) for half in (development, ~development))
-        pairs.append(labelled_scores(scorer, Recordings(*(side for half in halves for side in half))))
-    return [training for training, _ in pairs], [trials for _, trials in pairs]
-
-
-def _enrolled(recordings: Embeddings, takes: int) -> tuple[Embeddings, Embeddings]:
-    """Return the enrolments and the tests."""
-    members: dict[str, list[str]] = {}
-    assert recordings.speakers is not None  # noqa: S101
-    for name, speaker in zip(recordings.ids, recordings.speakers, strict=True):
-        members.setdefault(f"{speaker}-model", []).append(name)
-    models = average_embeddings(recordings, {name: ids[:takes] for name, ids in members.items()})
-    return models, recordings.select([name for ids in members.values() for name in ids[takes:]])

@@ -51,24 +51,24 @@ def draw_killer(figure: Figure, ideal: Ideal) -> None:
 
 def draw_broken(figure: Figure, ideal: Ideal, metric: str = "cllr") -> None:
     """Draw the Cllr of raw scores, S-norm, LGSM and the true parameters over the levels of each break."""
-    for ax, name, levels in _panels(figure, ideal):
+    for ax, levels in _panels(figure, ideal):
         highest = max(levels[-1].values[system][metric].value for system in (REFERENCE, ORACLE))
         for system in (REFERENCE, "s", "lgsm", ORACLE):
             _curve(ax, [level.values[system][metric] for level in levels], system)
         ax.set_ylim(0, min(1.25 * highest, max(highest, 1.0)))
         ax.set_ylabel("Cllr")
-        ax.set_title(BREAKS[name].assumption.replace(", ", ",\n"))
+    _legend(figure)
 
 
 def draw_gain(figure: Figure, ideal: Ideal, metric: str = "cllr") -> None:
     """Draw how each norm differs from raw scores over the levels of each break; below 0 it gains."""
-    for ax, name, levels in _panels(figure, ideal):
+    for ax, levels in _panels(figure, ideal):
         for system in _COMPARED:
             _curve(ax, [level.differences[system][metric] for level in levels], system)
         ax.axhline(0, color=_GREY, linewidth=1)
         ax.set_ylabel(_AXIS_TITLES[metric])
-        ax.set_title(BREAKS[name].assumption.replace(", ", ",\n"))
         _limit(ax, levels, metric)
+    _legend(figure)
 
 
 def draw_calibration(figure: Figure, checked: Mapping[str, Checked]) -> None:
@@ -81,8 +81,8 @@ def draw_calibration(figure: Figure, checked: Mapping[str, Checked]) -> None:
         ax.set_title(title)
 
 
-def _panels(figure: Figure, ideal: Ideal) -> list[tuple[Axes, str, Sequence[Level]]]:
-    """Return axes for each break, with its levels as ticks; the first axes get the legend when they are drawn."""
+def _panels(figure: Figure, ideal: Ideal) -> list[tuple[Axes, Sequence[Level]]]:
+    """Return axes for each break, with its title, and its levels as ticks."""
     columns = min(3, len(ideal.broken))
     rows = -(-len(ideal.broken) // columns)
     axes = figure.subplots(rows, columns, squeeze=False).flat
@@ -91,7 +91,8 @@ def _panels(figure: Figure, ideal: Ideal) -> list[tuple[Axes, str, Sequence[Leve
         ticks = [level.name.replace(" ", "\n") for level in levels]
         ax.set_xticks(range(len(levels)), ticks, fontsize=7 if name == "approximation" else None)
         ax.set_xlabel(BREAKS[name].scale)
-        panels.append((ax, name, levels))
+        ax.set_title(BREAKS[name].assumption.replace(", ", ",\n").replace(": ", ":\n"))
+        panels.append((ax, levels))
     for ax in axes:  # what is left over
         ax.set_axis_off()
     return panels
@@ -101,6 +102,12 @@ def _curve(ax: Axes, values: Sequence[Estimate], system: str) -> None:
     middle = [value.value for value in values]
     look = {"capsize": 2, "markersize": 4, "label": TITLES[system], **_LOOK[system]}
     ax.errorbar(range(len(values)), middle, _bars(values), **look)
+
+
+def _legend(figure: Figure) -> None:
+    """Put one legend for all axes below them."""
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
 
 
 def _bars(values: Sequence[Estimate]) -> Float[np.ndarray, "2 n"]:

@@ -13,6 +13,7 @@ from evenscore.experiments.ideal_tables import (
     broken_tables,
     calibration_table,
     dependence_table,
+    growth_table,
     information_table,
     killer_table,
 )
@@ -43,8 +44,8 @@ def ideal_page(ideal: Ideal, checked: Mapping[str, Checked]) -> str:
         parts += ["## Broken assumptions", "![error](broken.svg)", "![gain](gain.svg)"]
         parts += ["Cllr; norms as differences to raw, with 95 % intervals over seeds; bold if the norm gains."]
         for name, table in broken_tables(ideal).items():
-            parts += [f"### {BREAKS[name].assumption.capitalize()}", table, mismatch_verdict(ideal, name)]
-        parts += ["### The same in EER (%)"]
+            parts += [f"### {BREAKS[name].assumption.capitalize()}", table, mismatch_verdict(ideal, name) + "."]
+        parts += ["### The score model's gain", growth_table(ideal), "### The same in EER (%)"]
         for name, table in broken_tables(ideal, "eer").items():
             parts += [f"{BREAKS[name].assumption.capitalize()}:", table]
     parts += ["## Calibration", "![Bayes error](calibration.svg)", calibration_table(checked)]
@@ -68,14 +69,20 @@ def mismatch_verdict(ideal: Ideal, name: str) -> str:
     levels = ideal.broken[name]
     last = levels[-1].differences
     gaining = [TITLES[norm] for norm in _compared() if last[norm]["cllr"].high < 0]
-    course = [-level.differences["lgsm"]["cllr"].value for level in levels]
-    rising = all(after > before for before, after in pairwise(course))
-    steps = ", ".join(f"{gain:+.3f}" for gain in course)
-    grows = "grows with every level" if rising else "does not grow with every level"
-    return (
-        f"At the strongest level {_listed(gaining) if gaining else 'no norm'} gain{'' if len(gaining) > 1 else 's'} "
-        f"for sure. The score model's gain in Cllr {grows}: {steps}."
+    found = f"{_listed(gaining)} gain{'' if len(gaining) > 1 else 's'}" if gaining else "no norm gains"
+    courses = {
+        "EER (%)": [-100 * level.differences["lgsm"]["eer"].value for level in levels],
+        "Cllr": [-level.differences["lgsm"]["cllr"].value for level in levels],
+    }
+    return f"At the strongest level {found} for sure in Cllr. The score model's gain " + "; ".join(
+        f"in {metric} {_course(gains)}" for metric, gains in courses.items()
     )
+
+
+def _course(gains: Sequence[float]) -> str:
+    rising = all(after > before for before, after in pairwise(gains))
+    how = "grows with every level" if rising else "does not grow with every level"
+    return f"{how}: {', '.join(f'{gain:+.3f}' for gain in gains)}"
 
 
 def _compared() -> Sequence[str]:

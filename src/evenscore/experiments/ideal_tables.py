@@ -21,9 +21,11 @@ __all__ = [
     "broken_tables",
     "calibration_table",
     "dependence_table",
+    "growth_table",
     "information_table",
     "killer_table",
     "rows_of",
+    "tables_of",
 ]
 
 #: What the systems are called in tables and figures.
@@ -104,6 +106,18 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def tables_of(ideal: Ideal, checked: Mapping[str, Checked]) -> dict[str, str]:
+    """Return all tables in Markdown, by name of file."""
+    return {
+        "dependence": dependence_table(),
+        "information": information_table(),
+        "killer": killer_table(ideal),
+        **{f"broken-{name}": table for name, table in broken_tables(ideal).items()},
+        "growth": growth_table(ideal),
+        "calibration": calibration_table(checked),
+    }
+
+
 def killer_table(ideal: Ideal) -> str:
     """Return the Markdown table of the systems on ideal scores, and how they differ from raw ones."""
     header = ["", *(f"{title} [95 %]" for title in _METRIC_TITLES.values()), "EER - raw [95 %]", "Cllr - raw [95 %]"]
@@ -130,11 +144,28 @@ def _broken_table(name: str, levels: Sequence[Level], metric: str) -> str:
     rows = []
     for level in levels:
         row = [level.name, *(_number(level.values[system][metric].value, metric) for system in (REFERENCE, ORACLE))]
-        row += [_plus_minus(level.differences[norm][metric], metric) for norm in _COMPARED]
+        row += [_change(level.differences[norm][metric], metric) for norm in _COMPARED]
         shares = [level.recovered(norm, metric) for norm in ("s", "lgsm")]
-        row.append(" / ".join("-" if share is None else f"{100 * share:.0f} %" for share in shares))
+        row.append(" / ".join(map(_share, shares)))
         rows.append(row)
     return _markdown(header, rows)
+
+
+def _share(share: float | None) -> str:
+    if share is None:
+        return "-"
+    return f"{100 * share:.0f} %" if share > 0 else "loses"
+
+
+def growth_table(ideal: Ideal, norm: str = "lgsm") -> str:
+    """Return the Markdown table of a norm's gain over raw scores, from ideal scores to the strongest level."""
+    most = max((len(levels) for levels in ideal.broken.values()), default=0)
+    rows = []
+    for name, levels in ideal.broken.items():
+        for metric, unit in (("eer", "EER, % points"), ("cllr", "Cllr")):
+            gains = [_plus_minus(level.differences[norm][metric].negative, metric) for level in levels]
+            rows.append([BREAKS[name].assumption, unit, *gains, *[""] * (most - len(gains))])
+    return _markdown(["broken assumption", "gain in", "ideal", *map(str, range(1, most))], rows)
 
 
 def dependence_table(questions: Sequence[Question] = QUESTIONS) -> str:
@@ -204,10 +235,14 @@ def _with_interval(estimate: Estimate, metric: str, sign: str = "") -> str:
 
 
 def _plus_minus(estimate: Estimate, metric: str) -> str:
-    """Return a difference and half its interval; in bold if the norm gains for sure."""
+    """Return a value and half its interval."""
     text = _number(estimate.value, metric, "+")
-    if math.isfinite(estimate.high):
-        text += f" ± {_number(estimate.high - estimate.value, metric)}"
+    return f"{text} ± {_number(estimate.high - estimate.value, metric)}" if math.isfinite(estimate.high) else text
+
+
+def _change(estimate: Estimate, metric: str) -> str:
+    """Return the difference of a norm to raw scores; in bold if it gains for sure."""
+    text = _plus_minus(estimate, metric)
     return f"**{text}**" if estimate.high < 0 else text
 
 
