@@ -116,12 +116,17 @@ def _chooser(search: Search, way: Way, order: Sequence[str] | None, fold: Collec
             [who not in fold and (named is None or name in named or who in named) for name, who in pairs], dtype=bool
         )
 
-    drawn = None if order is None else _drawn(search, way, order, eligible)
+    drawn = None
+    if order is not None and search.by_speaker:
+        drawn = _first(order, _eligible_speakers(search, eligible), way, search.unit)
 
     def stays(ids: Ids, who: Ids | None) -> npt.NDArray[np.bool_]:
         kept = eligible(ids, who)
-        if drawn is not None:
-            kept &= np.array([name in drawn for name in (who if search.by_speaker and who is not None else ids)])
+        if drawn is not None and who is not None:
+            kept &= np.array([name in drawn for name in who.tolist()], dtype=bool)
+        elif order is not None:
+            chosen = _first(order, set(ids[kept].tolist()), way, search.unit)
+            kept = np.array([name in chosen for name in ids.tolist()], dtype=bool)
         if not kept.any():
             raise InputError("nobody is left in the cohort; name other members, or give fewer folds")
         return kept
@@ -129,16 +134,16 @@ def _chooser(search: Search, way: Way, order: Sequence[str] | None, fold: Collec
     return stays
 
 
-def _drawn(search: Search, way: Way, order: Sequence[str], eligible: Chooser) -> frozenset[str]:
-    """Return the first in order who are eligible."""
-    possible: set[str] = set()
-    for part in search.training:
-        for ids, who in cohort_members(part.blocks):
-            names = who if search.by_speaker and who is not None else ids
-            possible |= set(names[eligible(ids, who)].tolist())
+def _eligible_speakers(search: Search, eligible: Chooser) -> set[str]:
+    sides = [side for part in search.training for side in cohort_members(part.blocks)]
+    return {name for ids, who in sides if who is not None for name in who[eligible(ids, who)].tolist()}
+
+
+def _first(order: Sequence[str], possible: Collection[str], way: Way, unit: str) -> frozenset[str]:
+    """Return the first in order who are possible, as many as the way says."""
     assert way.size is not None  # noqa: S101
     if len(possible) < way.size:
-        count = f"{len(possible)} {search.unit}"
+        count = f"{len(possible)} {unit}"
         raise InputError(f"outside a fold there are only {count} to draw from; take fewer, or more folds")
     return frozenset([name for name in order if name in possible][: way.size])
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenscore.plot.style import GREY, MARKERS, PALETTE, axes_or_new, legend, literal
+from evenscore.plot.style import GREY, MARKERS, PALETTE, axes_or_new, legend
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["plot_cohort_choice"]
 
 _USUAL_TOP_K = 300
+_BESIDE = 1.04  # single draws stand a little to the right of their mean
+_MOST_TICKS = 10
 _METRICS = {"eer": "EER (%)", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
 
 
@@ -75,11 +77,13 @@ def _draw(
     means = factor * np.array([one.mean for one in found])
     low, high = (factor * np.array([getattr(one.interval, end) for one in found]) for end in ("low", "high"))
     bars = (np.maximum(means - low, 0.0), np.maximum(high - means, 0.0))
-    drawn = ax.errorbar(x, means, yerr=bars, markersize=5, linestyle="-" if joined else "", capsize=3, **look)
+    drawn = ax.errorbar(
+        x, means, yerr=bars, markersize=5, linestyle="-" if joined else "", capsize=3, elinewidth=1, **look
+    )
     for place, one in zip(x, found, strict=True):
         if len(one.values) > 1:
-            draws = np.full(len(one.values), place)
-            ax.plot(draws, factor * one.values, ".", color=look["color"], alpha=0.4, markersize=4)
+            beside = np.full(len(one.values), place * _BESIDE if joined else place + _BESIDE - 1)
+            ax.plot(beside, factor * one.values, ".", color=look["color"], alpha=0.6, markersize=5)
     return drawn.lines[0]
 
 
@@ -115,15 +119,16 @@ def _place(one: CohortCandidate, along: str, choice: CohortChoice) -> float:
 def _label(ax: Axes, choice: CohortChoice, along: str) -> None:
     ax.set_ylabel(_METRICS[choice.metric])
     if along == "name":
-        ax.set_xticks(range(len(choice.candidates)))
-        for text, one in zip(ax.get_xticklabels(), choice.candidates, strict=True):
-            literal(text, one.name(choice.unit))
+        names = [one.name(choice.unit) for one in choice.candidates]
+        ax.set_xticks(range(len(names)), names, parse_math=False, usetex=False)
         ax.set_xlabel("Cohort")
         return
     ax.set_xscale("log")
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    places = sorted({_place(one, along, choice) for one in choice.candidates})
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    if len(places) <= _MOST_TICKS:
+        ax.xaxis.set_major_locator(FixedLocator(places))
+        ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:.4g}"))
     ax.set_xlabel("Cohort members on a side" if along == "size" else "Cohort scores that are taken (top-k)")
