@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from evenscore.comparison import CohortChoice, Comparison, choose_cohort, compare
     from evenscore.errors import EvenscoreError, FileError, InputError
+    from evenscore.evidence import CohortEvidence, fit_evidence
     from evenscore.experiments.audiomnist_scores import load_audiomnist_scores
     from evenscore.files import (
         FORMATS,
@@ -136,6 +137,7 @@ if TYPE_CHECKING:
 _HOME = {
     "evenscore.comparison": ("CohortChoice", "Comparison", "choose_cohort", "compare"),
     "evenscore.errors": ("EvenscoreError", "FileError", "InputError"),
+    "evenscore.evidence": ("CohortEvidence", "fit_evidence"),
     "evenscore.experiments.audiomnist_scores": ("load_audiomnist_scores",),
     "evenscore.files": (
         "FORMATS",
@@ -276,6 +278,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "ChunkedScores",
     "ChunkedTrials",
     "CohortChoice",
+    "CohortEvidence",
     "Comparison",
     "Conditions",
     "Cosine",

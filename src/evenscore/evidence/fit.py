@@ -1,0 +1,196 @@
+"""Training of the cohort-evidence model, every choice by speaker cross-validation on the training side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.evidence.choice import CANDIDATES, Choice, Judge, best_choice, bounded, cross_fitted
+from evenscore.evidence.features import EXTRAS, PATTERNS, VIEWS, Scales, evidence_features, pattern_of, restricted
+from evenscore.evidence.head import BEND, EvidenceHead
+from evenscore.evidence.model import CohortEvidence, TrainingReport
+from evenscore.evidence.own_pairs import Ridges, pair_tables
+from evenscore.evidence.training_trials import TrainingTrials
+from evenscore.model.parameters import ScoreModel
+from evenscore.progress import Progress, silent
+from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreMatrix, TrialList
+
+__all__ = ["EvidenceFit", "fit_evidence", "train_evidence"]
+
+#: Which heads blocks of a pattern can train, the fullest first.
+_TRAINS = {
+    "full": PATTERNS,
+    "pair": ("pair", "enroll", "test", "none"),
+    "enroll": ("enroll", "none"),
+    "test": ("test", "none"),
+    "none": ("none",),
+}
+_FIT, _CHOOSE = 300_000, 25_000  # non-target trials that a head is fitted to, and that choices are made with
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvidenceFit:
+    """A trained model, and the training trials' log-likelihood ratios by heads that never met their speakers."""
+
+    model: CohortEvidence
+    scores: list[ScoreMatrix | TrialList]
+
+
+def fit_evidence(
+    training: Sequence[LabelledBlocks],
+    *,
+    score_model: ScoreModel | None = None,
+    dim: int = 2,
+    progress: Progress = silent,
+) -> CohortEvidence:
+    """Train the cohort-evidence model.
+
+    Parameters
+    ----------
+    training
+        Labelled blocks, one for each phrase or condition, usually from `LabelledBlocks.own_cohort`. With speakers on
+        all sides no trial meets its own speakers in its cohort. They should look like the blocks that the model will
+        be used on: as many utterances per enrolment, tests and cohorts of the same kind.
+    score_model
+        A trained score model; else one is trained on the same scores.
+    dim
+        Hidden dimensions of that score model.
+    progress
+        Called with a stage name and the fraction done.
+
+    Returns
+    -------
+    CohortEvidence
+        Its ``report`` tells what was chosen, and what each feature is worth.
+
+    Examples
+    --------
+    >>> from evenscore import LabelledBlocks, ScoreModel, simulate
+    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> speakers = [f"s{n % 12}" for n in range(36)]
+    >>> dev = LabelledBlocks.own_cohort(*simulate(model, speakers[:12], speakers, seed=1))
+    >>> fit_evidence([dev]).report.lines()[0]
+    '36 target and 396 non-target trials of 12 speakers'
+    """
+    return train_evidence(training, score_model=score_model, dim=dim, progress=progress).model
+
+
+def train_evidence(
+    training: Sequence[LabelledBlocks],
+    *,
+    score_model: ScoreModel | None = None,
+    dim: int = 2,
+    progress: Progress = silent,
+) -> EvidenceFit:
+    """Train the model and cross-fit the training trials; see `fit_evidence`."""
+    if not training:
+        raise InputError("there are no training scores; give at least one LabelledBlocks")
+    if score_model is None:
+        score_model = _score_model(training, dim, progress)
+    patterns = _common_patterns(training)
+    scales = Scales.estimated([part.blocks for part in training])
+    trials = TrainingTrials.of(training)
+    progress("features", 0.3)
+    table = _table(training, patterns[0], score_model, scales, every_ridge=True)
+    progress("cross-validation", 0.5)
+    choice, tried, judge = _choose(table, trials, patterns[0])
+    head, loss = _final_head(choice, table, trials, judge)
+    scores = cross_fitted(choice, table, trials, trials.sample(_CHOOSE), head)
+    report = _report(trials, judge, choice, loss, tried)
+    heads = {patterns[0]: head}
+    for place, pattern in enumerate(patterns[1:]):
+        progress("other patterns", 0.8 + 0.2 * place / len(patterns))
+        smaller = Choice(views=VIEWS[pattern], extras=EXTRAS[pattern], penalties=choice.penalties)
+        own = _table(training, pattern, score_model, scales, every_ridge=False)
+        heads[pattern], _ = _final_head(smaller, own, trials, Judge(own, trials, trials.sample(_CHOOSE)))
+    model = CohortEvidence(score_model=score_model, scales=scales, ridges=choice.ridges, heads=heads, report=report)
+    parts = trials.split(scores)
+    return EvidenceFit(model=model, scores=[_rescored(p, s) for p, s in zip(training, parts, strict=True)])
+
+
+def _score_model(training: Sequence[LabelledBlocks], dim: int, progress: Progress) -> ScoreModel:
+    from evenscore.model.fit import fit_score_model
+
+    data: list[Any] = [part.trials if part.labels is None else (part.blocks.trials, part.labels) for part in training]
+    return fit_score_model(data, dim, progress=progress).model
+
+
+def _common_patterns(training: Sequence[LabelledBlocks]) -> list[str]:
+    """Return the patterns that all training blocks can train, the fullest first."""
+    found = {pattern_of(part.blocks) for part in training}
+    return [name for name in PATTERNS if all(name in _TRAINS[pattern] for pattern in found)]
+
+
+def _table(
+    training: Sequence[LabelledBlocks], pattern: str, model: ScoreModel, scales: Scales, *, every_ridge: bool
+) -> dict[Any, Array]:
+    """Return the features of all trials of a pattern, b and w for all candidates of ridge and rank."""
+    columns: dict[Any, list[Array]] = {}
+    for part in training:
+        blocks = restricted(part.blocks, pattern)
+        found: dict[Any, Array] = dict(evidence_features(blocks, pattern, model, scales, None))
+        if pattern == "full" and every_ridge:
+            found |= _pair_columns(blocks)
+        for name, values in found.items():
+            columns.setdefault(name, []).append(np.ravel(values))
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def _pair_columns(blocks: ScoreBlocks) -> dict[Any, Array]:
+    found: dict[Any, Array] = {}
+    for rank in CANDIDATES["rank"]:
+        tables = pair_tables(blocks, CANDIDATES["impostor ridge"], CANDIDATES["within ridge"], rank)
+        found |= {(name, ridge, rank): values for (name, ridge), values in tables.items()}
+    return found
+
+
+def _choose(
+    table: dict[Any, Array], trials: TrainingTrials, pattern: str
+) -> tuple[Choice, dict[str, dict[str, float]], Judge]:
+    choice = Choice(views=VIEWS[pattern], extras=EXTRAS[pattern], ridges=Ridges())
+    judge = Judge(table, trials, trials.sample(_CHOOSE))
+    if not judge:
+        return choice, {}, judge
+    choice, tried = best_choice(judge, choice)
+    return choice, tried, judge
+
+
+def _final_head(
+    choice: Choice, table: dict[Any, Array], trials: TrainingTrials, judge: Judge
+) -> tuple[EvidenceHead, float]:
+    """Return the head that is fitted to all trials, with its bounds, and the loss on held-out trials."""
+    at = trials.sample(_FIT)
+    head = choice.fit({name: values[at] for name, values in table.items()}, trials.key[at])
+    if not judge:
+        return head, float("nan")
+    held_out = judge.held_out(choice)
+    return bounded(head, held_out), float(judge.losses(choice).mean())
+
+
+def _report(
+    trials: TrainingTrials, judge: Judge, choice: Choice, loss: float, tried: dict[str, dict[str, float]]
+) -> TrainingReport:
+    names = [*(choice.views if len(choice.views) > 1 else ()), BEND, *choice.extras]
+    without = {name: float(judge.losses(choice.without(name)).mean()) for name in names} if judge else {}
+    return TrainingReport(
+        n_target=int((trials.key == 1).sum()),
+        n_nontarget=int((trials.key == 0).sum()),
+        n_speakers=trials.n_speakers,
+        folds=trials.n_folds if judge else 0,
+        loss=loss,
+        without=without,
+        tried=tried,
+    )
+
+
+def _rescored(part: LabelledBlocks, llrs: Array) -> ScoreMatrix | TrialList:
+    trials = part.blocks.trials
+    assert trials.scores is not None  # noqa: S101
+    return trials.with_scores(llrs.reshape(trials.scores.shape).astype(trials.scores.dtype))

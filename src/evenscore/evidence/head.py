@@ -1,0 +1,229 @@
+"""The head: views of a trial as log-likelihood ratios, weighed by a regression that is held to their average."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from evenscore.calibrate.saturating import saturated
+from evenscore.errors import InputError
+
+__all__ = ["BEND", "EvidenceHead", "Features", "Penalties", "fit_head", "log_loss"]
+
+BEND = "bend"  #: the positive part of the views' average
+
+_CHUNK = 1 << 16
+_STEPS = 100
+_POWER = 4  # a view counts by its loss to this power, before the head is fitted
+_STILL = 1e-10  # expected fall of the loss at which the search ends
+_TINY = 1e-8  # penalty that keeps the weights of separable training trials finite
+
+Array = npt.NDArray[np.float64]
+Features = Mapping[str, Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Penalties:
+    """How strongly the head is held to the average of the views.
+
+    Attributes
+    ----------
+    views
+        Penalty on the square of a view's weight less its share of the average.
+    bend
+        On the square of the change of slope above 0.
+    extras
+        On the squares of the weights of all other features, in units of log-likelihood ratios.
+    """
+
+    views: float = 0.03
+    bend: float = 0.0003
+    extras: float = 0.03
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvidenceHead:
+    """From the features of a trial to its log-likelihood ratio.
+
+    v_k = slope_k view_k + offset_k                                                             (H1)
+    z = offset + sum_k weight_k v_k + weight_bend max(0, sum_k share_k v_k)
+          + sum_f weight_f unit_f (f - center_f)                                                (H2)
+    llr = saturated(z)                                                                          (H3)
+
+    (H1) is the logistic calibration of each view by itself, so that all of them are in the same unit; in (H2) the
+    other features are brought to units of log-likelihood ratios, too. The weights minimize the class-balanced
+    cross-entropy + penalty, where no penalty is due at the average of the views, weight_k = share_k and nothing else.
+
+    Attributes
+    ----------
+    slope, intercept
+        Of each view's own calibration.
+    share
+        Of each view in the average.
+    center, unit
+        Of the other features.
+    weight
+        Of the views, of the bend, and of the other features.
+    offset
+        The constant.
+    target_outliers, nontarget_outliers
+        The bounds, as in `SaturatingCalibration`.
+    """
+
+    slope: Mapping[str, float]
+    intercept: Mapping[str, float]
+    share: Mapping[str, float]
+    center: Mapping[str, float]
+    unit: Mapping[str, float]
+    weight: Mapping[str, float]
+    offset: float
+    target_outliers: float = 0.0
+    nontarget_outliers: float = 0.0
+    penalties: Penalties = field(default_factory=Penalties)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Names of the views."""
+        return tuple(self.slope)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Names of the other features."""
+        return tuple(self.unit)
+
+    def terms(self, features: Features) -> dict[str, Array]:
+        """Return what each feature adds to z."""
+        views = {name: self.slope[name] * features[name] + self.intercept[name] for name in self.views}
+        terms = {name: self.weight[name] * value for name, value in views.items()}
+        average = sum(self.share[name] * value for name, value in views.items())
+        terms[BEND] = self.weight[BEND] * np.maximum(average, 0.0)
+        for name in self.extras:
+            terms[name] = (self.weight[name] * self.unit[name]) * (features[name] - self.center[name])
+        return terms
+
+    def llr(self, features: Features) -> Array:
+        """Return the log-likelihood ratios."""
+        total = sum(self.terms(features).values(), start=np.float64(self.offset))
+        return saturated(np.asarray(total), self.target_outliers, self.nontarget_outliers)
+
+
+def log_loss(llr: Array, labels: npt.NDArray[np.int8]) -> float:
+    """Return the class-balanced cross-entropy in bits: the Cllr."""
+    target, nontarget = llr[labels == 1], llr[labels == 0]
+    bits = np.logaddexp(0.0, -target).mean() + np.logaddexp(0.0, nontarget).mean()
+    return float(bits / (2 * np.log(2)))
+
+
+def fit_head(
+    features: Features,
+    labels: npt.NDArray[np.int8],
+    views: Sequence[str],
+    extras: Sequence[str],
+    penalties: Penalties,
+    calibrated: dict[str, tuple[float, float]] | None = None,
+) -> EvidenceHead:
+    """Fit a head to labelled trials.
+
+    Parameters
+    ----------
+    features
+        Arrays with an entry for each trial; the raw score, which gives the unit of b and w, is one of them.
+    labels
+        1 and 0.
+    views, extras
+        Which features are views, and which others are used.
+    penalties
+        See `Penalties`.
+    calibrated
+        Where slopes and offsets of single features are kept, for further heads of the same trials.
+    """
+    if not (labels == 1).any() or not (labels == 0).any():
+        raise InputError("the head needs target and non-target trials to be fitted to, but one kind is missing")
+    known = {} if calibrated is None else calibrated
+    for name in ("raw", *views):
+        if name not in known:
+            known[name] = _calibrated(features[name], labels)
+    slope, intercept, losses, columns = {}, {}, [], []
+    for name in views:
+        slope[name], intercept[name] = known[name]
+        columns.append(slope[name] * features[name] + intercept[name])
+        losses.append(log_loss(columns[-1], labels))
+    shares = np.maximum(losses, 1e-6) ** -float(_POWER)
+    shares = shares / shares.sum()
+    average = np.stack(columns, axis=1) @ shares
+    columns.append(np.maximum(average, 0.0))
+    reach = float(np.mean([np.abs(average[labels == label]).mean() for label in (0, 1)]))
+    per_score = abs(known["raw"][0])
+    center, unit = {}, {}
+    for name in extras:
+        center[name] = float(np.mean([features[name][labels == label].mean() for label in (0, 1)]))
+        unit[name] = reach if name.startswith("ls_") else per_score
+        columns.append(unit[name] * (features[name] - center[name]))
+    prior = np.concatenate([shares, np.zeros(1 + len(extras))])
+    penalty = np.array([penalties.views] * len(views) + [penalties.bend] + [penalties.extras] * len(extras))
+    weights, offset = _newton(np.stack(columns, axis=1), labels, prior, penalty)
+    return EvidenceHead(
+        slope=slope,
+        intercept=intercept,
+        share=dict(zip(views, shares.tolist(), strict=True)),
+        center=center,
+        unit=unit,
+        weight=dict(zip([*views, BEND, *extras], weights.tolist(), strict=True)),
+        offset=offset,
+        penalties=penalties,
+    )
+
+
+def _calibrated(values: Array, labels: npt.NDArray[np.int8]) -> tuple[float, float]:
+    """Return slope and offset of the class-balanced logistic calibration of one feature."""
+    halves = [values[labels == label] for label in (0, 1)]
+    mean = float(np.mean([half.mean() for half in halves]))
+    std = float(np.sqrt(np.mean([((half - mean) ** 2).mean() for half in halves])))
+    if not std > 0:
+        return 0.0, 0.0
+    weights, offset = _newton(((values - mean) / std)[:, None], labels, np.zeros(1), np.full(1, _TINY))
+    slope = float(weights[0] / std)
+    return slope, offset - slope * mean
+
+
+def _newton(X: Array, labels: npt.NDArray[np.int8], prior: Array, penalty: Array) -> tuple[Array, float]:
+    """Minimize the class-balanced cross-entropy of X w + c, with the penalty on w less its prior."""
+    counts = [max(int((labels == label).sum()), 1) for label in (0, 1)]
+    sign = np.where(labels == 1, 1.0, -1.0)
+    share = np.where(labels == 1, 0.5 / counts[1], 0.5 / counts[0])
+    full, start = np.append(penalty, 0.0), np.append(prior, 0.0)
+    theta = start.copy()
+    value, gradient, hessian = _objective(theta, X, sign, share, full, start)
+    for _ in range(_STEPS):
+        step = np.linalg.solve(hessian + 1e-12 * np.eye(len(theta)), gradient)
+        fall, length = float(gradient @ step), 1.0
+        if fall < _STILL:
+            break
+        while True:
+            candidate = theta - length * step
+            there = _objective(candidate, X, sign, share, full, start)
+            if there[0] <= value - 1e-4 * length * fall + 1e-15 or length < 1e-8:
+                break
+            length /= 2
+        theta, (value, gradient, hessian) = candidate, there
+    return theta[:-1], float(theta[-1])
+
+
+def _objective(
+    theta: Array, X: Array, sign: Array, share: Array, penalty: Array, prior: Array
+) -> tuple[float, Array, Array]:
+    moved = theta - prior
+    value, gradient, hessian = 0.5 * float(penalty @ moved**2), penalty * moved, np.diag(penalty)
+    for first in range(0, len(X), _CHUNK):
+        part = slice(first, first + _CHUNK)
+        rows = np.column_stack((X[part], np.ones(len(X[part]))))
+        margin = sign[part] * (rows @ theta)
+        wrong, weight = expit(-margin), share[part]
+        value += float(weight @ np.logaddexp(0.0, -margin))
+        gradient = gradient - rows.T @ (weight * sign[part] * wrong)
+        hessian = hessian + rows.T @ (rows * (weight * wrong * (1 - wrong))[:, None])
+    return value, gradient, hessian

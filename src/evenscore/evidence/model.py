@@ -1,0 +1,103 @@
+"""The cohort-evidence model: a record of what was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evenscore.errors import InputError
+from evenscore.evidence.features import PATTERNS, Scales
+from evenscore.evidence.head import EvidenceHead
+from evenscore.evidence.own_pairs import Ridges
+from evenscore.model.parameters import ScoreModel
+
+__all__ = ["CohortEvidence", "TrainingReport"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingReport:
+    """What speaker cross-validation on the training side chose, and what it measured.
+
+    Attributes
+    ----------
+    n_target, n_nontarget, n_speakers, folds
+        What it was trained on, and the folds of speakers.
+    loss
+        Cllr of training trials by heads that never met their speakers.
+    without
+        The same for each feature, when the head has to do without it.
+    tried
+        For every choice the candidates with their losses.
+    """
+
+    n_target: int
+    n_nontarget: int
+    n_speakers: int
+    folds: int
+    loss: float
+    without: Mapping[str, float] = field(default_factory=dict)
+    tried: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """Return the report as sentences."""
+        found = [
+            f"{self.n_target} target and {self.n_nontarget} non-target trials of {self.n_speakers} speakers",
+            f"cross-validated Cllr {self.loss:.4f} ({self.folds} folds of speakers)",
+        ]
+        for name, loss in sorted(self.without.items(), key=lambda item: -item[1]):
+            change = 100 * (loss / self.loss - 1) if self.loss > 0 else 0.0
+            found.append(f"without {name}: {loss:.4f} ({change:+.1f} %)")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CohortEvidence:
+    """Everything that a trial's four blocks of scores say, weighed into one log-likelihood ratio.
+
+    Features of a trial (see `evidence_features`) are weighed by an `EvidenceHead`; there is one head for each pattern
+    of blocks, so that a missing side or cohort only costs what it would have said.
+
+    Attributes
+    ----------
+    score_model
+        Gives the view ``score_model``.
+    scales
+        What the spread of cohort scores is shrunk to.
+    ridges
+        How the features of pairs are regularized.
+    heads
+        By pattern: ``"full"``, ``"pair"``, ``"enroll"``, ``"test"``, ``"none"``.
+    report
+        How it was trained.
+
+    Examples
+    --------
+    >>> from evenscore import LabelledBlocks, ScoreModel, fit_evidence, simulate
+    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> speakers = [f"s{n % 12}" for n in range(36)]
+    >>> dev = LabelledBlocks.own_cohort(*simulate(model, speakers[:12], speakers, seed=1))
+    >>> evidence = fit_evidence([dev])
+    >>> sorted(evidence.heads)
+    ['enroll', 'full', 'none', 'pair', 'test']
+    >>> sorted(evidence.heads["full"].weight)
+    ['as_norm', 'b', 'bend', 'ls_e', 'ls_t', 's_norm', 'score_model', 'w']
+    """
+
+    score_model: ScoreModel
+    scales: Scales
+    ridges: Ridges
+    heads: Mapping[str, EvidenceHead]
+    report: TrainingReport
+
+    def __post_init__(self) -> None:
+        odd = [name for name in self.heads if name not in PATTERNS]
+        if odd or "none" not in self.heads:
+            raise InputError(f"the heads are {sorted(self.heads)}, but must be of {', '.join(PATTERNS)}, with 'none'")
+
+    def head_for(self, pattern: str) -> tuple[str, EvidenceHead]:
+        """Return the head for a pattern, or that of the closest pattern that was trained."""
+        closer = {"full": ("full", "pair", "none"), "pair": ("pair", "none")}.get(pattern, (pattern, "none"))
+        for name in closer:
+            if name in self.heads:
+                return name, self.heads[name]
+        raise AssertionError(pattern)

@@ -1,0 +1,215 @@
+"""Where enrolments and tests stand among the cohort: coordinates in which the scores of pairs are products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+from scipy.linalg import eigh
+
+from evenscore.errors import InputError
+from evenscore.sources.bilinear import Bilinear
+from evenscore.tables.ids import Ids
+
+__all__ = ["PairSpace", "impostor_prediction", "pair_space", "pair_space_of_vectors", "within_speaker_part"]
+
+Array = np.ndarray
+_SMALL = 1e-7  # singular values below this share of the first are rounding
+_EXACT = 2000  # the largest side whose Gram matrix is factorized exactly
+_EXTRA, _POWERS = 20, 4  # more columns, and passes, of the randomized factorization
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairSpace:
+    """Coordinates of enrolments and tests that their scores against the cohort give.
+
+    R = S_I - row means - column means + mean = U diag(g) V'                                    (P1)
+    x = V'a / sqrt(g),   y = U'c / sqrt(g)                                                      (P2)
+
+    where a and c are the enrolment's and the test's cohort scores, centred like R, so that x.y is near the score less
+    what both sides have on average. If scores are bilinear in embeddings, x and y are the embeddings in a basis of the
+    cohort. ``within`` and ``spread`` are the axes and variances of what differs between tests of one cohort speaker:
+    differences along them say little about who speaks.
+
+    Attributes
+    ----------
+    strength
+        The r largest singular values g.
+    enroll_map, test_map
+        V / sqrt(g) and U / sqrt(g): one row for each member of the test cohort, and of the enrolment cohort.
+    enroll_center, test_center
+        The cohort's own means, which a centred row loses.
+    within, spread
+        Eigenvectors and eigenvalues of the covariance within cohort speakers, of y.
+    """
+
+    strength: Float[Array, " r"]
+    enroll_map: Float[Array, "M r"]
+    test_map: Float[Array, "N r"]
+    enroll_center: Float[Array, " M"]
+    test_center: Float[Array, " N"]
+    within: Float[Array, "r r"]
+    spread: Float[Array, " r"]
+
+    def enroll(self, scores: npt.NDArray[Any]) -> Float[Array, "m r"]:
+        """Return the coordinates x of enrolments, from their rows of cohort scores; missing scores say nothing."""
+        return _centred(scores, self.enroll_center) @ self.enroll_map
+
+    def test(self, scores: npt.NDArray[Any]) -> Float[Array, "n r"]:
+        """Return the coordinates y of tests, from their columns of cohort scores (here as rows)."""
+        return _centred(scores, self.test_center) @ self.test_map
+
+    def operator(self, ridge: float, within_ridge: float, weights: tuple[float, float]) -> Float[Array, "r r"]:
+        """Return C, with x'C y the weighted sum of `impostor_prediction` and `within_speaker_part`."""
+        kept = (self.within * _within_weights(self, within_ridge)) @ self.within.T
+        return weights[0] * np.diag(_ridge_weights(self, ridge)) + weights[1] * kept
+
+
+def impostor_prediction(space: PairSpace, x: Array, y: Array, ridge: float) -> Float[Array, "m n"]:
+    """Return b: the score that two different speakers would have, who resemble the cohort as these two do.
+
+    b = sum_i x_i y_i g_i^2 / (g_i^2 + k^2 g_1^2)                                               (P3)
+
+    Examples
+    --------
+    >>> space = pair_space(np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), None)
+    >>> x, y = space.enroll(np.array([[0.0, 2.0, 1.0]])), space.test(np.array([[0.0, 2.0, 1.0]]))
+    >>> impostor_prediction(space, x, y, 0.0).round(3)  # like the first member on both sides: its own score, centred
+    array([[-0.889]])
+    """
+    return (x * _ridge_weights(space, ridge)) @ y.T
+
+
+def within_speaker_part(space: PairSpace, x: Array, y: Array, ridge: float) -> Float[Array, "m n"]:
+    """Return w: the part of the score that lies where one and the same speaker varies.
+
+    w = x'Q diag(v / (v + l v_1)) Q'y,   Q diag(v) Q' = covariance of y within speakers           (P4)
+
+    A score that comes from these directions is worth less; the head gives w a negative weight.
+    """
+    return (x @ (space.within * _within_weights(space, ridge))) @ (y @ space.within).T
+
+
+def _ridge_weights(space: PairSpace, ridge: float) -> Float[Array, " r"]:
+    g2 = space.strength**2
+    return g2 / (g2 + ridge**2 * g2[:1]) if len(g2) else g2
+
+
+def _within_weights(space: PairSpace, ridge: float) -> Float[Array, " r"]:
+    largest = space.spread.max(initial=0.0)
+    return space.spread / (space.spread + ridge * largest) if largest > 0 else np.zeros_like(space.spread)
+
+
+def pair_space(scores: npt.NDArray[Any], test_speakers: Ids | npt.NDArray[Any] | None, rank: int = 128) -> PairSpace:
+    """Factorize the scores of a cohort against itself.
+
+    Parameters
+    ----------
+    scores
+        S_I, N x M; NaN where one is missing, which then counts as the sum of its row and column mean.
+    test_speakers
+        Of the M tests; without them nothing is known of what varies within speakers.
+    rank
+        The most coordinates to keep.
+    """
+    if not scores.size:
+        raise InputError("the cohort has no scores against itself")
+    R = scores.astype(np.float64)
+    seen = ~np.isnan(R)
+    mean = R[seen].mean() if seen.any() else 0.0
+    row, column = (_means(R, seen, axis, mean) for axis in (1, 0))
+    R -= row[:, None]
+    R -= column - mean
+    R[~seen] = 0.0
+    U, g, V = _leading(R, rank)
+    return _made(U, g, V, column - mean, row - mean, test_speakers)
+
+
+def pair_space_of_vectors(cohort: Bilinear, test_speakers: Ids | npt.NDArray[Any] | None, rank: int = 128) -> PairSpace:
+    """Factorize the scores of a cohort of embeddings, which are never formed: O((N + M) d^2).
+
+    Centred rows and columns lose all offsets, so that R is a product of centred vectors, and its factors follow from
+    those of a d x d matrix.
+    """
+    left = cohort.left - cohort.left.mean(axis=0, dtype=np.float64)
+    right = cohort.right - cohort.right.mean(axis=0, dtype=np.float64)
+    (q_left, r_left), (q_right, r_right) = np.linalg.qr(left), np.linalg.qr(right)
+    u, g, vt = np.linalg.svd(r_left @ r_right.T)
+    kept = np.flatnonzero(g > _SMALL * g[:1])[:rank]
+    column = cohort.left.mean(axis=0, dtype=np.float64) @ right.T + _about_mean(cohort.right_offset)
+    row = left @ cohort.right.mean(axis=0, dtype=np.float64) + _about_mean(cohort.left_offset)
+    return _made(q_left @ u[:, kept], g[kept], q_right @ vt[kept].T, column, row, test_speakers)
+
+
+def _made(
+    U: Array, g: Array, V: Array, enroll_center: Array, test_center: Array, speakers: npt.NDArray[Any] | None
+) -> PairSpace:
+    root = np.sqrt(g)
+    spread, within = np.zeros(len(g)), np.eye(len(g))
+    if speakers is not None and len(g):
+        spread, within = np.linalg.eigh(_within_covariance(V * root, speakers))
+        spread = np.maximum(spread, 0.0)
+    return PairSpace(
+        strength=g,
+        enroll_map=V / root,
+        test_map=U / root,
+        enroll_center=enroll_center,
+        test_center=test_center,
+        within=within,
+        spread=spread,
+    )
+
+
+def _within_covariance(Y: Float[Array, "M r"], speakers: npt.NDArray[Any]) -> Float[Array, "r r"]:
+    codes: dict[Any, int] = {}
+    code = np.array([codes.setdefault(name, len(codes)) for name in np.asarray(speakers).tolist()], dtype=np.intp)
+    sums = np.zeros((len(codes), Y.shape[1]))
+    np.add.at(sums, code, Y)
+    deviation = Y - (sums / np.bincount(code)[:, None])[code]
+    return deviation.T @ deviation / max(len(Y) - len(codes), 1)
+
+
+def _leading(R: Float[Array, "n m"], rank: int) -> tuple[Array, Array, Array]:
+    """Return the leading singular vectors and values; of large matrices by a randomized, repeatable search."""
+    if R.shape[0] > R.shape[1]:
+        V, g, U = _leading(R.T, rank)
+        return U, g, V
+    if len(R) <= _EXACT:
+        size = len(R)
+        values, U = eigh(R @ R.T, subset_by_index=(max(size - rank, 0), size - 1))
+    else:
+        basis = np.random.default_rng(0).standard_normal((R.shape[1], min(rank + _EXTRA, len(R))))
+        for _ in range(_POWERS):
+            basis = R.T @ np.linalg.qr(R @ basis)[0]
+        Q = np.linalg.qr(R @ basis)[0]
+        small = Q.T @ R
+        values, inner = np.linalg.eigh(small @ small.T)
+        values, U = values[-rank:], Q @ inner[:, -rank:]
+    g = np.sqrt(np.maximum(values[::-1], 0.0))
+    kept = np.flatnonzero(g > _SMALL * g[:1])
+    U, g = U[:, ::-1][:, kept], g[kept]
+    return U, g, (R.T @ U) / g
+
+
+def _centred(scores: npt.NDArray[Any], center: Float[Array, " c"]) -> Float[Array, "m c"]:
+    values = scores.astype(np.float64)
+    seen = ~np.isnan(values)
+    values -= center
+    if seen.all():
+        return np.asarray(values - values.mean(axis=1, keepdims=True))
+    count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
+    values = np.where(seen, values, 0.0)
+    return np.where(seen, values - values.sum(axis=1, keepdims=True) / count, 0.0)
+
+
+def _means(R: Array, seen: npt.NDArray[np.bool_], axis: int, otherwise: float) -> Array:
+    count = seen.sum(axis=axis)
+    sums = np.where(seen, R, 0.0).sum(axis=axis)
+    return np.asarray(np.where(count > 0, sums / np.maximum(count, 1), otherwise))
+
+
+def _about_mean(offset: Array) -> Array:
+    return np.asarray(offset - offset.mean())

@@ -1,0 +1,146 @@
+"""Labelled trials of all training blocks in one row, with their speakers' folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.calibrate.folds import assign_folds
+from evenscore.errors import InputError
+from evenscore.metrics.speakers import TrialSpeakers
+from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.tables import LabelledBlocks, ScoreMatrix
+
+__all__ = ["TrainingTrials"]
+
+_FOLDS = 5
+_SPEAKERS_PER_FOLD = 2  # at least; two folds are left out at a time, and both classes must remain
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingTrials:
+    """All trials of the training blocks, one after the other.
+
+    Attributes
+    ----------
+    key
+        Label of each trial, -1 where it is unknown or there is no score.
+    enroll_fold, test_fold
+        Fold of the two speakers of each trial.
+    n_folds
+        0 if there are too few speakers for any.
+    n_speakers
+        How many there are.
+    ends
+        Where the trials of each part end.
+    """
+
+    key: npt.NDArray[np.int8]
+    enroll_fold: Codes
+    test_fold: Codes
+    n_folds: int
+    n_speakers: int
+    ends: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, training: Sequence[LabelledBlocks]) -> TrainingTrials:
+        """Collect them; speakers come from labels or blocks, or else from the target trials."""
+        keys = [_key(part) for part in training]
+        known = None if all(_has_speakers(part) for part in training) else _by_targets(training)
+        sides = [_speakers(part, known) for part in training]
+        names = sorted({name for pair in sides for side in pair for name in side.tolist()})
+        place = {name: at for at, name in enumerate(names)}
+        enroll, test = (
+            np.concatenate(
+                [
+                    np.array([place[name] for name in pair[at].tolist()])[_index(part, at)]
+                    for part, pair in zip(training, sides, strict=True)
+                ]
+            )
+            for at in (0, 1)
+        )
+        key = np.concatenate(keys)
+        number = min(_FOLDS, len(names) // _SPEAKERS_PER_FOLD)
+        number = number if number >= 3 else 0
+        speakers = TrialSpeakers(names=names, enroll=enroll, test=test)
+        fold = assign_folds(speakers, key, number) if number else np.zeros(len(names), dtype=np.intp)
+        return cls(
+            key=key,
+            enroll_fold=fold[enroll],
+            test_fold=fold[test],
+            n_folds=number,
+            n_speakers=len(names),
+            ends=np.cumsum([len(part) for part in keys]),
+        )
+
+    def sample(self, most: int) -> npt.NDArray[np.intp]:
+        """Return the labelled trials, with at most about so many non-targets, which are the same every time."""
+        targets, others = np.flatnonzero(self.key == 1), np.flatnonzero(self.key == 0)
+        if len(others) > most:
+            # a multiplicative hash spreads the choice evenly over rows and columns
+            mixed = (others.astype(np.uint64) * np.uint64(2654435761)) % np.uint64(1 << 32)
+            others = others[mixed < np.uint64(int(most / len(others) * (1 << 32)))]
+        return np.sort(np.concatenate([targets, others]))
+
+    def split(self, values: Array) -> list[Array]:
+        """Return what belongs to each part."""
+        return np.split(values, self.ends[:-1])
+
+
+def _key(part: LabelledBlocks) -> npt.NDArray[np.int8]:
+    trials = part.blocks.trials
+    assert trials.scores is not None  # noqa: S101
+    if part.labels is None:
+        assert not isinstance(trials, ScoreMatrix) and trials.labels is not None  # noqa: S101, PT018
+        key = np.asarray(trials.labels)
+    elif isinstance(trials, ScoreMatrix):
+        key = part.labels.matrix.reshape(-1)
+    else:
+        key = part.labels.matrix[trials.enroll_index, trials.test_index]
+    return np.where(np.isfinite(trials.scores.reshape(-1)), key, np.int8(-1)).astype(np.int8)
+
+
+def _has_speakers(part: LabelledBlocks) -> bool:
+    if part.labels is not None and part.labels.by_speaker:
+        return True
+    return part.blocks.enroll_speakers is not None and part.blocks.test_speakers is not None
+
+
+def _by_targets(training: Sequence[LabelledBlocks]) -> dict[str, str]:
+    return speakers_by_targets([part.trials for part in training])
+
+
+def _speakers(part: LabelledBlocks, known: dict[str, str] | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the speaker of each enrolment and of each test; who is unknown is a speaker of its own."""
+    trials = part.blocks.trials
+    if known is not None:
+        found: list[Any] = [
+            np.array([known.get(name, name) for name in ids.tolist()], dtype=object)
+            for ids in (trials.enroll_ids, trials.test_ids)
+        ]
+    elif part.labels is not None and part.labels.by_speaker:
+        found = [part.labels.enroll_speakers, part.labels.test_speakers]
+    else:
+        found = [part.blocks.enroll_speakers, part.blocks.test_speakers]
+    sides = []
+    for ids, names in zip((trials.enroll_ids, trials.test_ids), found, strict=True):
+        if names is None:
+            raise InputError("the training blocks have no speakers; make their labels with Labels.from_speakers")
+        sides.append(
+            np.array([f"unknown {i}" if name is None else name for i, name in zip(ids, names, strict=True)], object)
+        )
+    return sides[0], sides[1]
+
+
+def _index(part: LabelledBlocks, side: int) -> npt.NDArray[Any]:
+    trials = part.blocks.trials
+    if isinstance(trials, ScoreMatrix):
+        return np.indices(trials.shape)[side].reshape(-1)
+    return trials.enroll_index if side == 0 else trials.test_index
