@@ -73,22 +73,14 @@ def dense(key, seed):
     return DenseScores(scores=np.where(key >= 0, scores, 0.0), present=key >= 0, key=key)
 
 
-def as_arrays(state):
-    """Return q(z) as one Gaussian, and the pairs of q(u) and q(v)."""
-    K, L, D = len(state.x.mean), len(state.y.mean), state.x.mean.shape[1]
-    covariance = np.zeros(((K + L) * D,) * 2)
-    post = state.post
-    for i in range(K):
-        at = slice(i * D, (i + 1) * D)
-        covariance[at, at] = post.x_covariance[i]
-        for j in range(L):
-            there = slice((K + j) * D, (K + j + 1) * D)
-            covariance[at, there] = post.cross[i, j]
-            covariance[there, at] = post.cross[i, j].T
-            covariance[there, there] = post.y_covariance[j]
-    mean = np.concatenate([post.x.reshape(-1), post.y.reshape(-1)])
-    u, v = (list(zip(s.mean, s.variance, strict=True)) for s in (state.rows, state.columns))
-    return mean, covariance, u, v
+def assert_blocks(post, covariance):
+    """Compare the blocks of the covariance that the posterior gives."""
+    K, L, D = len(post.x), len(post.y), post.x.shape[1]
+    whole = covariance.reshape(K + L, D, K + L, D).transpose(0, 2, 1, 3)
+    rows, columns = np.arange(K), K + np.arange(L)
+    np.testing.assert_allclose(post.x_covariance, whole[rows, rows], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(post.y_covariance, whole[columns, columns], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(post.cross, whole[:K, K:], rtol=1e-8, atol=1e-9)
 
 
 @settings(max_examples=12, deadline=None)
@@ -97,11 +89,13 @@ def test_the_posterior_and_the_bound_are_those_of_the_definition(model, key, see
     data = dense(key, seed)
     state = infer_scales(model, infer_location(model, initial(data, model.dim)))
     state = infer_location(model, state)
-    mean, covariance, u, v = as_arrays(state)
+    mean = np.concatenate([state.post.x.ravel(), state.post.y.ravel()])
+    u, v = (list(zip(side.mean, side.variance, strict=True)) for side in (state.rows, state.columns))
     prior = np.concatenate([np.outer(state.rows.mean, model.f).ravel(), np.outer(state.columns.mean, model.g).ravel()])
     Lam, expected = dense_weighted_posterior(model.location, data.scores, precision_of(model, state), prior)
     np.testing.assert_allclose(mean, expected, rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(covariance, np.linalg.inv(Lam), rtol=1e-8, atol=1e-9)
+    covariance = np.linalg.inv(Lam)
+    assert_blocks(state.post, covariance)
     np.testing.assert_allclose(
         bound(model, [state]), loop_bound(model, data.scores, key, mean, covariance, u, v), rtol=1e-9, atol=1e-8
     )
@@ -144,11 +138,11 @@ def test_without_scale_effects_the_bound_is_the_likelihood_of_the_score_model(mo
 def test_the_bound_lies_below_the_likelihood_and_near_it():
     key = np.array([[1, 0, 0], [0, 1, -1]], dtype=np.int8)
     scores = np.array([[2.9, 0.4, -0.8], [0.3, 4.1, 0.0]])
-    exact = monte_carlo_log_likelihood(MODEL, scores, key, 60_000)
+    exact = monte_carlo_log_likelihood(MODEL, scores, key, 20_000)
     labels = Labels.from_key(key, enroll_ids=["a", "b"], test_ids=["c", "d", "e"])
     matrix = ScoreMatrix(np.where(key < 0, np.nan, scores), ["a", "b"], ["c", "d", "e"], missing="nan")
     found = location_scale_bound(MODEL, [(matrix, labels)])
-    assert exact - 0.3 < found < exact + 0.01  # the Monte Carlo error is below 0.01
+    assert exact - 0.3 < found < exact + 0.02  # the Monte Carlo error is below 0.02
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -204,7 +198,7 @@ def test_lists_and_matrices_with_missing_scores_are_the_same_data():
     aligned = Labels.from_key(labels.matrix, enroll_ids=ids[0], test_ids=ids[1])
     listed = matrix.to_trials(aligned)
     assert isinstance(listed, TrialList)
-    one, other = (fit_location_scale(data, dim=1, max_iter=5) for data in ([(matrix, aligned)], listed))
+    one, other = (fit_location_scale(data, dim=1, tol=0.1, max_iter=5) for data in ([(matrix, aligned)], listed))
     np.testing.assert_allclose(one.bound[-1], other.bound[-1], rtol=1e-9)
     assert one.n_scores == other.n_scores == tuple(np.bincount(aligned.matrix[~gone]))
 

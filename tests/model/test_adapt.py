@@ -1,13 +1,10 @@
 """Adaptation without labels: the bound, its steps, the parameters that it finds, and what it refuses."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from typer.testing import CliRunner
 
 from designs import draw_scores, keys, models
 from evenscore import (
@@ -18,13 +15,9 @@ from evenscore import (
     ScoreMatrix,
     ScoreModel,
     adapt_score_model,
-    load_model,
-    save_model,
     simulate,
     simulate_blocks,
-    write,
 )
-from evenscore.cli.app import app
 from evenscore.model.adapt_data import hidden_scores
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.hidden_labels import (
@@ -128,15 +121,16 @@ def test_a_change_of_scale_and_shift_is_found(scale, shift):
 
 
 def test_all_parameters_follow_and_strength_holds_them():
-    changed = ScoreModel(mu=[1.5, 5.5], alpha=[[0.5], [0.4]], beta=[[0.6], [0.5]], sigma2=[1.6, 0.8])
+    changed = ScoreModel(mu=[1.0, 7.0], alpha=[[0.5], [0.4]], beta=[[0.6], [0.5]], sigma2=[1.6, 0.8])
     scores, _ = simulate(changed, SPEAKERS, SPEAKERS * 3, seed=3)
-    free = adapt_score_model(TRAINED, scores, prior=0.1, strength=10, tol=1e-4)
+    free = adapt_score_model(TRAINED, scores, prior=0.1, strength=5, tol=1e-4)
+    assert np.diff(free.bound).min() >= 0
     np.testing.assert_allclose(free.model.mu, changed.mu, atol=0.35)
     np.testing.assert_allclose(free.model.sigma2, changed.sigma2, rtol=0.35)
-    assert np.diff(free.bound).min() >= 0
     affine = adapt_score_model(TRAINED, scores, prior=0.1, change="affine", tol=1e-4)
     held = adapt_score_model(TRAINED, scores, prior=0.1, strength=1e7, tol=1e-4)
     np.testing.assert_allclose(held.model.mu, affine.model.mu, atol=0.02)
+    assert free.model.sigma2[1] < affine.model.sigma2[1] - 0.3
 
 
 def test_known_labels_and_cohort_scores_help():
@@ -189,31 +183,6 @@ def test_bad_input_is_refused():
     assert "there are no trials" in refusal([], prior=0.1)
     assert "give their `blocks`" in refusal(LabelledBlocks(ScoreBlocks(scores), labels), prior=0.1)
     assert "data must be a score matrix" in refusal([3], prior=0.1)
-
-
-def test_the_command_writes_the_adapted_model(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    save_model(TRAINED, "m.json")
-    cohort = [f"c{n}" for n in range(5)]
-    blocks, labels = simulate_blocks(TRAINED.rescaled(1.0, 2.5), SPEAKERS, SPEAKERS, cohort, cohort, seed=8)
-    trials = blocks.trials.to_trials(labels)
-    write(trials, "eval.csv")
-    write(blocks.test, "test.npz")
-    write(trials.select(np.arange(0, 400, 2)), "some.key")
-    run = CliRunner().invoke(app, "adapt --model m.json --scores eval.csv --prior 0.1 -o a.json".split())
-    assert run.exit_code == 0, run.output
-    assert "400 trials without labels" in run.output
-    direct = adapt_score_model(TRAINED, trials.with_labels(None), prior=0.1)
-    np.testing.assert_allclose(load_model("a.json").mu, direct.model.mu, rtol=1e-6)
-    line = "adapt --model m.json --scores eval.csv --prior 0.1 --change affine -o b.json --json"
-    facts = json.loads(CliRunner().invoke(app, [*line.split(), "--key", "some.key"]).stdout)
-    assert (facts["trials"], facts["known"]) == (200, 200)
-    facts = json.loads(CliRunner().invoke(app, [*line.split(), "--test", "test.npz"]).stdout)
-    assert (facts["trials"], facts["known"]) == (400, 100)
-    assert json.loads((tmp_path / "b.json").read_text())["info"]["adapted_from"] == "m.json"
-    bad = CliRunner().invoke(app, "adapt --model m.json --scores eval.csv --prior 0.001 -o c.json".split())
-    assert bad.exit_code != 0
-    assert not (tmp_path / "c.json").exists()
 
 
 def test_missing_pairs_are_left_out():

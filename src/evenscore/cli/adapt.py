@@ -65,7 +65,7 @@ def adapt(
     strength: Annotated[
         float,
         typer.Option("--strength", metavar="N", help="Imaginary scores of each class that hold the parameters."),
-    ] = 100.0,
+    ] = 20.0,
     max_iter: Annotated[int, typer.Option("--max-iter", metavar="N", help="Most iterations of each stage.")] = 300,
     from_format: opt.FromFormat = None,
     missing: opt.OnMissing = opt.Missing.error,
@@ -143,7 +143,9 @@ def _blocks(data: list[Any], paths: dict[str, str | None], reading: dict[str, An
 
     if len(data) > 1:
         raise InputError("cohort scores belong to one file of trials, but several were given; adapt to one of them")
-    cohort = {name: as_matrix(read_scores(path, **reading)) for name, path in paths.items() if path is not None}
+    cohort: dict[str, Any] = {
+        name: as_matrix(read_scores(path, **reading)) for name, path in paths.items() if path is not None
+    }
     return ScoreBlocks(data[0], **cohort)
 
 

@@ -22,7 +22,7 @@ __all__ = ["Predicted", "TrialSide", "predict_trials", "predictive_llr"]
 Array = np.ndarray
 Index = npt.NDArray[np.intp]
 _STEP = 0.1  # of the logarithm of a precision's factor: the shift of a trial depends on it only through its shrinkage
-_ROUNDS = 30  # of inferring a trial's shift and log-scale in turn
+_ROUNDS = 50  # of inferring a trial's shift and log-scale in turn
 _NODES = 24  # of the quadrature over the log-scale
 _CHUNK = 1 << 17  # trials whose densities are worked on at once
 
@@ -161,7 +161,7 @@ def _infer(
         squares = np.maximum(rr - 2 * shift * r + (shift**2 + variance) * g, 0.0)
         pull = effect_slope * shift / effect_variance if effect_variance > 0 else 0.0
         scales = update_scales(scales, both, np.stack([n, zero]), np.stack([squares, zero]), pull, grip)
-        if np.abs(scales.mean - before).max(initial=0.0) < 1e-6:
+        if np.abs(scales.mean - before).max(initial=0.0) < 1e-8:
             break
     return scales
 

@@ -71,7 +71,7 @@ def adapt_score_model(
     *,
     prior: float,
     change: Literal["all", "affine"] = "all",
-    strength: float = 100.0,
+    strength: float = 20.0,
     tol: float = 1e-6,
     max_iter: int = 300,
     progress: Progress = silent,

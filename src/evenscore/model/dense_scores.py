@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,7 @@ class DenseScores:
 def dense_scores(data: TrainingData, *, labelled: bool = True) -> list[DenseScores]:
     """Return each matrix or list of trials as a dense matrix; if `labelled`, all of them must have labels."""
     if isinstance(data, TrialList | ScoreMatrix) or (isinstance(data, tuple) and isinstance(data[-1], Labels)):
-        data = [data]  # type: ignore[list-item]
+        data = [data]
     parts = [_one(item, labelled) for item in data]
     if not parts:
         raise InputError("there are no scores; give at least one pair (scores, labels)")
@@ -60,6 +61,7 @@ def dense_scores(data: TrainingData, *, labelled: bool = True) -> list[DenseScor
 
 
 def _one(item: object, labelled: bool) -> DenseScores:
+    scores: Any
     scores, labels = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
     if isinstance(scores, TrialList):
         return _from_list(scores if labels is None else scores.join(labels), labelled)
