@@ -334,6 +334,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "equalized_weights",
     "evaluate",
     "evaluate_by",
+    "fit_evidence",
     "fit_location_scale",
     "fit_norm",
     "fit_plda",
