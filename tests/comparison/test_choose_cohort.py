@@ -55,7 +55,7 @@ def plainly(part, folds, method, top_k=None):
 
         outside = normalized(*cohort).reshape(-1)
         key = Labels.from_speakers(rows[np.array(cohort[0])], columns[np.array(cohort[1])]).matrix.reshape(-1)
-        calibration = LogisticCalibration.fit(outside, key)
+        calibration = LogisticCalibration.fit(outside, key, l2=1e-5)
         inside = [name in fold for name in rows], [name in fold for name in columns]
         llrs.append(calibration(normalized(*inside).reshape(-1)))
         labels.append(Labels.from_speakers(rows[np.array(inside[0])], columns[np.array(inside[1])]).matrix.reshape(-1))
@@ -101,6 +101,7 @@ def test_draws_are_nested_and_without_the_fold():
         order=[],
         by_speaker=True,
         calibration="logistic",
+        calibration_options={},
         points=(),
         replicates=1,
         seed=0,

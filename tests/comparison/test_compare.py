@@ -294,14 +294,15 @@ def test_what_cannot_be_meant_is_refused_at_once(options, message):
         compare(given.pop("training"), given.pop("evaluation"), given.pop("methods"), **given)
 
 
-def test_separable_training_scores_say_why_nothing_can_be_judged():
+def test_scores_without_errors_are_compared_all_the_same():
     far = MODEL.__class__(mu=[-50.0, 50.0], alpha=[[0.1], [0.1]], beta=[[0.1], [0.1]], sigma2=[1.0, 1.0])
-    with pytest.raises(InputError, match="even the raw scores cannot be judged: "):
-        compare(training_side(model=far), evaluation_side(), ["z"])
-    comparison = compare(
-        training_side(model=far), evaluation_side(model=far), ["z"], calibration="gaussian", bootstrap=5
-    )
+    comparison = compare(training_side(model=far), evaluation_side(model=far), ["z"], bootstrap=5)
     assert comparison.best.figures.values["eer"] == 0
+    assert comparison.raw.notes == (
+        "its training scores separate the classes without error, so the scale of its LLRs is a guess",
+    )
+    with pytest.raises(InputError, match="even the raw scores cannot be judged: the scores separate"):
+        compare(training_side(model=far), evaluation_side(), ["z"], calibration_options={"l2": 0.0})
 
 
 def test_infinite_llrs_of_pav_are_compared():

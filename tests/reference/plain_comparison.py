@@ -36,10 +36,12 @@ def compare_plainly(training, evaluation, methods, *, calibration="logistic", re
 def judge_plainly(training, evaluation, method, calibration, replicates, seed):
     change = norm_of(method, training)
     trained, training_labels, training_speakers = pooled(training, [change(part) for part in training])
-    fitted = CALIBRATIONS[calibration].fit(trained, training_labels)
+    fitted = CALIBRATIONS[calibration].fit(trained, training_labels, l2=1e-5)
     scores, labels, speakers = pooled(evaluation, [change(part) for part in evaluation])
     llrs = fitted(scores)
-    cross = cross_calibrate(trained, training_labels, **training_speakers, calibration=calibration)
+    cross = cross_calibrate(
+        trained, training_labels, **training_speakers, calibration=calibration, options={"l2": 1e-5}
+    )
     return {
         "scores": scores,
         "llrs": llrs,

@@ -24,7 +24,6 @@ def print_comparison(comparison: Comparison) -> None:
         rows += _rows(method, comparison)
     print_table(rows, header=header, numbers=True)
     lines = [f"not run: {name}: {reason}" for name, reason in comparison.not_run.items()]
-    lines += [f"{method.name}: {note}" for method in comparison.methods for note in method.notes]
     point = comparison.points[0]
     lines.append(
         f"DCF at p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}; every method with "

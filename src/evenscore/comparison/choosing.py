@@ -9,6 +9,7 @@ import numpy as np
 from evenscore.comparison.cohort_choice import CohortCandidate, CohortChoice, candidate_name
 from evenscore.comparison.cohort_runs import Run, Search, Way, measured_runs
 from evenscore.comparison.comparison import METRICS
+from evenscore.comparison.judging import calibration_settings
 from evenscore.comparison.methods import RAW, Method
 from evenscore.comparison.restricted import cohort_members
 from evenscore.comparison.trials import FROM_BLOCKS, ComparedTrials, pooled_trials
@@ -97,6 +98,7 @@ def choose_cohort(
         order=[_drawn_order(training, by_speaker, seed + draw) for draw in range(repeats)],
         by_speaker=by_speaker,
         calibration=calibration,
+        calibration_options=calibration_settings(calibration, None),
         points=as_points(points),
         replicates=bootstrap,
         seed=seed,

@@ -52,6 +52,7 @@ class Search:
     order: Sequence[Sequence[str]]  #: for each draw, whom to take first
     by_speaker: bool  #: whether speakers are drawn, or members
     calibration: str
+    calibration_options: Mapping[str, Any]
     points: tuple[OperatingPoint, ...]
     replicates: int
     seed: int
@@ -160,6 +161,7 @@ def _llrs(
     lists = [part.labelled(table) for part, table in zip(train, fitted.training_scores, strict=True)]
     scores = np.concatenate([part.scores for part in lists])
     labels = np.concatenate([part.labels for part in lists])
-    calibration = calibration_class(search.calibration).fit(scores, labels)  # type: ignore[attr-defined]
+    kind: Any = calibration_class(search.calibration)
+    calibration = kind.fit(scores, labels, **dict(search.calibration_options))
     found = trials.pooled([fitted.normalizer.normalize(part.blocks) for part in test], test)
     return np.asarray(calibration(found), dtype=np.float64)

@@ -19,10 +19,27 @@ from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, bootstrap, evaluate
 from evenscore.norms import FittedNorm, fit_norm
 from evenscore.progress import Progress
-from evenscore.tables import LabelledBlocks
+from evenscore.tables import NONTARGET, TARGET, LabelledBlocks
 from evenscore.tables.arrays import frozen
 
-__all__ = ["Judged", "Judging", "judge"]
+__all__ = ["Judged", "Judging", "Sides", "calibration_settings", "judge"]
+
+# Small enough to change nothing where the classes overlap, and it keeps the weights finite where they do not.
+_PENALTY = 1e-5
+
+
+def calibration_settings(calibration: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the options of a calibration's ``fit``; if none are given, the logistic one gets a tiny penalty.
+
+    Examples
+    --------
+    >>> calibration_settings("logistic", None), calibration_settings("gaussian", None)
+    ({'l2': 1e-05}, {})
+    """
+    calibration_class(calibration)
+    if options is None:
+        return {"l2": _PENALTY} if calibration == "logistic" else {}
+    return dict(options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +97,8 @@ def judge(method: Method, sides: Sides, how: Judging, progress: Progress) -> Jud
     notes = list(fitted.notes)
     trained, key = _training_scores(fitted, sides.training)
     calibration = calibration_class(how.calibration).fit(trained, key, **dict(how.calibration_options))  # type: ignore[attr-defined]
+    if trained[key == TARGET].min() > trained[key == NONTARGET].max():
+        notes.append("its training scores separate the classes without error, so the scale of its LLRs is a guess")
     training = _cross_calibrated(fitted, sides, how, notes)
     progress(method.name, 0.6)
     tables = [fitted.normalizer.normalize(part.blocks) for part in sides.evaluation]

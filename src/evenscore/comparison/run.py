@@ -9,11 +9,10 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from evenscore.calibrate import calibration_class
 from evenscore.comparison.cohorts import cohort_diagnostics
 from evenscore.comparison.comparison import METRICS, Comparison, RunFacts
 from evenscore.comparison.data import check_data, cohort_warnings, summary_of
-from evenscore.comparison.judging import Judged, Judging, Sides, judge
+from evenscore.comparison.judging import Judged, Judging, Sides, calibration_settings, judge
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.ranking import ranked
 from evenscore.comparison.shared_blocks import shared_blocks
@@ -65,7 +64,8 @@ def compare(
         Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
         tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
     calibration, calibration_options
-        A name in `CALIBRATIONS`, the same for all methods, and the options of its ``fit``.
+        A name in `CALIBRATIONS`, the same for all methods, and the options of its ``fit``. By default logistic, with
+        the penalty l2 = 1e-5, which changes next to nothing but keeps it finite where scores have no errors.
     points
         Operating points of the detection costs; the first one counts for ``min_dcf`` and ``act_dcf``.
     rank_by
@@ -164,7 +164,7 @@ def _checked(
     folds: int,
 ) -> Judging:
     """Refuse what cannot be meant before any work is done."""
-    calibration_class(calibration)
+    settings = calibration_settings(calibration, calibration_options)
     if rank_by not in METRICS:
         raise InputError(f"methods cannot be ranked by {rank_by!r}; choose one of {', '.join(METRICS)}")
     if replicates < 1:
@@ -175,7 +175,7 @@ def _checked(
         raise InputError(f"folds is {folds}, but must be at least 3")
     return Judging(
         calibration=calibration,
-        calibration_options=dict(calibration_options or {}),
+        calibration_options=settings,
         points=as_points(points),
         replicates=replicates,
         level=level,

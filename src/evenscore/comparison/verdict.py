@@ -17,7 +17,7 @@ __all__ = ["METRIC_NAMES", "Verdict", "clear", "listed", "shown_value", "verdict
 METRIC_NAMES = {"eer": "EER", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
 # Shares of Cllr that are lost to calibration; minCllr, fitted to the evaluation trials, is a little too good itself.
 _WELL_CALIBRATED, _FAIRLY_CALIBRATED = 0.1, 0.3
-_LITTLE = 0.005
+_LITTLE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
