@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,6 +95,16 @@ def test_a_missing_chunk_is_missing_scores(tmp_path, whole):
     there = open_chunked_scores(path).matrix().scores
     assert np.isnan(there[5:10, 7:14]).all()
     np.testing.assert_array_equal(there[10:], whole.scores[10:])
+
+
+def test_a_store_that_is_not_there_is_no_store_of_missing_scores(tmp_path, whole):
+    path = tmp_path / "out.zarr"
+    write_chunks(in_tiles(whole), path)
+    scores = open_chunked_scores(os.path.relpath(path))
+    assert Path(scores.reader.plain.folder).is_absolute()
+    path.rename(tmp_path / "moved.zarr")
+    with pytest.raises(FileError, match=r"there is no such store on .*; all workers must see the same files"):
+        scores.matrix()
 
 
 def damaged(path, place, change):

@@ -99,7 +99,7 @@ class ZarrTiles:
             top, left = i * self.chunks[0], j * self.chunks[1]
             try:
                 array[top : top + self.chunks[0], left : left + self.chunks[1]]
-            except Exception as found:  # noqa: PERF203
+            except Exception as found:
                 return self._damaged(i, j, (str(found).strip() or type(found).__name__).splitlines()[0])
         return FileError(self.path, f"it cannot be read: {error}", part="scores")
 
@@ -108,7 +108,7 @@ class ZarrTiles:
             range(part.start // size, -(-part.stop // size))
             for part, size in zip((rows, columns), self.chunks, strict=True)
         )
-        return list(product(*ranges))
+        return [(i, j) for i, j in product(*ranges)]
 
     def _check_length(self, i: int, j: int) -> None:
         """Refuse a chunk that is cut off, which blosc would not notice; its length stands at byte 12."""

@@ -11,6 +11,7 @@ import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,9 @@ class PlainChunks:
         if not plain:
             return None
         shape, chunks = tuple(metadata["shape"]), tuple(metadata["chunks"])
-        return cls(str(folder), shape, chunks, dtype, packed is not None, metadata.get("dimension_separator") or ".")
+        return cls(
+            str(folder.absolute()), shape, chunks, dtype, packed is not None, metadata.get("dimension_separator") or "."
+        )
 
     def create(self) -> None:
         """Write the metadata of an array that has no chunk yet."""
@@ -134,6 +137,9 @@ class PlainChunks:
         try:
             data = np.fromfile(file, dtype=np.uint8)
         except FileNotFoundError:
+            if not Path(self.folder, ".zarray").is_file():
+                problem = f"there is no such store on {gethostname()}; all workers must see the same files"
+                raise FileError(Path(self.folder).parent, problem) from None
             return None
         except OSError as error:
             raise self._damaged(i, j, error.strerror or str(error)) from None

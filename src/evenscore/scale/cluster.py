@@ -65,7 +65,9 @@ def _library() -> Any:
     try:
         import distributed
     except ImportError:
-        raise InputError("a cluster needs the package distributed; install it: pip install 'evenscore[scale]'") from None
+        raise InputError(
+            "a cluster needs the package distributed; install it: pip install 'evenscore[scale]'"
+        ) from None
     return distributed
 
 

@@ -116,25 +116,29 @@ class _Cluster:
 
         if not places:
             return
-        sent = self._sent(shared)
+        sent, sendings = self._sent(shared), 1
         waiting = iter(places)
-        place_of: dict[Any, Place] = {}
+        open_places: dict[Any, tuple[Place, int]] = {}
 
         def submitted(some: Iterable[Place]) -> list[Any]:
-            futures = [(self._submit(function, sent, place), place) for place in some]
-            place_of.update((future.key, place) for future, place in futures)
-            return [future for future, _ in futures]
+            futures = []
+            for place in some:
+                future = self._submit(function, sent, place)
+                open_places[future.key] = (place, sendings)
+                futures.append(future)
+            return futures
 
         ready = as_completed(submitted(islice(waiting, self._most_waiting())))
-        done, lost = 0, 0
+        done = 0
         for future in ready:
-            place = place_of.pop(future.key)
-            if future.cancelled():  # the last worker that held what they share is gone; a new one gets it again
-                lost += 1
-                sent = self._sent(shared) if lost <= _MOST_LOST + len(place_of) else _give_up()
+            place, sending = open_places.pop(future.key)
+            try:
+                result = _result(future)
+            except _LostError:  # all workers that held what they share are gone; those that come get it anew
+                if sending == sendings:
+                    sent, sendings = self._sent(shared), _one_more(sendings)
                 ready.update(submitted([place]))
                 continue
-            result = _result(future)
             future.release()
             done += 1
             progress(stage, done / len(places))
@@ -150,12 +154,15 @@ class _Cluster:
         stage: str = "",
         progress: Progress = silent,
     ) -> Any:
-        for _ in range(_MOST_LOST):
-            whole = self._sum(function, shared, places, stage, progress)
-            if not whole.cancelled():
+        sendings = 1
+        while True:
+            try:
+                whole = self._sum(function, shared, places, stage, progress)
+            except _LostError:  # noqa: PERF203
+                sendings = _one_more(sendings)
+            else:
                 progress(stage, 1.0)
-                return _result(whole)
-        return _give_up()
+                return whole
 
     def _sum(
         self,
@@ -173,7 +180,8 @@ class _Cluster:
         def parts() -> Iterator[Any]:
             for count, place in enumerate(places):
                 if len(waiting) >= self._most_waiting():
-                    wait(waiting, return_when="FIRST_COMPLETED")
+                    with _losses():
+                        wait(waiting, return_when="FIRST_COMPLETED")
                     waiting[:] = [future for future in waiting if not _finished(future)]
                 progress(stage, max(count - len(waiting), 0) / len(places))
                 future = self._submit(function, sent, place)
@@ -181,9 +189,7 @@ class _Cluster:
                 yield future
 
         # Sums are made where the parts are; a part is forgotten as soon as it is in a sum.
-        whole = _pairwise(parts(), lambda left, right: self._client.submit(add, left, right, pure=False))
-        wait(whole)
-        return whole
+        return _result(_pairwise(parts(), lambda left, right: self._client.submit(add, left, right, pure=False)))
 
     def _sent(self, shared: Any) -> Any:
         return self._client.scatter(shared, broadcast=True, hash=False)
@@ -213,29 +219,44 @@ def _pairwise(parts: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
     return whole
 
 
-def _result(future: Any) -> Any:
-    from distributed.client import FutureCancelledError
+class _LostError(Exception):
+    """A worker that held what cannot be computed again is gone."""
+
+
+@contextmanager
+def _losses() -> Iterator[None]:
+    """Tell losses and workers that die of their work from errors of the work itself."""
+    from asyncio import CancelledError
+    from concurrent.futures import CancelledError as AlsoCancelledError
+
     from distributed.scheduler import KilledWorker
 
     try:
-        return future.result()
+        yield
+    except (CancelledError, AlsoCancelledError):
+        raise _LostError from None
     except KilledWorker as error:
         raise EvenscoreError(
             f"a piece of the work brought down {error.allowed_failures + 1} workers, most likely for lack of memory; "
             "give each worker more (--memory-limit), or have fewer of them"
         ) from None
-    except FutureCancelledError:
-        raise EvenscoreError("the cluster lost the work, because its scheduler was restarted; run it again") from None
+
+
+def _result(future: Any) -> Any:
+    with _losses():
+        return future.result()
 
 
 def _finished(future: Any) -> bool:
-    if future.status == "error":
+    if future.status == "error" or future.cancelled():
         _result(future)
     return bool(future.done())
 
 
-def _give_up() -> Any:
-    raise EvenscoreError("the workers of the cluster died again and again; look into their logs, or give them memory")
+def _one_more(sendings: int) -> int:
+    if sendings > _MOST_LOST:
+        raise EvenscoreError("all workers died again and again; look into their logs, or give them more memory")
+    return sendings + 1
 
 
 def _on_one_core(function: Callable[[Any, Place], Result], shared: Any, place: Place) -> Result:

@@ -1,0 +1,197 @@
+"""The same work on a real cluster of processes, which is killed now and then."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dask.array
+import numpy as np
+import pytest
+
+from evenscore import (
+    ChunkedBlocks,
+    Embeddings,
+    EvenscoreError,
+    FileError,
+    InputError,
+    Labels,
+    ScoreBlocks,
+    as_chunked,
+    fit_score_model,
+    normalize,
+    open_chunked_scores,
+    read_scores,
+    score_chunks,
+    score_embeddings,
+    write_chunks,
+)
+from evenscore.model.statistics import label_sums
+from evenscore.scale.cluster import connected
+from scale.chunked_examples import MODEL, ids, in_tiles, matrix
+from slow_tiles import slowed
+
+E, T, C, D = ids("e", 53), ids("t", 71), ids("c", 17), ids("d", 19)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def contents(folder):
+    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """Give trials and cohort scores in memory, and in zarr stores of small chunks."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("stores")
+    shapes = {"trials": (E, T), "enroll": (E, C), "test": (D, T), "cohort": (D, C)}
+    tables = {name: matrix(rng, *sides, dtype=np.float32) for name, sides in shapes.items()}
+    opened = {}
+    for name, table in tables.items():
+        write_chunks(in_tiles(table), folder / f"{name}.zarr")
+        opened[name] = open_chunked_scores(folder / f"{name}.zarr").with_tiles(600.0)
+    return tables, opened
+
+
+def labels():
+    return Labels.from_speakers([f"s{place % 7}" for place in range(53)], [f"s{place % 9}" for place in range(71)])
+
+
+def kill_workers(client, number):
+    for pid in list(client.run(os.getpid).values())[:number]:
+        os.kill(pid, signal.SIGKILL)
+
+
+def killing(client, number, stage_of="writing"):
+    """Return a progress callback that kills workers once, in the middle of a stage."""
+    left = [number]
+
+    def progress(stage, fraction):
+        if stage == stage_of and fraction > 0.2 and left[0]:
+            kill_workers(client, left[0])
+            left[0] = 0
+
+    return progress
+
+
+def test_statistics_are_those_in_memory(client, stores):
+    tables, opened = stores
+    [there] = label_sums([(tables["trials"], labels())])
+    [here] = label_sums([(opened["trials"], labels())], client=client)
+    moved = here.sums.recentered(there.sums.center)
+    for name in ("rows", "columns", "squares", "row_counts", "column_counts"):
+        np.testing.assert_allclose(getattr(moved, name), getattr(there.sums, name), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("method", "options"), [("as", {"top_k": 5}), ("zt", {}), ("lgsm", {"model": MODEL})])
+def test_norms_are_those_in_memory(client, stores, tmp_path, method, options):
+    tables, opened = stores
+    others = {name: table for name, table in tables.items() if name != "trials"}
+    wanted = normalize(ScoreBlocks(tables["trials"], **others), method, **options)
+    blocks = ChunkedBlocks(**opened)
+    write_chunks(normalize(blocks, method, client=client, **options), tmp_path / "out.zarr", client=client)
+    np.testing.assert_allclose(read_scores(tmp_path / "out.zarr").scores, wanted.scores, rtol=1e-6, atol=1e-6)
+    write_chunks(normalize(blocks, method, **options), tmp_path / "here.zarr")
+    assert contents(tmp_path / "out.zarr") == contents(tmp_path / "here.zarr")
+
+
+def test_embeddings_are_scored_where_they_are_sent(client, tmp_path):
+    rng = np.random.default_rng(1)
+    enroll, test, cohort = (Embeddings(names, rng.normal(size=(len(names), 6))) for names in (E, T, C))
+    asked = {"cohort": cohort, "method": "as", "top_k": 5}
+    wanted = score_embeddings(enroll, test, **asked).normalized
+    write_chunks(score_chunks(enroll, test, client=client, **asked), tmp_path / "out.parquet", client=client)
+    found = read_scores(tmp_path / "out.parquet").to_matrix().align(E, T)
+    np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-9)
+
+
+@pytest.mark.parametrize("persisted", [False, True], ids=["recipe", "on the cluster"])
+def test_dask_arrays(client, stores, persisted):
+    table = stores[0]["trials"]
+    array = dask.array.from_array(table.scores, chunks=(20, 30))
+    scores = as_chunked(array.persist() if persisted else array, E, T).with_tiles(3000.0)
+    here, there = (fit_score_model([(one, labels())], client=client, max_iter=3, starts=1) for one in (scores, table))
+    np.testing.assert_allclose(here.log_likelihood, there.log_likelihood, rtol=1e-11)
+    assert as_chunked(array, E, T).matrix() == table
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["one worker", "all workers"])
+def test_killed_workers_change_nothing(client, stores, tmp_path, number):
+    blocks = ChunkedBlocks(**stores[1])
+    result = normalize(blocks, "s", client=client)
+    write_chunks(result, tmp_path / "calm.zarr")
+    write_chunks(slowed(result), tmp_path / "killed.zarr", client=client, progress=killing(client, number))
+    assert contents(tmp_path / "killed.zarr") == contents(tmp_path / "calm.zarr")
+
+
+def test_killed_workers_do_not_change_sums(client, stores):
+    scores = slowed(stores[1]["trials"], 0.02)
+    [calm] = label_sums([(stores[1]["trials"], labels())])
+    [killed] = label_sums([(scores, labels())], client=client, progress=killing(client, 2, "summing scores"))
+    for name in ("rows", "columns", "squares", "row_counts", "column_counts"):
+        np.testing.assert_allclose(getattr(killed.sums, name), getattr(calm.sums, name), rtol=1e-12, atol=1e-12)
+
+
+KILLED = """
+import sys
+sys.path[:0] = {path!r}
+from distributed import Client
+from evenscore import open_chunked_scores, write_chunks
+from slow_tiles import slowed
+scores = open_chunked_scores({source!r}).with_tiles(600.0)
+write_chunks(slowed(scores), {target!r}, client=Client({scheduler!r}))
+"""
+
+
+def test_a_killed_client_can_go_on(client, stores, tmp_path):
+    scores = stores[1]["trials"]
+    target = tmp_path / "out.zarr"
+    code = KILLED.format(
+        path=[str(Path(__file__).parents[1])],
+        source=scores.reader.path,
+        target=str(target),
+        scheduler=client.scheduler.address,
+    )
+    run = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
+    journal = tmp_path / "out.zarr.partial" / "journal.jsonl"
+    while run.poll() is None and not (journal.exists() and journal.read_bytes().count(b'"chunk"') >= 5):
+        time.sleep(0.01)
+    run.kill()
+    assert run.wait() == -signal.SIGKILL
+    before = journal.read_bytes().count(b'"chunk"')
+    assert before < len(scores.tiles())
+    told = []
+    write_chunks(scores, target, client=client, resume=True, progress=lambda stage, fraction: told.append(fraction))
+    assert len(told) <= len(scores.tiles()) - 4
+    write_chunks(scores, tmp_path / "one.zarr")
+    assert contents(target) == contents(tmp_path / "one.zarr")
+
+
+def test_errors_of_workers_arrive_as_one_sentence(client, stores, tmp_path):
+    write_chunks(in_tiles(stores[0]["trials"]), tmp_path / "in.zarr")
+    (tmp_path / "in.zarr" / "scores" / "3.2").write_bytes(b"nonsense")
+    with pytest.raises(FileError, match=r"in.zarr\[scores/3.2\]: the chunk is damaged"):
+        write_chunks(open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0), tmp_path / "out.zarr", client=client)
+    with pytest.raises(FileError, match=r"in.zarr\[scores/3.2\]: the chunk is damaged"):
+        fit_score_model([(open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0), labels())], client=client)
+
+
+def test_what_cannot_be_connected_is_said(client, monkeypatch):
+    with connected() as nobody:
+        assert nobody is None
+    with pytest.raises(InputError, match="give one of the two"), connected(workers=1, scheduler="tcp://x:1"):
+        pass
+    with pytest.raises(InputError, match="at least one worker"), connected(workers=0):
+        pass
+    monkeypatch.setattr("evenscore.scale.cluster._PATIENCE", 0.2)
+    nobody_there = pytest.raises(EvenscoreError, match=r"no scheduler answers at tcp://127.0.0.1:1")
+    with nobody_there, connected(scheduler="tcp://127.0.0.1:1"):
+        pass
+    with connected(scheduler=client.scheduler.address) as other:
+        assert other.submit(max, 1, 2).result() == 2

@@ -1,0 +1,150 @@
+"""`fit`, `normalize` and `score` on data that is read and written in chunks, through the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from evenscore import Embeddings, TrialList, read_scores, write, write_chunks
+from evenscore.cli.app import app
+from evenscore.cli.scale_options import ScaleChoices
+from scale.chunked_examples import ids, in_tiles, matrix
+
+E, T, C, D = ids("e", 23), ids("t", 31), ids("c", 17), ids("d", 17)
+CHUNKS = ("--memory-limit", "1GB")
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Give a folder with blocks as npz and as zarr, a map of speakers, and embeddings."""
+    rng = np.random.default_rng(0)
+    monkeypatch.chdir(tmp_path)
+    for name, sides in {"s": (E, T), "e": (E, C), "t": (D, T), "c": (D, C)}.items():
+        table = matrix(rng, *sides, dtype=np.float32)
+        write(table, f"{name}.npz")
+        write_chunks(in_tiles(table), f"{name}.zarr")
+    (tmp_path / "utt2spk").write_text("".join(f"{name} s{n % 5}\n" for names in (E, T) for n, name in enumerate(names)))
+    (tmp_path / "strangers").write_text(
+        "".join(f"{name} x{n % 5}\n" for names in (C, D) for n, name in enumerate(names))
+    )
+    for name, names in {"ee": E, "te": T, "ce": C}.items():
+        write(Embeddings(names, rng.normal(size=(len(names), 6))), f"{name}.npz")
+    return tmp_path
+
+
+def blocks(ending):
+    return ("--trials", f"s.{ending}", "--enroll", f"e.{ending}", "--test", f"t.{ending}", "--cohort", f"c.{ending}")
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+def test_fit(files, dim):
+    speakers = ("--enroll-speakers", "utt2spk", "--dim", dim)
+    run("fit", "--scores", "s.npz", *speakers, "-o", "a.json")
+    run("fit", "--scores", "s.zarr", *speakers, *CHUNKS, "-o", "b.json")
+    one, other = (json.loads((files / name).read_text()) for name in ("a.json", "b.json"))
+    for name in ("mu", "sigma2"):
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-6)
+
+
+def test_fit_by_phrase_and_by_key(files):
+    phrases = ("--phrase-from", "re:([02468]|[13579])$")
+    run("fit", "--scores", "s.npz", "--enroll-speakers", "utt2spk", *phrases, "-o", "a.json")
+    run("fit", "--scores", "s.zarr", "--enroll-speakers", "utt2spk", *phrases, *CHUNKS, "-o", "b.json")
+    key = TrialList.from_pairs(
+        [e for e in E for _ in T],
+        [t for _ in E for t in T],
+        labels=[(i % 5) == (j % 5) for i in range(23) for j in range(31)],
+    )
+    write(key, "key")
+    run("fit", "--scores", "s.npz", "--key", "key", "-o", "c.json")
+    run("fit", "--scores", "s.zarr", "--key", "key", *CHUNKS, "-o", "d.json")
+    for one, other in (("a", "b"), ("c", "d")):
+        found = [json.loads((files / f"{name}.json").read_text()) for name in (one, other)]
+        np.testing.assert_allclose(found[0]["mu"], found[1]["mu"], rtol=1e-6)
+    assert "no labels; give --key" in run("fit", "--scores", "s.zarr", *CHUNKS, "-o", "e.json", code=2)
+
+
+@pytest.mark.parametrize("method", ["s", "zt", "lgsm"])
+@pytest.mark.parametrize("speakers", [(), ("--speakers", "utt2spk", "--cohort-speakers", "strangers")])
+def test_normalize(files, method, speakers):
+    how = ("--method", method)
+    if method == "lgsm":
+        run("fit", "--scores", "s.npz", "--enroll-speakers", "utt2spk", "-o", "m.json")
+        how += ("--model", "m.json")
+    run("normalize", *how, *blocks("npz"), *speakers, "-o", "one.npz")
+    run("normalize", *how, *blocks("zarr"), *speakers, *CHUNKS, "-o", "two.zarr")
+    run("normalize", *how, *blocks("zarr"), *speakers, *CHUNKS, "-o", "three.npz")
+    assert read_scores("one.npz") == read_scores("two.zarr") == read_scores("three.npz")
+
+
+def test_trials_in_parquet(files):
+    run("convert", "s.npz", "s.parquet")
+    run("normalize", "--method", "s", *blocks("npz"), "-o", "one.npz")
+    parts = ("--trials", "s.parquet", "--enroll", "e.zarr", "--test", "t.zarr")
+    run("normalize", "--method", "s", *parts, *CHUNKS, "-o", "two.parquet")
+    assert (files / "two.parquet").is_dir()
+    assert read_scores("two.parquet").to_matrix() == read_scores("one.npz")
+    run("info", "two.parquet")
+
+
+def test_score_and_resume(files, monkeypatch):
+    sides = ("--enroll", "ee.npz", "--test", "te.npz", "--norm", "as", "--top-k", 5, "--cohort", "ce.npz")
+    run("score", *sides, "-o", "one.npz", "--raw", "raw.npz")
+    run("score", *sides, *CHUNKS, "-o", "two.zarr", "--raw", "raw.zarr")
+    np.testing.assert_allclose(read_scores("two.zarr").scores, read_scores("one.npz").scores, rtol=1e-9)
+    np.testing.assert_allclose(read_scores("raw.zarr").scores, read_scores("raw.npz").scores, rtol=1e-9)
+    vectors = ("--enroll-embeddings", "ee.npz", "--test-embeddings", "te.npz", "--cohort-embeddings", "ce.npz")
+    run("normalize", "--method", "as", "--top-k", 5, *vectors, *CHUNKS, "-o", "three.zarr")
+    assert read_scores("three.zarr") == read_scores("two.zarr")
+
+    def broken(task, place):
+        raise MemoryError
+
+    monkeypatch.setattr("evenscore.files.chunked_output._write_one", broken)
+    run("score", *sides, *CHUNKS, "-o", "four.zarr", code=1)
+    monkeypatch.undo()
+    monkeypatch.chdir(files)
+    assert (files / "four.zarr.partial").is_dir()
+    assert "go on with it (--resume)" in run("score", *sides, *CHUNKS, "-o", "four.zarr", code=2)
+    other = ("--enroll", "te.npz", *sides[2:])
+    assert "another embeddings" in run("score", *other, "--resume", "-o", "four.zarr", code=2)
+    assert "another norm" in run("score", *sides, "--ddof", 1, "--resume", "-o", "four.zarr", code=2)
+    run("score", *sides, "--resume", "-o", "four.zarr")
+    assert read_scores("four.zarr") == read_scores("two.zarr")
+
+
+def test_what_cannot_be(files):
+    norm = ("normalize", "--method", "s", *blocks("zarr"))
+    assert "--resume has nothing to go on with" in run(*norm, "--resume", "-o", "out.npz", code=2)
+    assert "must be a size above 0" in run(*norm, "--memory-limit", "much", "-o", "out.zarr", code=2)
+    assert "give one of the two" in run(*norm, "--workers", 1, "--scheduler", "tcp://x:1", "-o", "out.zarr", code=2)
+    assert "nothing to normalize" in run("normalize", "--method", "s", "--resume", "-o", "out.zarr", code=2)
+
+
+def test_workers_and_their_dashboard(files, client):
+    run("normalize", "--method", "s", *blocks("npz"), "-o", "one.npz")
+    scheduler = client.scheduler.address
+    said = run("normalize", "--method", "s", *blocks("zarr"), "--scheduler", scheduler, "-o", "two.zarr")
+    assert "dashboard: http" in said
+    assert read_scores("two.zarr") == read_scores("one.npz")
+
+
+def test_what_is_read_in_chunks(files):
+    small = ScaleChoices()
+    assert not small.in_chunks("s.zarr", None, "-")
+    assert ScaleChoices(memory_limit="1GB").in_chunks("s.npz")
+    assert ScaleChoices(workers=1).in_chunks("s.npz")
+    assert not small.given
+    np.save("x.npy", np.zeros((1, 1)))
+    assert not small.in_chunks("x.npy")
+    (files / "x.enroll_ids").write_text("e\n")
+    (files / "x.test_ids").write_text("t\n")
+    assert small.in_chunks("x.npy")
+    assert ScaleChoices(memory_limit="160MB").tile_bytes == 1e7
