@@ -10,7 +10,7 @@ from jaxtyping import Float
 from evenscore import InputError, silent
 from evenscore.recipes.text_dependent.recordings import Progress
 
-__all__ = ["DiagonalMixture", "fit_mixture", "posteriors", "sum_moments"]
+__all__ = ["DiagonalMixture", "fit_mixture", "posteriors", "sum_moments", "update"]
 
 _CHUNK = 1024  # frames whose posteriors stay in the processor's cache
 _LEAST_FRAMES = 2.0  # a Gaussian with fewer keeps its mean and variance
@@ -91,7 +91,8 @@ def sum_moments(mixture: DiagonalMixture, frames: Float[np.ndarray, "n f"]) -> _
     return _Moments(n, sums[:, :dim], sums[:, dim:], total)
 
 
-def _m_step(mixture: DiagonalMixture, moments: _Moments, floor: Float[np.ndarray, " f"]) -> DiagonalMixture:
+def update(mixture: DiagonalMixture, moments: _Moments, floor: Float[np.ndarray, " f"]) -> DiagonalMixture:
+    """M-step: the mixture of highest likelihood given the shares, with variances of at least the floor."""
     centre = mixture.weights @ mixture.means
     n = np.maximum(moments.n, _LEAST_FRAMES)[:, None]
     offsets = moments.first / n
@@ -172,7 +173,7 @@ def fit_mixture(
             moments = sum_moments(mixture, frames)
             if final:
                 history.append(moments.log_likelihood / len(frames))
-            mixture = _m_step(mixture, moments, floor)
+            mixture = update(mixture, moments, floor)
             done += 1
             progress("background model", min(1.0, done / total))
         if final:
