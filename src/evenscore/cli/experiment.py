@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "IDEAL_EXAMPLES", "ideal"]
 
 EXAMPLES = """
-evenscore experiment ideal -o ideal/
+evenscore experiment ideal -o ideal/     # the theory, on drawn embeddings
+evenscore experiment paper --help        # the paper's experiment
 """
 IDEAL_EXAMPLES = """
 evenscore experiment ideal -o ideal/              # about two minutes
@@ -75,11 +77,11 @@ def ideal(
     from evenscore.experiments.ideal_world import Sizes
 
     names = [break_named(name).name for name in dict.fromkeys(breaks or BREAKS)]
+    real = _real_scores(scores)
+    _require_packages()
     folder = _made(output)
     count = (_QUICK_SEEDS if quick else _FULL_SEEDS) if seeds is None else seeds
     with progress_bar() as progress:
-        progress("reading", 0.0)
-        real = _real_scores(scores)
         found = run_ideal(
             sizes=Sizes(development=24, evaluation=24) if quick else Sizes(),
             breaks=names,
@@ -98,7 +100,7 @@ def ideal(
 
 
 def _made(output: str) -> Path:
-    """Return the directory for the results, after it has been made; nothing else is computed if it cannot be."""
+    """Return the directory for the results, after it has been made."""
     from evenscore.files.streams import writing
 
     folder = Path(output)
@@ -106,8 +108,18 @@ def _made(output: str) -> Path:
         raise FileError(output, "a file of this name exists, but several files are to be written; name a directory")
     with writing(output):
         folder.mkdir(exist_ok=True)
-    _write(folder / "index.md", "# The experiment is running\n")  # fails now rather than after the work
+    if not os.access(folder, os.W_OK):
+        raise FileError(output, "no permission to write there; choose another place")
     return folder
+
+
+def _require_packages() -> None:
+    """Fail now rather than after the work if graphs or figures cannot be made."""
+    from evenscore.experiments.dependence import score_graph
+    from evenscore.plot.style import require_matplotlib
+
+    score_graph()
+    require_matplotlib()
 
 
 def _real_scores(directory: str | None) -> ScoreSet:

@@ -267,7 +267,7 @@ def normalized(world: ScoredWorld) -> dict[str, Trials]:
     --------
     >>> found = normalized(BREAKS["session-shift"].make(2, Sizes(development=20, evaluation=12), seed=1))
     >>> list(found)[:3], found["zt"].scores.shape
-    (['raw, uncalibrated', 'raw', 'z'], (288,))
+    (['raw, uncalibrated', 'raw', 'z'], (240,))
     """
     systems = {}
     for name, options in NORMS.items():
