@@ -86,9 +86,7 @@ class ScoreBlocks:
         if isinstance(trials, TrialList) and trials.scores is None:
             raise InputError("the trials have no scores; give a score file or a score matrix")
         cohort_rows = shared_ids(cohort, test, "enroll_ids", "the cohort's enrolments (rows of `cohort` and `test`)")
-        cohort_columns = shared_ids(
-            cohort, enroll, "test_ids", "the cohort's tests (columns of `cohort` and `enroll`)"
-        )
+        cohort_columns = shared_ids(cohort, enroll, "test_ids", "the cohort's tests (columns of `cohort` and `enroll`)")
         if enroll is not None:
             enroll = aligned_block(enroll, trials.enroll_ids, cohort_columns, "enroll")
         if test is not None:
