@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from evenscore.comparison import CohortChoice, Comparison, choose_cohort, compare
     from evenscore.errors import EvenscoreError, FileError, InputError
-    from evenscore.evidence import CohortEvidence, fit_evidence
+    from evenscore.evidence import CohortEvidence, Contributions, EvidenceNormalizer, contributions, fit_evidence
     from evenscore.experiments.audiomnist_scores import load_audiomnist_scores
     from evenscore.files import (
         FORMATS,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evenscore.files.array_cache import ArrayCache
     from evenscore.files.calibration_json import load_calibration, save_calibration
     from evenscore.files.chunked_output import write_chunks
+    from evenscore.files.evidence_json import load_evidence, save_evidence
     from evenscore.files.json_text import read_json
     from evenscore.files.location_scale_json import load_location_scale, save_location_scale
     from evenscore.files.metadata import read_metadata
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from evenscore.plot import (
         plot_bayes_error,
         plot_cohort_choice,
+        plot_contributions,
         plot_det,
         plot_histograms,
         plot_norm_effect,
@@ -119,7 +121,15 @@ if TYPE_CHECKING:
     )
     from evenscore.progress import silent
     from evenscore.report import write_report
-    from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, as_chunked, score_chunks
+    from evenscore.scale import (
+        ChunkedBlocks,
+        ChunkedScores,
+        ChunkedTrials,
+        as_chunked,
+        score_chunks,
+        summarize_chunks,
+        transform_chunks,
+    )
     from evenscore.scoring import EmbeddingScores, average_embeddings, make_cohort, score_embeddings
     from evenscore.sources import Bilinear, BilinearNormalizer, Cosine, DotProduct, score_blocks
     from evenscore.tables import (
@@ -137,7 +147,7 @@ if TYPE_CHECKING:
 _HOME = {
     "evenscore.comparison": ("CohortChoice", "Comparison", "choose_cohort", "compare"),
     "evenscore.errors": ("EvenscoreError", "FileError", "InputError"),
-    "evenscore.evidence": ("CohortEvidence", "fit_evidence"),
+    "evenscore.evidence": ("CohortEvidence", "Contributions", "EvidenceNormalizer", "contributions", "fit_evidence"),
     "evenscore.experiments.audiomnist_scores": ("load_audiomnist_scores",),
     "evenscore.files": (
         "FORMATS",
@@ -151,6 +161,7 @@ _HOME = {
     ),
     "evenscore.files.array_cache": ("ArrayCache",),
     "evenscore.files.calibration_json": ("load_calibration", "save_calibration"),
+    "evenscore.files.evidence_json": ("load_evidence", "save_evidence"),
     "evenscore.files.chunked_output": ("write_chunks",),
     "evenscore.files.json_text": ("read_json",),
     "evenscore.files.metadata": ("read_metadata",),
@@ -219,11 +230,20 @@ _HOME = {
     ),
     "evenscore.plda": ("PLDA", "PLDAFit", "fit_plda"),
     "evenscore.progress": ("silent",),
-    "evenscore.scale": ("ChunkedBlocks", "ChunkedScores", "ChunkedTrials", "as_chunked", "score_chunks"),
+    "evenscore.scale": (
+        "ChunkedBlocks",
+        "ChunkedScores",
+        "ChunkedTrials",
+        "as_chunked",
+        "score_chunks",
+        "summarize_chunks",
+        "transform_chunks",
+    ),
     "evenscore.scoring": ("EmbeddingScores", "average_embeddings", "make_cohort", "score_embeddings"),
     "evenscore.plot": (
         "plot_bayes_error",
         "plot_cohort_choice",
+        "plot_contributions",
         "plot_det",
         "plot_histograms",
         "plot_norm_effect",
@@ -281,11 +301,13 @@ __all__ = [  # noqa: PLE0604, RUF100
     "CohortEvidence",
     "Comparison",
     "Conditions",
+    "Contributions",
     "Cosine",
     "DotProduct",
     "EmbeddingScores",
     "Embeddings",
     "EvenscoreError",
+    "EvidenceNormalizer",
     "FileError",
     "FitResult",
     "FittedNorm",
@@ -327,6 +349,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "choose_cohort",
     "cllr",
     "compare",
+    "contributions",
     "cross_calibrate",
     "detection_costs",
     "eer",
@@ -342,6 +365,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "leave_one_speaker_out",
     "load_audiomnist_scores",
     "load_calibration",
+    "load_evidence",
     "load_location_scale",
     "load_model",
     "location_scale_bound",
@@ -358,6 +382,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "paired_test",
     "plot_bayes_error",
     "plot_cohort_choice",
+    "plot_contributions",
     "plot_det",
     "plot_histograms",
     "plot_norm_effect",
@@ -376,6 +401,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "roc",
     "rocch",
     "save_calibration",
+    "save_evidence",
     "save_figure",
     "save_location_scale",
     "save_model",
@@ -388,6 +414,8 @@ __all__ = [  # noqa: PLE0604, RUF100
     "sniff",
     "sort_scores",
     "summarize",
+    "summarize_chunks",
+    "transform_chunks",
     "write",
     "write_chunks",
     "write_report",

@@ -20,7 +20,7 @@ from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
 if TYPE_CHECKING:
     from evenscore.scale.chunked_scores import ChunkedScores, TileReader
 
-__all__ = ["TileSums", "label_tiles"]
+__all__ = ["TileSums", "key_of_tile", "label_tiles"]
 
 Index = npt.NDArray[np.intp]
 _NOWHERE: Index = np.empty(0, dtype=np.intp)
@@ -86,7 +86,7 @@ def _sum_tile(shared: _Labelled, tile: Tile) -> TileSums:
             f"the score in row {tile.rows.start + i} and column {tile.columns.start + j} is infinite, but scores must "
             "be finite; drop it"
         )
-    key = _key(labels, tile)
+    key = key_of_tile(labels, tile)
     rows, columns = np.nonzero(np.isnan(scores) | (key == UNKNOWN))
     return TileSums(
         sums=sum_by_key(scores, key, shared.center, place),
@@ -95,7 +95,8 @@ def _sum_tile(shared: _Labelled, tile: Tile) -> TileSums:
     )
 
 
-def _key(labels: Labels, tile: Tile) -> npt.NDArray[np.int8]:
+def key_of_tile(labels: Labels, tile: Tile) -> npt.NDArray[np.int8]:
+    """Return the labels of the pairs of a tile."""
     if not labels.by_speaker:
         return labels.matrix[tile.rows, tile.columns]
     rows, columns, _ = labels.speaker_codes
