@@ -10,7 +10,7 @@ from compared_sides import evaluation_side, training_side
 from evenscore import compare, load_calibration, load_model, read_scores, register_trainer
 from evenscore.comparison.fingerprint import inputs_digest
 from evenscore.comparison.layout import method_folders, score_files
-from evenscore.norms import FittedNorm, prepare_norm
+from evenscore.norms import FittedNorm, fit_methods, prepare_norm
 
 FITS = []
 STOP = {"now": False}
@@ -172,6 +172,15 @@ def test_saving_later_writes_the_same_files(tmp_path):
     saved = content(tmp_path / "later")
     stored = {name: data for name, data in content(tmp_path / "at-once").items() if not name.endswith("record.json")}
     assert saved == stored
+
+
+@pytest.mark.parametrize("norm", [name for name in ("lgsm", "lssm", "evidence") if name in fit_methods()])
+def test_trained_models_come_back(tmp_path, norm):
+    first, second = (run(tmp_path, names=("",), methods=[norm]) for _ in range(2))
+    assert norm in second.run.resumed
+    assert type(second[norm].model) is type(first[norm].model)
+    assert second[norm].model is not None
+    assert (tmp_path / first.results()["methods"][norm]["files"]["model"]).is_file()
 
 
 def test_names_cannot_leave_the_folder():

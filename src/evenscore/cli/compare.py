@@ -49,6 +49,7 @@ class CalibrationName(str, Enum):
     gaussian = "gaussian"
     pav = "pav"
     bayesian = "bayesian"
+    saturating = "saturating"
 
 
 def listed_methods(text: str | None) -> list[str] | None:

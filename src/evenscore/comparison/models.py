@@ -21,6 +21,7 @@ _KINDS = (
         "evenscore.files.location_scale_json:save_location_scale",
         "load_location_scale",
     ),
+    ("CohortEvidence", "evenscore-evidence", "evenscore.files.evidence_json:save_evidence", "load_evidence"),
 )
 
 
