@@ -290,7 +290,7 @@ def test_speakers_of_both_sides_are_refused_loudly(cli, files, tmp_path):
         ((*OWN, "--speakers", "utt2spk", "--train-enroll", "cross-e.npz"), "for a cohort of others"),
         ((*OWN, "--speakers", "utt2spk", "--cohort-key", "dev.key"), "--cohort-key is for a cohort of others"),
         ((*OWN, "--speakers", "utt2spk", "--trials", "dev.npz"), "so it is not known which belong together"),
-        (("--train-embeddings", "dev.npz"), "--enroll-embeddings and --test-embeddings"),
+        (("--train-embeddings", "dev.npz"), "--enroll-embeddings, --test-embeddings"),
         (("--score-set", "nowhere"), "there is no such directory"),
     ],
 )
