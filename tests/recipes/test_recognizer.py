@@ -140,7 +140,7 @@ def test_offsets_are_relevance_map(numbers, relevance, seed):
     rng = np.random.default_rng(seed)
     _, classes = np.unique(numbers, return_inverse=True)
     statistics = random_statistics(rng, len(classes), 3, 2)
-    count = classes.max() + 1
+    count = int(classes.max()) + 1
     expected = naive.map_offsets(statistics.n, statistics.f, classes, count, relevance)
     assert class_offsets(statistics, classes, count, relevance) == pytest.approx(expected)
 
