@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +18,15 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, as_chunked, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, ListedTrials, TrialReader
 from evenscore.scale.engine import engine_for
-from evenscore.scale.normalize import ByParts, Keep, NormalizedTiles, NormalizedTrials, described, normalize_chunks
+from evenscore.scale.normalize import (
+    ByParts,
+    Inputs,
+    Keep,
+    NormalizedTiles,
+    NormalizedTrials,
+    described_norm,
+    normalize_chunks,
+)
 from evenscore.scale.separable import ClassicalParts, Part
 from evenscore.scale.tiles import TILE_BYTES, spans
 from evenscore.scoring.embedding_sides import EmbeddingSides
@@ -81,21 +88,24 @@ def score_chunks(
         raise InputError("a norm needs a cohort, and a cohort a norm; give both `method` and `cohort`, or none of them")
     scores = scorer.score(enroll, test)
     raw = as_chunked(scores) if trials is None else _listed(scores, trials)
-    inputs = {"embeddings": raw.identity(), "trials": "" if trials is None else ListedTrials(trials).identity()}
     if method is None or cohort is None:
         if keep is not None:
-            keep.begin(inputs)
+            keep.begin(_identity(raw, trials))
         return raw
     norm = prepare_norm(method, **options)
     cohort_scores = scorer.score(cohort, cohort)
-    people = [hashed(side.speakers, *(side.columns.values() if condition else ())) for side in (enroll, test, cohort)]
-    inputs |= {
-        "cohort": as_chunked(cohort_scores).identity(),
-        "map of speakers or conditions": hashed(people, condition),
-        "norm": f"{method} { ({name: described(value) for name, value in sorted(options.items())}) }",
-    }
+    inputs = Inputs(
+        lambda: (
+            _identity(raw, trials)
+            | {
+                "cohort": as_chunked(cohort_scores).identity(),
+                "map of speakers or conditions": hashed([_facts(side, condition) for side in (enroll, test, cohort)]),
+                "norm": described_norm(method, options),
+            }
+        )
+    )
     if keep is not None:
-        keep.begin(inputs)
+        keep.begin(inputs.found)
     if isinstance(norm, ClassicalNorm):
         mirrored = enroll is test and Vectors.left(scores).same(Vectors.right(scores))
         sides = EmbeddingSides(enroll, test, cohort, scores, cohort_scores, mirrored, condition)
@@ -116,6 +126,14 @@ def score_chunks(
         cohort_test_speakers=cohort.speakers,
     )
     return normalize_chunks(blocks, method, client=client, progress=progress, **options)
+
+
+def _identity(raw: ChunkedScores | ChunkedTrials, trials: TrialList | None) -> dict[str, str]:
+    return {"embeddings": raw.identity(), "trials": "" if trials is None else ListedTrials(trials).identity()}
+
+
+def _facts(side: Embeddings, condition: str | None) -> str:
+    return hashed(side.speakers, condition, *(side.columns.values() if condition else ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,9 +193,7 @@ def _listed(scores: Bilinear, trials: TrialList) -> ChunkedTrials:
     return ChunkedTrials(size=len(trials), reader=reader, bounds=ChunkedTrials.cut(len(trials)))
 
 
-def _normalized(
-    raw: ChunkedScores | ChunkedTrials, way: Any, inputs: Mapping[str, str]
-) -> ChunkedScores | ChunkedTrials:
+def _normalized(raw: ChunkedScores | ChunkedTrials, way: Any, inputs: Inputs) -> ChunkedScores | ChunkedTrials:
     if isinstance(raw, ChunkedScores):
         return replace(raw, reader=NormalizedTiles(raw.reader, raw.enroll_ids, raw.test_ids, way, inputs))
     return replace(raw, reader=NormalizedTrials(raw.reader, way, inputs))

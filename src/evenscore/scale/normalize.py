@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -26,10 +26,11 @@ from evenscore.tables.ids import Ids, shown
 __all__ = [
     "ByBlocks",
     "ByParts",
+    "Inputs",
     "Keep",
     "NormalizedTiles",
     "NormalizedTrials",
-    "described",
+    "described_norm",
     "normalize_chunks",
 ]
 
@@ -45,6 +46,21 @@ class Keep(Protocol):
 
     def put(self, name: str, values: npt.NDArray[Any]) -> None:
         """Keep values under a name."""
+
+
+class Inputs:
+    """Texts that stand for inputs and options, found when they are asked for; they stay behind when tasks travel."""
+
+    def __init__(self, find: Callable[[], Mapping[str, str]]) -> None:
+        self._find = find
+
+    @cached_property
+    def found(self) -> Mapping[str, str]:
+        """The texts, by the names of what they stand for."""
+        return self._find()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Inputs, (dict,)
 
 
 def normalize_chunks(
@@ -87,9 +103,9 @@ def normalize_chunks(
     array([[2., 0.]])
     """
     norm = prepare_norm(method, **options)
-    identity = _identity(blocks, method, options)
+    identity = Inputs(lambda: _identity(blocks, method, options))
     if keep is not None:
-        keep.begin(identity)
+        keep.begin(identity.found)
     parts = _separable(norm, method, blocks)
     if parts is not None:
         found = _side_parts(parts, blocks, engine_for(client), progress, keep, needs=NEEDS.get(method))
@@ -177,9 +193,7 @@ def _without_cohort(parts: Separable, side: str, size: int) -> Part:
     return np.tile([0.0, 1.0], (size, 1))
 
 
-def _normalized(
-    blocks: ChunkedBlocks, way: ByParts | ByBlocks, identity: Mapping[str, str]
-) -> ChunkedScores | ChunkedTrials:
+def _normalized(blocks: ChunkedBlocks, way: ByParts | ByBlocks, identity: Inputs) -> ChunkedScores | ChunkedTrials:
     trials = blocks.trials
     if isinstance(trials, ChunkedScores):
         reader = NormalizedTiles(trials.reader, trials.enroll_ids, trials.test_ids, way, identity)
@@ -188,15 +202,19 @@ def _normalized(
 
 
 def _identity(blocks: ChunkedBlocks, method: str, options: Mapping[str, Any]) -> dict[str, str]:
-    settings = {name: described(value) for name, value in sorted(options.items())}
-    return blocks.identity() | {"norm": f"{method} {settings}"}
+    return blocks.identity() | {"norm": described_norm(method, options)}
 
 
-def described(value: Any) -> str:
-    """Return a text that stands for an option, and changes when it changes."""
+def described_norm(method: str, options: Mapping[str, Any]) -> str:
+    """Return a text that stands for a norm and its options, and changes when they change."""
+    settings = {name: _described(value) for name, value in sorted(options.items())}
+    return f"{method} {settings}"
+
+
+def _described(value: Any) -> str:
     fields = getattr(value, "__dict__", None)
     if isinstance(fields, dict) and not isinstance(value, type):
-        return hashed(*(described(item) for _, item in sorted(fields.items())))
+        return hashed(*(_described(item) for _, item in sorted(fields.items())))
     return hashed(value) if isinstance(value, np.ndarray) else repr(value)
 
 
@@ -303,7 +321,7 @@ class NormalizedTiles:
     enroll_ids: Ids
     test_ids: Ids
     way: ByParts | ByBlocks
-    inputs: Mapping[str, str]
+    inputs: Inputs
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Return a tile."""
@@ -312,7 +330,7 @@ class NormalizedTiles:
 
     def identity(self) -> str:
         """Return a hash of all inputs and options."""
-        return hashed(sorted(self.inputs.items()))
+        return hashed(sorted(self.inputs.found.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +339,7 @@ class NormalizedTrials:
 
     raw: TrialReader
     way: ByParts | ByBlocks
-    inputs: Mapping[str, str]
+    inputs: Inputs
 
     def read(self, trials: slice) -> TrialList:
         """Return some trials."""
@@ -331,4 +349,4 @@ class NormalizedTrials:
 
     def identity(self) -> str:
         """Return a hash of all inputs and options."""
-        return hashed(sorted(self.inputs.items()))
+        return hashed(sorted(self.inputs.found.items()))

@@ -16,7 +16,6 @@ from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk, TrialReader
 from evenscore.scale.engine import engine_for
 from evenscore.scale.tile_sums import key_of_tile
-from evenscore.scale.tiles import Tile
 from evenscore.tables import Labels, TrialList
 
 __all__ = ["summarize_chunks", "transform_chunks"]
@@ -76,7 +75,7 @@ class _Summary:
     options: dict[str, Any]
 
 
-def _summarize(task: _Summary, place: Tile | TrialChunk) -> ScoreSummary:
+def _summarize(task: _Summary, place: Any) -> ScoreSummary:
     if isinstance(place, TrialChunk):
         return summarize(task.reader.read(place.trials), **task.options)
     assert task.labels is not None  # noqa: S101

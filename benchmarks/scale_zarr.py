@@ -1,0 +1,153 @@
+"""Train on and normalize a zarr store: 20 000 x 50 000 float32 scores (4 GB), cohorts of 500, in one process.
+
+Against the input and output alone, with the same readers and writers: reading all chunks twice (training needs all
+scores before the first is normalized) and writing as many once; and against reading once and writing once. Each run is
+a process of its own, which tells its peak memory; what is compiled is compiled before the clock starts.
+
+    python benchmarks/scale_zarr.py [--rows 20000] [--columns 50000] [--cohort 500] [--repeat 3] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from evenscore import (
+    ChunkedBlocks,
+    Labels,
+    ScoreMatrix,
+    ScoreModel,
+    as_chunked,
+    fit_score_model,
+    normalize,
+    open_chunked_scores,
+    write_chunks,
+)
+
+SPEAKERS = 400
+
+
+class Random:
+    """Scores that are made tile by tile, with a shift for each row and column and for targets."""
+
+    def read(self, rows: slice, columns: slice) -> np.ndarray:
+        rng = np.random.default_rng([rows.start, columns.start])
+        scores = rng.standard_normal((rows.stop - rows.start, columns.stop - columns.start), dtype=np.float32)
+        i, j = np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop)
+        scores += np.sin(i)[:, None].astype(np.float32) + np.cos(j).astype(np.float32)
+        scores[i[:, None] % SPEAKERS == j % SPEAKERS] += 4.0
+        return scores
+
+    def identity(self) -> str:
+        return "random"
+
+
+def names(prefix: str, number: int) -> list[str]:
+    return [f"{prefix}{place}" for place in range(number)]
+
+
+def make(folder: Path, rows: int, columns: int, cohort: int) -> None:
+    for name, (k, size), prefixes in (
+        ("trials", (rows, columns), "et"),
+        ("enroll", (rows, cohort), "ec"),
+        ("test", (cohort, columns), "dt"),
+    ):
+        frame = as_chunked(np.broadcast_to(np.float32(0), (k, size)), names(prefixes[0], k), names(prefixes[1], size))
+        write_chunks(replace(frame, reader=Random()), folder / f"{name}.zarr")
+
+
+def labels_of(shape: tuple[int, int]) -> Labels:
+    return Labels.from_speakers(*([f"s{place % SPEAKERS}" for place in range(size)] for size in shape))
+
+
+def in_and_out(folder: Path, reads: int) -> None:
+    scores = open_chunked_scores(folder / "trials.zarr")
+    for _ in range(reads - 1):
+        for tile in scores.tiles():
+            scores.block(tile.rows, tile.columns)
+    write_chunks(scores, folder / "out.zarr")
+
+
+def ours(folder: Path) -> None:
+    opened = {name: open_chunked_scores(folder / f"{name}.zarr") for name in ("trials", "enroll", "test")}
+    model = fit_score_model([(opened["trials"], labels_of(opened["trials"].shape))]).model
+    write_chunks(normalize(ChunkedBlocks(**opened), "lgsm", model=model), folder / "out.zarr")
+
+
+def warm_up() -> None:
+    """Compile all kernels on a few scores."""
+    rng = np.random.default_rng(0)
+    tables = {
+        name: ScoreMatrix(rng.standard_normal((k, size), dtype=np.float32), names(p, k), names(q, size))
+        for name, k, size, p, q in (
+            ("trials", 30, 40, "e", "t"),
+            ("enroll", 30, 9, "e", "c"),
+            ("test", 9, 40, "d", "t"),
+        )
+    }
+    labels = Labels.from_speakers([f"s{n % 5}" for n in range(30)], [f"s{n % 5}" for n in range(40)])
+    fit_score_model([(as_chunked(tables["trials"]), labels)], max_iter=3)
+    model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0])
+    normalize(ChunkedBlocks(**tables), "lgsm", model=model).matrix()
+
+
+TASKS = {
+    "read twice, write once": lambda folder: in_and_out(folder, 2),
+    "read once, write once": lambda folder: in_and_out(folder, 1),
+    "fit + normalize": ours,
+}
+
+
+def child(task: str, folder: Path) -> None:
+    warm_up()
+    start = time.perf_counter()
+    TASKS[task](folder)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(json.dumps({"seconds": time.perf_counter() - start, "gigabytes": peak}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, default in (("rows", 20000), ("columns", 50000), ("cohort", 500), ("repeat", 3)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--folder", help="where the stores go (twice their size is needed)")
+    parser.add_argument("--quick", action="store_true", help="4000 x 5000 scores, one run")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    a = parser.parse_args()
+    if a.child:
+        child(a.child, Path(a.folder))
+        return
+    if a.quick:
+        a.rows, a.columns, a.repeat = 4000, 5000, 1
+    with tempfile.TemporaryDirectory(dir=a.folder) as place:
+        folder = Path(place)
+        make(folder, a.rows, a.columns, a.cohort)
+        print(f"{a.rows} x {a.columns} float32 scores, {4e-9 * a.rows * a.columns:.2f} GB, cohorts of {a.cohort}")
+        found: dict[str, list[dict[str, float]]] = {task: [] for task in TASKS}
+        for _ in range(a.repeat):
+            for task in TASKS:
+                command = [sys.executable, __file__, "--child", task, "--folder", place]
+                said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                found[task].append(json.loads(said.splitlines()[-1]))
+                shutil.rmtree(folder / "out.zarr")
+        best = {task: min(runs, key=lambda run: run["seconds"]) for task, runs in found.items()}
+        peak = max(run["gigabytes"] for run in found["fit + normalize"])
+        for task, run in best.items():
+            print(f"{task}: {run['seconds']:.2f} s, peak memory {run['gigabytes']:.2f} GB")
+        mine = best.pop("fit + normalize")["seconds"]
+        ratios = ", ".join(f"{mine / run['seconds']:.2f} x '{task}'" for task, run in best.items())
+        print(f"fit + normalize takes {ratios} (target 1.5), in at most {peak:.2f} GB (target 1.5 GB)")
+
+
+if __name__ == "__main__":
+    main()
