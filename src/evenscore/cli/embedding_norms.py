@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenscore.errors import InputError
+from evenscore.model.parameters import ScoreModel
 from evenscore.progress import Progress, silent
 from evenscore.scoring import EmbeddingScores, score_embeddings
 from evenscore.sources import BilinearNormalizer
@@ -34,7 +35,7 @@ def normalize_embeddings(
     enrolments, tests and cohort together.
     """
     enroll, test, cohort = sides
-    if "model" not in options or _meet(sides):
+    if not isinstance(options.get("model"), ScoreModel) or _meet(sides):
         chosen: dict[str, Any] = {"cohort": cohort, "method": method, "condition": condition, "memory": memory}
         return score_embeddings(enroll, test, trials, scorer=scorer, progress=progress, **chosen, **options)
     if condition is not None:

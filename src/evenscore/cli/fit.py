@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ from evenscore.errors import FileError, InputError
 if TYPE_CHECKING:
     from evenscore.model import FitResult
 
-__all__ = ["EXAMPLES", "fit"]
+__all__ = ["EXAMPLES", "TrainedMethod", "fit"]
 
 EXAMPLES = """
 evenscore fit --scores dev.scores --key dev.trials -o m.json
@@ -26,8 +27,16 @@ evenscore fit --scores dev.npz --enroll-speakers utt2spk -o m.json
 evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
 evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
 evenscore fit --enroll e.npz --test t.npz --scorer cosine -o m.json
+evenscore fit --method evidence --scores d.npz --key k -o evidence.json
 evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 4 -o m
 """
+
+
+class TrainedMethod(str, Enum):
+    """What is trained."""
+
+    lgsm = "lgsm"
+    evidence = "evidence"
 
 
 @with_records
@@ -71,6 +80,10 @@ def fit(
             "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
         ),
     ] = None,
+    method: Annotated[
+        TrainedMethod,
+        typer.Option("--method", help="The score model, or the cohort-evidence model (docs/evidence.md)."),
+    ] = TrainedMethod.lgsm,
     dim: Annotated[
         int, typer.Option("--dim", metavar="D", help="Hidden dimensions: 2 is the general model, 0 calibrates only.")
     ] = 2,
@@ -94,7 +107,7 @@ def fit(
     verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
     json: opt.Json = False,
 ) -> None:
-    """Train the score model on labelled scores, or on embeddings, and write it to a model file.
+    """Train the score model, or the cohort-evidence model, on labelled scores or embeddings, and write a model file.
 
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
@@ -135,11 +148,22 @@ def fit(
             data, notes = from_embeddings(enroll, test, scorer_of(scorer, plda, center), labels, reading | {"ids": ids})
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or --enroll and --test embeddings")
-        how: dict[str, Any] = {"min_divergence": min_divergence, "tol": tol, "max_iter": max_iter, "starts": starts}
-        result = fit_score_model(data, dim, **how, progress=progress, client=client)
-    made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
-    inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
-    _write(output, result, {name: value for name, value in inputs.items() if value})
+        made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
+        inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
+        inputs = {name: value for name, value in inputs.items() if value}
+        if method is TrainedMethod.evidence:
+            from evenscore.cli.evidence_training import print_evidence, train_from, write_evidence
+
+            evidence = train_from(data, dim, progress)
+        else:
+            how: dict[str, Any] = {"min_divergence": min_divergence, "tol": tol, "max_iter": max_iter, "starts": starts}
+            result = fit_score_model(data, dim, **how, progress=progress, client=client)
+    if method is TrainedMethod.evidence:
+        write_evidence(evidence, output, inputs)
+        if output != "-":
+            print_evidence(evidence, notes, json)
+        return
+    _write(output, result, inputs)
     if json:
         print_json(_facts(result, len(data), notes))
     elif output != "-":

@@ -15,6 +15,7 @@ from evenscore.cli.option_records import option_name
 from evenscore.errors import InputError
 
 __all__ = [
+    "EVIDENCE",
     "LGSM",
     "CohortConditions",
     "CohortSpeakers",
@@ -27,7 +28,8 @@ __all__ = [
     "norm_settings",
 ]
 
-LGSM = "lgsm"  #: the score model, the only norm that needs a trained model
+LGSM = "lgsm"  #: the score model
+EVIDENCE = "evidence"  #: the cohort-evidence model; only these two need a trained model
 
 
 class Select(str, Enum):
@@ -88,7 +90,7 @@ def _conventions(incomplete: str) -> list[str]:
 
 
 ModelFile = Annotated[
-    str | None, typer.Option("--model", metavar="FILE", help="Model file of 'evenscore fit', for lgsm.")
+    str | None, typer.Option("--model", metavar="FILE", help="Model file of 'evenscore fit', for lgsm and evidence.")
 ]
 TrialSpeakers = Annotated[
     str | None,
@@ -179,17 +181,21 @@ class NormChoices:
 def norm_settings(method: str, model: str | None, choices: NormChoices) -> dict[str, Any]:
     """Return the options of a norm, as `prepare_norm` takes them."""
     settings = choices.given
-    if method == LGSM:
+    if method in (LGSM, EVIDENCE):
         if model is None:
-            raise InputError("the method lgsm needs a trained model; give --model, or choose another norm")
+            raise InputError(f"the method {method} needs a trained model; give --model, or choose another norm")
         if settings:
             odd = option_name(next(iter(settings)))
-            raise InputError(f"{odd} is for the classical norms, but the method is lgsm; leave it out")
+            raise InputError(f"{odd} is for the classical norms, but the method is {method}; leave it out")
+        if method == EVIDENCE:
+            from evenscore.files.evidence_json import load_evidence
+
+            return {"model": load_evidence(model)}
         from evenscore.files.model_json import load_model
 
         return {"model": load_model(model)}
     if model is not None:
-        raise InputError(f"the norm {method!r} uses no model; leave out --model, or choose lgsm")
+        raise InputError(f"the norm {method!r} uses no model; leave out --model, or choose lgsm or evidence")
     if "top_k" in settings:
         settings["top_k"] = _count_or_fraction(settings["top_k"])
     if "trim" in settings and settings.get("statistic") != "trimmed":

@@ -50,7 +50,7 @@ def normalize(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="lgsm (the score model; default), or z, t, zt, tz, s, as, at, az.",
+            help="lgsm (the score model; default), evidence (all the cohort says), or z, t, zt, tz, s, as, at, az.",
             autocompletion=norms.norm_names,
         ),
     ] = norms.LGSM,
@@ -92,11 +92,11 @@ def normalize(
 ) -> None:
     """Normalize trial scores with the help of cohort scores.
 
-    lgsm needs a trained model (--model) and returns log-likelihood ratios; it works with the cohort scores of both
-    sides, of one, or of none. z needs --enroll, t needs --test, s and as need both, zt and tz also --cohort. The four
-    blocks are matched by id; their rows and columns may be in any order. The output keeps the form (matrix or list),
-    the order and the labels of the trials. With embeddings of enrolments, tests and cohort, all scores are made by
-    --scorer.
+    lgsm and evidence need a trained model (--model) and return log-likelihood ratios; they work with the cohort scores
+    of both sides, of one, or of none. evidence is best with the cohort's own scores and speakers, too. z needs
+    --enroll, t needs --test, s and as need both, zt and tz also --cohort. The four blocks are matched by id; their rows
+    and columns may be in any order. The output keeps the form (matrix or list), the order and the labels of the trials.
+    With embeddings of enrolments, tests and cohort, all scores are made by --scorer.
 
     Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
@@ -199,8 +199,8 @@ def _conditions(method: str, trials: str | None, cohort: str | None) -> dict[str
         if cohort is not None:
             raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
         return {}
-    if method == norms.LGSM:
-        raise InputError("the norm 'lgsm' knows no conditions; leave out --conditions")
+    if method in (norms.LGSM, norms.EVIDENCE):
+        raise InputError(f"the norm {method!r} knows no conditions; leave out --conditions")
     from evenscore.cli.embedding_sets import read_conditions
     from evenscore.norms import Conditions
 

@@ -67,7 +67,7 @@ def score(
         typer.Option(
             "--norm",
             metavar="NAME",
-            help="Normalize by z, t, zt, tz, s, as, at, az, or lgsm (the score model).",
+            help="Normalize by z, t, zt, tz, s, as, at, az, lgsm (the score model) or evidence (all the cohort says).",
             autocompletion=norms.norm_names,
         ),
     ] = None,

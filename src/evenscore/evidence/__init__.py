@@ -1,17 +1,40 @@
 """The cohort-evidence model: everything that the cohort scores say about a trial, weighed into one LLR."""
 
+from evenscore.evidence.contributions import Contributions, contributions
 from evenscore.evidence.features import evidence_features, predicted_shifts
 from evenscore.evidence.fit import fit_evidence
-from evenscore.evidence.head import EvidenceHead
+from evenscore.evidence.head import EvidenceHead, Penalties
 from evenscore.evidence.model import CohortEvidence, TrainingReport
-from evenscore.evidence.normalizer import EvidenceNorm
+from evenscore.evidence.moments import ScalePrior, shrunk_log_scale, trial_moments
+from evenscore.evidence.normalizer import EvidenceNorm, EvidenceNormalizer
+from evenscore.evidence.own_pairs import Ridges
+from evenscore.evidence.pair_space import (
+    PairSpace,
+    impostor_prediction,
+    pair_space,
+    pair_space_of_vectors,
+    within_speaker_part,
+)
 
 __all__ = [
     "CohortEvidence",
+    "Contributions",
     "EvidenceHead",
     "EvidenceNorm",
+    "EvidenceNormalizer",
+    "PairSpace",
+    "Penalties",
+    "Ridges",
+    "ScalePrior",
     "TrainingReport",
+    "contributions",
     "evidence_features",
     "fit_evidence",
+    "impostor_prediction",
+    "pair_space",
+    "pair_space_of_vectors",
     "predicted_shifts",
+    "shrunk_log_scale",
+    "trial_moments",
+    "within_speaker_part",
 ]

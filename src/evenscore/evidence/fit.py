@@ -30,6 +30,7 @@ _TRAINS = {
     "test": ("test", "none"),
     "none": ("none",),
 }
+_TOLERANCE = 1e-8  # the head weighs the score model, so that its last digits do not matter
 _FIT, _CHOOSE = 300_000, 25_000  # non-target trials that a head is fitted to, and that choices are made with
 
 Array = npt.NDArray[np.float64]
@@ -119,7 +120,7 @@ def _score_model(training: Sequence[LabelledBlocks], dim: int, progress: Progres
     from evenscore.model.fit import fit_score_model
 
     data: list[Any] = [part.trials if part.labels is None else (part.blocks.trials, part.labels) for part in training]
-    return fit_score_model(data, dim, progress=progress).model
+    return fit_score_model(data, dim, tol=_TOLERANCE, progress=progress).model
 
 
 def _common_patterns(training: Sequence[LabelledBlocks]) -> list[str]:

@@ -45,6 +45,8 @@ class ScalePrior:
     @classmethod
     def of(cls, moments: list[Moments]) -> ScalePrior:
         """Estimate it: the variance of log standard deviations, less what comes from small samples."""
+        if not moments:
+            return cls(center=0.0, variance=0.0, location=0.0)
         parts = [tuple(np.ravel(values) for values in (m.count, m.mean, m.std)) for m in moments]
         count, mean, std = (np.concatenate([part[at] for part in parts]) for at in range(3))
         good = (count >= 2) & (std > 0)

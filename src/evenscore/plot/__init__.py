@@ -6,6 +6,7 @@ are a mapping from name to scores.
 
 from evenscore.plot.bayes_error import plot_bayes_error
 from evenscore.plot.cohort_choice import plot_cohort_choice
+from evenscore.plot.contributions import plot_contributions
 from evenscore.plot.det import plot_det
 from evenscore.plot.histograms import plot_histograms
 from evenscore.plot.norm_effect import plot_norm_effect
@@ -19,6 +20,7 @@ __all__ = [
     "figure_style",
     "plot_bayes_error",
     "plot_cohort_choice",
+    "plot_contributions",
     "plot_det",
     "plot_histograms",
     "plot_norm_effect",
