@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from evenscore import InputError, silent
 from evenscore.recipes.text_dependent.recordings import Progress
@@ -81,13 +82,15 @@ def sum_moments(mixture: DiagonalMixture, frames: Float[np.ndarray, "n f"]) -> _
     n, sums = np.zeros(size), np.zeros((size, 2 * dim))
     centre = (mixture.weights @ mixture.means).astype(frames.dtype)
     total = 0.0
-    for start in range(0, len(frames), _CHUNK):
-        chunk = frames[start : start + _CHUNK]
-        shares, likelihood = posteriors(mixture, chunk)
-        relative = chunk - centre
-        n += shares.sum(axis=0, dtype=np.float64)
-        sums += shares.T @ np.hstack([relative, relative**2])
-        total += float(likelihood.sum(dtype=np.float64))
+    # Products of such small matrices gain little from threads, which lose much where other programs run.
+    with threadpool_limits(1, "blas"):
+        for start in range(0, len(frames), _CHUNK):
+            chunk = frames[start : start + _CHUNK]
+            shares, likelihood = posteriors(mixture, chunk)
+            relative = chunk - centre
+            n += shares.sum(axis=0, dtype=np.float64)
+            sums += shares.T @ np.hstack([relative, relative**2])
+            total += float(likelihood.sum(dtype=np.float64))
     return _Moments(n, sums[:, :dim], sums[:, dim:], total)
 
 
