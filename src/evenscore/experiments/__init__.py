@@ -1,1 +1,1 @@
-"""Experiments that show what the theory says and what the methods do; they use the public functions of evenscore only."""
+"""Experiments that show what the theory says and what the methods do, written with the public functions alone."""
