@@ -47,10 +47,8 @@ def both(rng, blocks, **speakers):
     """Return blocks in memory and in tiles; the rows and columns of the latter's cohort scores are shuffled."""
     others = {name: blocks[name] for name in ("enroll", "test", "cohort")}
     tiles = {name: in_tiles(shuffled(rng, block) if name != "cohort" else block) for name, block in others.items()}
-    return (
-        ScoreBlocks(blocks["trials"], **others, **speakers),
-        ChunkedBlocks(in_tiles(blocks["trials"]), **tiles, **speakers),
-    )
+    trials = in_tiles(blocks["trials"], tile_bytes=1500.0 if speakers else 600.0)
+    return ScoreBlocks(blocks["trials"], **others, **speakers), ChunkedBlocks(trials, **tiles, **speakers)
 
 
 @pytest.mark.parametrize("speakers", [{}, SPEAKERS], ids=["strangers", "own speakers"])

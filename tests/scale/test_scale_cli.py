@@ -13,6 +13,7 @@ from scale.chunked_examples import ids, in_tiles, matrix
 
 E, T, C, D = ids("e", 23), ids("t", 31), ids("c", 17), ids("d", 17)
 CHUNKS = ("--memory-limit", "1GB")
+QUICK = ("--max-iter", 10, "--starts", 1)
 
 
 def run(*arguments, code=0):
@@ -45,7 +46,7 @@ def blocks(ending):
 
 @pytest.mark.parametrize("dim", [0, 2])
 def test_fit(files, dim):
-    speakers = ("--enroll-speakers", "utt2spk", "--dim", dim)
+    speakers = ("--enroll-speakers", "utt2spk", "--dim", dim, *QUICK)
     run("fit", "--scores", "s.npz", *speakers, "-o", "a.json")
     run("fit", "--scores", "s.zarr", *speakers, *CHUNKS, "-o", "b.json")
     one, other = (json.loads((files / name).read_text()) for name in ("a.json", "b.json"))
@@ -54,7 +55,7 @@ def test_fit(files, dim):
 
 
 def test_fit_by_phrase_and_by_key(files):
-    phrases = ("--phrase-from", "re:([02468]|[13579])$")
+    phrases = ("--phrase-from", "re:t([12]?).*", *QUICK)
     run("fit", "--scores", "s.npz", "--enroll-speakers", "utt2spk", *phrases, "-o", "a.json")
     run("fit", "--scores", "s.zarr", "--enroll-speakers", "utt2spk", *phrases, *CHUNKS, "-o", "b.json")
     key = TrialList.from_pairs(
@@ -63,8 +64,8 @@ def test_fit_by_phrase_and_by_key(files):
         labels=[(i % 5) == (j % 5) for i in range(23) for j in range(31)],
     )
     write(key, "key")
-    run("fit", "--scores", "s.npz", "--key", "key", "-o", "c.json")
-    run("fit", "--scores", "s.zarr", "--key", "key", *CHUNKS, "-o", "d.json")
+    run("fit", "--scores", "s.npz", "--key", "key", *QUICK, "-o", "c.json")
+    run("fit", "--scores", "s.zarr", "--key", "key", *QUICK, *CHUNKS, "-o", "d.json")
     for one, other in (("a", "b"), ("c", "d")):
         found = [json.loads((files / f"{name}.json").read_text()) for name in (one, other)]
         np.testing.assert_allclose(found[0]["mu"], found[1]["mu"], rtol=1e-6)
@@ -76,7 +77,7 @@ def test_fit_by_phrase_and_by_key(files):
 def test_normalize(files, method, speakers):
     how = ("--method", method)
     if method == "lgsm":
-        run("fit", "--scores", "s.npz", "--enroll-speakers", "utt2spk", "-o", "m.json")
+        run("fit", "--scores", "s.npz", "--enroll-speakers", "utt2spk", *QUICK, "-o", "m.json")
         how += ("--model", "m.json")
     run("normalize", *how, *blocks("npz"), *speakers, "-o", "one.npz")
     run("normalize", *how, *blocks("zarr"), *speakers, *CHUNKS, "-o", "two.zarr")

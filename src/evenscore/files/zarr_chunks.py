@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,24 @@ from evenscore.errors import FileError
 __all__ = ["PlainChunks"]
 
 _CHECKSUM = 4  # bytes
+
+
+_kept = threading.local()
+
+
+def _content(file: Path, size: int) -> npt.NDArray[np.uint8]:
+    """Read a file of this size, or less or one byte more of another; the thread's next call overwrites it.
+
+    Fresh memory for each chunk would cost as much time as reading it.
+    """
+    if getattr(_kept, "buffer", None) is None or _kept.buffer.size < size + 1:
+        _kept.buffer = np.empty(size + 1, dtype=np.uint8)
+    buffer: npt.NDArray[np.uint8] = _kept.buffer[: size + 1]
+    length = 0
+    with open(file, "rb", buffering=0) as stream:
+        while length < buffer.size and (more := stream.readinto(buffer[length:].data)):
+            length += more
+    return buffer[:length]
 
 
 @dataclass(frozen=True)
@@ -133,9 +152,8 @@ class PlainChunks:
         target[:] = np.nan if chunk is None else chunk[r0 - top : r1 - top, c0 - left : c1 - left]
 
     def _read_one(self, i: int, j: int) -> npt.NDArray[Any] | None:
-        file = self._file(i, j)
         try:
-            data = np.fromfile(file, dtype=np.uint8)
+            data = _content(self._file(i, j), self._file_size)
         except FileNotFoundError:
             if not Path(self.folder, ".zarray").is_file():
                 problem = f"there is no such store on {gethostname()}; all workers must see the same files"
@@ -144,7 +162,7 @@ class PlainChunks:
         except OSError as error:
             raise self._damaged(i, j, error.strerror or str(error)) from None
         if data.size != self._file_size:
-            raise self._damaged(i, j, f"it has {data.size} bytes, but {self._file_size} are expected")
+            raise self._damaged(i, j, f"it does not have the {self._file_size} bytes that are expected")
         if self.checksum:
             expected = int.from_bytes(data[:_CHECKSUM].tobytes(), "little")
             data = data[_CHECKSUM:]
