@@ -163,7 +163,8 @@ def _infer(
         scales = update_scales(scales, both, np.stack([n, zero]), np.stack([squares, zero]), pull, grip)
         if np.abs(scales.mean - before).max(initial=0.0) < 1e-8:
             break
-    return scales
+    unseen = n == 0  # nothing is inferred from nothing, but the factorized posterior would be surer than its prior
+    return ScalePosterior(mean=np.where(unseen, 0.0, scales.mean), variance=np.where(unseen, 1.0, scales.variance))
 
 
 def _locations(
