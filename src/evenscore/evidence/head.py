@@ -18,7 +18,7 @@ BEND = "bend"  #: the positive part of the views' average
 
 _CHUNK = 1 << 16
 _STEPS = 100
-_POWER = 4  # a view counts by its loss to this power, before the head is fitted
+_POWER = 2  # a view counts by its loss to this power, before the head is fitted
 _STILL = 1e-10  # expected fall of the loss at which the search ends
 _TINY = 1e-8  # penalty that keeps the weights of separable training trials finite
 
@@ -40,7 +40,7 @@ class Penalties:
         On the squares of the weights of all other features, in units of log-likelihood ratios.
     """
 
-    views: float = 0.03
+    views: float = 0.003
     bend: float = 0.0003
     extras: float = 0.03
 
