@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from evenscore import (
     InputError,
@@ -211,8 +212,9 @@ def run_ideal(
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError("give at least one seed, and each only once")
     chosen = [break_named(name) for name in breaks]
-    killer = ideal_scores(sizes, seeds, replicates, progress)
-    broken = {found.name: break_assumption(found, sizes, seeds, levels, progress) for found in chosen}
+    with threadpool_limits(1, "blas"):  # the matrices are small: threads would wait for each other
+        killer = ideal_scores(sizes, seeds, replicates, progress)
+        broken = {found.name: break_assumption(found, sizes, seeds, levels, progress) for found in chosen}
     return Ideal(killer=killer, broken=broken, seeds=tuple(seeds), sizes=sizes)
 
 
