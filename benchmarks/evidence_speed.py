@@ -1,7 +1,7 @@
 """Time of the cohort-evidence model: fitting on 400 x 1700 scores, and scoring 400 x 1700 trials against AS-norm.
 
-Scores are cosines of made-up embeddings of speakers that cluster; the training matrix is its own cohort. AS-norm is ours
-(``as``, the 300 highest cohort scores), on the same blocks, in the same run.
+Scores are cosines of made-up embeddings; the training matrix is its own cohort. AS-norm is ours (``as``,
+the 300 highest cohort scores), on the same blocks, in the same run.
 
     python benchmarks/evidence_speed.py [--enroll 400] [--tests 1700] [--dim 192] [--repeat 7]
 """

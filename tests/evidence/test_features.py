@@ -101,15 +101,15 @@ def test_pair_features_are_those_of_the_definition(listed):
     blocks = evaluation()
     if listed:
         blocks = as_list(blocks)
-    found = pair_tables(blocks, (0.3, 1.0), (0.1,), 128)
+    found = pair_tables(blocks, (0.3, 1.0), (0.1,), (128,))
     speakers = blocks.cohort_test_speakers.astype(str)
     for n, (i, j) in enumerate(zip(*pairs_of(blocks), strict=True)):
         for ridge in (0.3, 1.0):
             b, w = naive.pair_values(
                 blocks.cohort.scores, speakers, blocks.enroll.scores[i], blocks.test.scores[:, j], ridge, 0.1
             )
-            assert np.ravel(found["b", ridge])[n] == pytest.approx(b, abs=1e-7)
-            assert np.ravel(found["w", 0.1])[n] == pytest.approx(w, abs=1e-7)
+            assert np.ravel(found["b", ridge, 128])[n] == pytest.approx(b, abs=1e-7)
+            assert np.ravel(found["w", 0.1, 128])[n] == pytest.approx(w, abs=1e-7)
 
 
 def test_without_a_ridge_a_bilinear_score_is_recovered():
@@ -120,6 +120,15 @@ def test_without_a_ridge_a_bilinear_score_is_recovered():
     found = impostor_prediction(space, x, y, 0.0)
     expected = product(E - CE.mean(axis=0), T - CT.mean(axis=0))
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_first_coordinates_are_those_of_a_smaller_rank():
+    (CE, _), (CT, ct) = sides(14, 3, 0)
+    (E, _), (T, _) = sides(4, 2, 1)
+    small, cut = pair_space(product(CE, CT), ct, 3), pair_space(product(CE, CT), ct).leading(3)
+    for function, ridge in ((impostor_prediction, 0.3), (within_speaker_part, 0.1)):
+        values = [function(one, one.enroll(product(E, CT)), one.test(product(CE, T).T), ridge) for one in (small, cut)]
+        assert values[1] == pytest.approx(values[0], abs=1e-8)
 
 
 @pytest.mark.parametrize("rank", [128, 3])

@@ -18,7 +18,7 @@ from evenscore.evidence.own_pairs import Ridges, pair_tables
 from evenscore.evidence.training_trials import TrainingTrials
 from evenscore.model.parameters import ScoreModel
 from evenscore.progress import Progress, silent
-from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import LabelledBlocks, ScoreMatrix, TrialList
 
 __all__ = ["EvidenceFit", "fit_evidence", "train_evidence"]
 
@@ -31,7 +31,7 @@ _TRAINS = {
     "none": ("none",),
 }
 _TOLERANCE = 1e-8  # the head weighs the score model, so that its last digits do not matter
-_FIT, _CHOOSE = 300_000, 25_000  # non-target trials that a head is fitted to, and that choices are made with
+_FIT, _CHOOSE = 150_000, 25_000  # non-target trials that a head is fitted to, and that choices are made with
 
 Array = npt.NDArray[np.float64]
 
@@ -138,18 +138,10 @@ def _table(
         blocks = restricted(part.blocks, pattern)
         found: dict[Any, Array] = dict(evidence_features(blocks, pattern, model, scales, None))
         if pattern == "full" and every_ridge:
-            found |= _pair_columns(blocks)
+            found |= pair_tables(blocks, CANDIDATES["impostor ridge"], CANDIDATES["within ridge"], CANDIDATES["rank"])
         for name, values in found.items():
             columns.setdefault(name, []).append(np.ravel(values))
     return {name: np.concatenate(parts) for name, parts in columns.items()}
-
-
-def _pair_columns(blocks: ScoreBlocks) -> dict[Any, Array]:
-    found: dict[Any, Array] = {}
-    for rank in CANDIDATES["rank"]:
-        tables = pair_tables(blocks, CANDIDATES["impostor ridge"], CANDIDATES["within ridge"], rank)
-        found |= {(name, ridge, rank): values for (name, ridge), values in tables.items()}
-    return found
 
 
 def _choose(

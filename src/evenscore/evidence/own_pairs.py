@@ -47,28 +47,29 @@ def cohort_space(blocks: ScoreBlocks, rank: int) -> PairSpace:
 
 def pair_features(blocks: ScoreBlocks, ridges: Ridges) -> dict[str, Array]:
     """Return b and w of each trial, in the shape of the scores."""
-    found = pair_tables(blocks, (ridges.impostor,), (ridges.within,), ridges.rank)
-    return {"b": found["b", ridges.impostor], "w": found["w", ridges.within]}
+    found = pair_tables(blocks, (ridges.impostor,), (ridges.within,), (ridges.rank,))
+    return {"b": found["b", ridges.impostor, ridges.rank], "w": found["w", ridges.within, ridges.rank]}
 
 
 def pair_tables(
-    blocks: ScoreBlocks, impostor: Sequence[float], within: Sequence[float], rank: int
-) -> dict[tuple[str, float], Array]:
-    """Return b and w for several ridges at once, by ("b" or "w", ridge)."""
+    blocks: ScoreBlocks, impostor: Sequence[float], within: Sequence[float], ranks: Sequence[int]
+) -> dict[tuple[str, float, int], Array]:
+    """Return b and w for several ridges and ranks at once, by ("b" or "w", ridge, rank)."""
     assert blocks.trials.scores is not None  # noqa: S101
     assert blocks.enroll is not None and blocks.test is not None  # noqa: S101, PT018
-    out = {("b", k): np.zeros(blocks.trials.scores.shape) for k in impostor}
-    out |= {("w", k): np.zeros(blocks.trials.scores.shape) for k in within}
+    keys = [(name, ridge, rank) for rank in ranks for name, some in (("b", impostor), ("w", within)) for ridge in some]
+    out = {key: np.zeros(blocks.trials.scores.shape) for key in keys}
     for part in _parts(blocks):
         if min(len(part.enrolments), len(part.tests)) < 2:
             continue  # nothing to compare with: b and w stay 0
-        space = pair_space(part.cohort(blocks), _taken(blocks.cohort_test_speakers, part.tests), rank)
-        rows, columns = part.trial_rows, part.trial_columns
-        x = space.enroll(blocks.enroll.scores[np.ix_(rows, part.tests)])
-        y = space.test(blocks.test.scores[np.ix_(part.enrolments, columns)].T)
-        for (name, ridge), values in out.items():
-            function = impostor_prediction if name == "b" else within_speaker_part
-            part.write(blocks, function(space, x, y, ridge), values)
+        whole = pair_space(part.cohort(blocks), _taken(blocks.cohort_test_speakers, part.tests), max(ranks))
+        enroll = whole.enroll(blocks.enroll.scores[np.ix_(part.trial_rows, part.tests)])
+        test = whole.test(blocks.test.scores[np.ix_(part.enrolments, part.trial_columns)].T)
+        for rank in ranks:
+            space, x, y = whole.leading(rank), enroll[:, :rank], test[:, :rank]
+            for name, ridge, _ in (key for key in keys if key[2] == rank):
+                function = impostor_prediction if name == "b" else within_speaker_part
+                part.write(blocks, function(space, x, y, ridge), out[name, ridge, rank])
     return out
 
 

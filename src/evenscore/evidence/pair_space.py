@@ -62,6 +62,22 @@ class PairSpace:
         """Return the coordinates y of tests, from their columns of cohort scores (here as rows)."""
         return _centred(scores, self.test_center) @ self.test_map
 
+    def leading(self, rank: int) -> PairSpace:
+        """Return the space of the first coordinates only."""
+        if rank >= len(self.strength):
+            return self
+        covariance = (self.within[:rank] * self.spread) @ self.within[:rank].T
+        spread, within = np.linalg.eigh(covariance)
+        return PairSpace(
+            strength=self.strength[:rank],
+            enroll_map=self.enroll_map[:, :rank],
+            test_map=self.test_map[:, :rank],
+            enroll_center=self.enroll_center,
+            test_center=self.test_center,
+            within=within,
+            spread=np.maximum(spread, 0.0),
+        )
+
     def operator(self, ridge: float, within_ridge: float, weights: tuple[float, float]) -> Float[Array, "r r"]:
         """Return C, with x'C y the weighted sum of `impostor_prediction` and `within_speaker_part`."""
         kept = (self.within * _within_weights(self, within_ridge)) @ self.within.T
