@@ -38,7 +38,7 @@ def sides_of(kind):
     known = (9, 0), (11, 0), (13, 5)
     enroll, test, cohort = (
         some(rng, prefix, number, known[place] if kind == "own speakers" else None)
-        for place, (prefix, number) in enumerate((("e", 21), ("t", 19), ("c", 40)))
+        for place, (prefix, number) in enumerate((("e", 13), ("t", 11), ("c", 30)))
     )
     return (enroll, enroll, cohort) if kind == "one file" else (enroll, test, cohort)
 
@@ -54,9 +54,9 @@ def test_chunks_are_those_of_all_at_once(norm, kind):
     assert len(found.tiles()) > 10
     wanted = there.raw if method is None else there.normalized
     np.testing.assert_allclose(found.matrix().scores, wanted.scores, rtol=1e-9, atol=1e-9)
-    pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 150, replace=False)
+    pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 100, replace=False)
     trials = TrialList(enroll.ids, test.ids, pairs // len(test), pairs % len(test))
-    listed = replace(score_chunks(enroll, test, trials, **asked), bounds=(0, 70, 150)).gather()
+    listed = replace(score_chunks(enroll, test, trials, **asked), bounds=(0, 70, 100)).gather()
     there = score_embeddings(enroll, test, trials, **asked)
     wanted = there.raw if method is None else there.normalized
     match = listed.match(wanted)

@@ -19,6 +19,7 @@ from evenscore.tables.ids import Ids, IdsLike, as_ids, positions
 
 __all__ = ["ChunkedScores", "InMemory", "Rearranged", "TileReader", "as_chunked", "hashed"]
 
+_MANY_TILES, _SMALL_TILE = 64, 1 << 22
 _ROWS, _COLUMNS = 1024, 4096  # of a stored chunk, where the data has none of its own
 
 
@@ -82,19 +83,24 @@ class ChunkedScores:
 
     def tiles(self) -> list[Tile]:
         """Return tiles that cover the matrix, row by row."""
-        return tile_grid(self.shape, self.stored, self.dtype, self.tile_bytes)
+        return tile_grid(self.shape, self.stored, self.dtype, self._tile_size)
 
     def whole_rows(self) -> list[Tile]:
         """Return tiles that are as wide as the matrix."""
-        return tile_grid(self.shape, (self._fitting(0), self.shape[1]), self.dtype, self.tile_bytes)
+        return tile_grid(self.shape, (self._fitting(0), self.shape[1]), self.dtype, self._tile_size)
 
     def whole_columns(self) -> list[Tile]:
         """Return tiles that are as high as the matrix."""
-        return tile_grid(self.shape, (self.shape[0], self._fitting(1)), self.dtype, self.tile_bytes)
+        return tile_grid(self.shape, (self.shape[0], self._fitting(1)), self.dtype, self._tile_size)
+
+    @property
+    def _tile_size(self) -> float:
+        """Bytes of a tile: smaller ones where there would be few, so that many workers have something to do."""
+        return min(self.tile_bytes, max(self.nbytes / _MANY_TILES, _SMALL_TILE))
 
     def _fitting(self, axis: int) -> int:
         """Return how many rows (or columns) of a stored chunk make whole rows (columns) that fit into a tile."""
-        most = int(self.tile_bytes // max(self.shape[1 - axis] * self.dtype.itemsize, 1))
+        most = int(self._tile_size // max(self.shape[1 - axis] * self.dtype.itemsize, 1))
         return max(min(self.stored[axis], most), 1)
 
     def block(self, rows: slice, columns: slice) -> npt.NDArray[Any]:

@@ -38,6 +38,8 @@ from evenscore.tables.ids import positions
 
 __all__ = ["ScoredPairs", "score_chunks"]
 
+_CHAINED = ("zt", "tz")
+_PIECES = 16  # of each side, at least, so that many workers have something to do
 _MEMORY = 1e9  # bytes that the cohort against itself, or the cohort scores of one tile, may take
 
 
@@ -208,39 +210,64 @@ def _classical(
     if norm.options.select == "cross" or whole.speakers_meet:
         return _BySides(norm, sides)
     ready = None if whole.cohort is None else norm.side_statistics(whole.cohort)
+    sizes = {"enroll": len(sides.enroll), "test": len(sides.test)}
+    found = {name: np.tile([0.0, 1.0], (size, 1)) for name, size in sizes.items()}
+    one_side = whole.both is not None and norm.method not in _CHAINED
+    needed = [name for name in NEEDS[norm.method] if name in sizes]
+    if one_side and len(needed) == 2:
+        needed = ["enroll"]
     step = max(1, int(TILE_BYTES // (len(sides.cohort) * sides.scores.dtype.itemsize + 1)))
-    found: dict[str, Part] = {}
-    task = _SideTask(norm, sides, ready)
-    for name, size in (("enroll", len(sides.enroll)), ("test", len(sides.test))):
-        part = np.tile([0.0, 1.0], (size, 1))
-        if name == "test" and whole.both is not None and norm.method not in ("zt", "tz"):
-            part = found["enroll"]
-        elif name in NEEDS[norm.method]:
-            _find_parts(part, task, name, spans(size, step), client, progress, keep)
-        found[name] = part
-    parts = ClassicalParts(norm=norm)
-    return ByParts(parts, found["enroll"], found["test"], sides.enroll.ids, sides.test.ids)
+    places = [(name, rows) for name in needed for rows in spans(sizes[name], min(step, -(-sizes[name] // _PIECES)))]
+    _find_parts(found, _SideTask(norm, _lighter(sides), ready), places, client, progress, keep)
+    if one_side and len(needed) == 1 and len(NEEDS[norm.method]) == 2:
+        found["test"] = found["enroll"]
+    return ByParts(ClassicalParts(norm=norm), found["enroll"], found["test"], sides.enroll.ids, sides.test.ids)
+
+
+def _lighter(sides: EmbeddingSides) -> EmbeddingSides:
+    """Return the sides without what no worker needs: raw vectors, and the cohort a second time."""
+
+    def named(side: Embeddings) -> Embeddings:
+        return Embeddings(side.ids, np.zeros((len(side), 1), dtype=np.float32), side.speakers, columns=side.columns)
+
+    cohort = sides.cohort_scores
+    if np.array_equal(cohort.left, cohort.right):
+        cohort = Bilinear(
+            left=cohort.left,
+            right=cohort.left,
+            enroll_ids=cohort.enroll_ids,
+            test_ids=cohort.test_ids,
+            left_offset=cohort.left_offset,
+            right_offset=cohort.right_offset,
+        )
+    return replace(
+        sides,
+        enroll=named(sides.enroll),
+        test=named(sides.test),
+        cohort=named(sides.cohort),
+        cohort_scores=cohort,
+    )
 
 
 def _find_parts(
-    out: Part,
+    found: dict[str, Part],
     task: _SideTask,
-    name: str,
-    pieces: list[slice],
+    places: list[tuple[str, slice]],
     client: Any,
     progress: Progress,
     keep: Keep | None,
 ) -> None:
+    """Compare pieces of both sides with the cohort, but those that were kept."""
     wanted = []
-    for rows in pieces:
+    for name, rows in places:
         kept = None if keep is None else keep.get(f"{name}-{rows.start}-{rows.stop}")
         if kept is None:
             wanted.append((name, rows))
         else:
-            out[rows] = kept
-    stage = "cohort scores of enrolments" if name == "enroll" else "cohort scores of tests"
-    for (_, rows), part in engine_for(client).map(_side_part, task, wanted, stage=stage, progress=progress):
-        out[rows] = part
+            found[name][rows] = kept
+    engine = engine_for(client)
+    for (name, rows), part in engine.map(_side_part, task, wanted, stage="cohort scores", progress=progress):
+        found[name][rows] = part
         if keep is not None:
             keep.put(f"{name}-{rows.start}-{rows.stop}", part)
 
