@@ -245,3 +245,46 @@ def test_blocks_of_another_cohort_are_refused():
         ScoreModelNormalizer(MODEL, blocks.cohort).normalize_one(0.0, [1.0, 2.0])
     with pytest.raises(InputError, match="speakers"):
         leave_one_speaker_out(MODEL, blocks.cohort, Labels.from_key(np.eye(3, dtype=np.int8)))
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    models(dims=(0, 1, 2)),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=5),
+    st.sampled_from(["both", "enroll", "test"]),
+    st.integers(0, 1000),
+)
+def test_scores_missing_within_speakers_are_left_out_as_in_the_papers_formula(model, sizes, sides, seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = (np.array([f"s{g}" for g, size in enumerate(sizes) for _ in range(size[k])]) for k in (0, 1))
+    if not len(rows) or not len(columns):
+        return
+    same = rows[:, None] == columns[None, :]
+    matrix = np.where(same & (rng.random(same.shape) < 0.5), np.nan, rng.normal(3.0 * same, 1.0))
+    scores = ScoreMatrix(matrix, names("e", len(rows)), names("t", len(columns)), missing="nan")
+    blocks = ScoreBlocks(
+        scores,
+        enroll=None if sides == "test" else scores,
+        test=None if sides == "enroll" else scores,
+        cohort=scores,
+        enroll_speakers=rows,
+        test_speakers=columns,
+        cohort_enroll_speakers=rows,
+        cohort_test_speakers=columns,
+    )
+    nothing = np.full_like(matrix, np.nan)
+    known = {
+        "trials": matrix,
+        "enroll": nothing if sides == "test" else matrix,
+        "test": nothing if sides == "enroll" else matrix,
+        "cohort": matrix,
+    }
+    speakers = {
+        "enroll_speakers": rows,
+        "test_speakers": columns,
+        "cohort_enroll_speakers": rows,
+        "cohort_test_speakers": columns,
+    }
+    expected = expected_llrs(model, known, same.astype(np.int8), speakers)
+    result = ScoreModelNormalizer(model, blocks).normalize(blocks).scores
+    np.testing.assert_allclose(result, expected, rtol=1e-8, atol=1e-8)

@@ -19,7 +19,7 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Component, Exceptions
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
-__all__ = ["ComponentPosterior", "ComponentStatistics", "component_posterior", "expect_components"]
+__all__ = ["ComponentPosterior", "ComponentStatistics", "component_posterior", "expect_components", "solve_speakers"]
 
 Array = np.ndarray
 _CHUNK = 1 << 22  # numbers in the largest temporary array
@@ -100,6 +100,22 @@ def component_posterior(
             cross[label] += value
         log_det += solved.log_det
     return _with_background(pattern, terms, gamma_x, gamma_y, x, y, x_cov, y_cov, cross, log_det)
+
+
+def solve_speakers(
+    batches: list[Component], terms: Couplings, A: Float[Array, "k d d"], B: Float[Array, "l d d"]
+) -> tuple[Float[Array, "k d p"], Float[Array, "l d p"]]:
+    """Return V = P^-1 U for components of a non-target background; ``A``, ``B``: the diagonal of P."""
+    dim = A.shape[1]
+    selector = np.eye(2 * dim)
+    rhs_x = np.broadcast_to(selector[:dim], (len(A), dim, 2 * dim))
+    rhs_y = np.broadcast_to(selector[dim:], (len(B), dim, 2 * dim))
+    x, y = np.empty_like(rhs_x), np.empty_like(rhs_y)
+    table = _exception_couplings(terms, has_background=True)
+    for batch in batches:
+        solved = _solve_batch(batch, table, (), A, B, rhs_x, rhs_y)
+        x[batch.rows], y[batch.columns] = solved.x, solved.y
+    return x, y
 
 
 def _exception_couplings(terms: Couplings, has_background: bool) -> Float[Array, "3 d d"]:

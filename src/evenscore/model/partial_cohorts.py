@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from evenscore.model.cohort import Cohort
 from evenscore.model.missing_evidence import effect_posterior, missing_patterns, without_missing
+from evenscore.model.own_exceptions import LocalCohort, local_cohort, predict_without_speakers
 from evenscore.model.own_speakers import TrialSums, group_columns, predict_without_own, speaker_sums
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import predict
@@ -85,7 +86,10 @@ def score_without_own(
     rows = cohort.numbers_of(blocks.enroll_speakers, len(trials.enroll_ids))
     columns = cohort.numbers_of(blocks.test_speakers, len(trials.test_ids))
     if cohort.blocks is None or has_missing(enroll) or has_missing(test):
-        return _pair_by_pair(model, cohort, trials, enroll, test, rows, columns)
+        local = local_cohort(model, cohort) if _misses_only_own(cohort, enroll, test, rows, columns) else None
+        if local is None:
+            return _pair_by_pair(model, cohort, trials, enroll, test, rows, columns)
+        return _with_local_exceptions(model, local, trials, enroll, test, (rows, columns))
     number, center = cohort.blocks.n_speakers, float(model.mu[NONTARGET])
     sums = speaker_sums(cohort.scores, cohort.blocks, center)
     trial_sums = TrialSums(
@@ -104,6 +108,46 @@ def score_without_own(
         variance = model.sigma2 + np.einsum("hp,npq,hq->nh", loading, covariances, loading)
         out[part] = llr(scores[part], model.mu + means @ loading.T, variance[which])
     return out
+
+
+def _misses_only_own(
+    cohort: Cohort, enroll: ScoreMatrix | None, test: ScoreMatrix | None, rows: Index, columns: Index
+) -> bool:
+    """Tell whether trials lack only those cohort scores that they would not use anyway: against their own speaker."""
+    members = (
+        cohort.numbers_of(cohort.test_speakers, len(cohort.test_ids)),
+        cohort.numbers_of(cohort.enroll_speakers, len(cohort.enroll_ids)),
+    )
+    for block, own, side in ((enroll, rows, members[0]), (test, columns, members[1])):
+        if block is not None and block.n_missing:
+            missing = block.missing if block is enroll else block.missing.T
+            if (missing & ((own[:, None] != side) | (own[:, None] < 0))).any():
+                return False
+    return True
+
+
+def _with_local_exceptions(
+    model: ScoreModel,
+    cohort: LocalCohort,
+    trials: TrialList,
+    enroll: ScoreMatrix | None,
+    test: ScoreMatrix | None,
+    own: tuple[Index, Index],
+) -> Float[Array, " t"]:
+    def centered(scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return np.nan_to_num(scores.astype(np.float64) - model.mu[NONTARGET], nan=0.0)
+
+    means, covariances, which = predict_without_speakers(
+        model,
+        cohort,
+        None if enroll is None else centered(enroll.scores),
+        None if test is None else centered(test.scores.T),
+        own,
+        (trials.enroll_index.astype(np.intp), trials.test_index.astype(np.intp)),
+    )
+    loading = np.concatenate([model.alpha, model.beta], axis=1)
+    variance = model.sigma2 + np.einsum("hp,npq,hq->nh", loading, covariances, loading)
+    return llr(_scores(trials), model.mu + means @ loading.T, variance[which])
 
 
 def _pair_by_pair(
