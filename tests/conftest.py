@@ -16,6 +16,7 @@ _CHECKED = (
     "listed_posterior",
     "missing_evidence",
     "moments",
+    "own_exceptions",
     "own_speakers",
     "partial_cohorts",
     "prediction",
@@ -23,7 +24,8 @@ _CHECKED = (
     "shapes",
     "sums",
 )
-install_import_hook([f"evenscore.model.{name}" for name in _CHECKED], "beartype.beartype")
+_RECIPE = tuple(f"evenscore.recipes.text_dependent.{name}" for name in ("ubm", "statistics", "eigenchannels"))
+install_import_hook([*(f"evenscore.model.{name}" for name in _CHECKED), *_RECIPE], "beartype.beartype")
 
 collect_ignore_glob = ["*/golden/make_*.py"]  # they need other programs, and are run by hand
 
