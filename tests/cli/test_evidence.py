@@ -1,0 +1,100 @@
+"""The cohort-evidence model and the saturating calibration from the command line: the numbers of the library."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.evidence.material import evaluation, training
+
+from evenscore import (
+    Embeddings,
+    LabelledBlocks,
+    SaturatingCalibration,
+    fit_evidence,
+    load_calibration,
+    load_evidence,
+    normalize,
+    read_scores,
+    write,
+)
+
+PART, NEW = training(), evaluation()
+SPEAKERS = {
+    name: speaker
+    for ids, speakers in (
+        (PART.blocks.trials.enroll_ids, PART.blocks.enroll_speakers),
+        (PART.blocks.trials.test_ids, PART.blocks.test_speakers),
+        (NEW.trials.enroll_ids, NEW.enroll_speakers),
+        (NEW.trials.test_ids, NEW.test_speakers),
+    )
+    for name, speaker in zip(ids, speakers, strict=True)
+}
+ALL = ("--enroll", "enroll.npz", "--test", "test.npz", "--cohort", "cohort.npz", "--speakers", "utt2spk")
+
+
+@pytest.fixture
+def files(tmp_path):
+    write(PART.blocks.trials, tmp_path / "dev.npz")
+    write(PART.trials, tmp_path / "dev.key", format="wespeaker")
+    for name in ("trials", "enroll", "test", "cohort"):
+        write(getattr(NEW, name), tmp_path / f"{name}.npz")
+    write(SPEAKERS, tmp_path / "utt2spk", format="utt2spk")
+    return tmp_path
+
+
+def test_fit_and_normalize(cli, files):
+    fitted = cli("fit", "--method", "evidence", "--scores", "dev.npz", "--enroll-speakers", "utt2spk", "-o", "e.json")
+    assert fitted.exit_code == 0, fitted.stderr
+    assert "cross-validated Cllr" in fitted.stdout
+    assert "score_model" in fitted.stdout
+    model = load_evidence(files / "e.json")
+    expected = fit_evidence([LabelledBlocks.own_cohort(PART.blocks.trials, PART.labels)])
+    assert model.heads["full"].weight == pytest.approx(expected.heads["full"].weight)
+    done = cli("normalize", "--method", "evidence", "--model", "e.json", "--trials", "trials.npz", *ALL, "-o", "o.npz")
+    assert done.exit_code == 0, done.stderr
+    assert read_scores(files / "o.npz").scores == pytest.approx(normalize(NEW, "evidence", model=model).scores)
+    for options, message in (
+        (("--method", "evidence"), "the method evidence needs a trained model"),
+        (("--method", "evidence", "--model", "e.json", "--top-k", "3"), "--top-k is for the classical norms"),
+        (("--method", "evidence", "--model", "dev.key"), "dev.key"),
+    ):
+        refused = cli("normalize", *options, "--trials", "trials.npz", *ALL, "-o", "no.npz")
+        assert refused.exit_code == 2
+        assert message in refused.stderr
+
+
+def test_a_key_tells_the_speakers_and_json_the_facts(cli, files):
+    args = ("--method", "evidence", "--scores", "dev.npz", "--key", "dev.key")
+    fitted = cli("fit", *args, "-o", "e.json", "--json")
+    assert fitted.exit_code == 0, fitted.stderr
+    facts = json.loads(fitted.stdout)
+    assert facts["heads"] == ["full", "pair", "enroll", "test", "none"]
+    assert set(facts["without"]) <= set(facts["weights"])
+    listed = cli("fit", "--method", "evidence", "--scores", "dev.key", "-o", "list.json")
+    assert listed.exit_code == 0, listed.stderr
+    assert load_evidence(files / "list.json").report.n_speakers == 14
+
+
+def test_score_embeddings(cli, files):
+    cli("fit", "--method", "evidence", "--scores", "dev.npz", "--enroll-speakers", "utt2spk", "-o", "e.json")
+    rng = np.random.default_rng(0)
+    write(Embeddings(["a", "b"], rng.normal(size=(2, 6))), files / "x.npz")
+    names = [f"s{n // 2}" for n in range(20)]
+    write(Embeddings([f"c{n}" for n in range(20)], rng.normal(size=(20, 6)), speakers=names), files / "c.npz")
+    args = ("--enroll", "x.npz", "--test", "x.npz", "--cohort", "c.npz", "--norm", "evidence", "--model", "e.json")
+    done = cli("score", *args, "-o", "out.npz")
+    assert done.exit_code == 0, done.stderr
+    assert np.isfinite(read_scores(files / "out.npz").scores).all()
+
+
+def test_saturate(cli, files):
+    args = ("--train", "dev.npz", "--train-key", "dev.key", "--enroll-speakers", "utt2spk")
+    done = cli("calibrate", "--saturate", *args, "trials.npz", "-o", "llr.npz", "--save", "c.json")
+    assert done.exit_code == 0, done.stderr
+    calibration = load_calibration(files / "c.json")
+    assert isinstance(calibration, SaturatingCalibration)
+    assert "between" in done.stdout
+    assert read_scores(files / "llr.npz").scores == pytest.approx(calibration(NEW.trials.scores))
+    refused = cli("calibrate", "--saturate", "--method", "pav", *args, "trials.npz", "-o", "no.npz")
+    assert refused.exit_code == 2
+    assert "--saturate bounds an affine map" in refused.stderr
