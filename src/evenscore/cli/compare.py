@@ -112,6 +112,9 @@ def compare(
     else ids that target trials connect are of one speaker. The directory gets report.html, results.json, and for each
     method its normalized scores, log-likelihood ratios, calibration and model; a run that was stopped goes on there.
     """
+    from evenscore.report import require_report
+
+    require_report()  # better now than after the work
     chosen, costs = listed_methods(methods), parsed_points(points or [])
     with progress_bar() as progress:
         progress("reading", 0.0)

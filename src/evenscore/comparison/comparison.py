@@ -20,6 +20,7 @@ from evenscore.metrics.uncertainty import Metric
 if TYPE_CHECKING:
     import polars as pl
 
+    from evenscore.comparison.examples import ExampleContributions
     from evenscore.comparison.verdict import Verdict
     from evenscore.files.streams import PathLike
 
@@ -90,6 +91,8 @@ class MethodResult:
         Sentences about the method.
     seconds
         What fitting, normalizing and measuring took.
+    contributions
+        For methods that can take an LLR apart: what each feature adds to the LLRs of some example trials.
     """
 
     name: str
@@ -109,6 +112,7 @@ class MethodResult:
     is_llr: bool = False
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    contributions: ExampleContributions | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

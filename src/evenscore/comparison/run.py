@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evenscore.comparison.cohorts import cohort_diagnostics
 from evenscore.comparison.comparison import METRICS, Comparison, RunFacts
 from evenscore.comparison.data import check_data, cohort_warnings, summary_of
+from evenscore.comparison.examples import with_examples
 from evenscore.comparison.judging import Judged, Judging, Sides, calibration_settings, judge
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.ranking import ranked
@@ -125,8 +126,9 @@ def compare(
     cohorts = cohort_diagnostics(evaluation, training, speakers)
     progress("checking the data", 1.0)
     judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress)
+    results = ranked(judged, rank_by, level, len(sides.trials.speakers))
     comparison = Comparison(
-        methods=ranked(judged, rank_by, level, len(sides.trials.speakers)),
+        methods=tuple(with_examples(method, sides.trials, evaluation) for method in results),
         not_run=not_run,
         trials=sides.trials,
         rank_by=rank_by,
