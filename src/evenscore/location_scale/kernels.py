@@ -16,10 +16,30 @@ __all__ = ["trial_effects"]
 
 
 @njit(cache=True)
-def _solve(block: Any, rhs: Any, size: int) -> None:
-    """Solve the leading part of block x = rhs in place, by elimination with pivots; the block need not be definite."""
-    n_rhs = rhs.shape[1]
-    for k in range(size):
+def _eliminate(block: Any, rhs: Any, k: int, i: int, own: int, first: int, size: int) -> None:
+    """Take pivot k out of row i, where row k is 0 but from k to `own` and from `first` to `size`."""
+    factor = block[i, k] / block[k, k]
+    for j in range(k + 1, own):
+        block[i, j] -= factor * block[k, j]
+    for j in range(max(first, k + 1), size):
+        block[i, j] -= factor * block[k, j]
+    for j in range(rhs.shape[1]):
+        rhs[i, j] -= factor * rhs[k, j]
+
+
+@njit(cache=True)
+def _solve(block: Any, rhs: Any, dim: int, first: int, size: int) -> None:
+    """Solve block x = rhs in place; the part before `first` is block-diagonal (blocks of `dim`) and definite.
+
+    What is left after that part may be indefinite, so it is eliminated with pivots.
+    """
+    for k in range(first):
+        own = k - k % dim + dim
+        for i in range(k + 1, own):
+            _eliminate(block, rhs, k, i, own, first, size)
+        for i in range(first, size):
+            _eliminate(block, rhs, k, i, own, first, size)
+    for k in range(first, size):
         best = k
         for i in range(k + 1, size):
             if abs(block[i, k]) > abs(block[best, k]):
@@ -27,19 +47,17 @@ def _solve(block: Any, rhs: Any, size: int) -> None:
         if best != k:
             for j in range(k, size):
                 block[k, j], block[best, j] = block[best, j], block[k, j]
-            for j in range(n_rhs):
+            for j in range(rhs.shape[1]):
                 rhs[k, j], rhs[best, j] = rhs[best, j], rhs[k, j]
         for i in range(k + 1, size):
-            if block[i, k] != 0.0:
-                factor = block[i, k] / block[k, k]
-                for j in range(k + 1, size):
-                    block[i, j] -= factor * block[k, j]
-                for j in range(n_rhs):
-                    rhs[i, j] -= factor * rhs[k, j]
+            _eliminate(block, rhs, k, i, k, first, size)
     for k in range(size - 1, -1, -1):
-        for j in range(n_rhs):
+        own = k - k % dim + dim if k < first else k
+        for j in range(rhs.shape[1]):
             value = rhs[k, j]
-            for i in range(k + 1, size):
+            for i in range(k + 1, own):
+                value -= block[k, i] * rhs[i, j]
+            for i in range(max(first, k + 1), size):
                 value -= block[k, i] * rhs[i, j]
             rhs[k, j] = value / block[k, k]
 
@@ -91,16 +109,17 @@ def _couple(
     j_s: Any,
     row_kept: Any,
     column_kept: Any,
-    begin: int,
+    row_begin: int,
+    column_begin: int,
     block: Any,
 ) -> None:
-    """Fill the couplings between the rows and columns of a component; its columns begin at `begin`."""
+    """Fill the couplings between the rows and columns of a component, and where those begin."""
     dim = alpha.shape[1]
-    at = 0
+    at = row_begin
     for i in i_s:
         if not row_kept[i]:
             continue
-        there = begin
+        there = column_begin
         for j in j_s:
             if not column_kept[j]:
                 continue
@@ -151,7 +170,7 @@ def _correct(alpha: Any, beta: Any, W: Any, a: Any, b: Any) -> None:
                 inner[dim + m, r] += c * W[k, 3 + r]
     for k in range(2 * dim):
         inner[k, k] += 1.0
-    _solve(inner, t, 2 * dim)
+    _solve(inner, t, dim, 0, 2 * dim)
     for out in (a, b):
         for i in range(out.shape[0]):
             for r in range(3):
@@ -254,21 +273,35 @@ def trial_effects(
         a[:, :] = 0.0
         b[:, :] = 0.0
         W[:, :] = 0.0
+        x, y = 3, 3 + dim  # where the columns of U for rows and columns begin
         for part in range(len(row_ptr) - 1):
             i_s, j_s = rows[row_ptr[part] : row_ptr[part + 1]], columns[column_ptr[part] : column_ptr[part + 1]]
             size = (len(i_s) + len(j_s)) * dim
             block[:size, :size] = 0.0
             rhs[:size, :] = 0.0
-            begin = _fill_side(alpha, row_kept, i_s, rw, rg, row_prior, from_test, p, 0, 1, 3, background, block, rhs)
-            end = _fill_side(
-                beta, column_kept, j_s, cw, cg, column_prior, from_enroll, q, begin, 0, 3 + dim, background, block, rhs
-            )
-            if end == 0:
-                continue
-            _couple(alpha, beta, background, P, p, q, i_s, j_s, row_kept, column_kept, begin, block)
-            _solve(block, rhs, end)
-            _project(alpha, row_kept, i_s, p, 0, 3, rhs, a, W)
-            _project(beta, column_kept, j_s, q, begin, 3 + dim, rhs, b, W)
+            # the larger side comes first: its part of the block is block-diagonal
+            if len(j_s) >= len(i_s):
+                y_at = 0
+                x_at = _fill_side(
+                    beta, column_kept, j_s, cw, cg, column_prior, from_enroll, q, y_at, 0, y, background, block, rhs
+                )
+                end = _fill_side(
+                    alpha, row_kept, i_s, rw, rg, row_prior, from_test, p, x_at, 1, x, background, block, rhs
+                )
+                first_size = x_at
+            else:
+                x_at = 0
+                y_at = _fill_side(
+                    alpha, row_kept, i_s, rw, rg, row_prior, from_test, p, x_at, 1, x, background, block, rhs
+                )
+                end = _fill_side(
+                    beta, column_kept, j_s, cw, cg, column_prior, from_enroll, q, y_at, 0, y, background, block, rhs
+                )
+                first_size = y_at
+            _couple(alpha, beta, background, P, p, q, i_s, j_s, row_kept, column_kept, x_at, y_at, block)
+            _solve(block, rhs, dim, first_size, end)
+            _project(alpha, row_kept, i_s, p, x_at, x, rhs, a, W)
+            _project(beta, column_kept, j_s, q, y_at, y, rhs, b, W)
         if background:
             _correct(alpha, beta, W, a, b)
         offset_xi, offset_eta = 0.0, 0.0
