@@ -49,7 +49,10 @@ def stored_by_zarr(path, table, **how):
     write(table, path)
     group = zarr.open_group(str(path), mode="r+")
     del group["scores"]
-    array = group.create_array("scores", shape=table.shape, chunks=(5, 7), dtype="float32", fill_value=np.nan, **how)
+    if not hasattr(group, "create_array"):  # zarr 2
+        how = {"compressor": None} if how else {}
+    create = group.create_array if hasattr(group, "create_array") else group.create_dataset
+    array = create("scores", shape=table.shape, chunks=(5, 7), dtype="float32", fill_value=np.nan, **how)
     array[...] = table.scores
     return path
 
