@@ -122,19 +122,53 @@ def draw_bayes(groups: Groups) -> Figure:
     return figure
 
 
-def draw_shift(names: Sequence[str], rates: Mapping[str, Sequence[float]], *, title: str = "") -> Figure:
-    """Draw the EER of each system (in %) over the shifts, which stand in order of strength."""
+def draw_shift(shifts: Sequence[Mapping[str, Any]], models: str = "joint") -> Figure:
+    """Draw EER and Cllr of each system under the shifts, with bars of a standard deviation over the splits.
+
+    Parameters
+    ----------
+    shifts
+        ``shifts`` of the experiment's results.
+    models
+        Whose score models and cohorts: ``"joint"`` or ``"per-gender"``.
+    """
+    summaries = [shift["summary"][models] for shift in shifts]
+    group = POOLED if POOLED in summaries[0] else next(iter(summaries[0]))
     with _style():
-        figure, ax = _new((7.2, 4.2))
-        places = np.arange(len(names))
-        for system, values in rates.items():
-            ax.plot(places, 100 * np.asarray(values), color=COLORS[system], marker=_MARKERS[system], label=system)
-        ax.set_xticks(places, [name.replace(" ", "\n", 1) for name in names], fontsize=8)
-        ax.set_ylim(bottom=0)
-        ax.set_ylabel("EER (%)")
-        ax.set_title(title)
-        ax.legend(loc="best")
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10.5, 4.2))
+        left, right = figure.subplots(1, 2)
+        for place, system in enumerate(summaries[0][group]):
+            found = [summary[group][system] for summary in summaries]
+            _draw_spread(left, place, system, [100 * _ends(one["eer"]) for one in found])
+            _draw_spread(right, place, system, [_ends(one.get("cllr", one["cllr_calibrated"])) for one in found])
+        for ax, text in ((left, "EER (%)"), (right, "Cllr (raw, ZT, S, AS: calibrated on clean speech)")):
+            ax.set_xticks(range(len(shifts)), [shift["name"] for shift in shifts], fontsize=8)
+            ax.set_ylim(bottom=0)
+            ax.set_ylabel(text)
+        right.axhline(1.0, color="#595959", linestyle=":", linewidth=1.0)  # what decisions by the prior alone cost
+        left.legend(loc="best")
     return figure
+
+
+def _ends(figures: Mapping[str, float]) -> np.ndarray:
+    return np.array([figures["mean"], figures["std"]])
+
+
+def _draw_spread(ax: Axes, place: int, system: str, figures: Sequence[np.ndarray]) -> None:
+    mean, std = np.transpose(figures)
+    ax.errorbar(
+        np.arange(len(mean)) + 0.12 * (place - (len(COLORS) - 1) / 2),
+        mean,
+        std,
+        color=COLORS[system],
+        marker=_MARKERS[system],
+        markersize=5,
+        linestyle="",
+        linewidth=1.0,
+        label=system,
+    )
 
 
 def _probit(rate: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatr
 from evenscore.experiments.paper_figures import draw_bayes, draw_det, draw_mean_det, draw_shift
 from evenscore.experiments.paper_page import page
 from evenscore.experiments.paper_reference import PAPER_EER, PAPER_VARIANCES
-from evenscore.experiments.paper_systems import POOLED
 from evenscore.experiments.paper_tables import (
     as_csv,
     as_markdown,
@@ -40,15 +39,8 @@ def paper_figures(result: PaperResult) -> dict[str, Figure]:
     figures["bayes.svg"] = draw_bayes(result.groups[0])
     shifts = result.figures["shifts"]
     if shifts:
-        figures["shift.svg"] = draw_shift([shift["name"] for shift in shifts], _shift_rates(shifts))
+        figures["shift.svg"] = draw_shift(shifts)
     return figures
-
-
-def _shift_rates(shifts: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """Return the EER of each system over the shifts, with score models of both genders together."""
-    summaries = [shift["summary"]["joint"] for shift in shifts]
-    group = POOLED if POOLED in summaries[0] else next(iter(summaries[0]))
-    return {system: [summary[group][system]["eer"]["mean"] for summary in summaries] for system in summaries[0][group]}
 
 
 def paper_texts(result: PaperResult, figures: Mapping[str, object]) -> dict[str, str]:

@@ -99,7 +99,7 @@ def _shift_section(results: Mapping[str, Any], figures: Sequence[str]) -> list[s
             f"### Score models {'for each gender' if models == 'per-gender' else 'of both genders together'}\n"
         )
         parts += [as_markdown(shift_table(shifts, models, group, name)) for name in ("eer", "cllr_calibrated", "cllr")]
-    parts.append(_shown(figures, "shift.svg", "EER over the shifts"))
+    parts.append(_shown(figures, "shift.svg", "EER and Cllr under the shifts, score models of both genders together"))
     return parts
 
 
