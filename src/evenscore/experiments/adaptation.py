@@ -47,9 +47,9 @@ class AdaptationShown:
 
     @property
     def recovered(self) -> float:
-        """Share of the loss of Cllr against the oracle that the adaptation takes away."""
+        """Share of the loss of Cllr against the oracle that the adaptation takes away; NaN if there is no loss."""
         trained, adapted, oracle = (outcome.cllr for outcome in self.outcomes)
-        return (trained - adapted) / (trained - oracle)
+        return (trained - adapted) / (trained - oracle) if trained > oracle else float("nan")
 
 
 def show_adaptation(
