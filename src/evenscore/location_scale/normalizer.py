@@ -46,7 +46,7 @@ class LocationScaleNormalizer:
     0.6008
     >>> wide = LocationScaleNormalizer(LocationScaleModel(location, c=[0.8, 0.8]), cohort)
     >>> round(wide.normalize_one(3.0, [6.5, -5.9], [0.2, 0.1]), 4)  # an enrolment whose scores are far apart
-    0.6283
+    0.3915
     """
 
     def __init__(

@@ -118,7 +118,7 @@ def adapt_score_model(
     >>> speakers = [f"s{n % 10}" for n in range(40)]
     >>> scores, labels = simulate(shifted, speakers, speakers, seed=1)
     >>> adapt_score_model(trained, scores, prior=0.1).model.mu.round(1)
-    array([1.5, 5.5])
+    array([1.5, 5.7])
     """
     _check_options(prior, change, strength, tol, max_iter)
     raw = hidden_scores(data)
@@ -147,10 +147,10 @@ def adapt_score_model(
     return AdaptResult(
         model=best.model.rescaled(scale, center),
         trained=model,
-        scale=factor,
-        shift=scale * affine.shift + center * (1 - factor),
+        scale=float(factor),
+        shift=float(scale * affine.shift + center * (1 - factor)),
         bound=frozen(np.array(best.trace) - units),
-        unadapted_bound=unadapted - units,
+        unadapted_bound=float(unadapted - units),
         share_of_targets=share,
         certainty=certainty,
         n_trials=n_trials,

@@ -161,4 +161,4 @@ def affine_step(base: ScoreModel, moments: Moments) -> tuple[float, float]:
     b = product - first * level / weight
     inverse = (b + np.sqrt(b**2 + 4 * a * n)) / (2 * a)  # 1 / scale
     offset = (level - inverse * first) / weight  # - shift / scale
-    return 1 / inverse, -offset / inverse
+    return float(1 / inverse), float(-offset / inverse)
