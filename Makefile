@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help demo test lint format bench paper accuracy docs clean
+.PHONY: help demo test coverage lint format bench paper accuracy docs clean
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -23,7 +23,10 @@ comma := ,
 demo: $(VENV)/.installed-all ## set up and run the main job on data that ships with the project
 	$(BIN)/evenscore demo
 
-test: $(VENV)/.installed-all+test ## set up and run all tests, with coverage
+test: $(VENV)/.installed-all+test ## set up and run all tests
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+coverage: $(VENV)/.installed-all+test ## the same, and which lines they reach
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term
 
 lint: $(VENV)/.installed-all+lint ## style, types

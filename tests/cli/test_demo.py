@@ -18,6 +18,10 @@ def test_norms_help_on_real_and_on_simulated_scores_and_the_story_is_told(cli, t
         assert Path("evenscore-demo", name, "report.html").stat().st_size > 100_000
         saved = json.loads(Path("evenscore-demo", name, "results.json").read_text(encoding="utf-8"))
         assert saved["methods"].keys() == figures.keys()
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    for method in ("raw", "s", "lgsm"):
+        shown = found["audiomnist"]["methods"][method]["figures"]
+        assert f"| {method} | {100 * shown['eer']:.2f} | {shown['min_dcf']:.3f} |" in readme
     told = cli(*quick)  # the finished methods are not done again
     assert "Use s: Cllr" in told.stdout
     assert "Report: evenscore-demo/audiomnist/report.html" in told.stdout.replace("\\", "/")
