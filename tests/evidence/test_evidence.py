@@ -82,6 +82,9 @@ def test_one_trial_online(model):
     row, column = blocks.enroll.scores[1], blocks.test.scores[:, 2]
     score = blocks.trials.scores[1, 2]
     assert normalizer.normalize_one(score, row, column) == pytest.approx(whole[1, 2])
+    assert normalizer.normalize_one(score, row, column) == pytest.approx(whole[1, 2])  # now it is prepared
+    holed = np.where(np.arange(len(row)) == 3, np.nan, row)
+    assert normalizer.normalize_one(score, holed, column) != pytest.approx(whole[1, 2], abs=1e-9)
     one_sided = normalize(restricted(blocks, "enroll"), "evidence", model=model).scores[1, 2]
     assert normalizer.normalize_one(score, row) == pytest.approx(one_sided)
     assert np.isfinite(normalizer.normalize_one(score))
@@ -160,6 +163,7 @@ def test_contributions_add_up(model):
     whole = normalize(blocks, "evidence", model=model).scores
     assert sum(found.terms.values()) == pytest.approx(found.llr) == pytest.approx(whole[1, 3])
     assert {row[0] for row in found.rows()} == set(found.terms)
+    assert prepare_norm("evidence", model=model).contributions(blocks, ("e1", "t3")).terms == found.terms
     listed = contributions(model, as_list(blocks), ("e0", "t0"))
     assert listed.llr == pytest.approx(whole[0, 0])
     with pytest.raises(InputError, match="'x' is not in the blocks"):

@@ -45,6 +45,12 @@ class Contributions:
         What each feature adds, with ``"offset"`` and ``"bounds"``.
     features
         The values of the features.
+
+    Examples
+    --------
+    >>> terms = {"s_norm": 2.5, "w": -0.5, "offset": 0.25, "bounds": 0.0}
+    >>> Contributions(enroll="ann", test="t1", llr=2.25, terms=terms, features={"s_norm": 3.1, "w": 0.2}).rows()[0]
+    ('s_norm', 'S-norm with shrunk scales', 3.1, 2.5)
     """
 
     enroll: str

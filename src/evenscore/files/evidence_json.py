@@ -99,7 +99,7 @@ def load_evidence(path: PathLike) -> CohortEvidence:
     --------
     >>> load_evidence("no.json")
     Traceback (most recent call last):
-    evenscore.errors.FileError: no.json: there is no such file
+    evenscore.errors.FileError: no.json: there is no such file; check the name
     """
     return read_evidence_file(path).model
 

@@ -38,9 +38,10 @@ def plot_contributions(found: Contributions, *, ax: Axes | None = None) -> Axes:
     values = [row[3] for row in rows]
     ax.barh(list(places), values, color=[PALETTE[0] if value > 0 else PALETTE[1] for value in values])
     ax.axvline(0.0, color=GREY, linewidth=0.8)
-    ax.set_yticks(list(places), [""] * len(rows))
-    for text, (name, meaning, value, _) in zip(ax.get_yticklabels(), rows, strict=True):
-        literal(text, f"{name}: {meaning}" if value is None else f"{name}: {meaning} ({value:.3g})")
+    ax.set_yticks(
+        list(places),
+        [f"{name}: {what}" if value is None else f"{name}: {what} ({value:.3g})" for name, what, value, _ in rows],
+    )
     for place, value in zip(places, values, strict=True):
         ax.annotate(
             f"{value:+.2f}",
