@@ -12,6 +12,7 @@ from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.moments import shrunk_log_scale, trial_moments
 from evenscore.evidence.pair_space import PairSpace
+from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.threads import in_parallel
 from evenscore.tables import ScoreBlocks, ScoreMatrix
 
@@ -22,7 +23,11 @@ _PIECE = 1 << 22  # products of coordinates that are kept at a time
 
 
 def llr_matrix_of(
-    model: CohortEvidence, head: EvidenceHead, blocks: ScoreBlocks, third: npt.NDArray[Any], space: PairSpace | None
+    model: CohortEvidence,
+    head: EvidenceHead,
+    blocks: ScoreBlocks,
+    weights: ScoreWeights | None,
+    space: PairSpace | None,
 ) -> npt.NDArray[Any]:
     """Return the log-likelihood ratios of a matrix of trials.
 
@@ -32,8 +37,8 @@ def llr_matrix_of(
         What was trained, and the head for these blocks.
     blocks
         Their trials are a matrix.
-    third
-        The view that is neither s_norm nor as_norm, for each trial.
+    weights
+        Of the cohort scores in the score model's predictions, None if the head does not use them.
     space
         Coordinates for b and w, None if the head does not use them.
     """
@@ -41,10 +46,10 @@ def llr_matrix_of(
 
     assert isinstance(blocks.trials, ScoreMatrix)  # noqa: S101
     scores = np.ascontiguousarray(blocks.trials.scores)
-    third = np.ascontiguousarray(third)
     rows, columns = (_side(model, head, blocks, side) for side in ("enroll", "test"))
     slopes, shares, constant = _mixture(head)
     rows[:, 4] += constant
+    constants = _predict(weights, blocks, rows, columns)
     bounds = _log_bounds(head)
     out = np.empty_like(scores)
     x, y = _coordinates(model, head, blocks, space)
@@ -52,7 +57,7 @@ def llr_matrix_of(
     for first in range(0, len(scores), step):
         part = slice(first, min(first + step, len(scores)))
         pairs = x[part] @ y.T if len(x) else np.empty((0, 0), dtype=scores.dtype)
-        arguments = (scores[part], third[part], pairs, rows[part], columns, slopes, shares, head.weight[BEND], bounds)
+        arguments = (scores[part], pairs, rows[part], columns, constants, slopes, shares, head.weight[BEND], bounds)
         result = out[part]
         in_parallel(
             lambda start, stop: head_matrix(*arguments, start, stop, result),  # noqa: B023
@@ -75,10 +80,24 @@ def _coordinates(
     return x.astype(kind), space.test(blocks.test.scores.T).astype(kind)
 
 
+def _predict(weights: ScoreWeights | None, blocks: ScoreBlocks, rows: Array, columns: Array) -> Array:
+    """Write both sides' parts of the score model's predicted scores, and return the constants of its LLR."""
+    if weights is None or blocks.enroll is None or blocks.test is None:
+        return np.full(3, np.nan)
+    rows[:, 5:] = _weighed(blocks.enroll.scores, weights.enroll, weights.center) + weights.offset
+    columns[:, 5:] = _weighed(blocks.test.scores.T, weights.test, weights.center)
+    return np.array([*weights.half, weights.constant])
+
+
+def _weighed(scores: npt.NDArray[Any], weights: Array, center: float) -> Array:
+    """Return the weighted sums of (score - center) of each row."""
+    return np.asarray(scores @ weights.T.astype(scores.dtype) - center * weights.sum(axis=1))
+
+
 def _side(model: CohortEvidence, head: EvidenceHead, blocks: ScoreBlocks, side: str) -> Array:
     """Return what one side gives to the kernel: factors and terms of s_norm and as_norm, and what it adds to z."""
     trials = blocks.trials
-    out = np.zeros((len(trials.enroll_ids if side == "enroll" else trials.test_ids), 5))
+    out = np.zeros((len(trials.enroll_ids if side == "enroll" else trials.test_ids), 7))
     if getattr(blocks, side) is None:
         return out
     n_sides = (blocks.enroll is not None) + (blocks.test is not None)

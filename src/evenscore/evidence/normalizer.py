@@ -168,17 +168,14 @@ class EvidenceNormalizer:
         return evidence_features(blocks, pattern, model.score_model, model.scales, model.ridges)
 
     def _whole(self, blocks: ScoreBlocks, pattern: str, head: EvidenceHead) -> npt.NDArray[Any]:
-        third: npt.NDArray[Any] | None = blocks.trials.scores
-        space = None
+        weights = space = None
         if pattern == "full":
-            prepared = self._prepared(blocks)
-            third = prepared.normalize(blocks).scores
+            weights = self._prepared(blocks).weights()
             if {"b", "w"} & set(head.extras):
                 if self._space is None:
                     self._space = cohort_space(blocks, self.model.ridges.rank)
                 space = self._space
-        assert third is not None  # noqa: S101
-        return llr_matrix_of(self.model, head, blocks, third, space)
+        return llr_matrix_of(self.model, head, blocks, weights, space)
 
     def _prepared(self, blocks: ScoreBlocks) -> ScoreModelNormalizer:
         if self._score_model is None:
