@@ -64,7 +64,8 @@ def main(arguments: list[str]) -> int:
     made = tables(results, folder)
     if len(arguments) > 1:
         other = json.loads((Path(arguments[1]) / "results.json").read_text(encoding="utf-8"))
-        made["shift both"] = as_markdown(shift_table(other["shifts"], "joint", "pooled", "eer"))
+        for name in ("eer", "cllr_calibrated", "cllr"):
+            made[f"shift both {name}"] = as_markdown(shift_table(other["shifts"], "joint", "pooled", name))
     page = (DOCS / "paper.md").read_text(encoding="utf-8")
     for name, table in made.items():
         mark = f"<!-- {name} -->\n"
