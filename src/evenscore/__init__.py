@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from evenscore._home import MODULE_OF
 from evenscore._version import __version__
 
 if TYPE_CHECKING:
@@ -144,141 +145,6 @@ if TYPE_CHECKING:
         TrialList,
     )
 
-_HOME = {
-    "evenscore.comparison": ("CohortChoice", "Comparison", "choose_cohort", "compare"),
-    "evenscore.errors": ("EvenscoreError", "FileError", "InputError"),
-    "evenscore.evidence": ("CohortEvidence", "Contributions", "EvidenceNormalizer", "contributions", "fit_evidence"),
-    "evenscore.experiments.audiomnist_scores": ("load_audiomnist_scores",),
-    "evenscore.files": (
-        "FORMATS",
-        "read",
-        "read_embeddings",
-        "read_scores",
-        "read_speakers",
-        "read_trials",
-        "sniff",
-        "write",
-    ),
-    "evenscore.files.array_cache": ("ArrayCache",),
-    "evenscore.files.calibration_json": ("load_calibration", "save_calibration"),
-    "evenscore.files.evidence_json": ("load_evidence", "save_evidence"),
-    "evenscore.files.chunked_output": ("write_chunks",),
-    "evenscore.files.json_text": ("read_json",),
-    "evenscore.files.metadata": ("read_metadata",),
-    "evenscore.files.location_scale_json": ("load_location_scale", "save_location_scale"),
-    "evenscore.files.model_json": ("load_model", "save_model"),
-    "evenscore.files.score_tiles": ("open_chunked_scores",),
-    "evenscore.files.trial_chunks": ("open_chunked_trials",),
-    "evenscore.metrics": (
-        "OperatingPoint",
-        "ScoreSummary",
-        "SortedScores",
-        "act_dcf",
-        "auc",
-        "bayes_error_curve",
-        "bootstrap",
-        "bootstrap_det",
-        "calibration_loss",
-        "cllr",
-        "paired_test",
-        "detection_costs",
-        "eer",
-        "equal_error_rate",
-        "equalized_weights",
-        "evaluate",
-        "evaluate_by",
-        "min_cllr",
-        "min_dcf",
-        "p_fa_at",
-        "p_miss_at",
-        "roc",
-        "rocch",
-        "sort_scores",
-        "summarize",
-    ),
-    "evenscore.location_scale": (
-        "LocationScaleFit",
-        "LocationScaleModel",
-        "LocationScaleNormalizer",
-        "fit_location_scale",
-        "location_scale_bound",
-    ),
-    "evenscore.model": (
-        "AdaptResult",
-        "FitResult",
-        "HiddenPosterior",
-        "ScoreModel",
-        "ScoreModelNormalizer",
-        "VarianceTable",
-        "adapt_score_model",
-        "fit_score_model",
-        "leave_one_speaker_out",
-        "log_likelihood",
-    ),
-    "evenscore.model.simulate": ("simulate", "simulate_blocks"),
-    "evenscore.norms": (
-        "CONVENTIONS",
-        "Conditions",
-        "FittedNorm",
-        "NormOptions",
-        "fit_norm",
-        "norm_methods",
-        "normalize",
-        "prepare_norm",
-        "register_norm",
-        "register_trainer",
-    ),
-    "evenscore.plda": ("PLDA", "PLDAFit", "fit_plda"),
-    "evenscore.progress": ("silent",),
-    "evenscore.scale": (
-        "ChunkedBlocks",
-        "ChunkedScores",
-        "ChunkedTrials",
-        "as_chunked",
-        "score_chunks",
-        "summarize_chunks",
-        "transform_chunks",
-    ),
-    "evenscore.scoring": ("EmbeddingScores", "average_embeddings", "make_cohort", "score_embeddings"),
-    "evenscore.plot": (
-        "plot_bayes_error",
-        "plot_cohort_choice",
-        "plot_contributions",
-        "plot_det",
-        "plot_histograms",
-        "plot_norm_effect",
-        "plot_reliability",
-        "plot_tippett",
-        "save_figure",
-    ),
-    "evenscore.report": ("write_report",),
-    "evenscore.sources": ("Bilinear", "BilinearNormalizer", "Cosine", "DotProduct", "score_blocks"),
-    "evenscore.calibrate": (
-        "CALIBRATIONS",
-        "BayesianCalibration",
-        "Calibration",
-        "GaussianCalibration",
-        "LogisticCalibration",
-        "NormalGammaPrior",
-        "PavCalibration",
-        "SaturatingCalibration",
-        "UnsupervisedCalibration",
-        "calibration_from_dict",
-        "cross_calibrate",
-    ),
-    "evenscore.tables": (
-        "NONTARGET",
-        "TARGET",
-        "UNKNOWN",
-        "Embeddings",
-        "LabelledBlocks",
-        "Labels",
-        "ScoreBlocks",
-        "ScoreMatrix",
-        "TrialList",
-    ),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: PLE0604, RUF100
     "CALIBRATIONS",
@@ -423,7 +289,7 @@ __all__ = [  # noqa: PLE0604, RUF100
 
 
 def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
+    module = MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'evenscore' has no attribute {name!r}")
     value = getattr(import_module(module), name)
