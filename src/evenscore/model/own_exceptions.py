@@ -156,7 +156,7 @@ def predict_without_speakers(
     for kind, (n_rows, n_columns) in enumerate(dropped):
         solution = _solve(model, terms, cohort, (int(n_rows), int(n_columns)), sides)
         mine = np.flatnonzero(kind_of == kind)
-        left = len(cohort.row_codes) - n_rows, len(cohort.column_codes) - n_columns
+        left = len(cohort.row_codes) - int(n_rows), len(cohort.column_codes) - int(n_columns)
         own_cov, reach = _trial_terms(model, terms, solution, left, sides, first[mine], second[mine])
         covariances[mine] = own_cov
         at = np.flatnonzero(kind_of[pair_of] == kind)
