@@ -1,6 +1,7 @@
 """The architecture: what loads what, who opens files, who prints."""
 
 import ast
+import functools
 import json
 import subprocess
 import sys
@@ -47,10 +48,12 @@ def part_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@functools.cache
 def nodes(path):
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
+@functools.cache
 def imports(path):
     """Return the full names of the modules that a module imports, inside functions too."""
     found = set()
@@ -62,6 +65,7 @@ def imports(path):
     return found
 
 
+@functools.cache
 def calls(path):
     """Return the last names of everything that a module calls."""
     functions = [node.func for node in nodes(path) if isinstance(node, ast.Call)]
