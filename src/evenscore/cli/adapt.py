@@ -21,9 +21,10 @@ __all__ = ["EXAMPLES", "adapt"]
 
 EXAMPLES = """
 evenscore adapt --model m.json --scores eval.scores --prior 0.1 -o new.json
-evenscore adapt --model m.json --scores e.npz --test c.npz --prior 0.1 -o n.json
-evenscore adapt --model m.json --scores e.npz --key some.key --prior 0.1 -o n.json
-evenscore adapt --model m.json --scores e --prior 0.1 --change affine -o n.json
+evenscore adapt --model m.json --scores e --test c --prior 0.1 -o n.json
+evenscore adapt --model m.json --scores e --key k --prior 0.1 -o n.json
+evenscore adapt --model m.json --scores e --prior 0.1 -o n.json \\
+    --change affine
 """
 
 

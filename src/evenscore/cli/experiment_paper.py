@@ -19,10 +19,12 @@ __all__ = ["EXAMPLES", "paper"]
 
 EXAMPLES = """
 evenscore experiment paper --corpus audiomnist --root AudioMNIST -o out/
-evenscore experiment paper --corpus audiomnist --root A -o out/ --permutations 1
-evenscore experiment paper --corpus audiomnist --root A -o o --shift gsm,noise:5
-evenscore experiment paper --corpus rsr2015 --root RSR -o o --gender-dependent
-evenscore experiment paper --corpus manifest --root m.csv --enroll 1,2,3 -o out/
+evenscore experiment paper --corpus audiomnist --root A -o out/ \\
+    --permutations 1 --shift gsm,noise:5
+evenscore experiment paper --corpus rsr2015 --root R -o out/ \\
+    --gender-dependent
+evenscore experiment paper --corpus manifest --root m.csv -o out/ \\
+    --enroll 1,2,3
 """
 
 _MISSING = {"soundfile", "kaldi_native_fbank"}
