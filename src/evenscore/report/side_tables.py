@@ -62,11 +62,12 @@ def _meaning(table: VarianceTable) -> list[str]:
     ]
     most = float(table.share[0])
     use = (
-        "That is much: normalization has a lot to take away"
+        "Cohort scores, which are non-target scores, show much of it: shifting scores has a lot to take away"
         if most >= 0.4
-        else "There is something for normalization to take away"
+        else "Cohort scores, which are non-target scores, show some of it: there is something for a shift to take away"
         if most >= 0.1
-        else "That is little: normalization cannot gain much here"
+        else "Cohort scores, which are non-target scores, show little of it: shifting scores gains little here, "
+        "but a norm that also scales them may gain more"
     )
     return [
         f"The hidden variables say how far whoever is compared shifts all their scores: {sides[0]}; {sides[1]}. {use}.",

@@ -224,7 +224,12 @@ const figures = (() => {
     };
   };
 
-  const room = (heights) => [Math.min(0, ...heights) * 1.3 - 0.05, Math.max(0, ...heights) * 1.3 + 0.05];
+  const room = (heights) => {
+    const low = Math.min(0, ...heights);
+    const high = Math.max(0, ...heights);
+    const space = 0.18 * (high - low) + 0.05; // for the numbers beside short bars
+    return [low - space, high + space];
+  };
   const contributions = (width) => {
     const { features, values, totals } = data.contributions;
     const chosen = Number(document.getElementById("contribution-trial").value);
