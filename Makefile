@@ -24,7 +24,7 @@ demo: $(VENV)/.installed-all ## set up and run the main job on data that ships w
 	$(BIN)/evenscore demo
 
 test: $(VENV)/.installed-all+test ## set up and run all tests
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 coverage: $(VENV)/.installed-all+test ## the same, and which lines they reach
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term
