@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help demo test coverage lint format bench paper accuracy docs clean
+.PHONY: help demo test test-all coverage lint format bench paper accuracy docs clean
 help: ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
@@ -23,8 +23,11 @@ comma := ,
 demo: $(VENV)/.installed-all ## set up and run the main job on data that ships with the project
 	$(BIN)/evenscore demo
 
-test: $(VENV)/.installed-all+test ## set up and run all tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+test: $(VENV)/.installed-all+test ## set up and run the tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
+
+test-all: $(VENV)/.installed-all+test ## the slow ones, too, and more examples of every property
+	EVENSCORE_EXAMPLES=50 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 coverage: $(VENV)/.installed-all+test ## the same, and which lines they reach
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term

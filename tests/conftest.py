@@ -1,5 +1,6 @@
 """Make the modules beside this file importable (`strategies`, `reference`), as pytest's importlib mode does not."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -34,7 +35,7 @@ settings.register_profile(
     "evenscore",
     deadline=None,
     derandomize=True,
-    max_examples=30,
+    max_examples=int(os.environ.get("EVENSCORE_EXAMPLES", "12")),  # `make test-all` draws more
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("evenscore")

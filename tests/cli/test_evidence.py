@@ -63,6 +63,7 @@ def test_fit_and_normalize(cli, files):
         assert message in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_key_tells_the_speakers_and_json_the_facts(cli, files):
     args = ("--method", "evidence", "--scores", "dev.npz", "--key", "dev.key")
     fitted = cli("fit", *args, "-o", "e.json", "--json")

@@ -35,6 +35,7 @@ def test_a_quick_run_writes_tables_figures_and_a_page(cli, tmp_path, two_phrases
     assert "Broken assumptions" in (tmp_path / "out" / "index.md").read_text()
 
 
+@pytest.mark.slow
 def test_json_is_what_the_file_holds(cli, tmp_path, two_phrases, monkeypatch):
     monkeypatch.setattr("evenscore.cli.experiment._draw_figures", lambda *_: None)
     options = ("--quick", "--break", "scaled-noise", "--scores", two_phrases, "--json")

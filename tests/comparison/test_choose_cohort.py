@@ -170,6 +170,7 @@ def test_trial_lists_and_several_conditions():
     assert lists.best.mean == pytest.approx(matrices.best.mean, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_trained_methods_are_trained_without_the_fold():
     choice = choose_cohort(own(24), "lgsm", sizes=[4, None], folds=3, bootstrap=10, repeats=1)
     assert choice.best.mean < choice.raw

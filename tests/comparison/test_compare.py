@@ -96,6 +96,7 @@ def test_the_table_has_a_row_for_each_method(comparison):
     assert table["rank"].to_list() == list(range(1, len(METHODS) + 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(order=st.permutations(["raw", "z", "t", "s", "as:top_k=3"]))
 def test_the_order_of_methods_does_not_matter(order):

@@ -68,6 +68,7 @@ def test_the_maximum_is_a_maximum():
         assert log_likelihood(moved, [(SCORES, LABELS)]) < best + 1e-6
 
 
+@pytest.mark.slow
 def test_one_dimension_is_not_stuck():
     """D = 1 has poor local optima; ours is not below the best of many random starts of the dense EM."""
     scores, labels = draw(TRUTH, SPEAKERS[:15], SPEAKERS[:18], 3)
@@ -123,6 +124,7 @@ def test_crossed_effects_agree_with_statsmodels(number):
     assert result.log_likelihood[-1] == pytest.approx(likelihood, abs=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(
     speaker_designs(smallest=5, largest=9),
@@ -217,6 +219,7 @@ def test_options_that_make_no_sense(options):
         fit_score_model([(SCORES, LABELS)], **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 8), (8, 1), (2, 2), (3, 3)])
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_little_data_gives_a_finite_model(shape, dim):

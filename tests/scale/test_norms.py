@@ -51,6 +51,7 @@ def both(rng, blocks, **speakers):
     return ScoreBlocks(blocks["trials"], **others, **speakers), ChunkedBlocks(trials, **tiles, **speakers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speakers", [{}, SPEAKERS], ids=["strangers", "own speakers"])
 @pytest.mark.parametrize("missing", [0.0, 0.05], ids=["complete", "missing"])
 @pytest.mark.parametrize("method", NORMS)
