@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
@@ -107,9 +108,14 @@ def _number(name: str, value: Any) -> Any:
         return np.array([_number(name, item) for item in value], dtype=np.float64)
     if isinstance(value, str) and value in _INFINITE:
         return _INFINITE[value]
-    if isinstance(value, bool) or not isinstance(value, int | float) or np.isnan(value):
-        raise InputError(f"parameter {name!r} is {value!r}, but must be a number or a list of numbers")
-    return float(value)
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:  # JSON knows whole numbers of any size
+        number = math.nan
+    if math.isnan(number):
+        shown = repr(value) if not isinstance(value, int) or value.bit_length() < 1100 else "too large"
+        raise InputError(f"parameter {name!r} is {shown}, but must be a number or a list of numbers")
+    return number
 
 
 def positive(name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> npt.NDArray[np.float64]:
