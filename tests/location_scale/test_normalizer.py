@@ -221,7 +221,7 @@ def test_the_norm_is_trained_and_prepared_by_name():
     np.testing.assert_array_equal(fitted.training_scores[0].scores, fitted.normalizer.normalize(dev.blocks).scores)
     prepared = prepare_norm("lssm", model=fitted.model, cohort=dev.blocks.cohort, cohort_labels=dev.labels)
     assert isinstance(prepared, LocationScaleNormalizer)
-    with pytest.raises(InputError, match="needs a trained location-scale model"):
+    with pytest.raises(InputError, match="needs a trained LocationScaleModel"):
         prepare_norm("lssm")
     with pytest.raises(InputError, match="knows no option"):
         prepare_norm("lssm", model=fitted.model, top_k=3)

@@ -15,7 +15,6 @@ from evenscore.cli.option_records import option_name
 from evenscore.errors import InputError
 
 __all__ = [
-    "EVIDENCE",
     "LGSM",
     "CohortConditions",
     "CohortSpeakers",
@@ -29,7 +28,6 @@ __all__ = [
 ]
 
 LGSM = "lgsm"  #: the score model
-EVIDENCE = "evidence"  #: the cohort-evidence model; only these two need a trained model
 
 
 class Select(str, Enum):
@@ -90,7 +88,7 @@ def _conventions(incomplete: str) -> list[str]:
 
 
 ModelFile = Annotated[
-    str | None, typer.Option("--model", metavar="FILE", help="Model file of 'evenscore fit', for lgsm and evidence.")
+    str | None, typer.Option("--model", metavar="FILE", help="Model file, for lgsm, evidence and lssm.")
 ]
 TrialSpeakers = Annotated[
     str | None,
@@ -181,21 +179,19 @@ class NormChoices:
 def norm_settings(method: str, model: str | None, choices: NormChoices) -> dict[str, Any]:
     """Return the options of a norm, as `prepare_norm` takes them."""
     settings = choices.given
-    if method in (LGSM, EVIDENCE):
+    from evenscore.files.trained_models import TRAINED_METHODS, load_model_of
+
+    if method in TRAINED_METHODS:
         if model is None:
             raise InputError(f"the method {method} needs a trained model; give --model, or choose another norm")
         if settings:
             odd = option_name(next(iter(settings)))
             raise InputError(f"{odd} is for the classical norms, but the method is {method}; leave it out")
-        if method == EVIDENCE:
-            from evenscore.files.evidence_json import load_evidence
-
-            return {"model": load_evidence(model)}
-        from evenscore.files.model_json import load_model
-
-        return {"model": load_model(model)}
+        return {"model": load_model_of(method, model)}
     if model is not None:
-        raise InputError(f"the norm {method!r} uses no model; leave out --model, or choose lgsm or evidence")
+        raise InputError(
+            f"the norm {method!r} uses no model; leave out --model, or choose {' or '.join(TRAINED_METHODS)}"
+        )
     if "top_k" in settings:
         settings["top_k"] = _count_or_fraction(settings["top_k"])
     if "trim" in settings and settings.get("statistic") != "trimmed":

@@ -15,7 +15,6 @@ from evenscore.comparison.fingerprint import array_digest, fingerprint_of, input
 from evenscore.comparison.judging import Judged, Judging, Sides
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
 from evenscore.comparison.methods import Method
-from evenscore.comparison.models import is_saved, load_trained, save_trained
 from evenscore.comparison.results import plain, results_of
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
@@ -23,6 +22,7 @@ from evenscore.files import read_scores, write
 from evenscore.files.calibration_json import load_calibration, save_calibration
 from evenscore.files.json_text import check_header, read_object, write_object
 from evenscore.files.streams import PathLike, writing
+from evenscore.files.trained_models import is_saved, load_trained, save_trained
 from evenscore.tables.arrays import frozen
 
 __all__ = ["ResultFolder", "save_comparison", "write_results"]

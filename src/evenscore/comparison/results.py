@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evenscore.comparison.comparison import METRICS, Comparison, Figures, MethodResult
 from evenscore.comparison.layout import CALIBRATION, MODEL, method_folders, score_files
 from evenscore.comparison.methods import plain_options
-from evenscore.comparison.models import is_saved
+from evenscore.files.trained_models import is_saved
 from evenscore.metrics import PairedTest
 from evenscore.model.parameters import ScoreModel
 

@@ -6,7 +6,7 @@ from evenscore.evidence.fit import fit_evidence
 from evenscore.evidence.head import EvidenceHead, Penalties
 from evenscore.evidence.model import CohortEvidence, TrainingReport
 from evenscore.evidence.moments import ScalePrior, shrunk_log_scale, trial_moments
-from evenscore.evidence.normalizer import EvidenceNorm, EvidenceNormalizer
+from evenscore.evidence.normalizer import EvidenceNormalizer
 from evenscore.evidence.own_pairs import Ridges
 from evenscore.evidence.pair_space import (
     PairSpace,
@@ -20,7 +20,6 @@ __all__ = [
     "CohortEvidence",
     "Contributions",
     "EvidenceHead",
-    "EvidenceNorm",
     "EvidenceNormalizer",
     "PairSpace",
     "Penalties",

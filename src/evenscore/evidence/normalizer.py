@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,7 @@ from evenscore.model.partial_cohorts import has_missing
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike
 
-if TYPE_CHECKING:
-    from evenscore.evidence.contributions import Contributions
-
-__all__ = ["EvidenceNorm", "EvidenceNormalizer"]
+__all__ = ["EvidenceNormalizer"]
 
 _TRIALS = 1 << 21  # whose features are kept at a time
 
@@ -62,16 +59,7 @@ class EvidenceNormalizer:
         enroll_speakers: IdsLike | None = None,
         test_speakers: IdsLike | None = None,
     ) -> None:
-        if isinstance(cohort, ScoreMatrix):
-            cohort = ScoreBlocks(
-                TrialList([], [], [], [], scores=[]),
-                cohort=cohort,
-                cohort_labels=labels,
-                cohort_enroll_speakers=enroll_speakers,
-                cohort_test_speakers=test_speakers,
-            )
-        elif labels is not None or enroll_speakers is not None or test_speakers is not None:
-            raise InputError("labels and speakers belong to a cohort given as a score matrix; put them into the blocks")
+        cohort = ScoreBlocks.of_cohort(cohort, labels, enroll_speakers=enroll_speakers, test_speakers=test_speakers)
         self.model = model
         self._cohort = cohort
         self._score_model: ScoreModelNormalizer | None = None
@@ -207,23 +195,6 @@ class EvidenceNormalizer:
         if blocks.cohort != own.cohort:
             raise InputError("the cohort scores of the blocks are not those the normalizer was prepared for")
         return blocks
-
-
-class EvidenceNorm:
-    """A cohort-evidence model that takes the cohort from the blocks that it normalizes."""
-
-    def __init__(self, model: CohortEvidence) -> None:
-        self.model = model
-
-    def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
-        """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
-        return EvidenceNormalizer(self.model, blocks).normalize(blocks)
-
-    def contributions(self, blocks: ScoreBlocks, trial: tuple[str, str]) -> Contributions:
-        """Return what each feature contributes to the log-likelihood ratio of a trial, given by its two ids."""
-        from evenscore.evidence.contributions import contributions
-
-        return contributions(self.model, blocks, trial)
 
 
 def _vector(

@@ -23,6 +23,7 @@ from evenscore.files.json_text import (
     with_info,
     write_object,
 )
+from evenscore.files.model_json import PARAMETERS, parameters_of, score_model_in
 from evenscore.files.streams import PathLike
 from evenscore.model.parameters import ScoreModel
 
@@ -33,7 +34,6 @@ VERSION = 1
 LARGEST = 1_000_000  # bytes; a model takes some 6000
 
 _KEYS = ("format", "version", "score_model", "scales", "ridges", "heads", "report", "info")
-_MODEL = ("mu", "alpha", "beta", "sigma2")
 _TABLES = ("slope", "intercept", "share", "center", "unit", "weight")
 _NUMBERS = ("offset", "target_outliers", "nontarget_outliers")
 _COUNTS = ("n_target", "n_nontarget", "n_speakers", "folds")
@@ -78,7 +78,7 @@ def save_evidence(model: CohortEvidence, path: PathLike, *, info: Mapping[str, A
     values = {
         "format": FORMAT,
         "version": VERSION,
-        "score_model": {name: getattr(model.score_model, name).tolist() for name in _MODEL},
+        "score_model": parameters_of(model.score_model),
         "scales": asdict(model.scales),
         "ridges": asdict(model.ridges),
         "heads": {name: _head_values(head) for name, head in model.heads.items()},
@@ -146,19 +146,8 @@ def _numbers(path: PathLike, where: str, value: Any, names: tuple[str, ...] | No
 
 def _score_model(path: PathLike, value: Any) -> ScoreModel:
     found = _object(path, "score_model", value)
-    check_keys(path, found, _MODEL, _MODEL, VERSION, within="score_model.")
-
-    def listed(where: str, item: Any) -> Any:
-        if isinstance(item, list):
-            return [listed(f"{where}[{at}]", one) for at, one in enumerate(item)]
-        return number_at(path, where, item)
-
-    try:
-        return ScoreModel(**{name: listed(f"score_model.{name}", found[name]) for name in _MODEL})
-    except (InputError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(path, str(error), part="score_model") from None
+    check_keys(path, found, PARAMETERS, PARAMETERS, VERSION, within="score_model.")
+    return score_model_in(path, found, within="score_model.")
 
 
 def _records(path: PathLike, where: str, value: Any, outer: type, inner: type) -> dict[str, Any]:

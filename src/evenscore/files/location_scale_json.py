@@ -7,17 +7,16 @@ from typing import Any
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.json_text import check_header, check_keys, info_in, read_object, with_info, write_object
-from evenscore.files.model_json import LARGEST, numbers, pair_of_numbers, two_rows
+from evenscore.files.model_json import LARGEST, PARAMETERS, numbers, pair_of_numbers, parameters_of, score_model_in
 from evenscore.files.streams import PathLike
 from evenscore.location_scale.parameters import LocationScaleModel
-from evenscore.model.parameters import ScoreModel
 
 __all__ = ["load_location_scale", "save_location_scale"]
 
 FORMAT = "evenscore-location-scale-model"
 VERSION = 1
-_PARAMETERS = ("mu", "alpha", "beta", "sigma2", "c", "d", "f", "g")
-_KEYS = ("format", "version", *_PARAMETERS, "info")
+_SCALES = ("c", "d", "f", "g")
+_KEYS = ("format", "version", *PARAMETERS, *_SCALES, "info")
 
 
 def save_location_scale(model: LocationScaleModel, path: PathLike, *, info: Mapping[str, Any] | None = None) -> None:
@@ -36,6 +35,7 @@ def save_location_scale(model: LocationScaleModel, path: PathLike, *, info: Mapp
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.json"
+    >>> from evenscore import ScoreModel
     >>> location = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
     >>> save_location_scale(LocationScaleModel(location, c=[0.3, 0.1], d=[0.2, 0.0]), path)
     >>> print(path.read_text())
@@ -52,9 +52,8 @@ def save_location_scale(model: LocationScaleModel, path: PathLike, *, info: Mapp
       "g": [0.0]
     }
     """
-    values: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    values |= {name: getattr(model.location, name).tolist() for name in _PARAMETERS[:4]}
-    values |= {name: getattr(model, name).tolist() for name in _PARAMETERS[4:]}
+    scales = {name: getattr(model, name).tolist() for name in _SCALES}
+    values = {"format": FORMAT, "version": VERSION, **parameters_of(model.location), **scales}
     write_object(path, with_info(values, info))
 
 
@@ -70,6 +69,7 @@ def load_location_scale(path: PathLike) -> LocationScaleModel:
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.json"
+    >>> from evenscore import ScoreModel
     >>> location = ScoreModel(mu=[0.0, 2.0], alpha=[[0.1], [0.3]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0])
     >>> save_location_scale(LocationScaleModel(location, c=[0.4, 0.2]), path)
     >>> load_location_scale(path).c
@@ -77,12 +77,12 @@ def load_location_scale(path: PathLike) -> LocationScaleModel:
     """
     values = read_object(path, largest=LARGEST)
     check_header(path, values, FORMAT, VERSION)
-    check_keys(path, values, _PARAMETERS, _KEYS, VERSION)
+    check_keys(path, values, (*PARAMETERS, *_SCALES), _KEYS, VERSION)
     info_in(path, values)
-    mu, sigma2, c, d = (pair_of_numbers(path, name, values[name]) for name in ("mu", "sigma2", "c", "d"))
-    alpha, beta = (two_rows(path, name, values[name]) for name in ("alpha", "beta"))
+    location = score_model_in(path, values)
+    c, d = (pair_of_numbers(path, name, values[name]) for name in ("c", "d"))
     f, g = (numbers(path, name, values[name]) for name in ("f", "g"))
     try:
-        return LocationScaleModel(ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2), c=c, d=d, f=f, g=g)
+        return LocationScaleModel(location, c=c, d=d, f=f, g=g)
     except InputError as error:
         raise FileError(path, str(error)) from None

@@ -22,21 +22,23 @@ from evenscore.model.parameters import ScoreModel
 
 __all__ = [
     "LARGEST",
+    "PARAMETERS",
     "ModelFile",
     "load_model",
     "numbers",
     "pair_of_numbers",
+    "parameters_of",
     "read_model_file",
     "save_model",
-    "two_rows",
+    "score_model_in",
 ]
 
 FORMAT = "evenscore-score-model"
 VERSION = 1
 LARGEST = 1_000_000  # bytes; a model of D = 2 takes 500
 
-_VECTORS, _MATRICES = ("mu", "sigma2"), ("alpha", "beta")
-_KEYS = ("format", "version", "mu", "alpha", "beta", "sigma2", "info")
+PARAMETERS = ("mu", "alpha", "beta", "sigma2")
+_KEYS = ("format", "version", *PARAMETERS, "info")
 _CLASSES = ("non-target", "target")
 
 
@@ -76,9 +78,7 @@ def save_model(model: ScoreModel, path: PathLike, *, info: Mapping[str, Any] | N
       "sigma2": [1.0, 2.0]
     }
     """
-    values: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    values |= {name: getattr(model, name).tolist() for name in ("mu", "alpha", "beta", "sigma2")}
-    write_object(path, with_info(values, info))
+    write_object(path, with_info({"format": FORMAT, "version": VERSION, **parameters_of(model)}, info))
 
 
 def load_model(path: PathLike) -> ScoreModel:
@@ -105,18 +105,27 @@ def read_model_file(path: PathLike) -> ModelFile:
     """Read a score model with what the file says about its training."""
     values = read_object(path, largest=LARGEST)
     check_header(path, values, FORMAT, VERSION)
-    check_keys(path, values, (*_VECTORS, *_MATRICES), _KEYS, VERSION)
-    info = info_in(path, values)
-    mu, sigma2 = (pair_of_numbers(path, name, values[name]) for name in _VECTORS)
-    alpha, beta = (two_rows(path, name, values[name]) for name in _MATRICES)
+    check_keys(path, values, PARAMETERS, _KEYS, VERSION)
+    return ModelFile(info=info_in(path, values), model=score_model_in(path, values))
+
+
+def parameters_of(model: ScoreModel) -> dict[str, Any]:
+    """Return the parameters of a score model as lists of numbers."""
+    return {name: getattr(model, name).tolist() for name in PARAMETERS}
+
+
+def score_model_in(path: PathLike, values: Mapping[str, Any], within: str = "") -> ScoreModel:
+    """Return the score model whose parameters stand in an object; ``within`` tells where that is."""
+    mu, sigma2 = (pair_of_numbers(path, within + name, values[name]) for name in ("mu", "sigma2"))
+    alpha, beta = (two_rows(path, within + name, values[name]) for name in ("alpha", "beta"))
     if len(alpha[0]) != len(beta[0]):
         problem = f"its rows have {len(beta[0])} numbers, but those of alpha have {len(alpha[0])}"
-        raise FileError(path, f"{problem}; both have D", part="beta")
+        raise FileError(path, f"{problem}; both have D", part=f"{within}beta")
     for place, value in enumerate(sigma2):
         if not value > 0:
-            raise FileError(path, f"a variance must be positive, but is {value!r}", part=f"sigma2[{place}]")
+            raise FileError(path, f"a variance must be positive, but is {value!r}", part=f"{within}sigma2[{place}]")
     try:
-        return ModelFile(model=ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2), info=info)
+        return ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2)
     except InputError as error:
         raise FileError(path, str(error)) from None
 

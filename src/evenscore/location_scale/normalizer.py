@@ -14,6 +14,7 @@ from evenscore.location_scale.prepared_cohort import prepare_cohort
 from evenscore.model.cohort import Cohort
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
+from evenscore.tables.rescore import as_list, rescored_pairs
 
 __all__ = ["LocationScaleNormalizer"]
 
@@ -58,16 +59,7 @@ class LocationScaleNormalizer:
         enroll_speakers: Any = None,
         test_speakers: Any = None,
     ) -> None:
-        if isinstance(cohort, ScoreMatrix):
-            cohort = ScoreBlocks(
-                TrialList([], [], [], [], scores=[]),
-                cohort=cohort,
-                cohort_labels=labels,
-                cohort_enroll_speakers=enroll_speakers,
-                cohort_test_speakers=test_speakers,
-            )
-        elif labels is not None or enroll_speakers is not None or test_speakers is not None:
-            raise InputError("labels and speakers belong to a cohort given as a score matrix; put them into the blocks")
+        cohort = ScoreBlocks.of_cohort(cohort, labels, enroll_speakers=enroll_speakers, test_speakers=test_speakers)
         self.model = model
         self._cohort = Cohort.of(cohort)
         self._prepared = prepare_cohort(model, self._cohort)
@@ -84,21 +76,17 @@ class LocationScaleNormalizer:
 
     def predict(self, blocks: ScoreBlocks) -> Predicted:
         """Return what the cohort scores say about the score of each trial, in the order of the list of trials."""
-        return self._predict(blocks, _as_list(blocks.trials))
+        return self._predict(blocks, as_list(blocks.trials))
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of `blocks.trials`.
 
         The cohort of the blocks must be the one this normalizer was prepared for, or be left out of them.
         """
-        trials = _as_list(blocks.trials)
+        trials = as_list(blocks.trials)
         assert trials.scores is not None  # noqa: S101
         llrs = predictive_llr(trials.scores.astype(np.float64), self._predict(blocks, trials))
-        if isinstance(blocks.trials, TrialList):
-            return blocks.trials.with_scores(llrs.astype(trials.scores.dtype))
-        whole = np.full(blocks.trials.shape, np.nan, dtype=blocks.trials.scores.dtype)
-        whole[trials.enroll_index, trials.test_index] = llrs
-        return blocks.trials.with_scores(whole)
+        return rescored_pairs(blocks.trials, trials, llrs)
 
     def normalize_one(
         self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None
@@ -140,14 +128,6 @@ class LocationScaleNormalizer:
         )
         i, j = trials.enroll_index.astype(np.intp), trials.test_index.astype(np.intp)
         return predict_trials(self.model, self._prepared, *sides, i, j)
-
-
-def _as_list(trials: ScoreMatrix | TrialList) -> TrialList:
-    if isinstance(trials, ScoreMatrix):
-        return trials.to_trials()
-    if trials.scores is None:
-        raise InputError("the trials have no scores")
-    return trials
 
 
 def _row(scores: npt.ArrayLike | None, size: int, what: str) -> npt.NDArray[np.float64] | None:

@@ -17,7 +17,7 @@ from evenscore.model.prediction import Prediction, predict
 from evenscore.model.score_weights import ScoreWeights, side_shifts
 from evenscore.tables import NONTARGET, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
-from evenscore.tables.rescore import rescored
+from evenscore.tables.rescore import as_list, rescored, rescored_pairs
 
 __all__ = ["HiddenPosterior", "ScoreModelNormalizer", "apply_shifts", "leave_one_speaker_out"]
 
@@ -88,16 +88,7 @@ class ScoreModelNormalizer:
         enroll_speakers: Any = None,
         test_speakers: Any = None,
     ) -> None:
-        if isinstance(cohort, ScoreMatrix):
-            cohort = ScoreBlocks(
-                TrialList([], [], [], [], scores=[]),
-                cohort=cohort,
-                cohort_labels=labels,
-                cohort_enroll_speakers=enroll_speakers,
-                cohort_test_speakers=test_speakers,
-            )
-        elif labels is not None or enroll_speakers is not None or test_speakers is not None:
-            raise InputError("labels and speakers belong to a cohort given as a score matrix; put them into the blocks")
+        cohort = ScoreBlocks.of_cohort(cohort, labels, enroll_speakers=enroll_speakers, test_speakers=test_speakers)
         self.model = model
         self._cohort = Cohort.of(cohort)
         self._predictions: dict[_Sides, Prediction] = {}
@@ -129,16 +120,12 @@ class ScoreModelNormalizer:
         own = self._has_own_speakers(blocks)
         if not own and not has_missing(enroll) and not has_missing(test):
             return self._complete(blocks.trials, enroll, test)
-        trials = blocks.trials if isinstance(blocks.trials, TrialList) else blocks.trials.to_trials()
+        trials = as_list(blocks.trials)
         if own:
             llrs = score_without_own(self.model, self._cohort, blocks, trials, enroll, test)
         else:
             llrs = score_without_missing(self.model, self._cohort, trials, enroll, test)
-        if isinstance(blocks.trials, TrialList):
-            return blocks.trials.with_scores(llrs.astype(_scores_of(trials).dtype))
-        whole = np.full(blocks.trials.shape, np.nan, dtype=blocks.trials.scores.dtype)
-        whole[trials.enroll_index, trials.test_index] = llrs
-        return blocks.trials.with_scores(whole)
+        return rescored_pairs(blocks.trials, trials, llrs)
 
     def normalize_one(
         self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None

@@ -111,6 +111,28 @@ class ScoreBlocks:
         }.items():
             object.__setattr__(self, name, value)
 
+    @classmethod
+    def of_cohort(
+        cls,
+        cohort: ScoreMatrix | ScoreBlocks | None,
+        labels: Labels | None = None,
+        *,
+        enroll_speakers: IdsLike | Mapping[str, str] | None = None,
+        test_speakers: IdsLike | Mapping[str, str] | None = None,
+    ) -> ScoreBlocks | None:
+        """Return blocks without trials for a cohort that is given as a matrix; blocks and None as they are."""
+        if isinstance(cohort, ScoreMatrix):
+            return cls(
+                TrialList([], [], [], [], scores=[]),
+                cohort=cohort,
+                cohort_labels=labels,
+                cohort_enroll_speakers=enroll_speakers,
+                cohort_test_speakers=test_speakers,
+            )
+        if labels is not None or enroll_speakers is not None or test_speakers is not None:
+            raise InputError("labels and speakers belong to a cohort given as a score matrix; put them into the blocks")
+        return cohort
+
     @property
     def cohort_enroll_ids(self) -> Ids | None:
         """Ids of the enrolment cohort, None if there is none."""
