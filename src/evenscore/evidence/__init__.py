@@ -12,9 +12,9 @@ from evenscore.evidence.pair_space import (
     PairSpace,
     impostor_prediction,
     pair_space,
-    pair_space_of_vectors,
     within_speaker_part,
 )
+from evenscore.evidence.vector_space import pair_space_of_vectors
 
 __all__ = [
     "CohortEvidence",

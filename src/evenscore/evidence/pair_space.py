@@ -11,14 +11,14 @@ from jaxtyping import Float
 from scipy.linalg import eigh
 
 from evenscore.errors import InputError
-from evenscore.sources.bilinear import Bilinear
 from evenscore.tables.ids import Ids
 
-__all__ = ["PairSpace", "impostor_prediction", "pair_space", "pair_space_of_vectors", "within_speaker_part"]
+__all__ = ["PairSpace", "impostor_prediction", "leading", "made", "pair_space", "within_speaker_part"]
 
 Array = np.ndarray
-_SMALL = 1e-7  # singular values below this share of the first are rounding
-_EXACT = 2000  # the largest side whose Gram matrix is factorized exactly
+_SMALL = {8: 1e-7, 4: 1e-3}  # by bytes of a number: singular values below this share of the first are rounding
+_PRECISE = 100  # the largest smaller side of float32 scores that are factorized in float64
+_EXACT = 2000  # the largest smaller side whose Gram matrix is factorized exactly
 _EXTRA, _POWERS = 20, 4  # more columns, and passes, of the randomized factorization
 
 
@@ -125,7 +125,8 @@ def pair_space(scores: npt.NDArray[Any], test_speakers: Ids | npt.NDArray[Any] |
     Parameters
     ----------
     scores
-        S_I, N x M; NaN where one is missing, which then counts as the sum of its row and column mean.
+        S_I, N x M; NaN where one is missing, which then counts as the sum of its row and column mean. Many float32
+        scores are factorized in float32: what is lost is below a thousandth of the first singular value.
     test_speakers
         Of the M tests; without them nothing is known of what varies within speakers.
     rank
@@ -133,40 +134,30 @@ def pair_space(scores: npt.NDArray[Any], test_speakers: Ids | npt.NDArray[Any] |
     """
     if not scores.size:
         raise InputError("the cohort has no scores against itself")
-    R = scores.astype(np.float64)
-    seen = ~np.isnan(R)
-    mean = R[seen].mean() if seen.any() else 0.0
-    row, column = (_means(R, seen, axis, mean) for axis in (1, 0))
-    R -= row[:, None]
-    R -= column - mean
-    R[~seen] = 0.0
-    U, g, V = _leading(R, rank)
-    return _made(U, g, V, column - mean, row - mean, test_speakers)
+    many = scores.dtype == np.float32 and min(scores.shape) > _PRECISE
+    R = np.array(scores, dtype=np.float32 if many else np.float64, order="C")
+    row, column = (R.mean(axis=axis, dtype=np.float64) for axis in (1, 0))
+    mean = float(row.mean())
+    seen = None if np.isfinite(mean) else ~np.isnan(R)
+    if seen is not None:
+        mean = float(R[seen].mean(dtype=np.float64)) if seen.any() else 0.0
+        row, column = (_means(R, seen, axis, mean) for axis in (1, 0))
+    R -= row[:, None].astype(R.dtype)
+    R -= (column - mean).astype(R.dtype)
+    if seen is not None:
+        R[~seen] = 0.0
+    U, g, V = leading(R, rank)
+    return made(U, g, V, column - mean, row - mean, test_speakers)
 
 
-def pair_space_of_vectors(cohort: Bilinear, test_speakers: Ids | npt.NDArray[Any] | None, rank: int = 128) -> PairSpace:
-    """Factorize the scores of a cohort of embeddings, which are never formed: O((N + M) d^2).
-
-    Centred rows and columns lose all offsets, so that R is a product of centred vectors, and its factors follow from
-    those of a d x d matrix.
-    """
-    left = cohort.left - cohort.left.mean(axis=0, dtype=np.float64)
-    right = cohort.right - cohort.right.mean(axis=0, dtype=np.float64)
-    (q_left, r_left), (q_right, r_right) = np.linalg.qr(left), np.linalg.qr(right)
-    u, g, vt = np.linalg.svd(r_left @ r_right.T)
-    kept = np.flatnonzero(g > _SMALL * g[:1])[:rank]
-    column = cohort.left.mean(axis=0, dtype=np.float64) @ right.T + _about_mean(cohort.right_offset)
-    row = left @ cohort.right.mean(axis=0, dtype=np.float64) + _about_mean(cohort.left_offset)
-    return _made(q_left @ u[:, kept], g[kept], q_right @ vt[kept].T, column, row, test_speakers)
-
-
-def _made(
+def made(
     U: Array, g: Array, V: Array, enroll_center: Array, test_center: Array, speakers: npt.NDArray[Any] | None
 ) -> PairSpace:
+    """Return the space of a factorization and of what centred rows and columns lose."""
     root = np.sqrt(g)
     spread, within = np.zeros(len(g)), np.eye(len(g))
     if speakers is not None and len(g):
-        spread, within = np.linalg.eigh(_within_covariance(V * root, speakers))
+        spread, within = eigh(_within_covariance(V * root, speakers), driver="evd", check_finite=False)
         spread = np.maximum(spread, 0.0)
     return PairSpace(
         strength=g,
@@ -182,32 +173,39 @@ def _made(
 def _within_covariance(Y: Float[Array, "M r"], speakers: npt.NDArray[Any]) -> Float[Array, "r r"]:
     codes: dict[Any, int] = {}
     code = np.array([codes.setdefault(name, len(codes)) for name in np.asarray(speakers).tolist()], dtype=np.intp)
-    sums = np.zeros((len(codes), Y.shape[1]))
-    np.add.at(sums, code, Y)
-    deviation = Y - (sums / np.bincount(code)[:, None])[code]
+    order = np.argsort(code, kind="stable")
+    first = np.searchsorted(code[order], np.arange(len(codes)))
+    means = np.add.reduceat(Y[order], first, axis=0) / np.bincount(code)[:, None]
+    deviation = Y - means[code]
     return deviation.T @ deviation / max(len(Y) - len(codes), 1)
 
 
-def _leading(R: Float[Array, "n m"], rank: int) -> tuple[Array, Array, Array]:
-    """Return the leading singular vectors and values; of large matrices by a randomized, repeatable search."""
+def leading(R: Any, rank: int) -> tuple[Float[Array, "n r"], Float[Array, " r"], Float[Array, "m r"]]:
+    """Return the leading singular vectors and values; of large matrices by a randomized, repeatable search.
+
+    R is an array, or anything that can be multiplied like one and knows ``gram``, its product with its transpose.
+    """
     if R.shape[0] > R.shape[1]:
-        V, g, U = _leading(R.T, rank)
+        V, g, U = leading(R.T, rank)
         return U, g, V
-    if len(R) <= _EXACT:
-        size = len(R)
-        values, U = eigh(R @ R.T, subset_by_index=(max(size - rank, 0), size - 1))
+    if R.shape[0] <= _EXACT:
+        gram = R @ R.T if isinstance(R, np.ndarray) else R.gram()
+        values, U = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+        values, U = values[-rank:], U[:, -rank:]
     else:
-        basis = np.random.default_rng(0).standard_normal((R.shape[1], min(rank + _EXTRA, len(R))))
+        basis = np.random.default_rng(0).standard_normal((R.shape[1], min(rank + _EXTRA, R.shape[0])))
+        basis = basis.astype(R.dtype)
         for _ in range(_POWERS):
             basis = R.T @ np.linalg.qr(R @ basis)[0]
         Q = np.linalg.qr(R @ basis)[0]
-        small = Q.T @ R
+        small = (R.T @ Q).T
         values, inner = np.linalg.eigh(small @ small.T)
         values, U = values[-rank:], Q @ inner[:, -rank:]
     g = np.sqrt(np.maximum(values[::-1], 0.0))
-    kept = np.flatnonzero(g > _SMALL * g[:1])
+    kept = np.flatnonzero(g > _SMALL[np.dtype(R.dtype).itemsize] * g[:1])
     U, g = U[:, ::-1][:, kept], g[kept]
-    return U, g, (R.T @ U) / g
+    V = (R.T @ U) / g
+    return U.astype(np.float64), g.astype(np.float64), V.astype(np.float64)
 
 
 def _projected(scores: npt.NDArray[Any], center: Array, basis: Float[Array, "c r"]) -> Float[Array, "m r"]:
@@ -234,9 +232,5 @@ def _centred(scores: npt.NDArray[Any], center: Float[Array, " c"]) -> Float[Arra
 
 def _means(R: Array, seen: npt.NDArray[np.bool_], axis: int, otherwise: float) -> Array:
     count = seen.sum(axis=axis)
-    sums = np.where(seen, R, 0.0).sum(axis=axis)
+    sums = np.where(seen, R, 0.0).sum(axis=axis, dtype=np.float64)
     return np.asarray(np.where(count > 0, sums / np.maximum(count, 1), otherwise))
-
-
-def _about_mean(offset: Array) -> Array:
-    return np.asarray(offset - offset.mean())
