@@ -94,6 +94,7 @@ _HOME = {
         "ChunkedBlocks",
         "ChunkedScores",
         "ChunkedTrials",
+        "LabelledChunks",
         "as_chunked",
         "score_chunks",
         "summarize_chunks",

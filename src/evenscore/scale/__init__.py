@@ -4,6 +4,7 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, as_chunked
 from evenscore.scale.chunked_trials import ChunkedTrials
 from evenscore.scale.embeddings import score_chunks
+from evenscore.scale.labelled_chunks import LabelledChunks
 from evenscore.scale.normalize import normalize_chunks
 from evenscore.scale.passes import summarize_chunks, transform_chunks
 
@@ -11,6 +12,7 @@ __all__ = [
     "ChunkedBlocks",
     "ChunkedScores",
     "ChunkedTrials",
+    "LabelledChunks",
     "as_chunked",
     "normalize_chunks",
     "score_chunks",

@@ -111,6 +111,18 @@ class ChunkedBlocks:
         return None if self.test is None else self.test.test_ids
 
     @property
+    def cohort_enroll_ids(self) -> Ids | None:
+        """Ids of the enrolment cohort, None if there is none."""
+        block = self.cohort if self.cohort is not None else self.test
+        return None if block is None else block.enroll_ids
+
+    @property
+    def cohort_test_ids(self) -> Ids | None:
+        """Ids of the test cohort, None if there is none."""
+        block = self.cohort if self.cohort is not None else self.enroll
+        return None if block is None else block.test_ids
+
+    @property
     def speakers(self) -> dict[str, Any]:
         """The speakers of all sides, as `ScoreBlocks` takes them."""
         names = ("enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")

@@ -1,0 +1,99 @@
+"""Score blocks that are not in memory, with labels: what methods are judged by where there are too many trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evenscore.errors import InputError
+from evenscore.scale.blocks import ChunkedBlocks
+from evenscore.scale.chunked_scores import ChunkedScores
+from evenscore.scale.chunked_trials import ChunkedTrials
+from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
+
+__all__ = ["LabelledChunks"]
+
+_BLOCKS = ("enroll", "test", "cohort")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledChunks:
+    """Chunked score blocks, the labels of their trials, and a name: like `LabelledBlocks`, but not in memory.
+
+    Parameters
+    ----------
+    blocks
+        Trials and their cohort scores.
+    labels
+        Of the trials, if they are a matrix; trials of a list have labels of their own.
+    name
+        Of the phrase or condition.
+
+    Examples
+    --------
+    >>> from evenscore import as_chunked
+    >>> trials = as_chunked(ScoreMatrix([[5.0, 0.0], [1.0, 6.0]], ["e1", "e2"], ["t1", "t2"]))
+    >>> part = LabelledChunks(ChunkedBlocks(trials), Labels.from_speakers(["ann", "bob"], ["ann", "bob"]))
+    >>> part.in_memory().trials
+    TrialList(4 trials of 2 enrolments and 2 tests, 2 target, 2 non-target, 0 unknown, scores 0 to 6)
+    """
+
+    blocks: ChunkedBlocks
+    labels: Labels | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        trials = self.blocks.trials
+        if isinstance(trials, ChunkedTrials):
+            if self.labels is not None:
+                raise InputError("listed trials have labels of their own; leave out `labels`")
+        elif self.labels is None:
+            raise InputError("the trials of the blocks have no labels; give them as `labels`")
+        else:
+            object.__setattr__(self, "labels", self.labels.align(trials.enroll_ids, trials.test_ids))
+
+    @classmethod
+    def of(cls, part: LabelledBlocks) -> LabelledChunks:
+        """Take blocks that are in memory."""
+        old = part.blocks
+        sides: dict[str, Any] = {name: getattr(old, name) for name in (*_BLOCKS, "cohort_labels")}
+        sides |= {f"cohort_{side}_speakers": getattr(old, f"cohort_{side}_speakers") for side in ("enroll", "test")}
+        listed = isinstance(old.trials, TrialList)
+        for side in ("enroll", "test"):
+            who = getattr(old, f"{side}_speakers")
+            if listed and who is not None:
+                who = dict(zip(getattr(old.trials, f"{side}_ids").tolist(), who.tolist(), strict=True))
+            sides[f"{side}_speakers"] = who
+        if listed:
+            return cls(ChunkedBlocks(part.trials, **sides), None, part.name)
+        return cls(ChunkedBlocks(old.trials, **sides), part.labels, part.name)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all scores would take in memory; a matrix that stands in several places counts once."""
+        trials = self.blocks.trials
+        tables = [getattr(self.blocks, name) for name in _BLOCKS]
+        found = {id(table.reader): table.nbytes for table in (trials, *tables) if isinstance(table, ChunkedScores)}
+        return sum(found.values()) + (24 * len(trials) if isinstance(trials, ChunkedTrials) else 0)
+
+    def in_memory(self) -> LabelledBlocks:
+        """Read all scores; a matrix that stands in several places is read once."""
+        read: dict[int, ScoreMatrix] = {}
+
+        def matrix(table: ChunkedScores | None) -> ScoreMatrix | None:
+            if table is None:
+                return None
+            if id(table.reader) not in read:
+                read[id(table.reader)] = table.matrix()
+            return read[id(table.reader)]
+
+        trials = self.blocks.trials
+        table = trials.gather() if isinstance(trials, ChunkedTrials) else matrix(trials)
+        assert table is not None  # noqa: S101
+        blocks = ScoreBlocks(
+            table,
+            **{name: matrix(getattr(self.blocks, name)) for name in _BLOCKS},
+            cohort_labels=self.blocks.cohort_labels,
+            **self.blocks.speakers,
+        )
+        return LabelledBlocks(blocks, self.labels, self.name)
