@@ -144,6 +144,7 @@ class LogisticCalibration(Calibration):
 def _summary_design(summary: ScoreSummary, labels: object, quality: object) -> Design:
     if labels is not None or quality is not None:
         raise InputError("a summary has its labels and no quality measures; leave out labels and quality")
+    summary.check_classes()
     means, counts = zip(*(summary.class_bins(label) for label in (NONTARGET, TARGET)), strict=True)
     for values in means:
         if not np.isfinite(values).all():

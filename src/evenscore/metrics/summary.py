@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 
 from evenscore.errors import InputError
 from evenscore.metrics.cross_entropy import min_cllr
@@ -21,7 +21,7 @@ from evenscore.metrics.trials import SortedScores, as_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
 
-__all__ = ["ScoreSummary", "summarize"]
+__all__ = ["ScoreSummary", "bin_edges", "summarize"]
 
 Order = Literal["best", "worst", "tied"]
 _CHUNK = 1 << 20  # scores at a time, so that the float32 copy of float64 scores stays small
@@ -43,8 +43,12 @@ class ScoreSummary:
         Operating points.
     bits
         Of the histogram, from 10 to 24.
+    bins
+        Numbers of the bins that have scores, rising.
     counts, sums
-        Number and sum of the scores of each class (non-target, target) in each bin.
+        Number and sum of the scores of each class (non-target, target) in each of these bins.
+    squares
+        Sum of the squared distances of the scores of each class from the inner edges of their bins.
     costs
         Sum of log(1 + exp(llr)) of the non-targets and of log(1 + exp(-llr)) of the targets.
     below
@@ -66,20 +70,22 @@ class ScoreSummary:
 
     points: tuple[OperatingPoint, ...]
     bits: int
-    counts: Int[np.ndarray, "2 b"]
+    bins: Int[np.ndarray, " b"]
+    counts: Num[np.ndarray, "2 b"]
     sums: Float[np.ndarray, "2 b"]
+    squares: Float[np.ndarray, " 2"]
     costs: Float[np.ndarray, " 2"]
-    below: Int[np.ndarray, "2 k"]
+    below: Num[np.ndarray, "2 k"]
 
     @property
     def n_target(self) -> int:
         """Number of target scores."""
-        return int(self.counts[TARGET].sum())
+        return round(self.counts[TARGET].sum())
 
     @property
     def n_nontarget(self) -> int:
         """Number of non-target scores."""
-        return int(self.counts[NONTARGET].sum())
+        return round(self.counts[NONTARGET].sum())
 
     def __add__(self, other: ScoreSummary) -> ScoreSummary:
         """Return the summary of both sets of scores."""
@@ -87,22 +93,58 @@ class ScoreSummary:
             return NotImplemented
         if (self.points, self.bits) != (other.points, other.bits):
             raise InputError("the two summaries have different operating points or bits; make both in the same way")
-        sums = {name: getattr(self, name) + getattr(other, name) for name in ("counts", "sums", "costs", "below")}
-        return ScoreSummary(points=self.points, bits=self.bits, **{name: frozen(sums[name]) for name in sums})
+        bins = np.union1d(self.bins, other.bins)
+        places = np.searchsorted(bins, self.bins), np.searchsorted(bins, other.bins)
+        totals = {name: getattr(self, name) + getattr(other, name) for name in ("squares", "costs", "below")}
+        for name in ("counts", "sums"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            totals[name] = np.zeros((2, bins.size), dtype=np.result_type(mine, theirs))
+            totals[name][:, places[0]] += mine
+            totals[name][:, places[1]] += theirs
+        return self._with(bins=bins, **totals)
+
+    def _with(self, **arrays: npt.NDArray[Any]) -> ScoreSummary:
+        changed: dict[str, Any] = {name: frozen(array) for name, array in arrays.items()}
+        return replace(self, **changed)
+
+    def scaled(self, nontarget: float, target: float) -> ScoreSummary:
+        """Return the summary in which each score of a class counts this many times."""
+        factor = np.array([nontarget, target])
+        arrays = {name: factor[:, None] * getattr(self, name) for name in ("counts", "sums", "below")}
+        return self._with(**arrays, squares=factor * self.squares, costs=factor * self.costs)
 
     def __repr__(self) -> str:
         return f"ScoreSummary({self.n_target} targets, {self.n_nontarget} non-targets, {self.bits} bits)"
 
     def cllr(self) -> float:
         """Return Cllr, exactly; see `evenscore.cllr`."""
-        self._check_classes()
+        self.check_classes()
         return float(self.costs[TARGET] / self.n_target + self.costs[NONTARGET] / self.n_nontarget) / (2 * math.log(2))
 
     def class_bins(self, label: int) -> tuple[Float[np.ndarray, " u"], Int[np.ndarray, " u"]]:
         """Return the mean score and the number of scores of a class in each bin that has any."""
-        self._check_classes()
         used = np.flatnonzero(self.counts[label])
         return self.sums[label, used] / self.counts[label, used], self.counts[label, used]
+
+    def moments(self) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
+        """Return the number, the mean and the variance of the scores of each class; exact, but for rounding."""
+        self.check_classes()
+        if not self.is_finite:
+            raise InputError("the summary has infinite scores, which have no mean and variance; drop them")
+        number = self.counts.sum(axis=1).astype(np.float64)
+        mean = self.sums.sum(axis=1) / number
+        edges = bin_edges(self.bins, self.bits)
+        scatter = []
+        for label in (NONTARGET, TARGET):
+            centers, counts = self.class_bins(label)
+            inside = self.squares[label] - counts @ (centers - edges[self.counts[label] > 0]) ** 2
+            scatter.append(max(inside, 0.0) + counts @ (centers - mean[label]) ** 2)
+        return number, mean, np.array(scatter) / number
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no score is infinite, or beyond what float32 can hold."""
+        return bool(np.isfinite(bin_edges(self.bins, self.bits)).all() and np.isfinite(self.sums).all())
 
     def sorted_scores(self, order: Order = "tied") -> SortedScores:
         """Return one weighted score per bin and class, for any function that takes `SortedScores`.
@@ -113,9 +155,8 @@ class ScoreSummary:
             Within each bin: ``"best"``: all targets above all non-targets, ``"worst"``: below, ``"tied"``: the mean
             score of each class where there is only one class, one common mean where there are both.
         """
-        self._check_classes()
-        used = np.flatnonzero(self.counts.any(axis=0))
-        counts, sums = self.counts[:, used], self.sums[:, used]
+        self.check_classes()
+        counts, sums = self.counts, self.sums
         sides: dict[str, npt.NDArray[Any]] = {}
         for name, label in (("target", TARGET), ("nontarget", NONTARGET)):
             present = counts[label] > 0
@@ -132,15 +173,17 @@ class ScoreSummary:
     def evaluate(self, *, normalize: bool = True) -> dict[str, Any]:
         """Return what `evenscore.evaluate` returns, and ``bounds``.
 
-        ``bounds`` has the least and the largest possible value of ``eer``, ``min_dcf``, ``min_cllr`` and ``auc``, and
-        so has each operating point in ``dcf``; the figures themselves are the middle of the two. Thresholds are
-        those of the bins.
+        ``bounds`` has the least and the largest possible value of ``eer``, ``min_dcf``, ``min_cllr``,
+        ``calibration_loss`` and ``auc``, and so has each operating point in ``dcf``; the figures themselves are the
+        middle of the two. Thresholds are those of the bins.
         """
         best, worst = (self._ordered(order, normalize) for order in ("best", "worst"))
         tied = self.sorted_scores("tied")
         bounds = {name: tuple(sorted((best[name], worst[name]))) for name in best if name != "dcf"}
         middle = {name: (low + high) / 2 for name, (low, high) in bounds.items()}
         actual = self.cllr()
+        low, high = bounds["min_cllr"]
+        bounds["calibration_loss"] = (actual - high, actual - low)
         dcf = []
         for place, point in enumerate(self.points):
             low, high = best["dcf"][place], worst["dcf"][place]
@@ -188,7 +231,8 @@ class ScoreSummary:
             "act_p_fa": p_fa,
         }
 
-    def _check_classes(self) -> None:
+    def check_classes(self) -> None:
+        """Refuse a summary that lacks targets or non-targets."""
         if not self.n_target or not self.n_nontarget:
             raise InputError(
                 f"there are {self.n_target} target and {self.n_nontarget} non-target trials, but both kinds are "
@@ -214,7 +258,8 @@ def summarize(
     points
         Operating points of the detection cost.
     bits
-        Bits of the histogram: each more halves the bins' width and the bounds, and doubles the memory (32 MB for 20).
+        Bits of the histogram: each more halves the bins' width and the bounds, and doubles the memory
+        (at most 32 MB for 20; bins without scores take none).
 
     Examples
     --------
@@ -237,12 +282,32 @@ def summarize(
     key = as_labels(key.ravel(), values.size)
     found = as_points(points)
     thresholds = np.array([point.threshold for point in found])
-    counts, sums = np.zeros((2, 1 << bits), np.int64), np.zeros((2, 1 << bits))
-    costs, below = np.zeros(2), np.zeros((2, len(found)), np.int64)
+    counts, sums = np.zeros((2, 1 << bits), np.int64), np.zeros((2, 1 << bits))  # pages that are not used take no room
+    squares, costs, below = np.zeros(2), np.zeros(2), np.zeros((2, len(found)), np.int64)
+    totals = counts, sums, squares, costs, below
+    used = [np.empty(0, np.int64)]
     for start in range(0, values.size, _CHUNK):
         part = values[start : start + _CHUNK]
         with np.errstate(over="ignore"):  # what is beyond float32 belongs to the last bin
             patterns = np.ascontiguousarray(part, dtype=np.float32).view(np.uint32)
-        count_scores(part, patterns, key[start : start + _CHUNK], 32 - bits, thresholds, counts, sums, costs, below)
-    arrays = {"counts": counts, "sums": sums, "costs": costs, "below": below}
+        edges = (patterns >> np.uint32(32 - bits) << np.uint32(32 - bits)).view(np.float32)
+        key_part = key[start : start + _CHUNK]
+        used.append(count_scores(part, patterns, edges, key_part, 32 - bits, thresholds, *totals))
+    bins = np.sort(np.concatenate(used))
+    arrays = {"bins": bins, "counts": counts[:, bins], "sums": sums[:, bins]}
+    arrays |= {"squares": squares, "costs": costs, "below": below}
     return ScoreSummary(points=found, bits=bits, **{name: frozen(array) for name, array in arrays.items()})
+
+
+def bin_edges(bins: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.float64]:
+    """Return the edge of each bin that is nearer to 0: what is left of its scores without their last bits.
+
+    Examples
+    --------
+    >>> bin_edges(summarize([1.0, -2.5, 3.3], [1, 0, 0], bits=10).bins, 10)
+    array([-2.,  1.,  3.])
+    """
+    keys = bins.astype(np.uint32)
+    top = np.uint32(1 << (bits - 1))
+    patterns = np.where(keys & top, keys ^ top, ~keys & np.uint32((1 << bits) - 1)) << np.uint32(32 - bits)
+    return patterns.astype(np.uint32).view(np.float32).astype(np.float64)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.errors import InputError
-from evenscore.metrics.summary import ScoreSummary, summarize
+from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
-from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk, TrialReader
-from evenscore.scale.engine import engine_for
-from evenscore.scale.tile_sums import key_of_tile
+from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader
+from evenscore.scale.counting import count_chunks
+from evenscore.scale.pair_values import ListedValues, OwnLabels, PairValues, TableLabels
 from evenscore.tables import Labels, TrialList
 
 __all__ = ["summarize_chunks", "transform_chunks"]
@@ -25,8 +24,9 @@ Function = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 
 def summarize_chunks(
     scores: ChunkedScores | ChunkedTrials,
-    labels: Labels | None = None,
+    labels: Labels | TrialList | None = None,
     *,
+    unmatched: Literal["error", "drop"] = "drop",
     client: Any = None,
     progress: Progress = silent,
     **options: Any,
@@ -38,7 +38,11 @@ def summarize_chunks(
     scores
         The scores.
     labels
-        Labels of a matrix; listed trials have labels of their own.
+        `Labels` of a matrix, or a key: a list of labelled trials, in any order, which takes 9 bytes for each. Listed
+        trials may have labels of their own.
+    unmatched
+        What to do with trials that stand only in the scores or only in the key: ``"drop"`` leaves them out, ``"error"``
+        refuses them.
     client
         A `distributed.Client` whose workers do it; None does it here.
     progress
@@ -52,34 +56,16 @@ def summarize_chunks(
     >>> scores = as_chunked(ScoreMatrix([[3.0, -1.0], [0.5, 2.0]], ["e1", "e2"], ["t1", "t2"]))
     >>> summarize_chunks(scores, Labels.from_speakers(["a", "b"], ["a", "b"]))
     ScoreSummary(2 targets, 2 non-targets, 20 bits)
+    >>> key = TrialList.from_pairs(["e2", "e1"], ["t1", "t1"], labels=[0, 1])
+    >>> summarize_chunks(scores, key).evaluate()["eer"]
+    0.0
     """
-    places: list[Any]
-    if isinstance(scores, ChunkedScores):
-        if labels is None:
-            raise InputError("labels are missing; make them with Labels.from_speakers")
-        labels = labels.align(scores.enroll_ids, scores.test_ids)
-        if labels.by_speaker:
-            _ = labels.speaker_codes  # so that it is made once, not in every task
-        places = scores.tiles()
-    else:
-        places = scores.chunks()
-    task = _Summary(scores.reader, labels, options)
-    total: ScoreSummary = engine_for(client).total(_summarize, task, places, stage="counting scores", progress=progress)
-    return total
-
-
-@dataclass(frozen=True, eq=False)
-class _Summary:
-    reader: Any
-    labels: Labels | None
-    options: dict[str, Any]
-
-
-def _summarize(task: _Summary, place: Any) -> ScoreSummary:
-    if isinstance(place, TrialChunk):
-        return summarize(task.reader.read(place.trials), **task.options)
-    assert task.labels is not None  # noqa: S101
-    return summarize(task.reader.read(place.rows, place.columns), key_of_tile(task.labels, place), **task.options)
+    values: PairValues = OwnLabels()
+    if isinstance(labels, TrialList):
+        values = ListedValues.of_key(labels)
+    elif labels is not None:
+        values = TableLabels(labels)
+    return count_chunks(scores, values, unmatched=unmatched, client=client, progress=progress, options=options).summary
 
 
 def transform_chunks(
