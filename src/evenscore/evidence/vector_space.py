@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from evenscore.evidence.pair_space import PairSpace, leading, made
 from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.cohort_weights import same_utterances
 from evenscore.tables.ids import Ids
 
 __all__ = ["pair_space_of_vectors"]
@@ -34,7 +35,7 @@ def pair_space_of_vectors(cohort: Bilinear, test_speakers: Ids | npt.NDArray[Any
     (30, 30)
     """
     left, right = cohort.left.astype(np.float64), cohort.right.astype(np.float64)
-    rows, columns = _same_ids(cohort)
+    rows, columns = same_utterances(cohort)
     own = np.einsum("nd,nd->n", left[rows], right[columns]) + cohort.left_offset[rows] + cohort.right_offset[columns]
     (n, m), (a, c) = cohort.shape, (cohort.left_offset, cohort.right_offset)
     row_sums = left @ right.sum(axis=0) + m * a + c.sum()
@@ -97,11 +98,3 @@ class _Centred:
             part[self.rows[here], self.columns[here] - first] = 0.0
             total += part @ part.T
         return total
-
-
-def _same_ids(cohort: Bilinear) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return where the utterances stand that are on both sides."""
-    places = {name: at for at, name in enumerate(cohort.test_ids.tolist())}
-    columns = np.array([places.get(name, -1) for name in cohort.enroll_ids.tolist()], dtype=np.intp)
-    rows = np.flatnonzero(columns >= 0)
-    return rows, columns[rows]

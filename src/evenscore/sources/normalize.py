@@ -12,12 +12,11 @@ from jaxtyping import Float
 from evenscore.errors import InputError
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.patterns import SpeakerBlocks
-from evenscore.model.prediction import predict_from_sums
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.sources.bilinear import Bilinear, Places
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
+from evenscore.sources.cohort_weights import cohort_weights
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, positions, shown
 
@@ -65,8 +64,8 @@ class BilinearNormalizer:
         Scores of the cohort's enrolments against its tests, from the scorer that scores the trials. An id that stands
         on both sides is one utterance, whose score against itself is left out.
     labels
-        Labels of the cohort; by default all pairs are non-targets. With labels by speaker, all of them known, and no
-        id on both sides, the cohort scores are never formed.
+        Labels of the cohort; by default all pairs are non-targets. With labels by speaker, all of them known, the
+        cohort scores are never formed.
 
     Notes
     -----
@@ -163,8 +162,6 @@ def _weights(model: ScoreModel, cohort: Bilinear, labels: Labels | None) -> Scor
         labels = Labels.from_speakers(range(n_rows), range(n_rows, n_rows + n_columns))
     labels = labels.align(cohort.enroll_ids, cohort.test_ids)
     sides = (n_columns > 0, n_rows > 0)
-    if labels.by_speaker and not labels.n_unknown and not set(cohort.enroll_ids).intersection(cohort.test_ids):
-        row_codes, column_codes, number = labels.speaker_codes
-        blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
-        return ScoreWeights.of(model, predict_from_sums(model, cohort.class_sums(labels), blocks, sides))
+    if labels.by_speaker and not labels.n_unknown and all(sides):
+        return cohort_weights(model, cohort, labels)
     return ScoreModelNormalizer(model, cohort_matrix(cohort), labels).weights(enroll=sides[0], test=sides[1])
