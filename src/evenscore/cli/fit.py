@@ -28,6 +28,7 @@ evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
 evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
 evenscore fit --enroll e.npz --test t.npz --scorer cosine -o m.json
 evenscore fit --method evidence --scores d.npz --key k -o evidence.json
+evenscore fit --method lssm --scores d.npz --key k -o lssm.json
 evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 4 -o m
 """
 
@@ -37,6 +38,7 @@ class TrainedMethod(str, Enum):
 
     lgsm = "lgsm"
     evidence = "evidence"
+    lssm = "lssm"
 
 
 @with_records
@@ -82,19 +84,30 @@ def fit(
     ] = None,
     method: Annotated[
         TrainedMethod,
-        typer.Option("--method", help="The score model, or the cohort-evidence model (docs/evidence.md)."),
+        typer.Option(
+            "--method",
+            help="The score model, the cohort-evidence model (docs/evidence.md), or the location-scale model.",
+        ),
     ] = TrainedMethod.lgsm,
     dim: Annotated[
         int, typer.Option("--dim", metavar="D", help="Hidden dimensions: 2 is the general model, 0 calibrates only.")
     ] = 2,
     tol: Annotated[
-        float, typer.Option("--tol", metavar="T", help="Stop when an iteration gains less, in nats per enrolment/test.")
-    ] = 1e-10,
-    max_iter: Annotated[int, typer.Option("--max-iter", metavar="N", help="Most iterations of each start.")] = 5000,
-    starts: Annotated[int, typer.Option("--starts", metavar="N", help="Number of starting points.")] = 3,
+        float | None,
+        typer.Option(
+            "--tol", metavar="T", help="Stop when an iteration gains less nats per enrolment/test: 1e-10; lssm 1e-5."
+        ),
+    ] = None,
+    max_iter: Annotated[
+        int | None, typer.Option("--max-iter", metavar="N", help="Most iterations of each start: 5000; lssm 300.")
+    ] = None,
+    starts: Annotated[int | None, typer.Option("--starts", metavar="N", help="Starting points of lgsm: 3.")] = None,
     min_divergence: Annotated[
-        bool, typer.Option("--min-divergence/--no-min-divergence", help="Fit the prior in each iteration: faster.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--min-divergence/--no-min-divergence", help="lgsm: fit the prior each iteration (faster; default)."
+        ),
+    ] = None,
     from_format: opt.FromFormat = None,
     key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
@@ -107,7 +120,7 @@ def fit(
     verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
     json: opt.Json = False,
 ) -> None:
-    """Train the score model, or the cohort-evidence model, on labelled scores or embeddings, and write a model file.
+    """Train the score model (or another one: --method) on labelled scores or embeddings, and write a model file.
 
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
@@ -151,17 +164,27 @@ def fit(
         made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
         inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
         inputs = {name: value for name, value in inputs.items() if value}
+        how: dict[str, Any] = {"min_divergence": min_divergence, "tol": tol, "max_iter": max_iter, "starts": starts}
+        how = {name: value for name, value in how.items() if value is not None}
         if method is TrainedMethod.evidence:
             from evenscore.cli.evidence_training import print_evidence, train_from, write_evidence
 
             evidence = train_from(data, dim, progress)
+        elif method is TrainedMethod.lssm:
+            from evenscore.cli import location_scale_training as lssm
+
+            scaled = lssm.train_from(data, dim, how, progress)
         else:
-            how: dict[str, Any] = {"min_divergence": min_divergence, "tol": tol, "max_iter": max_iter, "starts": starts}
             result = fit_score_model(data, dim, **how, progress=progress, client=client)
     if method is TrainedMethod.evidence:
         write_evidence(evidence, output, inputs)
         if output != "-":
             print_evidence(evidence, notes, json)
+        return
+    if method is TrainedMethod.lssm:
+        lssm.write_location_scale(scaled, output, inputs)
+        if output != "-":
+            lssm.print_location_scale(scaled, len(data), notes, json)
         return
     _write(output, result, inputs)
     if json:

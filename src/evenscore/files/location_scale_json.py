@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from evenscore.errors import FileError, InputError
@@ -11,12 +12,20 @@ from evenscore.files.model_json import LARGEST, PARAMETERS, numbers, pair_of_num
 from evenscore.files.streams import PathLike
 from evenscore.location_scale.parameters import LocationScaleModel
 
-__all__ = ["load_location_scale", "save_location_scale"]
+__all__ = ["LocationScaleFile", "load_location_scale", "read_location_scale_file", "save_location_scale"]
 
 FORMAT = "evenscore-location-scale-model"
 VERSION = 1
 _SCALES = ("c", "d", "f", "g")
 _KEYS = ("format", "version", *PARAMETERS, *_SCALES, "info")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocationScaleFile:
+    """What the file of a location-scale model holds: the model, and what is known about its training."""
+
+    model: LocationScaleModel
+    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 def save_location_scale(model: LocationScaleModel, path: PathLike, *, info: Mapping[str, Any] | None = None) -> None:
@@ -75,14 +84,19 @@ def load_location_scale(path: PathLike) -> LocationScaleModel:
     >>> load_location_scale(path).c
     array([0.4, 0.2])
     """
+    return read_location_scale_file(path).model
+
+
+def read_location_scale_file(path: PathLike) -> LocationScaleFile:
+    """Read a location-scale model with what the file says about its training."""
     values = read_object(path, largest=LARGEST)
     check_header(path, values, FORMAT, VERSION)
     check_keys(path, values, (*PARAMETERS, *_SCALES), _KEYS, VERSION)
-    info_in(path, values)
+    info = info_in(path, values)
     location = score_model_in(path, values)
     c, d = (pair_of_numbers(path, name, values[name]) for name in ("c", "d"))
     f, g = (numbers(path, name, values[name]) for name in ("f", "g"))
     try:
-        return LocationScaleModel(location, c=c, d=d, f=f, g=g)
+        return LocationScaleFile(model=LocationScaleModel(location, c=c, d=d, f=f, g=g), info=info)
     except InputError as error:
         raise FileError(path, str(error)) from None

@@ -15,6 +15,7 @@ from evenscore.tables.arrays import frozen, same_array
 __all__ = ["LocationScaleModel"]
 
 Array = np.ndarray
+_LARGEST_LOADING = 20.0  # a member at u = 1 would have scores 22 000 times as wide; beyond that, densities overflow
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -70,6 +71,11 @@ class LocationScaleModel:
             array = np.array(value, dtype=np.float64)
             if array.shape != (2,) or not np.isfinite(array).all():
                 raise InputError(f"{name} must be 2 finite numbers (non-target, target), but is {value!r}")
+            if np.abs(array).max() > _LARGEST_LOADING:
+                raise InputError(
+                    f"{name} must lie between -{_LARGEST_LOADING:g} and {_LARGEST_LOADING:g}, but is {array.tolist()}; "
+                    "members whose scores are all alike drive it there"
+                )
             object.__setattr__(self, name, frozen(array))
         for name, loading in (("f", f), ("g", g)):
             array = np.array(np.zeros(location.dim) if loading is None else loading, dtype=np.float64)
