@@ -1,4 +1,5 @@
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 
 from designs import draw_scores, keys, speaker_designs
 from evenscore import Labels, TrialList
-from evenscore.model.sums import sum_matrix, sum_trials
+from evenscore.model.list_sums import sum_list
+from evenscore.model.sums import sum_matrix
 
 FIELDS = ("rows", "columns", "squares", "row_counts", "column_counts")
 
@@ -116,4 +118,7 @@ def test_a_trial_list_has_the_sums_of_its_matrix(key, seed):
     scores = draw_scores(key.shape, seed)
     i, j = np.nonzero(np.ones_like(key))
     trials = TrialList(range(key.shape[0]), range(key.shape[1]), i, j, scores=scores[i, j], labels=key[i, j])
-    assert_same(sum_trials(trials, center=0.25), naive_sums(scores, key, 0.25))
+    found = sum_list(trials, center=0.25)
+    names = {"rows": found.enroll.sums, "columns": found.test.sums, "squares": found.enroll.squares.sum(axis=1)}
+    names |= {"row_counts": found.enroll.counts, "column_counts": found.test.counts}
+    assert_same(SimpleNamespace(**names), naive_sums(scores, key, 0.25))

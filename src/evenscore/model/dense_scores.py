@@ -10,7 +10,7 @@ import numpy.typing as npt
 from jaxtyping import Float
 
 from evenscore.errors import InputError
-from evenscore.model.statistics import TrainingData
+from evenscore.model.statistics import TiledSource, TrainingData
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
 
@@ -52,7 +52,9 @@ class DenseScores:
 
 def dense_scores(data: TrainingData, *, labelled: bool = True) -> list[DenseScores]:
     """Return each matrix or list of trials as a dense matrix; if `labelled`, all of them must have labels."""
-    if isinstance(data, TrialList | ScoreMatrix) or (isinstance(data, tuple) and isinstance(data[-1], Labels)):
+    if isinstance(data, TrialList | ScoreMatrix | TiledSource) or (
+        isinstance(data, tuple) and isinstance(data[-1], Labels)
+    ):
         data = [data]
     parts = [_one(item, labelled) for item in data]
     if not parts:
@@ -63,6 +65,8 @@ def dense_scores(data: TrainingData, *, labelled: bool = True) -> list[DenseScor
 def _one(item: object, labelled: bool) -> DenseScores:
     scores: Any
     scores, labels = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
+    if isinstance(scores, TiledSource):
+        raise InputError("scores that are not in memory cannot be looked at in each iteration; read a part of them")
     if isinstance(scores, TrialList):
         return _from_list(scores if labels is None else scores.join(labels), labelled)
     if labelled and not isinstance(labels, Labels):

@@ -13,17 +13,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.model.sums import ClassSums
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
 __all__ = [
     "Component",
     "Exceptions",
+    "LabelledSums",
     "SpeakerBlocks",
     "SpeakerShapes",
     "components",
+    "connect",
     "exceptions_of_key",
     "pattern_of_key",
-    "pattern_of_trials",
 ]
 
 
@@ -69,9 +71,17 @@ class Exceptions:
     n_rows: int
     n_columns: int
     background: bool
-    rows: npt.NDArray[np.intp]
-    columns: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.integer[Any]]
+    columns: npt.NDArray[np.integer[Any]]
     labels: npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelledSums:
+    """Sums per class, row and column, and the pattern of labels that they come from."""
+
+    sums: ClassSums
+    pattern: SpeakerBlocks | Exceptions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,26 +114,6 @@ def exceptions_of_key(key: npt.NDArray[np.int8]) -> Exceptions:
         rows=rows,
         columns=columns,
         labels=key[rows, columns],
-    )
-
-
-def pattern_of_trials(
-    rows: npt.NDArray[Any], columns: npt.NDArray[Any], labels: npt.NDArray[np.int8], n_rows: int, n_columns: int
-) -> SpeakerBlocks | Exceptions:
-    """Find the structure of a list of trials; those with unknown labels count as missing."""
-    known = labels != UNKNOWN
-    rows, columns, labels = rows[known].astype(np.intp), columns[known].astype(np.intp), labels[known]
-    if 2 * len(labels) > n_rows * n_columns:
-        key = np.full((n_rows, n_columns), UNKNOWN, dtype=np.int8)
-        key[rows, columns] = labels
-        return pattern_of_key(key)
-    return Exceptions(
-        n_rows=n_rows,
-        n_columns=n_columns,
-        background=False,
-        rows=rows,
-        columns=columns,
-        labels=labels,
     )
 
 
@@ -166,14 +156,20 @@ def _as_speaker_blocks(key: npt.NDArray[np.int8]) -> SpeakerBlocks | None:
 
 
 def _connect(
-    rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], n_rows: int, n_columns: int
+    rows: npt.NDArray[np.integer[Any]], columns: npt.NDArray[np.integer[Any]], n_rows: int, n_columns: int
 ) -> tuple[int, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the number of connected components, and the component of each row and of each column."""
+    part = connect(rows, n_rows + columns, n_rows + n_columns)
+    return int(part.max(initial=-1)) + 1, part[:n_rows], part[n_rows:]
+
+
+def connect(
+    first: npt.NDArray[np.integer[Any]], second: npt.NDArray[np.integer[Any]], size: int
+) -> npt.NDArray[np.intp]:
+    """Return for each of some nodes which connected component it belongs to, from the two ends of each link."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    size = n_rows + n_columns
-    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, n_rows + columns)), shape=(size, size))
-    number, part = connected_components(graph, directed=False)
-    part = part.astype(np.intp)
-    return int(number), part[:n_rows], part[n_rows:]
+    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(size, size))
+    _, part = connected_components(graph, directed=False)
+    return part.astype(np.intp)

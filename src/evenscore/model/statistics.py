@@ -7,7 +7,6 @@ trials, scores that are a bilinear form of embeddings) ends as one of two record
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -17,11 +16,12 @@ from jaxtyping import Float
 from evenscore.errors import InputError
 from evenscore.model.block_posterior import expect_blocks
 from evenscore.model.component_posterior import ComponentStatistics, expect_components
+from evenscore.model.list_sums import independent_parts, pairs_of_list, sum_list
 from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.patterns import Exceptions, SpeakerBlocks, components, pattern_of_key, pattern_of_trials
+from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, components, pattern_of_key
 from evenscore.model.shapes import ShapeStatistics, compress, merge
-from evenscore.model.sums import ClassSums, sum_matrix, sum_trials
+from evenscore.model.sums import ClassSums, sum_matrix
 from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
@@ -56,32 +56,30 @@ class ScoreSource(Protocol):
 
 @runtime_checkable
 class TiledSource(Protocol):
-    """Scores of K enrolments against L tests that are read tile by tile."""
+    """Scores of a matrix that is read tile by tile, or of a list that is read chunk by chunk."""
 
-    def labelled_sums(self, labels: Labels, *, client: Any, progress: Progress) -> LabelledSums:
-        """Sum the scores of each class in one pass, here or on the workers of a `distributed.Client`."""
+    def labelled_sums(self, labels: Labels | None, *, client: Any, progress: Progress) -> list[LabelledSums]:
+        """Sum the scores of each class, here or on the workers of a `distributed.Client`, by independent parts.
+
+        None takes the labels of the scores themselves, if they have any.
+        """
 
 
 Scores = ScoreMatrix | TrialList | ScoreSource | TiledSource | npt.NDArray[Any]
-TrainingData = TrialList | tuple[Scores, Labels] | Iterable[TrialList | tuple[Scores, Labels]]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LabelledSums:
-    """Sums per class, row and column, and the pattern of labels that they come from."""
-
-    sums: ClassSums
-    pattern: SpeakerBlocks | Exceptions
+_Item = TrialList | TiledSource | tuple[Scores, Labels]
+TrainingData = _Item | Iterable[_Item]
 
 
 def label_sums(data: TrainingData, *, client: Any = None, progress: Progress = silent) -> list[LabelledSums]:
-    """Pass once over the scores of each independent matrix or trial list; tiled ones on a `distributed.Client`."""
-    if isinstance(data, TrialList) or _is_pair(data):
+    """Pass over the scores of each matrix or trial list, tiled ones on a `distributed.Client`: independent parts."""
+    if isinstance(data, TrialList | TiledSource) or _is_pair(data):
         data = [data]
     items = list(data)
     if not items:
         raise InputError("there are no scores; give at least one pair (scores, labels)")
-    parts = [_one(item, client, progress) for item in items]
+    parts = [part for item in items for part in _parts(item, client, progress)]
+    if not parts:
+        raise InputError("no score has a known label; check that labels and scores belong together")
     if not all(np.isfinite(part.sums.squares).all() for part in parts):
         raise InputError("the scores are so large that their squares overflow; divide them by a constant first")
     return parts
@@ -91,9 +89,11 @@ def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
     return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
 
 
-def _one(item: object, client: Any, progress: Progress) -> LabelledSums:
+def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
     if isinstance(item, TrialList):
         return _sum_list(item)
+    if isinstance(item, TiledSource):
+        return item.labelled_sums(None, client=client, progress=progress)
     if not _is_pair(item):
         raise InputError(
             "data must be pairs (scores, labels) or labelled trial lists; make labels with Labels.from_..."
@@ -102,15 +102,15 @@ def _one(item: object, client: Any, progress: Progress) -> LabelledSums:
     if isinstance(scores, TrialList):
         return _sum_list(scores.join(labels))
     if isinstance(scores, ScoreMatrix):
-        return _sum_matrix(scores.scores, labels.align(scores.enroll_ids, scores.test_ids), scores.n_missing > 0)
+        return [_sum_matrix(scores.scores, labels.align(scores.enroll_ids, scores.test_ids), scores.n_missing > 0)]
     if isinstance(scores, TiledSource):
         return scores.labelled_sums(labels, client=client, progress=progress)
     if isinstance(scores, ScoreSource):
-        return _sum_source(scores, labels)
+        return [_sum_source(scores, labels)]
     array = as_scores(scores, "scores", ndim=2)
     if not np.isfinite(array).all():
         raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
-    return _sum_matrix(array, labels, False)
+    return [_sum_matrix(array, labels, False)]
 
 
 def _check_shape(shape: tuple[int, ...], labels: Labels) -> None:
@@ -136,20 +136,10 @@ def _sum_matrix(scores: npt.NDArray[Any], labels: Labels, has_missing: bool) -> 
     return LabelledSums(sums=sums, pattern=pattern)
 
 
-def _sum_list(trials: TrialList) -> LabelledSums:
-    if trials.scores is None or trials.labels is None:
-        raise InputError("the trial list needs scores and labels; join it with a key first")
-    sums = sum_trials(trials)
-    row_kept, column_kept = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
-    row_place, column_place = np.cumsum(row_kept) - 1, np.cumsum(column_kept) - 1
-    pattern = pattern_of_trials(
-        row_place[trials.enroll_index],
-        column_place[trials.test_index],
-        trials.labels,
-        int(row_kept.sum()),
-        int(column_kept.sum()),
-    )
-    return LabelledSums(sums=without_empty(sums), pattern=pattern)
+def _sum_list(trials: TrialList) -> list[LabelledSums]:
+    total = sum_list(trials)
+    every = np.arange(len(trials.enroll_ids)), np.arange(len(trials.test_ids))
+    return independent_parts(total, lambda wanted: [pairs_of_list(trials, *every, wanted)])
 
 
 def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:

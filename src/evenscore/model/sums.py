@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore.tables import TARGET, Labels, TrialList
+from evenscore.tables import Labels
 
-__all__ = ["ClassSums", "group_order", "pilot", "sum_blocks", "sum_by_key", "sum_matrix", "sum_trials"]
+__all__ = ["ClassSums", "group_order", "pilot", "sum_blocks", "sum_by_key", "sum_matrix"]
 
 Array = np.ndarray
 
@@ -187,32 +187,6 @@ def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: floa
         column_counts=column_counts,
         **place,
     )
-
-
-def sum_trials(trials: TrialList, *, center: float | None = None) -> ClassSums:
-    """Sum a list of labelled trials; trials with unknown labels are skipped."""
-    if trials.scores is None or trials.labels is None:
-        raise ValueError("sum_trials needs scores and labels")
-    center = float(trials.scores[0]) if center is None and len(trials) else center or 0.0
-    n_rows, n_columns = len(trials.enroll_ids), len(trials.test_ids)
-    sums = ClassSums(
-        center=center,
-        rows=np.zeros((2, n_rows)),
-        columns=np.zeros((2, n_columns)),
-        squares=np.zeros(2),
-        row_counts=np.zeros((2, n_rows)),
-        column_counts=np.zeros((2, n_columns)),
-    )
-    for h in range(TARGET + 1):
-        at = np.flatnonzero(trials.labels == h)
-        row, column = trials.enroll_index[at], trials.test_index[at]
-        values = trials.scores[at].astype(np.float64) - center
-        sums.rows[h] = np.bincount(row, values, n_rows)
-        sums.columns[h] = np.bincount(column, values, n_columns)
-        sums.squares[h] = values @ values
-        sums.row_counts[h] = np.bincount(row, minlength=n_rows)
-        sums.column_counts[h] = np.bincount(column, minlength=n_columns)
-    return sums
 
 
 def group_order(codes: npt.NDArray[np.intp], n_groups: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

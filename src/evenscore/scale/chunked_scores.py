@@ -141,7 +141,9 @@ class ChunkedScores:
         """Return the same scores in tiles of about another size."""
         return replace(self, tile_bytes=nbytes)
 
-    def labelled_sums(self, labels: Labels, *, client: Any = None, progress: Progress = silent) -> LabelledSums:
+    def labelled_sums(
+        self, labels: Labels | None, *, client: Any = None, progress: Progress = silent
+    ) -> list[LabelledSums]:
         """Return the sums that training needs, in one pass over the tiles.
 
         Parameters
@@ -155,7 +157,7 @@ class ChunkedScores:
         """
         from evenscore.scale.tile_sums import label_tiles
 
-        return label_tiles(self, labels, client=client, progress=progress)
+        return [label_tiles(self, labels, client=client, progress=progress)]
 
     def __repr__(self) -> str:
         k, size = self.shape

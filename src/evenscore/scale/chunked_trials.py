@@ -8,9 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from evenscore.errors import InputError
+from evenscore.model.patterns import LabelledSums
+from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import hashed
 from evenscore.scale.tiles import spans
-from evenscore.tables import TrialList
+from evenscore.tables import Labels, TrialList
 
 __all__ = ["ChunkedTrials", "ListedTrials", "TrialChunk", "TrialReader"]
 
@@ -83,6 +85,27 @@ class ChunkedTrials:
     def gather(self) -> TrialList:
         """Return all trials in memory, 13 bytes or more for each."""
         return TrialList.concat([self.reader.read(chunk.trials) for chunk in self.chunks()])
+
+    def labelled_sums(
+        self, labels: Labels | None = None, *, client: Any = None, progress: Progress = silent
+    ) -> list[LabelledSums]:
+        """Return the sums that training needs, by independent parts of the list.
+
+        A part that is a complete matrix of speakers takes nothing per trial; others are read a second time, and take
+        9 bytes for each trial, or a byte for each pair where more than half of them are listed.
+
+        Parameters
+        ----------
+        labels
+            Labels with ids; None takes those of the trials themselves.
+        client
+            A `distributed.Client` whose workers do it; None does it here.
+        progress
+            Called with ``"summing scores"`` or ``"listing pairs"`` and the fraction done.
+        """
+        from evenscore.scale.trial_sums import label_chunks
+
+        return label_chunks(self, labels, client=client, progress=progress)
 
     def identity(self) -> str:
         """Return a text that changes when the trials change."""

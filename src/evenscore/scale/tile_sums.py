@@ -55,9 +55,11 @@ class _Labelled:
 
 
 def label_tiles(
-    scores: ChunkedScores, labels: Labels, *, client: Any = None, progress: Progress = silent
+    scores: ChunkedScores, labels: Labels | None, *, client: Any = None, progress: Progress = silent
 ) -> LabelledSums:
     """Pass once over the tiles of a matrix."""
+    if labels is None:
+        raise InputError("a score matrix has no labels of its own; make them with Labels.from_speakers")
     labels = labels.align(scores.enroll_ids, scores.test_ids)
     tiles = scores.tiles()
     if not tiles:
@@ -100,8 +102,11 @@ def key_of_tile(labels: Labels, tile: Tile) -> npt.NDArray[np.int8]:
     if not labels.by_speaker:
         return labels.matrix[tile.rows, tile.columns]
     rows, columns, _ = labels.speaker_codes
-    row, column = rows[tile.rows][:, None], columns[tile.columns][None, :]
-    return np.where((row < 0) | (column < 0), UNKNOWN, np.where(row == column, TARGET, NONTARGET)).astype(np.int8)
+    row, column = rows[tile.rows], columns[tile.columns]
+    key = np.equal.outer(row, column).view(np.int8)
+    key[row < 0] = UNKNOWN
+    key[:, column < 0] = UNKNOWN
+    return key
 
 
 def _pattern(total: TileSums, labels: Labels) -> SpeakerBlocks | Exceptions:

@@ -178,6 +178,14 @@ class Labels:
     n_nontarget = property(lambda self: self.counts[1], doc="Number of non-target pairs.")
     n_unknown = property(lambda self: self.counts[2], doc="Number of pairs whose class is not known.")
 
+    def of_pairs(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+        """Return the labels of the pairs at these positions, without the labels of all other pairs."""
+        if self._key is not None:
+            return self._key[rows, columns]
+        row_codes, column_codes, _ = self.speaker_codes
+        row, column = row_codes[rows], column_codes[columns]
+        return np.where((row < 0) | (column < 0), UNKNOWN, row == column).astype(np.int8)
+
     def take(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> Labels:
         """Return the labels of the rows and columns at these positions, in this order."""
 

@@ -297,7 +297,7 @@ class TrialList:
         if unmatched == "error" and not known.all():
             raise InputError(f"the trial {self.pair(int(np.argmin(known)))} has a score but no label in the key")
         labels = np.full(len(self), UNKNOWN, dtype=np.int8)
-        labels[known] = key.matrix[row[known], column[known]]
+        labels[known] = key.of_pairs(row[known], column[known])
         joined = self._replace(labels=labels)
         return joined if known.all() else joined.select(known)
 
