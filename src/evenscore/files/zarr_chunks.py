@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -19,28 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
+from evenscore.scale.tiles import spans
 
 __all__ = ["PlainChunks"]
 
 _CHECKSUM = 4  # bytes
-
-
-_kept = threading.local()
-
-
-def _content(file: Path, size: int) -> npt.NDArray[np.uint8]:
-    """Read a file of this size, or less or one byte more of another; the thread's next call overwrites it.
-
-    Fresh memory for each chunk would cost as much time as reading it.
-    """
-    if getattr(_kept, "buffer", None) is None or _kept.buffer.size < size + 1:
-        _kept.buffer = np.empty(size + 1, dtype=np.uint8)
-    buffer: npt.NDArray[np.uint8] = _kept.buffer[: size + 1]
-    length = 0
-    with open(file, "rb", buffering=0) as stream:
-        while length < buffer.size and (more := stream.readinto(buffer[length:].data)):
-            length += more
-    return buffer[:length]
+_PIECE = 1 << 19  # bytes that are read or written at a time; they stay in the cache for the checksum and the copy
 
 
 @dataclass(frozen=True)
@@ -144,31 +129,48 @@ class PlainChunks:
         return [(i, j) for i in range(first[0], last[0]) for j in range(first[1], last[1])]
 
     def _copy(self, i: int, j: int, rows: slice, columns: slice, out: npt.NDArray[Any]) -> None:
-        top, left = i * self.chunks[0], j * self.chunks[1]
-        r0, r1 = max(rows.start, top), min(rows.stop, top + self.chunks[0])
-        c0, c1 = max(columns.start, left), min(columns.stop, left + self.chunks[1])
-        target = out[r0 - rows.start : r1 - rows.start, c0 - columns.start : c1 - columns.start]
-        chunk = self._read_one(i, j)
-        target[:] = np.nan if chunk is None else chunk[r0 - top : r1 - top, c0 - left : c1 - left]
-
-    def _read_one(self, i: int, j: int) -> npt.NDArray[Any] | None:
+        """Copy what is wanted of a chunk to its place."""
+        top, left = i * self.chunks[0] - rows.start, j * self.chunks[1] - columns.start
+        target = out[max(top, 0) : top + self.chunks[0], max(left, 0) : left + self.chunks[1]]
+        first, left = max(-top, 0), max(-left, 0)  # of the chunk, that are wanted
         try:
-            data = _content(self._file(i, j), self._file_size)
+            with open(self._file(i, j), "rb", buffering=0) as stream:
+                for start, piece in self._pieces(stream, i, j):
+                    wanted = piece[max(first - start, 0) :, left : left + target.shape[1]]
+                    place = target[max(start - first, 0) :][: len(wanted)]
+                    place[:] = wanted[: len(place)]
         except FileNotFoundError:
             if not Path(self.folder, ".zarray").is_file():
                 problem = f"there is no such store on {gethostname()}; all workers must see the same files"
                 raise FileError(Path(self.folder).parent, problem) from None
-            return None
+            target[:] = np.nan
         except OSError as error:
             raise self._damaged(i, j, error.strerror or str(error)) from None
-        if data.size != self._file_size:
+
+    def _pieces(self, stream: FileIO, i: int, j: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Read a chunk: some of its rows at a time, and which is the first of them; the next overwrite them."""
+        if os.fstat(stream.fileno()).st_size != self._file_size:
             raise self._damaged(i, j, f"it does not have the {self._file_size} bytes that are expected")
-        if self.checksum:
-            expected = int.from_bytes(data[:_CHECKSUM].tobytes(), "little")
-            data = data[_CHECKSUM:]
-            if zlib.crc32(data.data) != expected:
-                raise self._damaged(i, j, "its checksum is wrong")
-        return data.view(self.dtype).reshape(self.chunks)
+        expected = stream.read(_CHECKSUM) if self.checksum else b""
+        found = 0
+        buffer = np.empty((self._piece_rows, self.chunks[1]), dtype=self.dtype)
+        for rows in spans(self.chunks[0], self._piece_rows):
+            piece = buffer[: rows.stop - rows.start]
+            data, length = piece.reshape(-1).view(np.uint8).data, 0
+            while length < len(data):
+                more = stream.readinto(data[length:])
+                if not more:
+                    raise self._damaged(i, j, "it is cut off")
+                length += more
+            if self.checksum:
+                found = zlib.crc32(data, found)
+            yield rows.start, piece
+        if self.checksum and found != int.from_bytes(expected, "little"):
+            raise self._damaged(i, j, "its checksum is wrong")
+
+    @property
+    def _piece_rows(self) -> int:
+        return max(min(_PIECE // (self.chunks[1] * self.dtype.itemsize), self.chunks[0]), 1)
 
     def _damaged(self, i: int, j: int, why: str) -> FileError:
         folder = Path(self.folder)
@@ -180,14 +182,19 @@ class PlainChunks:
             whole = np.full(self.chunks, np.nan, dtype=self.dtype)
             whole[: part.shape[0], : part.shape[1]] = part
             part = whole
-        values = np.ascontiguousarray(part, dtype=self.dtype)
         file = self._file(i, j)
         temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
+        checksum = 0
         try:
             with open(temporary, "wb") as stream:
+                stream.write(bytes(_CHECKSUM * self.checksum))
+                for rows in spans(self.chunks[0], self._piece_rows):
+                    piece = np.ascontiguousarray(part[rows], dtype=self.dtype)
+                    checksum = zlib.crc32(piece.data, checksum) if self.checksum else 0
+                    stream.write(piece.data)
                 if self.checksum:
-                    stream.write(zlib.crc32(values.data).to_bytes(_CHECKSUM, "little"))
-                stream.write(values.data)
+                    stream.seek(0)
+                    stream.write(checksum.to_bytes(_CHECKSUM, "little"))
             os.replace(temporary, file)
         finally:
             temporary.unlink(missing_ok=True)
