@@ -38,8 +38,9 @@ def open_scores(
     if file.suffix.lower() in (".parquet", ".pq"):
         from evenscore.files import ReadOptions
 
-        names = ("missing", "duplicates", "score_column")
-        return open_chunked_trials(path, ReadOptions(kind="scores", **{name: reading[name] for name in names}))
+        names = ("missing", "infinite", "duplicates", "score_column")
+        chosen = {name: reading[name] for name in names if name in reading}
+        return open_chunked_trials(path, ReadOptions(kind="scores", **chosen))
     return read_scores(path, **reading)
 
 

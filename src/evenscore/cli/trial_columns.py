@@ -16,7 +16,7 @@ from evenscore.tables.ids import first_repeat, shown
 if TYPE_CHECKING:
     from evenscore.files.metadata import Metadata
 
-__all__ = ["EMPTY", "conditions_of", "numbers_of"]
+__all__ = ["EMPTY", "conditions_of", "named_column", "numbers_of", "only_side", "row_of_id"]
 
 EMPTY = "(empty)"  #: the condition of trials for which the metadata has no value
 _SIDES = {"enroll": "enrolment", "test": "test"}
@@ -78,16 +78,22 @@ def _number(text: str, path: str, column: str) -> float:
 
 def _looked_up(trials: TrialList, metadata: Metadata, name: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
     """Return for each trial its row in a column, and the column."""
+    side, column = named_column(metadata, name)
+    if len(metadata.ids) == 2:
+        return _rows_of_pairs(trials, metadata), metadata.columns[column]
+    return _rows_of_ids(trials, metadata, side, column), metadata.columns[column]
+
+
+def named_column(metadata: Metadata, name: str) -> tuple[str | None, str]:
+    """Return the side that is named before a column, if any, and the column."""
     prefix, colon, rest = name.partition(":")
     side = prefix if colon and prefix in _SIDES and name not in metadata.columns else None
     column = rest if side else name
     if column not in metadata.columns:
         raise InputError(f"{metadata.path} has no column {column!r}; it has {shown(metadata.columns, most=20)}")
-    if len(metadata.ids) == 2:
-        if side:
-            raise InputError(f"the rows of {metadata.path} are about trials, not about one side; leave out '{side}:'")
-        return _rows_of_pairs(trials, metadata), metadata.columns[column]
-    return _rows_of_ids(trials, metadata, side, column), metadata.columns[column]
+    if len(metadata.ids) == 2 and side:
+        raise InputError(f"the rows of {metadata.path} are about trials, not about one side; leave out '{side}:'")
+    return side, column
 
 
 def _rows_of_pairs(trials: TrialList, metadata: Metadata) -> npt.NDArray[Any]:
@@ -103,20 +109,25 @@ def _rows_of_pairs(trials: TrialList, metadata: Metadata) -> npt.NDArray[Any]:
 
 
 def _rows_of_ids(trials: TrialList, metadata: Metadata, side: str | None, column: str) -> npt.NDArray[Any]:
-    ids = metadata.columns[metadata.ids[0]]
-    repeated = first_repeat(ids)
-    if repeated is not None:
-        raise InputError(f"{metadata.path} has {repeated!r} more than once in the column {metadata.ids[0]!r}; keep one")
-    place = {name: row for row, name in enumerate(ids)}
+    place = row_of_id(metadata)
     absent = {one: [name for name in getattr(trials, f"{one}_ids") if name not in place] for one in _SIDES}
-    chosen = side or metadata.side or _only_side(absent, metadata, column)
+    chosen = side or metadata.side or only_side(absent, metadata, column)
     if absent[chosen]:
         raise InputError(f"{metadata.path} has no row for {_SIDES[chosen]} {shown(absent[chosen])}; add it")
     rows = np.array([place[name] for name in getattr(trials, f"{chosen}_ids")], dtype=np.intp)
     return np.asarray(rows[getattr(trials, f"{chosen}_index")])
 
 
-def _only_side(absent: dict[str, list[str]], metadata: Metadata, column: str) -> str:
+def row_of_id(metadata: Metadata) -> dict[str, int]:
+    """Return the row of each id, where rows are about one side."""
+    ids = metadata.columns[metadata.ids[0]]
+    repeated = first_repeat(ids)
+    if repeated is not None:
+        raise InputError(f"{metadata.path} has {repeated!r} more than once in the column {metadata.ids[0]!r}; keep one")
+    return {name: row for row, name in enumerate(ids)}
+
+
+def only_side(absent: dict[str, list[str]], metadata: Metadata, column: str) -> str:
     """Return the side whose ids all stand in the metadata; if it is neither, that with fewer absent ids."""
     if not absent["enroll"] and not absent["test"]:
         raise InputError(

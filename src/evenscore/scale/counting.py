@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from evenscore.tables.ids import Ids
 
 __all__ = ["ChunkCounts", "count_chunks"]
 
+NameOfPair = Callable[[npt.NDArray[np.intp]], tuple[str, str]]
 _REMEDY = "make the two files agree, or leave out what does not match (--unmatched drop)"
 
 
@@ -130,40 +131,53 @@ def _aligned(values: PairValues, enroll_ids: Ids, test_ids: Ids) -> PairValues:
 
 
 def _count(task: _Count, place: Any) -> ChunkCounts:
-    scores, labels, groupings = _read(task, place)
+    scores, labels, groupings, pair = _read(task, place)
     scored = ~np.isnan(scores)
     n_unknown = int(np.count_nonzero(scored & (labels == UNKNOWN)))
     n_listed = int(np.count_nonzero(scored & (labels != UNLISTED)))
     key = np.maximum(labels, UNKNOWN).astype(np.int8, copy=False)
+    for numbers in groupings:
+        _refuse_ungrouped(np.broadcast_to(numbers, scores.shape), scored & (key != UNKNOWN), pair)
     groups = tuple(summarize_groups(scores, key, numbers, **task.options) for numbers in groupings)
-    whole = bool(groups) and bool(groups[0]) and all((numbers >= 0).all() for numbers in groupings[:1])
-    summary = total(groups[0].values()) if whole else summarize(scores, key, **task.options)
+    summary = total(groups[0].values()) if groups and groups[0] else summarize(scores, key, **task.options)
     return ChunkCounts(summary=summary, groups=groups, n_unknown=n_unknown, n_listed=n_listed)
 
 
-def _read(task: _Count, place: Any) -> tuple[npt.NDArray[Any], Numbers, list[Numbers]]:
-    """Return scores, labels and groups of a chunk; refuse what is not right with the labels."""
+def _read(task: _Count, place: Any) -> tuple[npt.NDArray[Any], Numbers, list[Numbers], NameOfPair]:
+    """Return scores, labels and groups of a chunk, and how its pairs are called; refuse labels that are not right."""
     if isinstance(place, TrialChunk):
         trials: TrialList = task.reader.read(place.trials)
-        labels = task.labels.of_trials(trials)
-        if task.strict:
-            _refuse_unlisted(labels == UNLISTED, lambda at: trials.pair(int(at[0])))
-        _refuse_contradiction(trials, labels)
         assert trials.scores is not None  # noqa: S101
-        return trials.scores, labels, [groups.of_trials(trials) for groups in task.groupings]
-    scores = task.reader.read(place.rows, place.columns)
-    labels = task.labels.of_tile(place)
+        labels, scores = task.labels.of_trials(trials), trials.scores
+        groupings = [groups.of_trials(trials) for groups in task.groupings]
+        _refuse_contradiction(trials, labels)
+
+        def pair(at: npt.NDArray[np.intp]) -> tuple[str, str]:
+            return trials.pair(int(at[0]))
+    else:
+        scores = task.reader.read(place.rows, place.columns)
+        labels = task.labels.of_tile(place)
+        groupings = [groups.of_tile(place) for groups in task.groupings]
+
+        def pair(at: npt.NDArray[np.intp]) -> tuple[str, str]:
+            assert task.ids is not None  # noqa: S101
+            return task.ids[0][place.rows.start + at[0]], task.ids[1][place.columns.start + at[1]]
+
     if task.strict:
-        assert task.ids is not None  # noqa: S101
-        enroll, test = task.ids[0][place.rows], task.ids[1][place.columns]
-        _refuse_unlisted((labels == UNLISTED) & ~np.isnan(scores), lambda at: (enroll[at[0]], test[at[1]]))
-    return scores, labels, [groups.of_tile(place) for groups in task.groupings]
+        _refuse_unlisted((labels == UNLISTED) & ~np.isnan(scores), pair)
+    return scores, labels, groupings, pair
 
 
-def _refuse_unlisted(unlisted: npt.NDArray[np.bool_], pair: Any) -> None:
+def _refuse_unlisted(unlisted: npt.NDArray[np.bool_], pair: NameOfPair) -> None:
     if unlisted.any():
         count, first = int(np.count_nonzero(unlisted)), pair(np.argwhere(unlisted)[0])
         raise InputError(f"at least {count} scored trials are not in the key, such as {first}; {_REMEDY}")
+
+
+def _refuse_ungrouped(groups: Numbers, used: npt.NDArray[np.bool_], pair: NameOfPair) -> None:
+    if (groups < 0).any() and (used & (groups < 0)).any():
+        first = pair(np.argwhere(used & (groups < 0))[0])
+        raise InputError(f"it is not known to which group the trial {first} belongs; add it to the metadata")
 
 
 def _refuse_contradiction(trials: TrialList, labels: Numbers) -> None:

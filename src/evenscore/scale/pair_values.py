@@ -201,7 +201,7 @@ class SideGroups:
     """Groups of pairs by what is known of each side: a number for each enrolment, and one for each test.
 
     The group of a pair is ``n_test`` times the enrolment's number plus the test's; a side that does not matter is
-    None. An id that a side does not have is an error.
+    None. Pairs of an id that a side does not have are `UNLISTED`.
 
     Examples
     --------
@@ -220,25 +220,25 @@ class SideGroups:
     def align(self, enroll_ids: Ids, test_ids: Ids) -> SideGroups:
         """Return the groups of these enrolments and tests, in this order."""
         enroll, test = self._place_of
-        row = None if self.enroll is None else self.enroll[_known_places(enroll_ids, enroll, "enrolment")]
-        column = None if self.test is None else self.test[_known_places(test_ids, test, "test")]
+        row, column = _taken(self.enroll, enroll_ids, enroll), _taken(self.test, test_ids, test)
         return SideGroups(enroll_ids, row, test_ids, column, self.n_test)
 
     def of_tile(self, tile: Tile) -> Numbers:
         """Return the groups of a tile; a side that does not matter has length 1."""
         row = np.zeros((1, 1), np.int64) if self.enroll is None else self.enroll[tile.rows][:, None]
         column = np.zeros((1, 1), np.int64) if self.test is None else self.test[tile.columns][None, :]
-        return self.n_test * row + column
+        return self._groups(row, column)
 
     def of_trials(self, trials: TrialList) -> Numbers:
         """Return the groups of trials."""
         sides = self.align(trials.enroll_ids, trials.test_ids)
-        groups = np.zeros(len(trials), dtype=np.int64)
-        if sides.enroll is not None:
-            groups += self.n_test * sides.enroll[trials.enroll_index]
-        if sides.test is not None:
-            groups += sides.test[trials.test_index]
-        return groups
+        nothing = np.zeros(len(trials), dtype=np.int64)
+        row = nothing if sides.enroll is None else sides.enroll[trials.enroll_index]
+        column = nothing if sides.test is None else sides.test[trials.test_index]
+        return self._groups(row, column)
+
+    def _groups(self, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64]) -> Numbers:
+        return np.where((row < 0) | (column < 0), UNLISTED, self.n_test * row + column)
 
     def identity(self) -> str:
         """Return a hash of both sides."""
@@ -258,11 +258,14 @@ def _places(ids: Ids, place_of: Mapping[str, int]) -> npt.NDArray[np.int64]:
     return np.fromiter((place_of.get(name, -1) for name in ids.tolist()), dtype=np.int64, count=len(ids))
 
 
-def _known_places(ids: Ids, place_of: Mapping[str, int], side: str) -> npt.NDArray[np.int64]:
-    found = _places(ids, place_of)
-    if found.size and found.min() < 0:
-        raise InputError(f"{side} {shown([name for name in ids if name not in place_of])} has no group; add it")
-    return found
+def _taken(
+    numbers: npt.NDArray[np.int64] | None, ids: Ids, place_of: Mapping[str, int]
+) -> npt.NDArray[np.int64] | None:
+    """Return the number of each id, -1 where it has none; None if the side does not matter."""
+    if numbers is None:
+        return None
+    places = _places(ids, place_of)
+    return np.append(numbers, -1)[places]
 
 
 def _looked_up(ids: Ids, path: str, speakers: Mapping[str, str], side: str) -> list[str]:
