@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.evidence.features import evidence_features, pattern_of, restricted, views_of_one
-from evenscore.evidence.head import EvidenceHead
-from evenscore.evidence.matrices import llr_matrix_of
+from evenscore.evidence.features import evidence_features, pattern_of, restricted
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.own_pairs import cohort_space, meets_cohort
-from evenscore.evidence.pair_space import PairSpace, impostor_prediction, within_speaker_part
+from evenscore.evidence.parts import EvidenceParts
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.partial_cohorts import has_missing
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
@@ -23,6 +21,7 @@ from evenscore.tables.ids import IdsLike
 __all__ = ["EvidenceNormalizer"]
 
 _TRIALS = 1 << 21  # whose features are kept at a time
+_SCORES = 1 << 23  # of cohort members that are worked on at a time
 
 
 class EvidenceNormalizer:
@@ -62,8 +61,7 @@ class EvidenceNormalizer:
         cohort = ScoreBlocks.of_cohort(cohort, labels, enroll_speakers=enroll_speakers, test_speakers=test_speakers)
         self.model = model
         self._cohort = cohort
-        self._score_model: ScoreModelNormalizer | None = None
-        self._space: PairSpace | None = None
+        self._parts: dict[str, EvidenceParts] = {}
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
@@ -72,13 +70,20 @@ class EvidenceNormalizer:
         blocks = restricted(blocks, pattern)
         trials = blocks.trials
         assert trials.scores is not None  # noqa: S101
-        partial = meets_cohort(blocks) or has_missing(blocks.enroll) or has_missing(blocks.test)
-        if isinstance(trials, ScoreMatrix) and not partial:
-            return trials.with_scores(self._whole(blocks, pattern, head))
+        missing = pattern == "full" and (has_missing(blocks.enroll) or has_missing(blocks.test))
+        if not missing and not meets_cohort(blocks):
+            parts = self._parts_of(blocks, pattern)
+            return parts.apply(trials, *(_side(parts, blocks, side) for side in ("enroll", "test")))
         out = np.empty(trials.scores.shape, dtype=trials.scores.dtype)
         for at, part in _pieces(blocks):
             out[at] = head.llr(self._features(part, pattern))
         return trials.with_scores(out)
+
+    def parts(self, blocks: ScoreBlocks) -> EvidenceParts:
+        """Return the model prepared for the cohort and the sides of these blocks; their trials do not matter."""
+        blocks = self._with_cohort(blocks)
+        pattern, _ = self.model.head_for(pattern_of(blocks))
+        return self._parts_of(restricted(blocks, pattern), pattern)
 
     def normalize_one(
         self,
@@ -102,7 +107,7 @@ class EvidenceNormalizer:
             The trial's speakers, to be left out of the cohort.
         """
         cohort = self._cohort
-        if enroll_speaker is None and test_speaker is None and self._space is not None:
+        if enroll_speaker is None and test_speaker is None and "full" in self._parts:
             found = self._quick(float(score), enroll, test)
             if found is not None:
                 return found
@@ -126,23 +131,19 @@ class EvidenceNormalizer:
 
     def _quick(self, score: float, enroll: npt.ArrayLike | None, test: npt.ArrayLike | None) -> float | None:
         """Return the log-likelihood ratio of a trial with complete cohort scores on both sides, else None."""
-        space, prepared = self._space, self._score_model
-        sides = {"enroll": enroll, "test": test}
-        if space is None or prepared is None or enroll is None or test is None or "full" not in self.model.heads:
+        parts = self._parts["full"]
+        if enroll is None or test is None or parts.enroll is None or parts.test is None:
             return None
-        vectors = {side: np.asarray(values, dtype=np.float64) for side, values in sides.items()}
-        lengths = (len(space.enroll_map), len(space.test_map))
-        if tuple(vector.shape for vector in vectors.values()) != tuple((length,) for length in lengths):
+        row, column = np.asarray(enroll, dtype=np.float64), np.asarray(test, dtype=np.float64)
+        if row.shape != (len(parts.enroll.basis),) or column.shape != (len(parts.test.basis),):
             return None
-        if not all(np.isfinite(vector).all() for vector in vectors.values()):
+        one = slice(0, 1)
+        numbers = parts.enroll_part(row[None], one), parts.test_part(column[:, None], one)
+        if not all(np.isfinite(part).all() for part in numbers):
             return None
-        features = views_of_one(score, vectors, self.model.scales)
-        features["score_model"] = np.array([prepared.normalize_one(score, vectors["enroll"], vectors["test"])])
-        x, y = space.enroll(vectors["enroll"][None]), space.test(vectors["test"][None])
-        ridges = self.model.ridges
-        features["b"] = impostor_prediction(space, x, y, ridges.impostor)[0]
-        features["w"] = within_speaker_part(space, x, y, ridges.within)[0]
-        return float(self.model.heads["full"].llr(features)[0])
+        llrs = parts.apply(ScoreMatrix([[score]], ["enrolment"], ["test"]), *numbers).scores
+        assert llrs is not None  # noqa: S101
+        return float(llrs[0, 0])
 
     def features(self, blocks: ScoreBlocks) -> dict[str, npt.NDArray[np.float64]]:
         """Return the features of all trials that the head for these blocks uses, and the raw score."""
@@ -155,20 +156,20 @@ class EvidenceNormalizer:
         model = self.model
         return evidence_features(blocks, pattern, model.score_model, model.scales, model.ridges)
 
-    def _whole(self, blocks: ScoreBlocks, pattern: str, head: EvidenceHead) -> npt.NDArray[Any]:
-        weights = space = None
+    def _parts_of(self, blocks: ScoreBlocks, pattern: str) -> EvidenceParts:
+        """Return the model prepared for a cohort; that of this normalizer is prepared once."""
+        if pattern in self._parts:
+            return self._parts[pattern]
+        head, weights, space = self.model.heads[pattern], None, None
         if pattern == "full":
-            weights = self._prepared(blocks).weights()
+            if "score_model" in head.views:
+                weights = ScoreModelNormalizer(self.model.score_model, blocks).weights()
             if {"b", "w"} & set(head.extras):
-                if self._space is None:
-                    self._space = cohort_space(blocks, self.model.ridges.rank)
-                space = self._space
-        return llr_matrix_of(self.model, head, blocks, weights, space)
-
-    def _prepared(self, blocks: ScoreBlocks) -> ScoreModelNormalizer:
-        if self._score_model is None:
-            self._score_model = ScoreModelNormalizer(self.model.score_model, blocks)
-        return self._score_model
+                space = cohort_space(blocks, self.model.ridges.rank)
+        parts = EvidenceParts.of(self.model, pattern, weights, space)
+        if pattern != "full" or (self._cohort is not None and self._cohort.cohort is not None):
+            self._parts[pattern] = parts
+        return parts
 
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         """Return the blocks with the cohort that this was prepared for, where they have none."""
@@ -195,6 +196,22 @@ class EvidenceNormalizer:
         if blocks.cohort != own.cohort:
             raise InputError("the cohort scores of the blocks are not those the normalizer was prepared for")
         return blocks
+
+
+def _side(parts: EvidenceParts, blocks: ScoreBlocks, side: str) -> npt.NDArray[np.float64]:
+    """Return the numbers of all elements of a side, from some of its cohort scores at a time."""
+    block, trials = getattr(blocks, side), blocks.trials
+    size = len(trials.enroll_ids if side == "enroll" else trials.test_ids)
+    if block is None:
+        return np.zeros((size, parts.width))
+    out = np.empty((size, parts.width))
+    step = max(1, _SCORES // max(block.scores.size // max(size, 1), 1))
+    for at in (slice(first, min(first + step, size)) for first in range(0, size, step)):
+        if side == "enroll":
+            out[at] = parts.enroll_part(block.scores[at], at)
+        else:
+            out[at] = parts.test_part(block.scores[:, at], at)
+    return out
 
 
 def _vector(

@@ -135,7 +135,7 @@ def pair_space(scores: npt.NDArray[Any], test_speakers: Ids | npt.NDArray[Any] |
     if not scores.size:
         raise InputError("the cohort has no scores against itself")
     many = scores.dtype == np.float32 and min(scores.shape) > _PRECISE
-    R = np.array(scores, dtype=np.float32 if many else np.float64, order="C")
+    R: Array = np.array(scores, dtype=np.float32 if many else np.float64, order="C")
     row, column = (R.mean(axis=axis, dtype=np.float64) for axis in (1, 0))
     mean = float(row.mean())
     seen = None if np.isfinite(mean) else ~np.isnan(R)

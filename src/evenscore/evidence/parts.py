@@ -1,0 +1,248 @@
+"""The cohort-evidence model where a trial's two sides meet only at the very end: numbers per element, then one pass.
+
+It holds for trials whose speakers are not in the cohort; if the head asks the score model, cohort scores must be
+complete, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float
+
+from evenscore.evidence.features import TOP, Scales
+from evenscore.evidence.head import BEND, EvidenceHead
+from evenscore.evidence.model import CohortEvidence
+from evenscore.evidence.moments import Moments, shrunk_log_scale
+from evenscore.evidence.pair_space import PairSpace
+from evenscore.model.score_weights import ScoreWeights
+from evenscore.norms.options import NormOptions
+from evenscore.norms.statistics import Summary, row_statistics
+from evenscore.norms.threads import in_parallel
+from evenscore.tables import ScoreMatrix, TrialList
+
+__all__ = ["EvidenceParts"]
+
+Array = np.ndarray
+Part = Float[Array, "n p"]
+
+SIDES = {"full": ("enroll", "test"), "pair": ("enroll", "test"), "enroll": ("enroll",), "test": ("test",), "none": ()}
+_NUMBERS = 7  # per element, beside its coordinates
+_PIECE = 1 << 22  # products of coordinates that are kept at a time
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Products:
+    """What a side's cohort scores are multiplied with: coordinates, row sums and the score model's shifts at once."""
+
+    basis: Float[Array, "c r+3"]
+    center: Float[Array, " r"]  #: what the cohort's own means add to the coordinates
+    slope: Float[Array, " r"]  #: what the mean of a row adds to them
+    mean: float  #: of the cohort's own means
+    turn: Float[Array, "r r"] | None  #: applied to the coordinates of enrolments
+    shift: Float[Array, " 2"]  #: constant part of the predicted scores
+
+    def of(self, scores: npt.NDArray[Any]) -> tuple[Float[Array, "m 2"], Float[Array, "m r"]]:
+        """Return the parts of the predicted scores, and the coordinates."""
+        rank = len(self.center)
+        found = scores @ self.basis.astype(scores.dtype, copy=False)
+        means = found[:, rank].astype(np.float64) / max(len(self.basis), 1) - self.mean
+        x = found[:, :rank] - self.center - np.outer(means, self.slope)
+        return found[:, rank + 1 :] + self.shift, x if self.turn is None else x @ self.turn
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvidenceParts:
+    """A cohort-evidence model prepared for a cohort, as numbers of each element of either side.
+
+    An element has 7 numbers: for s_norm and as_norm the factor of the score and the term to subtract, what the side
+    adds to z by itself, and its parts of the score model's two predicted scores. Then come its coordinates, those of
+    enrolments turned so that their product with a test's coordinates is what b and w add to z.
+
+    Attributes
+    ----------
+    pattern, head, scales
+        Of the model, for the blocks that there are.
+    enroll, test
+        The products of each side; None if the head uses neither the score model nor b and w.
+    model
+        Constants of the score model's log-likelihood ratio, NaN if the head does not use it.
+    """
+
+    pattern: str
+    head: EvidenceHead
+    scales: Scales
+    enroll: _Products | None = None
+    test: _Products | None = None
+    model: Float[Array, "3"] | None = None
+
+    @classmethod
+    def of(
+        cls, model: CohortEvidence, pattern: str, weights: ScoreWeights | None = None, space: PairSpace | None = None
+    ) -> EvidenceParts:
+        """Prepare a model.
+
+        Parameters
+        ----------
+        model
+            What was trained.
+        pattern
+            Which blocks there are; the head must be of this pattern.
+        weights
+            Of the cohort scores in the score model's predictions, None if the head does not use them.
+        space
+            Coordinates for b and w, None if the head does not use them.
+        """
+        head, turn = model.heads[pattern], None
+        if weights is None and space is None:
+            return cls(pattern=pattern, head=head, scales=model.scales)
+        if space is not None:
+            of_b, of_w = (head.weight[name] * head.unit[name] if name in head.extras else 0.0 for name in ("b", "w"))
+            turn = space.operator(model.ridges.impostor, model.ridges.within, (of_b, of_w))
+        return cls(
+            pattern=pattern,
+            head=head,
+            scales=model.scales,
+            enroll=_products("enroll", weights, space, turn),
+            test=_products("test", weights, space, None),
+            model=None if weights is None else np.array([*weights.half, weights.constant]),
+        )
+
+    @property
+    def width(self) -> int:
+        """How many numbers an element has."""
+        return _NUMBERS + (0 if self.enroll is None else len(self.enroll.center))
+
+    def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
+        """Return the numbers of some enrolments, from all of their cohort scores; NaN if that cannot be."""
+        return self._part("enroll", scores)
+
+    def test_part(self, scores: npt.NDArray[Any], columns: slice) -> Part:
+        """Return the numbers of some tests."""
+        return self._part("test", _turned(scores))
+
+    def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
+        """Return the log-likelihood ratios of the trials, from the numbers of their enrolments and tests."""
+        assert trials.scores is not None  # noqa: S101
+        scores = np.ascontiguousarray(trials.scores)
+        slopes, shares, constant = _mixture(self.head)
+        rows = enroll[:, :_NUMBERS].copy()
+        rows[:, 4] += constant
+        columns = np.ascontiguousarray(test[:, :_NUMBERS])
+        x, y = (part[:, _NUMBERS:].astype(scores.dtype) for part in (enroll, test))
+        model = np.full(3, np.nan) if self.model is None else self.model
+        constants = (model, slopes, shares, self.head.weight[BEND], _log_bounds(self.head))
+        out = np.empty_like(scores)
+        if isinstance(trials, ScoreMatrix):
+            _matrix(scores, x, y, rows, columns, constants, out)
+        else:
+            from evenscore.evidence.kernels import head_list
+
+            pairs = (scores, trials.enroll_index, trials.test_index, x, y, rows, columns)
+            in_parallel(lambda start, stop: head_list(*pairs, *constants, start, stop, out), len(out), 8 + x.shape[1])
+        return trials.with_scores(out)
+
+    def _part(self, side: str, scores: npt.NDArray[Any]) -> Part:
+        out = np.zeros((len(scores), self.width))
+        if side not in SIDES[self.pattern]:
+            return out
+        scores = np.ascontiguousarray(scores)
+        for at, (view, top) in enumerate((("s_norm", None), ("as_norm", TOP))):
+            if view in self.head.views:
+                self._write_view(out, side, 2 * at, view, top, scores)
+        products = self.enroll if side == "enroll" else self.test
+        if products is not None:
+            out[:, 5:_NUMBERS], out[:, _NUMBERS:] = products.of(scores)
+        return out
+
+    def _write_view(
+        self, out: Part, side: str, at: int, view: str, top: float | None, scores: npt.NDArray[Any]
+    ) -> None:
+        head, prior = self.head, self.scales.of(side, top is not None)
+        moments = _row_moments(scores, top)
+        logs = shrunk_log_scale(moments, prior)
+        mean = np.where(moments.count > 0, moments.mean, prior.location)
+        factor = head.slope[view] / len(SIDES[self.pattern]) * np.exp(-logs - prior.center)
+        out[:, at], out[:, at + 1] = factor, factor * mean
+        name = f"ls_{side[0]}"
+        if top is None and name in head.extras:
+            out[:, 4] = head.weight[name] * head.unit[name] * (logs - head.center[name])
+
+
+def _products(side: str, weights: ScoreWeights | None, space: PairSpace | None, turn: Array | None) -> _Products:
+    size = getattr(space, f"{side}_map").shape[0] if weights is None else getattr(weights, side).shape[1]
+    maps, center, shifts, shift = np.empty((size, 0)), np.zeros(size), np.zeros((2, size)), np.zeros(2)
+    if space is not None:
+        maps, center = getattr(space, f"{side}_map"), getattr(space, f"{side}_center")
+    if weights is not None:
+        shifts = getattr(weights, side)
+        shift = (weights.offset if side == "enroll" else 0.0) - weights.center * shifts.sum(axis=1)
+    return _Products(
+        basis=np.column_stack((maps, np.ones(size), shifts.T)),
+        center=center @ maps,
+        slope=maps.sum(axis=0),
+        mean=float(center.sum() / max(size, 1)),
+        turn=turn,
+        shift=shift,
+    )
+
+
+def _row_moments(scores: npt.NDArray[Any], top: float | None) -> Moments:
+    """Return the moments of each row, as `trial_moments` does; NaN is left out."""
+    method, options = ("s", NormOptions(ddof=1)) if top is None else ("as", NormOptions(top_k=top, ddof=1))
+    found = row_statistics(scores, Summary.of(options, method, scores.shape[1]))
+    return Moments(count=found.count, mean=found.mean, std=found.std)
+
+
+def _turned(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return columns as rows."""
+    if scores.T.flags.c_contiguous:
+        return scores.T
+    from evenscore.norms.kernel_apply import transpose
+
+    out = np.empty(scores.shape[::-1], dtype=scores.dtype)
+    in_parallel(lambda start, stop: transpose(scores, start, stop, out), *out.shape)
+    return out
+
+
+def _matrix(
+    scores: npt.NDArray[Any], x: Array, y: Array, rows: Array, columns: Array, constants: tuple[Any, ...], out: Array
+) -> None:
+    """Write the log-likelihood ratios of a matrix, some rows at a time."""
+    from evenscore.evidence.kernels import head_matrix
+
+    rows, columns = np.ascontiguousarray(rows.T), np.ascontiguousarray(columns.T)
+    paired = bool(x.shape[1])
+    step = max(1, _PIECE // max(scores.shape[1], 1)) if paired else max(len(scores), 1)
+    for first in range(0, len(scores), step):
+        part = slice(first, min(first + step, len(scores)))
+        pairs = x[part] @ y.T if paired else np.empty((0, 0), dtype=scores.dtype)
+        arguments: tuple[Any, ...] = (scores[part], pairs, rows[:, part], columns, *constants)
+        result = out[part]
+        in_parallel(
+            lambda start, stop: head_matrix(*arguments, start, stop, result),  # type: ignore[call-arg]  # noqa: B023
+            part.stop - part.start,
+            8 * scores.shape[1],
+        )
+
+
+def _mixture(head: EvidenceHead) -> tuple[Array, Array, float]:
+    """Return slopes and shares for the kernel, and the constant part of z."""
+    names = ["s_norm", "as_norm", *(name for name in head.views if name not in ("s_norm", "as_norm"))]
+    names += ["nothing"] * (3 - len(names))
+    weight, share, intercept = (
+        np.array([values.get(name, 0.0) for name in names]) for values in (head.weight, head.share, head.intercept)
+    )
+    constant = head.offset + float(weight @ intercept)
+    constant -= sum(head.weight[name] * head.unit[name] * head.center[name] for name in head.extras if name in "bw")
+    slopes = np.array([head.slope.get(names[2], 0.0), *weight])
+    return slopes, np.array([*share, float(share @ intercept)]), constant
+
+
+def _log_bounds(head: EvidenceHead) -> Array:
+    with np.errstate(divide="ignore"):
+        e, d = head.target_outliers, head.nontarget_outliers
+        return np.array([np.log(e), np.log1p(-e), np.log(d), np.log1p(-d)])
