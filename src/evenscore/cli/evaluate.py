@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.option_records import with_records
 from evenscore.cli.output import printable
 from evenscore.cli.progress import progress_bar
+from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ evenscore evaluate eval.scores --key eval.trials --bootstrap 1000
 evenscore evaluate raw.npz llr.npz --key k --points 0.01 --points 0.05,10,1
 evenscore evaluate e.scores --key k --metadata meta.csv --by gender
 evenscore evaluate a.scores b.scores --key k --paired --metric cllr
+evenscore evaluate eval.zarr --enroll-speakers utt2spk --workers 4
 """
 
 
@@ -47,6 +50,7 @@ class Metric(str, Enum):
     act_dcf = "act_dcf"
 
 
+@with_records
 def evaluate(
     scores: Annotated[
         list[str], typer.Argument(metavar="SCORES", help="Score files, one per system; '-' is standard input.")
@@ -99,6 +103,8 @@ def evaluate(
     score_column: opt.ScoreColumn = None,
     from_format: opt.FromFormat = None,
     key_format: opt.KeyFormat = None,
+    *,
+    scale: ScaleChoices,
     json: opt.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of tables.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table (booktabs).")] = False,
@@ -110,6 +116,10 @@ def evaluate(
     Intervals and tests draw speakers with replacement, because trials that share a speaker are not independent. Who
     speaks, the speaker maps tell; without maps, ids that target trials connect are of one speaker, and an id without
     target trials is a speaker of its own.
+
+    Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are counted chunk by chunk if they are large
+    or if workers or a memory limit are asked for. Cllr, actual costs and counts are exact then; the other figures come
+    from a fine histogram, and certain bounds are printed where they matter.
     """
     from evenscore.cli.evaluated_trials import read_evaluated, warnings_about
     from evenscore.cli.evaluation import EvaluationOptions, evaluate_systems
@@ -149,11 +159,16 @@ def evaluate(
         "duplicates": duplicates.value,
         "score_column": score_column,
     }
-    with progress_bar() as progress:
+    with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
-        items = read_evaluated(scores, options.sources, reading)
-        results = evaluate_systems(items, options, progress)
-    for line in (line for item in items for line in warnings_about(item)):
+        if scale.in_chunks(*scores):
+            from evenscore.cli.evaluation_in_chunks import evaluate_in_chunks
+
+            results = evaluate_in_chunks(scores, options, reading, scale, client, progress)
+        else:
+            items = read_evaluated(scores, options.sources, reading)
+            results = evaluate_systems(items, options, progress)
+    for line in (line for system in results.get("systems", [results]) for line in warnings_about(system)):
         typer.echo(f"warning: {printable(line)}", err=True)
     print_evaluation(results, options, form)
 

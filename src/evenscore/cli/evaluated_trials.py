@@ -16,7 +16,7 @@ from evenscore.errors import InputError
 from evenscore.files import read_scores, read_trials
 from evenscore.tables import UNKNOWN, TrialList
 
-__all__ = ["EvaluatedTrials", "labelled", "read_evaluated", "warnings_about"]
+__all__ = ["EvaluatedTrials", "evaluated", "labelled", "read_evaluated", "warnings_about"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +61,11 @@ def _labelled(path: str, trials: TrialList, key: TrialList | None, maps: Any, so
 def read_evaluated(paths: Sequence[str], sources: LabelSources, reading: Mapping[str, Any]) -> list[EvaluatedTrials]:
     """Read what `evaluate` can measure, or say why a file cannot be evaluated."""
     tables = [as_list(read_scores(path, **reading)) for path in paths]
-    return [_evaluated(*one) for one in zip(paths, labelled(paths, tables, sources), strict=True)]
+    return [evaluated(*one) for one in zip(paths, labelled(paths, tables, sources), strict=True)]
 
 
-def _evaluated(path: str, trials: TrialList) -> EvaluatedTrials:
+def evaluated(path: str, trials: TrialList) -> EvaluatedTrials:
+    """Return the trials whose class is known; refuse those that tell nothing."""
     target, nontarget, unknown = trials.counts
     if not target or not nontarget:
         absent = "target" if not target else "non-target"
@@ -83,11 +84,12 @@ def _evaluated(path: str, trials: TrialList) -> EvaluatedTrials:
     return EvaluatedTrials(path=path, trials=known, n_unknown=unknown)
 
 
-def warnings_about(item: EvaluatedTrials) -> list[str]:
-    """Return a sentence for each class with few trials."""
-    counts = (("target", item.trials.n_target), ("non-target", item.trials.n_nontarget))
+def warnings_about(system: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each class with few trials, given what was measured of a system."""
+    pooled = system["pooled"]
+    counts = (("target", pooled["n_target"]), ("non-target", pooled["n_nontarget"]))
     return [
-        f"{item.path} has only {count} {name} trial{'s' * (count != 1)}: error rates are very uncertain"
+        f"{system['scores']} has only {count} {name} trial{'s' * (count != 1)}: error rates are very uncertain"
         for name, count in counts
         if count < FEW_TRIALS
     ]

@@ -19,7 +19,7 @@ from evenscore.tables import TrialList
 if TYPE_CHECKING:
     from evenscore.files.metadata import Metadata
 
-__all__ = ["EvaluationOptions", "evaluate_systems"]
+__all__ = ["EvaluationOptions", "evaluate_systems", "metadata_of"]
 
 DRAWS = 1000  # of speakers for a comparison, where the number is not given
 
@@ -69,7 +69,7 @@ def evaluate_systems(
     where asked for, ``intervals``) and ``conditions``: by column and by value. Of several: ``systems``, a list of
     these, and ``comparisons``, a list of what `evenscore.paired_test` found.
     """
-    metadata = _metadata(options)
+    metadata = metadata_of(options)
     systems = []
     for number, item in enumerate(items):
         progress("evaluating", number / len(items))
@@ -83,7 +83,8 @@ def evaluate_systems(
     return result
 
 
-def _metadata(options: EvaluationOptions) -> Metadata | None:
+def metadata_of(options: EvaluationOptions) -> Metadata | None:
+    """Read the table that has the columns of --by; None if there are none."""
     from evenscore.files.metadata import read_metadata
 
     if not options.by:

@@ -66,6 +66,14 @@ class _Column:
         low, high = holder[self.metric]
         return low, high
 
+    def bounds(self, figures: Figures) -> tuple[float, float] | None:
+        """Return what the figure lies between, if it is not exact."""
+        if self.point is not None:
+            found = figures.get("dcf", [{}] * (self.point + 1))[self.point].get(f"{self.metric}_bounds")
+        else:
+            found = figures.get("bounds", {}).get(self.metric)
+        return None if found is None else (found[0], found[1])
+
     def cell(self, value: float | None) -> str:
         return "-" if value is None else f"{self.factor * value:.{self.digits}f}"
 
@@ -120,16 +128,22 @@ def _print_table(rows: Sequence[_Row], alone: bool, options: EvaluationOptions) 
     for row in rows:
         cells = [column.cell(column.value(row.figures)) for column in columns]
         lines.append([row.label(alone), *cells, *_counts(row.figures)])
-        if any(column.ends(row.figures) for column in columns):
-            ends = [_range(column, row.figures) for column in columns]
-            lines.append([f"    {100 * options.level:g} %", *ends, "", ""])
+        lines += [[f"    {name}", *ranges, "", ""] for name, ranges in _ranges(columns, row.figures, options)]
     header = (rows[0].system if alone else "", *(column.title for column in columns), "targets", "non-targets")
     print_table(lines, header=header, numbers=True)
 
 
-def _range(column: _Column, figures: Figures) -> str:
-    ends = column.ends(figures)
-    return "" if ends is None else f"{column.cell(ends[0])}..{column.cell(ends[1])}"
+def _ranges(
+    columns: Sequence[_Column], figures: Figures, options: EvaluationOptions
+) -> Iterator[tuple[str, list[str]]]:
+    """Give the lines below a row: its intervals, and the bounds of figures that are not exact to the last digit."""
+    both = ((f"{100 * options.level:g} %", _Column.ends), ("bounds", _Column.bounds))
+    for name, found in both:
+        ends = [(column, found(column, figures)) for column in columns]
+        cells = ["" if pair is None else [column.cell(end) for end in pair] for column, pair in ends]
+        shown = [cell if cell and (name != "bounds" or cell[0] != cell[1]) else "" for cell in cells]
+        if any(shown):
+            yield name, [f"{cell[0]}..{cell[1]}" if cell else "" for cell in shown]
 
 
 def _notes(systems: Sequence[Figures], rows: Sequence[_Row], options: EvaluationOptions) -> list[str]:
@@ -137,6 +151,8 @@ def _notes(systems: Sequence[Figures], rows: Sequence[_Row], options: Evaluation
         f"p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}" for point in options.points
     )
     lines = [f"DCF at {points}{'' if options.normalize else ', not normalized'}; EER by {options.eer_method}"]
+    if any("bounds" in system["pooled"] for system in systems):
+        lines.append("EER, minDCF and minCllr from a histogram: certain bounds are given where a digit is not")
     if options.equalize:
         lines.append(f"every {options.by[0]} weighs the same in the pooled figures")
     for system in systems:
@@ -185,11 +201,14 @@ def _print_csv(rows: Sequence[_Row], options: EvaluationOptions) -> None:
     intervals = [c for c in columns if options.replicates and c.metric not in _WITHOUT_INTERVAL]
     names = ["scores", "by", "condition", "n_target", "n_nontarget", *(column.name for column in columns)]
     names += [f"{column.name}_{end}" for column in intervals for end in ("low", "high")]
+    bounded = [column for column in columns if any(column.bounds(row.figures) for row in rows)]
+    names += [f"{column.name}_{end}" for column in bounded for end in ("least", "most")]
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(names)
     for row in rows:
         values = [column.value(row.figures) for column in columns]
         values += [end for column in intervals for end in (column.ends(row.figures) or (None, None))]
+        values += [end for column in bounded for end in (column.bounds(row.figures) or (None, None))]
         counts = _counts(row.figures)
         writer.writerow([row.system, row.column, row.condition, *counts, *("" if v is None else v for v in values)])
 
@@ -209,10 +228,10 @@ def _print_latex(rows: Sequence[_Row], alone: bool, options: EvaluationOptions) 
         name = name if row.label(alone).startswith(row.label(alone).strip()) else rf"\quad {name}"
         cells = [column.cell(column.value(row.figures)) for column in columns]
         lines.append(" & ".join([name, *cells, *_counts(row.figures)]) + r" \\")
-        if any(column.ends(row.figures) for column in columns):
-            ends = [_range(column, row.figures).replace("..", "--") for column in columns]
-            level = rf"\quad {100 * options.level:g}\,\%"
-            lines.append(" & ".join([level, *ends, "", ""]) + r" \\")
+        for title, ranges in _ranges(columns, row.figures, options):
+            title = title.replace(" %", r"\,\%")
+            ends = [cell.replace("..", "--") for cell in ranges]
+            lines.append(" & ".join([rf"\quad {title}", *ends, "", ""]) + r" \\")
     print_lines([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
