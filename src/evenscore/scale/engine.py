@@ -1,4 +1,4 @@
-"""Where tiles are worked on: here, one after the other, or on the workers of a Dask cluster.
+"""Where tiles are worked on: here, a few at a time, or on the workers of a Dask cluster.
 
 Both engines call the same function with the same arguments and put the results together in the same order, so they
 give the same numbers, whoever finishes first.
@@ -6,13 +6,17 @@ give the same numbers, whoever finishes first.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from operator import add
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from evenscore.errors import EvenscoreError, InputError
 from evenscore.progress import Progress, silent
@@ -22,10 +26,25 @@ __all__ = ["Engine", "engine_for"]
 Place = TypeVar("Place")
 Result = TypeVar("Result")
 
+_SIDE_BY_SIDE = 4  # tiles that are worked on at a time in this process; what they take fits into the memory limit
 _MOST_LOST = 5  # how often all workers may die before we give up
 
 
-class Engine(Protocol):
+@dataclass(frozen=True, eq=False)
+class _Work(Generic[Place, Result]):
+    """``function(shared, place)`` for many places, and who is told how much of it is done."""
+
+    function: Callable[[Any, Place], Result]
+    shared: Any
+    places: Sequence[Place]
+    stage: str
+    progress: Progress
+
+    def report(self, done: int) -> None:
+        self.progress(self.stage, done / len(self.places) if self.places else 1.0)
+
+
+class Engine(ABC):
     """Calls ``function(shared, place)`` for many places."""
 
     def map(
@@ -38,7 +57,11 @@ class Engine(Protocol):
         progress: Progress = silent,
     ) -> Iterator[tuple[Place, Result]]:
         """Yield each place with its result, in the order of the places or as they get ready."""
-        ...
+        work = _Work(function, shared, places, stage, progress)
+        work.report(0)
+        for done, found in enumerate(self._results(work), start=1):
+            work.report(done)
+            yield found
 
     def total(
         self,
@@ -50,7 +73,13 @@ class Engine(Protocol):
         progress: Progress = silent,
     ) -> Any:
         """Return the sum of all results, added pairwise in the order of the places."""
-        ...
+        return self._sum(_Work(function, shared, places, stage, progress))
+
+    @abstractmethod
+    def _results(self, work: _Work[Place, Result]) -> Iterator[tuple[Place, Result]]: ...
+
+    @abstractmethod
+    def _sum(self, work: _Work[Place, Any]) -> Any: ...
 
 
 def engine_for(client: Any = None) -> Engine:
@@ -68,123 +97,110 @@ def engine_for(client: Any = None) -> Engine:
     return _Cluster(client)
 
 
-class _Here:
-    """One place after the other, with all cores at work inside of the function."""
+class _Here(Engine):
+    """A few places at a time, each in a thread: while one waits for the disk, others compute. Results keep their order.
 
-    def map(
-        self,
-        function: Callable[[Any, Place], Result],
-        shared: Any,
-        places: Sequence[Place],
-        *,
-        stage: str = "",
-        progress: Progress = silent,
-    ) -> Iterator[tuple[Place, Result]]:
-        for count, place in enumerate(places):
-            progress(stage, count / len(places))
-            yield place, function(shared, place)
-        progress(stage, 1.0)
+    When the last result is taken, or the work ends by an error or by Ctrl-C, no thread is at work any more.
+    """
 
-    def total(
-        self,
-        function: Callable[[Any, Place], Any],
-        shared: Any,
-        places: Sequence[Place],
-        *,
-        stage: str = "",
-        progress: Progress = silent,
-    ) -> Any:
-        return _pairwise((part for _, part in self.map(function, shared, places, stage=stage, progress=progress)), add)
+    def _results(self, work: _Work[Place, Result]) -> Iterator[tuple[Place, Result]]:
+        threads, cores = _shares()
+        left = iter(work.places)
+        begun: deque[tuple[Place, Future[Result]]] = deque()
+        with ThreadPoolExecutor(threads, thread_name_prefix="evenscore-tile") as pool:
+            try:
+                while True:
+                    for place in islice(left, 2 * threads - len(begun)):  # so that a slow one does not hold up the rest
+                        begun.append((place, pool.submit(_on_cores, cores, work.function, work.shared, place)))
+                    if not begun:
+                        return
+                    place, future = begun.popleft()
+                    yield place, future.result()
+            finally:
+                for _, future in begun:
+                    future.cancel()
+
+    def _sum(self, work: _Work[Place, Any]) -> Any:
+        def parts() -> Iterator[Any]:
+            work.report(0)
+            for done, (_, part) in enumerate(self._results(work), start=1):
+                work.report(done)
+                yield part
+
+        return _pairwise(parts(), add)
 
 
-class _Cluster:
+def _shares() -> tuple[int, int]:
+    """Return how many places are worked on at a time in this process, and how many cores each of them may use."""
+    from evenscore.norms.threads import thread_count
+
+    cores = thread_count()
+    threads = min(cores + 1, _SIDE_BY_SIDE) if _loops_may_meet() else 1  # one more than cores, as one may wait
+    return threads, -(-cores // threads)
+
+
+class _Cluster(Engine):
     """Tasks on a Dask cluster; what they share is sent once. A task whose worker dies is done again elsewhere."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    def map(
-        self,
-        function: Callable[[Any, Place], Result],
-        shared: Any,
-        places: Sequence[Place],
-        *,
-        stage: str = "",
-        progress: Progress = silent,
-    ) -> Iterator[tuple[Place, Result]]:
+    def _results(self, work: _Work[Place, Result]) -> Iterator[tuple[Place, Result]]:
         from distributed import as_completed
 
-        if not places:
+        if not work.places:
             return
-        sent, sendings = self._sent(shared), 1
-        waiting = iter(places)
+        sent, sendings = self._sent(work.shared), 1
+        waiting = iter(work.places)
         open_places: dict[Any, tuple[Place, int]] = {}
 
         def submitted(some: Iterable[Place]) -> list[Any]:
             futures = []
             for place in some:
-                future = self._submit(function, sent, place)
+                future = self._submit(work.function, sent, place)
                 open_places[future.key] = (place, sendings)
                 futures.append(future)
             return futures
 
         ready = as_completed(submitted(islice(waiting, self._most_waiting())))
-        done = 0
         for future in ready:
             place, sending = open_places.pop(future.key)
             try:
                 result = _result(future)
             except _LostError:  # all workers that held what they share are gone; those that come get it anew
                 if sending == sendings:
-                    sent, sendings = self._sent(shared), _one_more(sendings)
+                    sent, sendings = self._sent(work.shared), _one_more(sendings)
                 ready.update(submitted([place]))
                 continue
             future.release()
-            done += 1
-            progress(stage, done / len(places))
             ready.update(submitted(islice(waiting, 1)))
             yield place, result
 
-    def total(
-        self,
-        function: Callable[[Any, Place], Any],
-        shared: Any,
-        places: Sequence[Place],
-        *,
-        stage: str = "",
-        progress: Progress = silent,
-    ) -> Any:
+    def _sum(self, work: _Work[Place, Any]) -> Any:
         sendings = 1
         while True:
             try:
-                whole = self._sum(function, shared, places, stage, progress)
+                whole = self._sum_once(work)
             except _LostError:  # noqa: PERF203
                 sendings = _one_more(sendings)
             else:
-                progress(stage, 1.0)
+                work.report(len(work.places))
                 return whole
 
-    def _sum(
-        self,
-        function: Callable[[Any, Place], Any],
-        shared: Any,
-        places: Sequence[Place],
-        stage: str,
-        progress: Progress,
-    ) -> Any:
+    def _sum_once(self, work: _Work[Place, Any]) -> Any:
         from distributed import wait
 
-        sent = self._sent(shared)
+        sent = self._sent(work.shared)
         waiting: list[Any] = []
 
         def parts() -> Iterator[Any]:
-            for count, place in enumerate(places):
+            for count, place in enumerate(work.places):
                 if len(waiting) >= self._most_waiting():
                     with _losses():
                         wait(waiting, return_when="FIRST_COMPLETED")
                     waiting[:] = [future for future in waiting if not _finished(future)]
-                progress(stage, max(count - len(waiting), 0) / len(places))
-                future = self._submit(function, sent, place)
+                work.report(max(count - len(waiting), 0))
+                future = self._submit(work.function, sent, place)
                 waiting.append(future)
                 yield future
 
@@ -195,7 +211,8 @@ class _Cluster:
         return self._client.scatter(shared, broadcast=True, hash=False)
 
     def _submit(self, function: Callable[[Any, Place], Result], sent: Any, place: Place) -> Any:
-        return self._client.submit(_on_one_core, function, sent, place, pure=False)
+        # A worker starts as many tasks at a time as it may use cores.
+        return self._client.submit(_on_cores, 1, function, sent, place, pure=False)
 
     def _most_waiting(self) -> int:
         threads = sum(self._client.nthreads().values())
@@ -259,29 +276,50 @@ def _one_more(sendings: int) -> int:
     return sendings + 1
 
 
-def _on_one_core(function: Callable[[Any, Place], Result], shared: Any, place: Place) -> Result:
-    """Work on one core: a Dask worker starts as many tasks at a time as it may use cores."""
-    with _alone():
-        return function(shared, place)
-
-
 _kernels = Lock()
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
+def _on_cores(cores: int, function: Callable[[Any, Place], Result], shared: Any, place: Place) -> Result:
+    """Work in this thread, beside others. Compiled loops stay in it, as sums depend on how they are divided."""
     from numba import get_num_threads, set_num_threads
 
-    from evenscore.norms.threads import alone, one_thread_per_product
+    from evenscore.norms.threads import alone
 
     before = get_num_threads()
     with ExitStack() as limits:
         limits.enter_context(_one_at_a_time())
-        limits.enter_context(alone())
-        limits.enter_context(one_thread_per_product())
+        limits.enter_context(_products)
+        if cores == 1:
+            limits.enter_context(alone())
         set_num_threads(1)
         limits.callback(set_num_threads, before)
-        yield
+        return function(shared, place)
+
+
+class _OneThreadPerProduct:
+    """The limit is one for the whole process: the first thread sets it, the last that is done lifts it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._limit = ExitStack()
+
+    def __enter__(self) -> None:
+        from evenscore.norms.threads import one_thread_per_product
+
+        with self._lock:
+            if not self._users:
+                self._limit.enter_context(one_thread_per_product())
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._limit.close()
+
+
+_products = _OneThreadPerProduct()
 
 
 def _one_at_a_time() -> AbstractContextManager[Any]:
