@@ -9,6 +9,7 @@ from evenscore.errors import InputError
 from evenscore.model.parameters import ScoreModel
 from evenscore.progress import Progress, silent
 from evenscore.scoring import EmbeddingScores, score_embeddings
+from evenscore.scoring.embeddings import meet
 from evenscore.sources import BilinearNormalizer
 from evenscore.tables import Embeddings, Labels, TrialList
 
@@ -35,7 +36,7 @@ def normalize_embeddings(
     enrolments, tests and cohort together.
     """
     enroll, test, cohort = sides
-    if not isinstance(options.get("model"), ScoreModel) or _meet(sides):
+    if not isinstance(options.get("model"), ScoreModel) or meet(*sides):
         chosen: dict[str, Any] = {"cohort": cohort, "method": method, "condition": condition, "memory": memory}
         return score_embeddings(enroll, test, trials, scorer=scorer, progress=progress, **chosen, **options)
     if condition is not None:
@@ -49,15 +50,3 @@ def normalize_embeddings(
     return EmbeddingScores(
         raw, normalizer.normalize(scores) if trials is None else normalizer.normalize_trials(scores, trials)
     )
-
-
-def _meet(sides: tuple[Embeddings, Embeddings, Embeddings]) -> bool:
-    """Tell whether an utterance or a speaker of the trials is in the cohort."""
-
-    def known(values: Any) -> set[str]:
-        return set() if values is None else {name for name in values if name is not None}
-
-    enroll, test, cohort = sides
-    ids = known(enroll.ids) | known(test.ids)
-    speakers = known(enroll.speakers) | known(test.speakers)
-    return bool(ids & known(cohort.ids) or speakers & known(cohort.speakers))

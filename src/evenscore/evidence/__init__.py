@@ -15,6 +15,7 @@ from evenscore.evidence.pair_space import (
     within_speaker_part,
 )
 from evenscore.evidence.vector_space import pair_space_of_vectors
+from evenscore.evidence.vectors import normalize_vectors, parts_of_vectors
 
 __all__ = [
     "CohortEvidence",
@@ -30,8 +31,10 @@ __all__ = [
     "evidence_features",
     "fit_evidence",
     "impostor_prediction",
+    "normalize_vectors",
     "pair_space",
     "pair_space_of_vectors",
+    "parts_of_vectors",
     "predicted_shifts",
     "shrunk_log_scale",
     "trial_moments",

@@ -172,7 +172,8 @@ def made(
 
 def _within_covariance(Y: Float[Array, "M r"], speakers: npt.NDArray[Any]) -> Float[Array, "r r"]:
     codes: dict[Any, int] = {}
-    code = np.array([codes.setdefault(name, len(codes)) for name in np.asarray(speakers).tolist()], dtype=np.intp)
+    names = [at if name is None else name for at, name in enumerate(np.asarray(speakers).tolist())]  # unknown: alone
+    code = np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.intp)
     order = np.argsort(code, kind="stable")
     first = np.searchsorted(code[order], np.arange(len(codes)))
     means = np.add.reduceat(Y[order], first, axis=0) / np.bincount(code)[:, None]

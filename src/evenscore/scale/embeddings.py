@@ -26,11 +26,12 @@ from evenscore.scale.normalize import (
     NormalizedTrials,
     described_norm,
     normalize_chunks,
+    side_parts,
 )
 from evenscore.scale.separable import ClassicalParts, Part
 from evenscore.scale.tiles import TILE_BYTES, spans
 from evenscore.scoring.embedding_sides import EmbeddingSides
-from evenscore.scoring.embeddings import scorer_named
+from evenscore.scoring.embeddings import meet, scorer_named
 from evenscore.scoring.products import Vectors
 from evenscore.sources import Bilinear, BilinearNormalizer, Scorer
 from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
@@ -114,7 +115,7 @@ def score_chunks(
         return _normalized(raw, _classical(norm, sides, client, progress, keep), inputs)
     if condition is not None:
         raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
-    if method == "lgsm" and not _meet(enroll, test, cohort):
+    if method == "lgsm" and not meet(enroll, test, cohort):
         normalizer = BilinearNormalizer(norm.model, cohort_scores, _cohort_labels(cohort))
         return _normalized(raw, _Folded(normalizer, scores), inputs)
     blocks = ChunkedBlocks(
@@ -127,6 +128,12 @@ def score_chunks(
         cohort_enroll_speakers=cohort.speakers,
         cohort_test_speakers=cohort.speakers,
     )
+    if method == "evidence" and not meet(enroll, test, cohort):
+        from evenscore.evidence import parts_of_vectors
+
+        parts = parts_of_vectors(norm.model, cohort_scores, cohort.speakers)
+        found = side_parts(parts, blocks, engine_for(client), progress, keep)
+        return _normalized(raw, ByParts(parts, *found, enroll.ids, test.ids), inputs)
     return normalize_chunks(blocks, method, client=client, progress=progress, **options)
 
 
@@ -329,16 +336,6 @@ def _cohort_labels(cohort: Embeddings) -> Labels | None:
     if cohort.speakers is None:
         return None
     return Labels.from_speakers(cohort.speakers, cohort.speakers, enroll_ids=cohort.ids, test_ids=cohort.ids)
-
-
-def _meet(enroll: Embeddings, test: Embeddings, cohort: Embeddings) -> bool:
-    """Tell whether an utterance or a speaker of the trials is in the cohort."""
-
-    def known(*sides: Any) -> set[str]:
-        return {name for side in sides if side is not None for name in side} - {None}
-
-    ids = known(enroll.ids, test.ids) & known(cohort.ids)
-    return bool(ids or known(enroll.speakers, test.speakers) & known(cohort.speakers))
 
 
 def _speakers(side: Embeddings, trials: TrialList | None) -> Any:

@@ -18,7 +18,15 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader
 from evenscore.scale.engine import Engine, engine_for
-from evenscore.scale.separable import ClassicalParts, Part, ScoreModelParts, Separable, speakers_meet, tile_matrix
+from evenscore.scale.separable import (
+    ClassicalParts,
+    Part,
+    ScoreModelParts,
+    Separable,
+    cohort_alone,
+    speakers_meet,
+    tile_matrix,
+)
 from evenscore.scale.tiles import Tile
 from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, shown
@@ -31,7 +39,9 @@ __all__ = [
     "NormalizedTiles",
     "NormalizedTrials",
     "described_norm",
+    "normalize_by",
     "normalize_chunks",
+    "side_parts",
 ]
 
 
@@ -74,9 +84,9 @@ def normalize_chunks(
 ) -> ChunkedScores | ChunkedTrials:
     """Normalize trial scores that are not in memory.
 
-    Two numbers for each enrolment and each test are found in one pass over the cohort scores; every tile of the result
-    is computed when it is read. Where a trial's own speakers are in its cohort, where cohort scores are missing and
-    the method minds, or where a method works on whole blocks, each tile is normalized with the cohort scores of its
+    A few numbers for each enrolment and each test are found in one pass over the cohort scores; every tile of the
+    result is computed when it is read. Where a trial's own speakers are in its cohort, where cohort scores are missing
+    and the method minds, or where a method works on whole blocks, each tile is normalized with the cohort scores of its
     rows and columns instead. The numbers are those of `normalize` in memory.
 
     Parameters
@@ -108,10 +118,18 @@ def normalize_chunks(
         keep.begin(identity.found)
     parts = _separable(norm, method, blocks)
     if parts is not None:
-        found = _side_parts(parts, blocks, engine_for(client), progress, keep, needs=NEEDS.get(method))
+        found = side_parts(parts, blocks, engine_for(client), progress, keep, needs=NEEDS.get(method))
         if isinstance(norm, ClassicalNorm) or (np.isfinite(found[0]).all() and np.isfinite(found[1]).all()):
             return _normalized(blocks, ByParts(parts, *found, blocks.enroll_ids, blocks.test_ids), identity)
     return _normalized(blocks, ByBlocks(norm, blocks), identity)
+
+
+def normalize_by(norm: Any, blocks: ChunkedBlocks, described: str) -> ChunkedScores | ChunkedTrials:
+    """Normalize by any object with a method ``normalize``, each tile with the cohort scores of its rows and columns.
+
+    ``described`` is a text that changes when the norm does, for runs that are continued.
+    """
+    return _normalized(blocks, ByBlocks(norm, blocks), Inputs(lambda: blocks.identity() | {"norm": described}))
 
 
 def _separable(norm: Any, method: str, blocks: ChunkedBlocks) -> Separable | None:
@@ -123,12 +141,17 @@ def _separable(norm: Any, method: str, blocks: ChunkedBlocks) -> Separable | Non
         if norm.options.select == "cross" or speakers_meet(blocks, method):
             return None
         return ClassicalParts.of(norm, blocks)
-    if method != "lgsm" or speakers_meet(blocks, method):
+    if method not in ("lgsm", "evidence") or speakers_meet(blocks, method):
         return None
-    return ScoreModelParts.of(norm, blocks)
+    if method == "lgsm":
+        return ScoreModelParts.of(norm, blocks)
+    from evenscore.evidence import EvidenceNormalizer
+
+    cohort = cohort_alone(blocks)
+    return (norm if isinstance(norm, EvidenceNormalizer) else EvidenceNormalizer(norm.model, cohort)).parts(cohort)
 
 
-def _side_parts(
+def side_parts(
     parts: Separable,
     blocks: ChunkedBlocks,
     engine: Engine,
@@ -136,7 +159,7 @@ def _side_parts(
     keep: Keep | None = None,
     needs: tuple[str, ...] | None = None,
 ) -> tuple[Part, Part]:
-    """Pass over the cohort scores of both sides: the two numbers of every enrolment, and of every test."""
+    """Pass over the cohort scores of both sides: the numbers of every enrolment, and of every test."""
     found = []
     for name in ("enroll", "test"):
         block, ids = getattr(blocks, name), getattr(blocks, f"{name}_ids")
@@ -144,7 +167,7 @@ def _side_parts(
             found.append(_without_cohort(parts, name, 0 if ids is None else len(ids)))
             continue
         tiles = block.whole_rows() if name == "enroll" else block.whole_columns()
-        out = np.empty((len(ids), 2))
+        out = np.empty((len(ids), parts.width))
         wanted = []
         for tile in tiles:
             kept = None if keep is None else keep.get(_kept_as(name, tile))
@@ -186,11 +209,11 @@ def _side_part(task: _SideTask, tile: Tile) -> Part:
 
 def _without_cohort(parts: Separable, side: str, size: int) -> Part:
     """Return the numbers of elements without cohort scores."""
-    if isinstance(parts, ScoreModelParts):
-        empty = (size, 0) if side == "enroll" else (0, size)
-        part = parts.enroll_part if side == "enroll" else parts.test_part
-        return part(np.empty(empty), slice(0, size))
-    return np.tile([0.0, 1.0], (size, 1))
+    if isinstance(parts, ClassicalParts):
+        return np.tile([0.0, 1.0], (size, 1))
+    empty = (size, 0) if side == "enroll" else (0, size)
+    part = parts.enroll_part if side == "enroll" else parts.test_part
+    return part(np.empty(empty), slice(0, size))
 
 
 def _normalized(blocks: ChunkedBlocks, way: ByParts | ByBlocks, identity: Inputs) -> ChunkedScores | ChunkedTrials:
@@ -220,7 +243,7 @@ def _described(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ByParts:
-    """Normalizes a tile or a list with two numbers per element."""
+    """Normalizes a tile or a list with a few numbers per element."""
 
     parts: Separable
     enroll: Part

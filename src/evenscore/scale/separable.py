@@ -1,6 +1,6 @@
 """Norms in which a trial's two sides meet only at the very end.
 
-What the cohort scores of an enrolment say about it does not depend on the test then, and the other way round. So two
+What the cohort scores of an enrolment say about it does not depend on the test then, and the other way round. So a few
 numbers per enrolment and per test are found first, in one pass over the cohort scores, and any tile of the trials, or
 any part of a list of them, needs nothing else.
 """
@@ -27,21 +27,26 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 
-__all__ = ["ClassicalParts", "Part", "ScoreModelParts", "Separable", "speakers_meet", "tile_matrix"]
+__all__ = ["ClassicalParts", "Part", "ScoreModelParts", "Separable", "cohort_alone", "speakers_meet", "tile_matrix"]
 
 Array = np.ndarray
-Part = Float[Array, "n 2"]
+Part = Float[Array, "n width"]
 
 
 class Separable(Protocol):
-    """A norm that knows two numbers for each element of either side."""
+    """A norm that knows a few numbers for each element of either side."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers: two, but for the cohort-evidence model (`EvidenceParts`)."""
+        ...
 
     def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
-        """Return the two numbers of some enrolments, from all of their cohort scores; NaN if that cannot be."""
+        """Return the numbers of some enrolments, from all of their cohort scores; NaN if that cannot be."""
         ...
 
     def test_part(self, scores: npt.NDArray[Any], columns: slice) -> Part:
-        """Return the two numbers of some tests."""
+        """Return the numbers of some tests."""
         ...
 
     def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
@@ -76,6 +81,8 @@ def tile_matrix(scores: npt.NDArray[Any], enroll_ids: Ids, test_ids: Ids) -> Sco
 class ClassicalParts:
     """A classical norm; the numbers are location and scale of the cohort scores, NaN where no cohort is left."""
 
+    width = 2
+
     norm: ClassicalNorm
     enroll_ids: Ids | None = None
     test_ids: Ids | None = None
@@ -89,7 +96,7 @@ class ClassicalParts:
         """Prepare a norm for blocks."""
         ready = None
         if "cohort" in NEEDS[norm.method]:
-            side = block_sides(_cohort_alone(blocks), norm.method, norm.conditions).cohort
+            side = block_sides(cohort_alone(blocks), norm.method, norm.conditions).cohort
             assert side is not None  # noqa: S101
             ready = norm.side_statistics(side)
         return cls(
@@ -154,12 +161,14 @@ class ClassicalParts:
 class ScoreModelParts:
     """The score model; the numbers are each side's part of the predicted score of either class."""
 
+    width = 2
+
     weights: ScoreWeights
 
     @classmethod
     def of(cls, model: Any, blocks: ChunkedBlocks) -> ScoreModelParts:
         """Condition a score model on the cohort of blocks."""
-        cohort = _cohort_alone(blocks)
+        cohort = cohort_alone(blocks)
         normalizer = model if isinstance(model, ScoreModelNormalizer) else ScoreModelNormalizer(model.model, cohort)
         return cls(weights=normalizer.weights(enroll=blocks.enroll is not None, test=blocks.test is not None))
 
@@ -188,16 +197,15 @@ def _nan_where_missing(part: Part, scores: npt.NDArray[Any], axis: int) -> Part:
     return np.where(np.isfinite(scores).all(axis=axis)[:, None], part, np.nan)
 
 
-def _cohort_alone(blocks: ChunkedBlocks) -> ScoreBlocks:
-    """Return the cohort of blocks in memory, with its labels and speakers, and one trial that is not used."""
+def cohort_alone(blocks: ChunkedBlocks) -> ScoreBlocks:
+    """Return the cohort of blocks in memory, with its labels and speakers, and no trials."""
     rows = None if blocks.test is None else blocks.test.enroll_ids
     columns = None if blocks.enroll is None else blocks.enroll.test_ids
     sides: dict[str, Any] = {}
-    if blocks.cohort is None:
-        if columns is not None:
-            sides["enroll"] = ScoreMatrix(np.empty((0, len(columns))), [], columns)
-        if rows is not None:
-            sides["test"] = ScoreMatrix(np.empty((len(rows), 0)), rows, [])
+    if columns is not None:
+        sides["enroll"] = ScoreMatrix(np.empty((0, len(columns))), [], columns)
+    if rows is not None:
+        sides["test"] = ScoreMatrix(np.empty((len(rows), 0)), rows, [])
     speakers = {name: value for name, value in blocks.speakers.items() if name.startswith("cohort")}
     return ScoreBlocks(
         ScoreMatrix(np.empty((0, 0)), [], []),

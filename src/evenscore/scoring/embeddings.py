@@ -22,7 +22,7 @@ from evenscore.tables.ids import Ids, positions
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["EmbeddingScores", "score_embeddings", "scorer_named"]
+__all__ = ["EmbeddingScores", "meet", "score_embeddings", "scorer_named"]
 
 SCORERS: Mapping[str, Callable[[], Scorer]] = {"cosine": Cosine, "dot": DotProduct}
 
@@ -135,6 +135,13 @@ def score_embeddings(
         )
     if condition is not None:
         raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
+    if method == "evidence" and not meet(enroll, test, cohort):
+        from evenscore.evidence import normalize_vectors
+
+        blocks = (scorer.score(enroll, cohort), scorer.score(cohort, test), scorer.score(cohort, cohort))
+        return EmbeddingScores(
+            raw, normalize_vectors(norm.model, raw, *blocks, cohort.speakers, memory=memory, progress=progress)
+        )
     return EmbeddingScores(raw, norm.normalize(_blocks(scorer, enroll, test, cohort, trials, memory)))
 
 
@@ -147,6 +154,16 @@ def scorer_named(scorer: str | Scorer) -> Scorer:
             )
         return SCORERS[scorer]()
     return scorer
+
+
+def meet(enroll: Embeddings, test: Embeddings, cohort: Embeddings) -> bool:
+    """Tell whether an utterance or a speaker of the trials is in the cohort."""
+
+    def known(*sides: Any) -> set[str]:
+        return {name for side in sides if side is not None for name in side} - {None}
+
+    ids = known(enroll.ids, test.ids) & known(cohort.ids)
+    return bool(ids or known(enroll.speakers, test.speakers) & known(cohort.speakers))
 
 
 def _used(

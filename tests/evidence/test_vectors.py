@@ -1,0 +1,166 @@
+"""The cohort-evidence model from embeddings and in chunks gives the numbers of the blocks of scores."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.evidence.material import embeddings, evaluation, training
+
+from evenscore import (
+    ChunkedBlocks,
+    ChunkedTrials,
+    Cosine,
+    DotProduct,
+    Embeddings,
+    EvidenceNormalizer,
+    InputError,
+    TrialList,
+    as_chunked,
+    fit_evidence,
+    fit_plda,
+    normalize,
+    score_blocks,
+    score_chunks,
+    score_embeddings,
+)
+from evenscore.evidence import PairSpace, impostor_prediction, pair_space, pair_space_of_vectors, within_speaker_part
+from evenscore.evidence.features import PATTERNS, restricted
+from evenscore.scale.normalize import ByBlocks, ByParts
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit_evidence([training(16, 3, 0)])
+
+
+def some(prefix, n_speakers, takes, seed, name, known=True):
+    vectors, speakers = embeddings(n_speakers, takes, seed, name=name)
+    return Embeddings([f"{prefix}{n}" for n in range(len(vectors))], vectors, speakers if known else None)
+
+
+def sides_of(kind):
+    enroll, test = some("e", 5, 1, 1, "new"), some("t", 5, 3, 2, "new")
+    cohort = some("c", 12, 3, 3, "s", known=kind != "no speakers")
+    if kind == "own speakers":
+        test = some("t", 5, 3, 2, "s")
+    return (test, test, cohort) if kind == "one file" else (enroll, test, cohort)
+
+
+def scorer_of(name):
+    if name == "plda":
+        return fit_plda(some("p", 20, 4, 7, "p")).model
+    return {"cosine": Cosine(), "dot": DotProduct(mean=np.full(8, 0.3))}[name]
+
+
+@pytest.mark.parametrize("scorer", ["cosine", "dot", "plda"])
+@pytest.mark.parametrize("kind", ["strangers", "one file", "own speakers", "no speakers"])
+def test_embeddings_give_the_numbers_of_their_blocks(model, scorer, kind):
+    enroll, test, cohort = sides_of(kind)
+    how = scorer_of(scorer)
+    wanted = normalize(score_blocks(how, enroll, test, cohort), "evidence", model=model).scores
+    asked = {"scorer": how, "cohort": cohort, "method": "evidence", "model": model}
+    found = score_embeddings(enroll, test, **asked, memory=1e6 if kind == "own speakers" else 900.0)
+    np.testing.assert_allclose(found.normalized.scores, wanted, rtol=1e-9, atol=1e-9)
+    chunks = replace(score_chunks(enroll, test, **asked), stored=(4, 5), tile_bytes=300)
+    assert isinstance(chunks.reader.way, ByBlocks if kind == "own speakers" else ByParts)
+    np.testing.assert_allclose(chunks.matrix().scores, wanted, rtol=1e-9, atol=1e-9)
+    pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 20, replace=False)
+    trials = TrialList(enroll.ids, test.ids, pairs // len(test), pairs % len(test))
+    listed = score_embeddings(enroll, test, trials, **asked).normalized
+    np.testing.assert_allclose(listed.scores, wanted.reshape(-1)[pairs], rtol=1e-9, atol=1e-9)
+    in_chunks = replace(score_chunks(enroll, test, trials, **asked), bounds=(0, 13, 20)).gather()
+    np.testing.assert_allclose(in_chunks.scores, listed.scores[in_chunks.match(listed)], rtol=1e-9, atol=1e-9)
+
+
+def test_own_speakers_need_all_cohort_scores_at_once(model):
+    enroll, test, cohort = sides_of("own speakers")
+    with pytest.raises(InputError, match="needs all cohort scores at once"):
+        score_embeddings(enroll, test, cohort=cohort, method="evidence", model=model, memory=900.0)
+
+
+@pytest.mark.parametrize("exact", [2000, 5], ids=["by Gram matrix", "by search"])
+@pytest.mark.parametrize("shared", ["all", "some", "none"])
+def test_a_cohort_of_vectors_is_factorized_like_its_matrix(monkeypatch, exact, shared):
+    monkeypatch.setattr(sys.modules["evenscore.evidence.pair_space"], "_EXACT", exact)
+    cohort = some("c", 12, 3, 3, "s")
+    left = {"all": cohort, "some": cohort.take(np.arange(3, 20)), "none": some("d", 9, 2, 4, "s")}[shared]
+    new = some("e", 5, 1, 1, "new")
+    scores = Cosine().score(left, cohort)
+    blocks = score_blocks(Cosine(), new, new, left, cohort)
+    spaces = pair_space(blocks.cohort.scores, cohort.speakers, 6), pair_space_of_vectors(scores, cohort.speakers, 6)
+    for function, ridge in ((impostor_prediction, 0.3), (within_speaker_part, 0.1)):
+        one, other = (
+            function(space, space.enroll(blocks.enroll.scores), space.test(blocks.test.scores.T), ridge)
+            for space in spaces
+        )
+        assert other == pytest.approx(one, abs=1e-8)
+
+
+def test_float32_cohorts_are_factorized_well_enough(monkeypatch):
+    cohort, new = some("c", 50, 3, 3, "s"), some("e", 5, 2, 1, "new")
+    blocks = score_blocks(Cosine(), new, new, cohort)
+    scores = [block.scores for block in (blocks.cohort, blocks.enroll, blocks.test)]
+    values = []
+    for dtype in (np.float64, np.float32):
+        S_I, S_e, S_t = (block.astype(dtype) for block in scores)
+        space: PairSpace = pair_space(S_I, cohort.speakers, 6)
+        values.append(within_speaker_part(space, space.enroll(S_e), space.test(S_t.T), 0.1))
+    assert not np.array_equal(*values)
+    assert values[1] == pytest.approx(values[0], abs=1e-4)
+
+
+def in_tiles(scores):
+    return None if scores is None else replace(as_chunked(scores), stored=(2, 3), tile_bytes=400.0)
+
+
+def chunked(blocks, trials=None):
+    return ChunkedBlocks(
+        in_tiles(blocks.trials) if trials is None else trials,
+        enroll=in_tiles(blocks.enroll),
+        test=in_tiles(blocks.test),
+        cohort=in_tiles(blocks.cohort),
+        cohort_labels=blocks.cohort_labels,
+        enroll_speakers=blocks.enroll_speakers if trials is None else None,
+        test_speakers=blocks.test_speakers if trials is None else None,
+        cohort_enroll_speakers=blocks.cohort_enroll_speakers,
+        cohort_test_speakers=blocks.cohort_test_speakers,
+    )
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("missing", [0, 7])
+def test_tiles_give_the_numbers_of_the_matrix(model, pattern, missing):
+    blocks = restricted(evaluation(missing=missing), pattern)
+    wanted = normalize(blocks, "evidence", model=model).scores
+    found = normalize(chunked(blocks), "evidence", model=model)
+    assert isinstance(found.reader.way, ByBlocks if missing and pattern == "full" else ByParts)
+    np.testing.assert_allclose(found.matrix().scores, wanted, rtol=1e-9, atol=1e-9)
+    trials = replace(ChunkedTrials.of(blocks.trials.to_trials()), bounds=(0, 11, blocks.trials.scores.size))
+    listed = normalize(chunked(blocks, trials), "evidence", model=model).gather()
+    np.testing.assert_allclose(listed.to_matrix().scores, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_own_speakers_and_a_prepared_cohort_in_tiles(model):
+    blocks = evaluation(own=True)
+    found = normalize(chunked(blocks), "evidence", model=model)
+    assert isinstance(found.reader.way, ByBlocks)
+    np.testing.assert_allclose(found.matrix().scores, normalize(blocks, "evidence", model=model).scores, atol=1e-9)
+    strangers = evaluation()
+    cohort = {
+        "cohort": strangers.cohort,
+        "cohort_enroll_speakers": strangers.cohort_enroll_speakers,
+        "cohort_test_speakers": strangers.cohort_test_speakers,
+    }
+    bare = ChunkedBlocks(in_tiles(strangers.trials), enroll=in_tiles(strangers.enroll), test=in_tiles(strangers.test))
+    wanted = normalize(strangers, "evidence", model=model).scores
+    found = normalize(bare, "evidence", model=model, **cohort).matrix()
+    np.testing.assert_allclose(found.scores, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_a_normalizer_without_a_cohort_takes_that_of_each_blocks(model):
+    normalizer = EvidenceNormalizer(model)
+    for seed in (0, 4):
+        blocks = evaluation(cohort_seed=seed)
+        wanted = normalize(blocks, "evidence", model=model).scores
+        assert normalizer.normalize(blocks).scores == pytest.approx(wanted)
