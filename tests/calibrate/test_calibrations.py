@@ -375,7 +375,7 @@ def test_every_em_step_raises_the_likelihood(shared, p_target):
     mixture = Mixture(mean=np.array([-1.0, 0.5]), variance=np.array([4.0, 4.0]), p_target=p_target or 0.5)
     values = []
     for _ in range(60):
-        mixture, value = em_step(scores, mixture, p_target, shared)
+        mixture, value = em_step(scores, np.ones(len(scores)), mixture, p_target, shared)
         values.append(value)
     assert min(np.diff(values)) > -1e-12
     assert values[-1] > values[0] + 0.1
@@ -424,7 +424,7 @@ def test_scores_that_do_not_show_two_groups_are_refused(scores, message):
 def test_unsupervised_checks_its_options():
     with pytest.raises(InputError, match="p_target is 0"):
         UnsupervisedCalibration.fit(GOLDEN["unlabelled"], p_target=0)
-    assert fit_mixture(np.repeat([0.0, 1.0], 50), None, False) is None
+    assert fit_mixture(np.repeat([0.0, 1.0], 50), np.ones(100), None, False) is None
 
 
 # ---------------------------------------------------------------------------------------------------- all

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from jaxtyping import Float
 from scipy.special import betaln
 
-from evenscore.calibrate.calibration import Calibration, as_input, class_scores, finite, positive
+from evenscore.calibrate.calibration import Calibration, as_input, class_moments, finite, positive
 from evenscore.errors import InputError
+from evenscore.metrics.summary import ScoreSummary
 from evenscore.tables import TrialList
 
 __all__ = ["BayesianCalibration", "NormalGammaPrior"]
@@ -90,7 +91,7 @@ class BayesianCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList,
+        scores: npt.ArrayLike | TrialList | ScoreSummary,
         labels: npt.ArrayLike | None = None,
         *,
         nontarget_prior: NormalGammaPrior | None = None,
@@ -102,7 +103,7 @@ class BayesianCalibration(Calibration):
         Parameters
         ----------
         scores, labels
-            As in `evenscore.metrics.validate`; scores must be finite.
+            As in `evenscore.metrics.validate`; scores must be finite. Or a `ScoreSummary`, which gives the same.
         nontarget_prior, target_prior
             Non-informative by default; then each class needs two different scores.
         shared_variance
@@ -110,10 +111,8 @@ class BayesianCalibration(Calibration):
         """
         priors = (nontarget_prior or NormalGammaPrior(), target_prior or NormalGammaPrior())
         m, kappa, shape, rate = np.array([(p.mean, p.mean_count, p.shape, p.rate) for p in priors]).T
-        classes = class_scores(scores, labels)
-        n = np.array([side.size for side in classes], dtype=np.float64)
-        average = np.array([side.mean() for side in classes])
-        scatter = np.array([side.var() for side in classes]) * n
+        n, average, variance = class_moments(scores, labels)
+        scatter = variance * n
         gain = (n - (kappa == 0)) / 2  # an unknown mean uses up one score
         loss = (scatter + kappa * n / (kappa + n) * (average - m) ** 2) / 2
         if shared_variance:

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from jaxtyping import Float
 
 from evenscore.errors import InputError
+from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import validate
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 
-__all__ = ["FORMAT", "VERSION", "Calibration", "as_input", "class_scores", "positive"]
+__all__ = ["FORMAT", "VERSION", "Calibration", "as_input", "class_moments", "class_scores", "positive"]
 
 FORMAT = "evenscore-calibration"
 VERSION = 1
@@ -147,6 +148,26 @@ def class_scores(
             f"scores[{odd[0]}] is {values[odd[0]]}, but this calibration needs finite scores; drop the trial"
         )
     return values[key == NONTARGET].astype(np.float64), values[key == TARGET].astype(np.float64)
+
+
+def class_moments(
+    scores: npt.ArrayLike | TrialList | ScoreSummary, labels: npt.ArrayLike | None
+) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
+    """Return the number, the mean and the variance of the scores of each class."""
+    if isinstance(scores, ScoreSummary):
+        refuse_labels(labels)
+        return scores.moments()
+    classes = class_scores(scores, labels)
+    number, mean, variance = (
+        np.array([of(side) for side in classes], dtype=np.float64) for of in (np.size, np.mean, np.var)
+    )
+    return number, mean, variance
+
+
+def refuse_labels(labels: object) -> None:
+    """Refuse labels beside a summary."""
+    if labels is not None:
+        raise InputError("a summary has its labels; leave out labels")
 
 
 def as_input(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore.calibrate.calibration import Calibration, as_input, class_scores, finite, positive
+from evenscore.calibrate.calibration import Calibration, as_input, class_moments, finite, positive
 from evenscore.errors import InputError
+from evenscore.metrics.summary import ScoreSummary
 from evenscore.tables import TrialList
 
 __all__ = ["GaussianCalibration", "gaussian_llr"]
@@ -51,26 +52,28 @@ class GaussianCalibration(Calibration):
 
     @classmethod
     def fit(
-        cls, scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None = None, *, shared_variance: bool = False
+        cls,
+        scores: npt.ArrayLike | TrialList | ScoreSummary,
+        labels: npt.ArrayLike | None = None,
+        *,
+        shared_variance: bool = False,
     ) -> GaussianCalibration:
         """Fit by maximum likelihood.
 
         Parameters
         ----------
         scores, labels
-            As in `evenscore.metrics.validate`; scores must be finite.
+            As in `evenscore.metrics.validate`; scores must be finite. Or a `ScoreSummary`, which gives the same.
         shared_variance
             Give both classes the variance within classes, so that the LLR is a straight line.
         """
-        classes = class_scores(scores, labels)
-        mean = np.array([side.mean() for side in classes])
-        variance = np.array([side.var() for side in classes])
+        number, mean, variance = class_moments(scores, labels)
         if shared_variance:
-            variance = np.full(2, np.average(variance, weights=[side.size for side in classes]))
-        for name, side, spread in zip(("non-target", "target"), classes, variance, strict=True):
+            variance = np.full(2, np.average(variance, weights=number))
+        for name, size, spread in zip(("non-target", "target"), number, variance, strict=True):
             if not spread > 0:
                 raise InputError(
-                    f"the {side.size} {name} scores do not vary, so they have no Gaussian; give more trials"
+                    f"the {size:.0f} {name} scores do not vary, so they have no Gaussian; give more trials"
                     + ("" if shared_variance else ", or use shared_variance=True")
                 )
         return cls(mean=mean, variance=variance)

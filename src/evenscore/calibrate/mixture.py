@@ -10,7 +10,9 @@ import numpy.typing as npt
 from jaxtyping import Float
 from scipy.special import expit
 
-__all__ = ["Mixture", "em_step", "fit_mixture", "log_likelihood"]
+__all__ = ["Mixture", "em_step", "fit_mixture", "log_likelihood", "variance_of"]
+
+Array = npt.NDArray[np.float64]
 
 _SPLITS = (0.5, 0.7, 0.85, 0.95, 0.99)  # shares of non-targets to start from
 _SKETCH = 2000  # scores that the starts are tried on: evenly spaced order statistics
@@ -37,34 +39,41 @@ def _log_joint(scores: npt.NDArray[np.float64], mixture: Mixture) -> list[npt.ND
     ]
 
 
-def log_likelihood(scores: npt.NDArray[np.float64], mixture: Mixture) -> float:
-    """Return the log-likelihood of all scores."""
-    return float(np.logaddexp(*_log_joint(scores, mixture)).sum())
+def variance_of(scores: Array, counts: Array) -> float:
+    """Return the variance of scores, each of which occurs so many times."""
+    return float(np.average((scores - np.average(scores, weights=counts)) ** 2, weights=counts))
+
+
+def log_likelihood(scores: Array, counts: Array, mixture: Mixture) -> float:
+    """Return the log-likelihood of all scores, each of which occurs so many times."""
+    return float(counts @ np.logaddexp(*_log_joint(scores, mixture)))
 
 
 def em_step(
-    scores: npt.NDArray[np.float64], mixture: Mixture, p_target: float | None, shared_variance: bool
+    scores: Array, counts: Array, mixture: Mixture, p_target: float | None, shared_variance: bool
 ) -> tuple[Mixture, float]:
     """Return the mixture after one EM step, and the log-likelihood per score before it."""
     non, tar = _log_joint(scores, mixture)
     posterior = expit(tar - non)
-    shares = np.stack((1 - posterior, posterior))
+    shares = counts * np.stack((1 - posterior, posterior))
     count = np.maximum(shares.sum(axis=1), np.finfo(float).tiny)
     mean = shares @ scores / count
     scatter = np.array([share @ (scores - m) ** 2 for share, m in zip(shares, mean, strict=True)])
     variance = np.full(2, scatter.sum() / count.sum()) if shared_variance else scatter / count
     share = float(count[1] / count.sum()) if p_target is None else p_target
-    return Mixture(mean=mean, variance=variance, p_target=share), float(np.logaddexp(non, tar).mean())
+    return Mixture(mean=mean, variance=variance, p_target=share), float(
+        np.average(np.logaddexp(non, tar), weights=counts)
+    )
 
 
 def _climb(
-    scores: npt.NDArray[np.float64], start: Mixture, p_target: float | None, shared_variance: bool
+    scores: Array, counts: Array, start: Mixture, p_target: float | None, shared_variance: bool
 ) -> tuple[Mixture, float] | None:
     """Iterate EM until it stands still; None if a component shrinks to a point or vanishes."""
-    least = _POINT * scores.var()
+    least = _POINT * variance_of(scores, counts)
     mixture, before = start, -np.inf
     for _ in range(_STEPS):
-        following, value = em_step(scores, mixture, p_target, shared_variance)
+        following, value = em_step(scores, counts, mixture, p_target, shared_variance)
         if value - before < _STILL:
             return mixture, value
         if not (following.variance > least).all() or not 0 < following.p_target < 1:
@@ -85,18 +94,21 @@ def _starts(ranked: npt.NDArray[np.float64], p_target: float | None, shared_vari
         yield Mixture(mean=np.array([part.mean() for part in parts]), variance=variance, p_target=share)
 
 
-def fit_mixture(scores: npt.NDArray[np.float64], p_target: float | None, shared_variance: bool) -> Mixture | None:
+def fit_mixture(scores: Array, counts: Array, p_target: float | None, shared_variance: bool) -> Mixture | None:
     """Return the likeliest mixture of several starts, or None if all of them shrink to a point.
 
-    Starts are tried on a sketch of the scores; the best is then fitted to all of them.
+    Each score occurs so many times. Starts are tried on a sketch of the scores; the best is then fitted to all of them.
     """
-    ranked = np.sort(scores)
-    sketch = ranked[
-        ((np.arange(min(ranked.size, _SKETCH)) + 0.5) * ranked.size / min(ranked.size, _SKETCH)).astype(int)
-    ]
-    climbs = [_climb(sketch, start, p_target, shared_variance) for start in _starts(sketch, p_target, shared_variance)]
+    order = np.argsort(scores, kind="stable")
+    ranked, often = scores[order], counts[order]
+    running = np.cumsum(often)
+    size = int(min(running[-1], _SKETCH))
+    sketch = ranked[np.searchsorted(running, (np.arange(size) + 0.5) * running[-1] / size, side="right")]
+    once = np.ones(size)
+    starts = _starts(sketch, p_target, shared_variance)
+    climbs = [_climb(sketch, once, start, p_target, shared_variance) for start in starts]
     found = [climb for climb in climbs if climb is not None and climb[0].mean[0] < climb[0].mean[1]]
     if not found:
         return None
-    best = _climb(ranked, max(found, key=lambda climb: climb[1])[0], p_target, shared_variance)
+    best = _climb(ranked, often, max(found, key=lambda climb: climb[1])[0], p_target, shared_variance)
     return None if best is None or not best[0].mean[0] < best[0].mean[1] else best[0]

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore.calibrate.calibration import Calibration, finite
+from evenscore.calibrate.calibration import Calibration, finite, refuse_labels
 from evenscore.errors import InputError
+from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import ScoresLike, sort_scores
+from evenscore.tables import NONTARGET, TARGET
 from evenscore.tables.arrays import as_scores, frozen
 
 __all__ = ["PavCalibration"]
@@ -61,13 +63,16 @@ class PavCalibration(Calibration):
         object.__setattr__(self, "llr", frozen(llr))
 
     @classmethod
-    def fit(cls, scores: ScoresLike, labels: npt.ArrayLike | None = None, *, smoothing: float = 1.0) -> PavCalibration:
+    def fit(
+        cls, scores: ScoresLike | ScoreSummary, labels: npt.ArrayLike | None = None, *, smoothing: float = 1.0
+    ) -> PavCalibration:
         """Fit by pooling adjacent violators.
 
         Parameters
         ----------
         scores, labels
-            As in `evenscore.metrics.validate`; infinite scores are accepted.
+            As in `evenscore.metrics.validate`; infinite scores are accepted. Or a `ScoreSummary`: all scores of a bin
+            are then equal.
         smoothing
             How many made-up trials to add at each end: at +inf this many non-targets, at -inf this many targets, each
             together with as large a share of the other class, so that they tell nothing of their own (LLR 0). With 1,
@@ -76,13 +81,12 @@ class PavCalibration(Calibration):
         """
         if not 0 <= smoothing < np.inf:
             raise InputError(f"smoothing is {smoothing}, but must be finite and at least 0")
-        trials = sort_scores(scores, labels)
-        if trials.target_mass is not None:
-            raise InputError("the PAV calibration takes no weights; give scores and labels")
+        (non, non_count), (tar, tar_count) = _counted(scores, labels)
+        n_tar, n_non = tar_count[-1], non_count[-1]
         from evenscore.metrics.kernels import pool_masses
 
-        tar, tar_count = _with_ends(trials.target, smoothing, smoothing * trials.target.size / trials.nontarget.size)
-        non, non_count = _with_ends(trials.nontarget, smoothing * trials.nontarget.size / trials.target.size, smoothing)
+        tar, tar_count = _with_ends(tar, tar_count, smoothing, smoothing * n_tar / n_non)
+        non, non_count = _with_ends(non, non_count, smoothing * n_non / n_tar, smoothing)
         i, j, _ = pool_masses(tar, non, tar_count, non_count)
         i, j = np.append(0, i), np.append(0, j)
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
@@ -101,14 +105,30 @@ class PavCalibration(Calibration):
         return np.where(np.isnan(values), np.nan, llr)
 
 
-def _with_ends(
-    scores: npt.NDArray[np.floating], bottom: float, top: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+Counted = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  # sorted scores, and how many trials precede each
+
+
+def _counted(scores: ScoresLike | ScoreSummary, labels: npt.ArrayLike | None) -> tuple[Counted, Counted]:
+    """Return the distinct places of non-targets and of targets, and the running count, which starts with 0."""
+    if isinstance(scores, ScoreSummary):
+        refuse_labels(labels)
+        places = scores.sorted_scores("tied")
+        non, tar = (
+            np.append(0.0, np.cumsum(scores.counts[label][scores.counts[label] > 0])) for label in (NONTARGET, TARGET)
+        )
+        return (places.nontarget, non), (places.target, tar)
+    trials = sort_scores(scores, labels)
+    if trials.target_mass is not None:
+        raise InputError("the PAV calibration takes no weights; give scores and labels")
+    return tuple((side, np.arange(side.size + 1.0)) for side in (trials.nontarget, trials.target))  # type: ignore[return-value]
+
+
+def _with_ends(scores: npt.NDArray[np.floating], counts: npt.NDArray[np.float64], bottom: float, top: float) -> Counted:
     """Return the scores with one made-up score at each end, and the running count where those count as given.
 
     The count starts below 0, so that it is whole, and differences are exact, wherever the scores are real.
     """
-    count = np.concatenate(([-bottom], np.arange(scores.size + 1.0), [scores.size + top]))
+    count = np.concatenate(([-bottom], counts, [counts[-1] + top]))
     return np.concatenate(([-np.inf], scores, [np.inf])), count
 
 

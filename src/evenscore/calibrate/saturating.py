@@ -12,11 +12,12 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from evenscore.calibrate.calibration import Calibration, as_input, class_scores, finite
+from evenscore.calibrate.calibration import Calibration, as_input, class_scores, finite, refuse_labels
 from evenscore.calibrate.folds import judged_by_speaker
 from evenscore.calibrate.logistic import LogisticCalibration
 from evenscore.errors import InputError
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
+from evenscore.metrics.summary import ScoreSummary
 from evenscore.tables import TrialList
 
 __all__ = ["SHARES", "SaturatingCalibration", "saturated"]
@@ -99,11 +100,12 @@ class SaturatingCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList,
+        scores: npt.ArrayLike | TrialList | ScoreSummary,
         labels: npt.ArrayLike | None = None,
         *,
         enroll_speakers: SpeakersLike | None = None,
         test_speakers: SpeakersLike | None = None,
+        fold_summaries: Sequence[tuple[ScoreSummary, ScoreSummary]] = (),
         target_outliers: float | None = None,
         nontarget_outliers: float | None = None,
         p_target: float = 0.5,
@@ -114,11 +116,15 @@ class SaturatingCalibration(Calibration):
         Parameters
         ----------
         scores, labels
-            As in `evenscore.metrics.validate`; scores must be finite.
+            As in `evenscore.metrics.validate`; scores must be finite. Or a `ScoreSummary`: each bin is then one score,
+            the mean of its class in it.
         enroll_speakers, test_speakers
             One speaker per trial; with a `TrialList` a mapping from id to speaker, or one speaker per id of each
             side. With them, folds are of speakers, which is the honest way: outliers come speaker by speaker. Without
             them every n-th trial is a fold.
+        fold_summaries
+            With a summary, in place of speakers: for each fold the summaries of the trials to fit to, none of whose
+            speakers is in it, and of the trials within it.
         target_outliers, nontarget_outliers
             A share that is known; else the one of `SHARES` with the smallest loss on trials that were not fitted to.
         p_target
@@ -132,14 +138,20 @@ class SaturatingCalibration(Calibration):
         for name, share in given.items():
             if share is not None:
                 _check_share(name, share)
-        classes = class_scores(scores, labels)
         start = LogisticCalibration.fit(scores, labels, p_target=p_target)
-        data = [_Points.of(side) for side in classes]
         grids = [SHARES if share is None else (share,) for share in given.values()]
-        shares = (grids[0][0], grids[1][0])
-        if max(len(grid) for grid in grids) > 1:
-            parts = _folds(scores, labels, enroll_speakers, test_speakers, folds)
-            shares = _chosen_shares(_binned(classes, parts), grids, _theta(start), p_target)
+        shares, choose = (grids[0][0], grids[1][0]), max(len(grid) for grid in grids) > 1
+        if isinstance(scores, ScoreSummary):
+            refuse_labels(labels)
+            data = _points_of_summary(scores)
+            parts = _binned_summaries(scores, fold_summaries) if choose else []
+        else:
+            classes = class_scores(scores, labels)
+            data = [_Points.of(side) for side in classes]
+            folded = _folds(scores, labels, enroll_speakers, test_speakers, folds) if choose else []
+            parts = _binned(classes, folded)
+        if choose:
+            shares = _chosen_shares(parts, grids, _theta(start), p_target)
         weight, offset = _fit_affine(data, shares, _theta(start), p_target)
         return cls(
             weight=weight, offset=offset, target_outliers=shares[0], nontarget_outliers=shares[1], p_target=p_target
@@ -252,6 +264,33 @@ def _binned(classes: Sequence[Array], parts: Sequence[Any]) -> list[tuple[list[_
     return [
         ([points(m, w) for w, m in enumerate(use)], [points(m, w) for w, m in enumerate(test)]) for use, test in parts
     ]
+
+
+def _points_of_summary(summary: ScoreSummary, place: npt.NDArray[np.intp] | None = None) -> list[_Points]:
+    """Return the points of both classes; bins with the same place become one point."""
+    points = []
+    for counts, sums in zip(summary.counts, summary.sums, strict=True):
+        if place is not None:
+            counts, sums = np.bincount(place, counts), np.bincount(place, sums)
+        used = counts > 0
+        points.append(_Points(sums[used] / counts[used], counts[used] / counts.sum()))
+    return points
+
+
+def _binned_summaries(
+    summary: ScoreSummary, folds: Sequence[tuple[ScoreSummary, ScoreSummary]]
+) -> list[tuple[list[_Points], list[_Points]]]:
+    """Return the points of each fold, as `_binned` does."""
+    if not folds:
+        raise InputError("the shares are chosen by cross-validation; give fold_summaries, or both shares")
+    running = np.cumsum(summary.counts.sum(axis=0))
+    place = ((_BINS - 1) * (running / running[-1])).astype(np.intp)
+
+    def points(part: ScoreSummary) -> list[_Points]:
+        return _points_of_summary(part, place[np.searchsorted(summary.bins, part.bins)])
+
+    whole = [part for part in folds if all(half.n_target and half.n_nontarget for half in part)]
+    return [(points(fitted), points(judged)) for fitted, judged in whole]
 
 
 def _chosen_shares(

@@ -11,8 +11,9 @@ from jaxtyping import Float
 
 from evenscore.calibrate.calibration import Calibration, as_input, finite, positive
 from evenscore.calibrate.gaussian import gaussian_llr
-from evenscore.calibrate.mixture import Mixture, fit_mixture, log_likelihood
+from evenscore.calibrate.mixture import Mixture, fit_mixture, log_likelihood, variance_of
 from evenscore.errors import InputError
+from evenscore.metrics.summary import ScoreSummary
 from evenscore.tables import TrialList
 from evenscore.tables.arrays import as_scores
 
@@ -62,7 +63,7 @@ class UnsupervisedCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList,
+        scores: npt.ArrayLike | TrialList | ScoreSummary,
         labels: npt.ArrayLike | None = None,
         *,
         p_target: float | None = None,
@@ -73,7 +74,8 @@ class UnsupervisedCalibration(Calibration):
         Parameters
         ----------
         scores
-            At least 20 finite scores.
+            At least 20 finite scores. Or a `ScoreSummary`, whatever its labels: each bin is then one score, the mean
+            of it.
         labels
             Not used: they are accepted so that all calibrations are called alike.
         p_target
@@ -90,11 +92,11 @@ class UnsupervisedCalibration(Calibration):
         """
         if p_target is not None and not 0 < p_target < 1:
             raise InputError(f"p_target is {p_target}, but must lie between 0 and 1")
-        values = _finite_scores(scores)
-        mixture = fit_mixture(values, p_target, shared_variance)
+        values, counts = _finite_scores(scores)
+        mixture = fit_mixture(values, counts, p_target, shared_variance)
         if mixture is None:
             raise InputError(f"no two Gaussians fit the scores: one of them shrinks to a point; {_REMEDY}")
-        _refuse_one_group(values, mixture, estimated=(p_target is None) + (not shared_variance) + 1)
+        _refuse_one_group(values, counts, mixture, estimated=(p_target is None) + (not shared_variance) + 1)
         return cls(mean=mixture.mean, variance=mixture.variance, p_target=mixture.p_target)
 
     def __call__(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -102,7 +104,16 @@ class UnsupervisedCalibration(Calibration):
         return gaussian_llr(as_input(scores), self.mean, self.variance)
 
 
-def _finite_scores(scores: npt.ArrayLike | TrialList) -> npt.NDArray[np.float64]:
+Array = npt.NDArray[np.float64]
+
+
+def _finite_scores(scores: npt.ArrayLike | TrialList | ScoreSummary) -> tuple[Array, Array]:
+    """Return scores, and how often each of them occurs."""
+    if isinstance(scores, ScoreSummary):
+        if not scores.is_finite:
+            raise InputError("the summary has infinite scores; drop the trials")
+        counts = scores.counts.sum(axis=0).astype(np.float64)
+        return _enough(scores.sums.sum(axis=0) / counts, counts)
     if isinstance(scores, TrialList):
         if scores.scores is None:
             raise InputError("the trials have no scores; read a score file, or give them with with_scores")
@@ -110,22 +121,28 @@ def _finite_scores(scores: npt.ArrayLike | TrialList) -> npt.NDArray[np.float64]
     values = as_scores(scores, "scores", ndim=1).astype(np.float64)
     if not np.isfinite(values).all():
         raise InputError(f"scores[{int(np.argmin(np.isfinite(values)))}] is not finite; drop the trial")
-    if values.size < _LEAST_SCORES:
+    return _enough(values, np.ones(values.size))
+
+
+def _enough(values: Array, counts: Array) -> tuple[Array, Array]:
+    number = counts.sum()
+    if number < _LEAST_SCORES:
         raise InputError(
-            f"there are {values.size} scores, too few to tell two groups apart; give at least {_LEAST_SCORES}"
+            f"there are {number:.0f} scores, too few to tell two groups apart; give at least {_LEAST_SCORES}"
         )
     if not np.ptp(values) > 0:
         raise InputError("all scores are equal, so they do not show two groups")
-    return values
+    return values, counts
 
 
-def _refuse_one_group(values: npt.NDArray[np.float64], mixture: Mixture, estimated: int) -> None:
+def _refuse_one_group(values: Array, counts: Array, mixture: Mixture, estimated: int) -> None:
     """Refuse when the data cannot support two components; ``estimated`` parameters were added to one Gaussian's."""
-    alone = -0.5 * values.size * (np.log(2 * np.pi * values.var()) + 1)
-    gain = 2 * (log_likelihood(values, mixture) - alone)
-    if gain <= estimated * np.log(values.size):
+    number = counts.sum()
+    alone = -0.5 * number * (np.log(2 * np.pi * variance_of(values, counts)) + 1)
+    gain = 2 * (log_likelihood(values, counts, mixture) - alone)
+    if gain <= estimated * np.log(number):
         raise InputError(f"one Gaussian explains the scores as well as two, so they do not show two groups; {_REMEDY}")
-    rarer = values.size * min(mixture.p_target, 1 - mixture.p_target)
+    rarer = number * min(mixture.p_target, 1 - mixture.p_target)
     if rarer < _LEAST_MEMBERS:
         raise InputError(f"the rarer of the two groups has only {rarer:.1f} trials, too few to trust; {_REMEDY}")
     separation = (mixture.mean[1] - mixture.mean[0]) / np.sqrt(mixture.variance.mean())
