@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenscore.progress import Progress
     from evenscore.tables import Embeddings, TrialList
 
-__all__ = ["normalize_in_chunks", "score_in_chunks"]
+__all__ = ["normalize_in_chunks", "output_in_chunks", "score_in_chunks", "write_result"]
 
 _GATHERED = 1 << 28  # bytes of a result that may be brought together in memory, for formats that have no chunks
 _ENDINGS = (".zarr", ".parquet", ".pq")
@@ -47,10 +47,10 @@ def normalize_in_chunks(
     trials, paths, reading, speakers, cohort_speakers, cohort_key = blocks_of
     if trials is None:
         raise InputError("there is nothing to normalize; give --trials, or embeddings")
-    output = _output(*files, resume)
+    output = output_in_chunks(*files, resume)
     blocks = chunked_blocks(trials, paths, scale, reading, speakers, cohort_speakers, cohort_key)
     result = normalize_chunks(blocks, client=client, progress=progress, keep=output, **asked)
-    _write(result, output, *files, client, progress)
+    write_result(result, output, *files, client, progress)
 
 
 def score_in_chunks(
@@ -66,19 +66,19 @@ def score_in_chunks(
     """Score embeddings, normalize the scores, and write them; ``files``: the output, that of raw scores, the format."""
     path, raw, to_format = files
     if raw is not None:
-        output = _output(raw, to_format, resume)
+        output = output_in_chunks(raw, to_format, resume)
         scores = score_chunks(*sides, listed, scorer=asked["scorer"], keep=output)
-        _write(_in_tiles(scores, scale), output, raw, to_format, client, progress)
-    output = _output(path, to_format, resume)
+        write_result(_in_tiles(scores, scale), output, raw, to_format, client, progress)
+    output = output_in_chunks(path, to_format, resume)
     result = score_chunks(*sides, listed, client=client, progress=progress, keep=output, **asked)
-    _write(_in_tiles(result, scale), output, path, to_format, client, progress)
+    write_result(_in_tiles(result, scale), output, path, to_format, client, progress)
 
 
 def _in_tiles(scores: ChunkedScores | ChunkedTrials, scale: ScaleChoices) -> ChunkedScores | ChunkedTrials:
     return scores.with_tiles(scale.tile_bytes) if isinstance(scores, ChunkedScores) else scores
 
 
-def _output(path: str, to_format: str | None, resume: bool) -> ChunkedOutput | None:
+def output_in_chunks(path: str, to_format: str | None, resume: bool) -> ChunkedOutput | None:
     """Return an output in chunks, None where the format has none."""
     if to_format in ("zarr", "parquet") or (to_format is None and Path(path).suffix.lower() in _ENDINGS):
         if not Path(path).absolute().parent.is_dir():
@@ -89,7 +89,7 @@ def _output(path: str, to_format: str | None, resume: bool) -> ChunkedOutput | N
     return None
 
 
-def _write(
+def write_result(
     result: ChunkedScores | ChunkedTrials,
     output: ChunkedOutput | None,
     path: str,
