@@ -31,7 +31,7 @@ def print_comparison(comparison: Comparison) -> None:
     )
     lines.append(
         f"{100 * comparison.level:g} % intervals from {comparison.replicates} draws of "
-        f"{len(comparison.trials.speakers)} speakers, known from {comparison.trials.speakers_from}"
+        f"{comparison.drawn}, known from {comparison.trials.speakers_from}"
     )
     print_lines([*lines, "", comparison.verdict.text])
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.tables import TARGET, LabelledBlocks, ScoreBlocks, ScoreMatrix
+from evenscore.comparison.cohort_sides import SURPRISING, SideSums, SpeakerCodes, side_sums, surprise
+from evenscore.progress import Progress, silent
+from evenscore.scale.blocks import ChunkedBlocks
+from evenscore.scale.labelled_chunks import LabelledChunks
+from evenscore.scale.passes import summarize_chunks
+from evenscore.tables import TARGET, LabelledBlocks, ScoreBlocks
 from evenscore.tables.ids import Ids
 
-__all__ = ["CohortDiagnostics", "CohortMember", "HiddenTarget", "cohort_diagnostics"]
+__all__ = ["AnyBlocks", "CohortDiagnostics", "CohortMember", "HiddenTarget", "cohort_diagnostics", "usual_target"]
+
+AnyBlocks: TypeAlias = LabelledBlocks | LabelledChunks
 
 FAR_OUT = 5.0  #: robust standard deviations from the other members
-SURPRISING = 5.0  #: standard deviations above the other scores of either id
 MOST_LISTED = 20
+_BITS = 16  # of the summary that tells the median
 _FEWEST = 10  # of members, to tell which of them stands out
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,35 +116,67 @@ class CohortDiagnostics:
 
 
 def cohort_diagnostics(
-    evaluation: Sequence[LabelledBlocks], training: Sequence[LabelledBlocks], speakers: Sequence[Iterable[str]]
+    evaluation: Sequence[AnyBlocks],
+    usual_target: float,
+    speakers: Sequence[Iterable[str]],
+    *,
+    client: Any = None,
+    progress: Progress = silent,
 ) -> tuple[CohortDiagnostics, ...]:
-    """Look at the cohort of each condition; ``speakers`` are those of the training and of the evaluation side."""
-    targets = _median_target(training)
-    return tuple(_diagnosed(part, targets, *map(set, speakers)) for part in evaluation if _has_cohort(part.blocks))
+    """Look at the cohort of each condition.
+
+    ``usual_target`` is the median score of the training side's targets, ``speakers`` are those of the training and of
+    the evaluation side.
+    """
+    look = _Look(usual_target, client, progress)
+    return tuple(_diagnosed(part, look, *map(set, speakers)) for part in evaluation if _has_cohort(part.blocks))
 
 
-def _has_cohort(blocks: ScoreBlocks) -> bool:
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """How cohort scores are looked at."""
+
+    usual_target: float
+    client: Any
+    progress: Progress
+
+
+def _has_cohort(blocks: ScoreBlocks | ChunkedBlocks) -> bool:
     return blocks.enroll is not None or blocks.test is not None
 
 
-def _median_target(training: Sequence[LabelledBlocks]) -> float:
-    scores = [part.trials.scores[part.trials.labels == TARGET] for part in training]  # type: ignore[index]
-    return float(np.median(np.concatenate(scores)))
+def usual_target(training: Sequence[AnyBlocks], *, client: Any = None, progress: Progress = silent) -> float:
+    """Return the median score of the target trials; to the width of a bin where they are not in memory."""
+    values, counts = [], []
+    for part in training:
+        if isinstance(part, LabelledBlocks):
+            trials = part.trials
+            values.append(trials.scores[trials.labels == TARGET])  # type: ignore[index]
+            counts.append(np.ones(len(values[-1])))
+        else:
+            summary = summarize_chunks(part.blocks.trials, part.labels, client=client, progress=progress, bits=_BITS)
+            centers, number = summary.class_bins(TARGET)
+            values.append(centers)
+            counts.append(number)
+    if all(isinstance(part, LabelledBlocks) for part in training):
+        return float(np.median(np.concatenate(values)))
+    scores, weights = np.concatenate(values), np.concatenate(counts)
+    order = np.argsort(scores)
+    below = np.cumsum(weights[order])
+    return float(scores[order][np.searchsorted(below, below[-1] / 2)])
 
 
-def _diagnosed(
-    part: LabelledBlocks, usual_target: float, training: set[str], evaluation: set[str]
-) -> CohortDiagnostics:
+def _diagnosed(part: AnyBlocks, look: _Look, training: set[str], evaluation: set[str]) -> CohortDiagnostics:
     blocks = part.blocks
     members = [blocks.cohort_enroll_speakers, blocks.cohort_test_speakers]
     names = {name for side in members if side is not None for name in side.tolist()} - {None}
     outliers: list[CohortMember] = []
     hidden: list[HiddenTarget] = []
     smallest = []
-    for side in _sides(blocks):
+    for side in _sides(blocks, look):
         outliers += side.outliers()
-        hidden += side.hidden_targets(usual_target)
-        smallest.append(side.smallest)
+        hidden += side.hidden_targets()
+        smallest.append(side.sums.smallest)
     outliers.sort(key=lambda one: (-max(abs(one.mean_z), abs(one.std_z)), one.side, one.id))
     hidden.sort(key=lambda one: (-one.z, one.side, one.trial_id, one.cohort_id))
     return CohortDiagnostics(
@@ -163,20 +201,17 @@ class _Side:
     """Cohort scores of one side: rows are enrolments or tests of the trials, columns are cohort members."""
 
     name: str
-    scores: npt.NDArray[Any]  #: NaN where a pair is missing or of one speaker
+    sums: SideSums
     ids: Ids
     cohort_ids: Ids
     cohort_speakers: Ids | None
 
-    @property
-    def smallest(self) -> int:
-        left = np.count_nonzero(~np.isnan(self.scores), axis=1)
-        return int(left.min()) if left.size else 0
-
     def outliers(self) -> list[CohortMember]:
-        _, mean, std = _moments(self.scores)
-        if np.count_nonzero(~np.isnan(mean)) < _FEWEST or self.scores.shape[0] < _FEWEST:
+        there = self.sums.counts > 0
+        if np.count_nonzero(there) < _FEWEST or self.sums.n_rows < _FEWEST:
             return []
+        mean = np.where(there, self.sums.means, np.nan)
+        std = np.sqrt(self.sums.scatters / np.where(there, self.sums.counts, np.nan))
         mean_z, std_z = _robust_z(mean), _robust_z(std)
         far = np.flatnonzero((np.abs(mean_z) > FAR_OUT) | (np.abs(std_z) > FAR_OUT))
         cohort_side = "test" if self.name == "enroll" else "enroll"
@@ -193,72 +228,45 @@ class _Side:
             for at in far.tolist()
         ]
 
-    def hidden_targets(self, usual_target: float) -> list[HiddenTarget]:
-        high = np.argwhere(self.scores > usual_target)
-        if not len(high) or min(self.scores.shape) < _FEWEST:
+    def hidden_targets(self) -> list[HiddenTarget]:
+        sums = self.sums
+        if min(sums.n_rows, len(sums.counts)) < _FEWEST:
             return []
-        rows, columns = high.T
-        values = self.scores[rows, columns].astype(np.float64)
-        z = np.minimum(
-            _surprise(values, rows, *_moments(self.scores, axis=1)), _surprise(values, columns, *_moments(self.scores))
-        )
+        columns = sums.columns
+        others = surprise(sums.values, sums.counts[columns], sums.means[columns], sums.scatters[columns])
+        z = np.minimum(sums.surprises, others)
         return [
             HiddenTarget(
                 side=self.name,
-                trial_id=self.ids[rows[at]],
+                trial_id=self.ids[sums.rows[at]],
                 cohort_id=self.cohort_ids[columns[at]],
-                score=float(values[at]),
+                score=float(sums.values[at]),
                 z=float(z[at]),
             )
             for at in np.flatnonzero(z > SURPRISING).tolist()
         ]
 
 
-def _sides(blocks: ScoreBlocks) -> list[_Side]:
+def _sides(blocks: ScoreBlocks | ChunkedBlocks, look: _Look) -> list[_Side]:
     found = []
+    how: dict[str, Any] = {"usual_target": look.usual_target, "client": look.client, "progress": look.progress}
     if blocks.enroll is not None:
         columns = blocks.cohort_test_speakers
-        scores = _without_own(blocks.enroll, blocks.enroll_speakers, columns)
-        found.append(_Side("enroll", scores, blocks.enroll.enroll_ids, blocks.enroll.test_ids, columns))
+        codes = SpeakerCodes.of(_speakers(blocks.enroll_speakers, blocks.enroll.enroll_ids), columns)
+        sums = side_sums(blocks.enroll, codes, by_column=False, **how)
+        found.append(_Side("enroll", sums, blocks.enroll.enroll_ids, blocks.enroll.test_ids, columns))
     if blocks.test is not None:
         rows = blocks.cohort_enroll_speakers
-        scores = _without_own(blocks.test, rows, blocks.test_speakers)
-        found.append(_Side("test", scores.T, blocks.test.test_ids, blocks.test.enroll_ids, rows))
+        codes = SpeakerCodes.of(rows, _speakers(blocks.test_speakers, blocks.test.test_ids))
+        sums = side_sums(blocks.test, codes, by_column=True, **how)
+        found.append(_Side("test", sums, blocks.test.test_ids, blocks.test.enroll_ids, rows))
     return found
 
 
-def _without_own(block: ScoreMatrix, rows: Ids | None, columns: Ids | None) -> npt.NDArray[Any]:
-    """Return the scores with NaN where both sides are known to be one speaker."""
-    if rows is None or columns is None:
-        return block.scores
-    codes = {name: code for code, name in enumerate(dict.fromkeys([*rows, *columns])) if name is not None}
-    row = np.array([codes.get(name, -1) for name in rows])
-    column = np.array([codes.get(name, -2) for name in columns])
-    own = row[:, None] == column
-    return np.where(own, np.array(np.nan, dtype=block.scores.dtype), block.scores) if own.any() else block.scores
-
-
-def _moments(scores: npt.NDArray[Any], axis: int = 0) -> tuple[npt.NDArray[Any], ...]:
-    """Return counts, means and standard deviations of what is not NaN; NaN where nothing is."""
-    there = ~np.isnan(scores)
-    count = np.count_nonzero(there, axis=axis)
-    filled = np.where(there, scores, 0.0).astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 where nothing is
-        mean = filled.sum(axis=axis) / count
-        deviation = np.where(there, filled - np.expand_dims(mean, axis), 0.0)
-        std = np.sqrt(np.square(deviation).sum(axis=axis) / count)
-    return count, mean, std
-
-
-def _surprise(
-    values: npt.NDArray[np.float64], at: npt.NDArray[np.intp], *moments: npt.NDArray[Any]
-) -> npt.NDArray[np.float64]:
-    """Return how many standard deviations each value lies above the others of its row; 0 where they do not vary."""
-    count, mean, std = (values_of_row[at].astype(np.float64) for values_of_row in moments)
-    above = (values - mean) * count / (count - 1)  # from the mean of the others
-    rest = (count * np.square(std) - above * (values - mean)) / (count - 1)  # their variance
-    usable = rest > _ROUNDING * np.square(above)
-    return np.divide(above, np.sqrt(rest, where=usable, out=np.ones_like(rest)), where=usable, out=np.zeros_like(above))
+def _speakers(known: Ids | Mapping[str, str] | None, ids: Ids) -> Ids | None:
+    if not isinstance(known, Mapping):
+        return known
+    return np.array([known.get(name) for name in ids.tolist()], dtype=object)
 
 
 def _robust_z(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

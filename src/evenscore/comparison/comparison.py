@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -12,17 +12,20 @@ from jaxtyping import Float
 from evenscore.calibrate import Calibration
 from evenscore.comparison.cohorts import CohortDiagnostics
 from evenscore.comparison.data import DataSummary
-from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import InputError
-from evenscore.metrics import OperatingPoint, PairedTest
+from evenscore.metrics import OperatingPoint, PairedTest, SortedScores, sort_scores
+from evenscore.metrics.speaker_groups import MOST_GROUPS
 from evenscore.metrics.uncertainty import Metric
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from evenscore.comparison.chunked_trials import AnyTrials
     from evenscore.comparison.examples import ExampleContributions
     from evenscore.comparison.verdict import Verdict
     from evenscore.files.streams import PathLike
+    from evenscore.metrics.summary import ScoreSummary
+    from evenscore.scale import ChunkedScores, ChunkedTrials
 
 __all__ = ["METRICS", "Comparison", "Figures", "MethodResult", "RunFacts"]
 
@@ -65,7 +68,8 @@ class MethodResult:
     norm, options
         The norm, as `evenscore.fit_norm` knows it, and its options.
     scores
-        The normalized evaluation trials, one number per trial in the order of ``Comparison.trials``.
+        The normalized evaluation trials, one number per trial in the order of ``Comparison.trials``; where they are
+        not in memory, a chunked table for each condition.
     llrs
         The same, calibrated: log-likelihood ratios.
     figures
@@ -93,13 +97,15 @@ class MethodResult:
         What fitting, normalizing and measuring took.
     contributions
         For methods that can take an LLR apart: what each feature adds to the LLRs of some example trials.
+    summaries
+        Of ``scores`` and ``llrs`` where these are not in memory, else None; figures and curves come from them.
     """
 
     name: str
     norm: str
     options: Mapping[str, Any]
-    scores: Float[np.ndarray, " n"]
-    llrs: Float[np.ndarray, " n"]
+    scores: Float[np.ndarray, " n"] | tuple[ChunkedScores | ChunkedTrials, ...]
+    llrs: Float[np.ndarray, " n"] | tuple[ChunkedScores | ChunkedTrials, ...]
     figures: Figures
     conditions: Mapping[str, Figures]
     uncalibrated: Figures | None
@@ -113,6 +119,7 @@ class MethodResult:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     contributions: ExampleContributions | None = None
+    summaries: Mapping[str, ScoreSummary] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +158,7 @@ class Comparison:
     not_run
         Those that could not run: name and reason.
     trials
-        The evaluation trials: labels, conditions and speakers of each.
+        The evaluation trials: labels, conditions and speakers of each; where they are not in memory, how many.
     rank_by
         The metric that ranks them.
     points
@@ -185,7 +192,7 @@ class Comparison:
 
     methods: tuple[MethodResult, ...]
     not_run: Mapping[str, str]
-    trials: ComparedTrials
+    trials: AnyTrials
     rank_by: Metric
     points: tuple[OperatingPoint, ...]
     calibration: str
@@ -213,6 +220,21 @@ class Comparison:
                 return method
         names = ", ".join(method.name for method in self.methods)
         raise InputError(f"there is no result of {name!r}; there are {names}")
+
+    @property
+    def drawn(self) -> str:
+        """What was drawn for the intervals: speakers, or groups of them where scores are not in memory."""
+        number = len(self.trials.speakers)
+        if self.best.summaries is None or number <= MOST_GROUPS:
+            return f"{number} speakers"
+        return f"{MOST_GROUPS} groups of {number} speakers"
+
+    def sorted_scores(self, name: str, kind: Literal["scores", "llrs"]) -> SortedScores:
+        """Return scores or LLRs of a method, sorted; where they are not in memory, the weighted bins of a summary."""
+        method = self[name]
+        if method.summaries is not None:
+            return method.summaries[kind].sorted_scores()
+        return sort_scores(getattr(method, kind), self.trials.labels)  # type: ignore[union-attr]
 
     @property
     def verdict(self) -> Verdict:

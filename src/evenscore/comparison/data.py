@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from evenscore.comparison.chunked_trials import AnyTrials, ChunkedCompared, PartSize, Speakers
 from evenscore.comparison.cohorts import CohortDiagnostics
-from evenscore.comparison.trials import FROM_TARGETS, ComparedTrials
+from evenscore.comparison.trials import FROM_TARGETS
 from evenscore.errors import InputError
 from evenscore.tables.ids import shown
 
@@ -56,7 +57,7 @@ class DataSummary:
     shared_speakers: tuple[str, ...] = field(default=())
 
 
-def summary_of(training: ComparedTrials, evaluation: ComparedTrials) -> DataSummary:
+def summary_of(training: AnyTrials, evaluation: AnyTrials) -> DataSummary:
     """Count what there is."""
     return DataSummary(
         training=_total(training),
@@ -69,7 +70,9 @@ def summary_of(training: ComparedTrials, evaluation: ComparedTrials) -> DataSumm
     )
 
 
-def _by_condition(trials: ComparedTrials) -> tuple[SideSummary, ...]:
+def _by_condition(trials: AnyTrials) -> tuple[SideSummary, ...]:
+    if isinstance(trials, ChunkedCompared):
+        return tuple(map(_chunked_side, trials.names, trials.by_part, trials.sizes))
     counted = []
     for place, (name, part) in enumerate(zip(trials.names, trials.lists, strict=True)):
         here = trials.condition == place
@@ -89,16 +92,31 @@ def _by_condition(trials: ComparedTrials) -> tuple[SideSummary, ...]:
     return tuple(counted)
 
 
-def _total(trials: ComparedTrials) -> SideSummary:
+def _chunked_side(name: str, speakers: Speakers, size: PartSize) -> SideSummary:
+    return SideSummary(
+        name=name,
+        speakers=speakers.number,
+        enrolments=len(size.enroll_ids),
+        tests=len(size.test_ids),
+        trials=size.trials,
+        targets=size.targets,
+        nontargets=size.nontargets,
+        unknown=size.unknown,
+    )
+
+
+def _total(trials: AnyTrials) -> SideSummary:
+    parts = _by_condition(trials)
+    tables = trials.sizes if isinstance(trials, ChunkedCompared) else trials.lists
     return SideSummary(
         name="",
         speakers=len(trials.speakers),
-        enrolments=len({name for part in trials.lists for name in part.enroll_ids.tolist()}),
-        tests=len({name for part in trials.lists for name in part.test_ids.tolist()}),
+        enrolments=len({name for table in tables for name in table.enroll_ids}),
+        tests=len({name for table in tables for name in table.test_ids}),
         trials=len(trials),
-        targets=sum(part.n_target for part in trials.lists),
-        nontargets=sum(part.n_nontarget for part in trials.lists),
-        unknown=sum(part.n_unknown for part in trials.lists),
+        targets=sum(part.targets for part in parts),
+        nontargets=sum(part.nontargets for part in parts),
+        unknown=sum(part.unknown for part in parts),
     )
 
 

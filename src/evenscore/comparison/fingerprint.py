@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore._version import __version__
+from evenscore.comparison.cohorts import AnyBlocks
 from evenscore.comparison.judging import Judging
 from evenscore.comparison.methods import Method, plain_options
-from evenscore.tables import LabelledBlocks, Labels, ScoreMatrix, TrialList
+from evenscore.scale import LabelledChunks
+from evenscore.tables import Labels, ScoreMatrix, TrialList
 
 __all__ = ["array_digest", "fingerprint_of", "inputs_digest"]
 
@@ -34,12 +36,12 @@ def fingerprint_of(method: Method, how: Judging, inputs: str) -> str:
     return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=20).hexdigest()
 
 
-def inputs_digest(sides: Sequence[Sequence[LabelledBlocks]]) -> str:
+def inputs_digest(sides: Sequence[Sequence[AnyBlocks]]) -> str:
     """Return the digest of all scores, ids, labels, speakers and names of the data.
 
     Examples
     --------
-    >>> from evenscore import ScoreBlocks
+    >>> from evenscore import LabelledBlocks, ScoreBlocks
     >>> def digest(score):
     ...     trials = TrialList.from_pairs(["e"], ["t"], scores=[score], labels=[1])
     ...     return inputs_digest([[LabelledBlocks(ScoreBlocks(trials))]])
@@ -51,7 +53,9 @@ def inputs_digest(sides: Sequence[Sequence[LabelledBlocks]]) -> str:
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=20).hexdigest()
 
 
-def _blocks_facts(part: LabelledBlocks, seen: dict[int, str]) -> list[Any]:
+def _blocks_facts(part: AnyBlocks, seen: dict[int, str]) -> list[Any]:
+    if isinstance(part, LabelledChunks):
+        return [part.name, part.blocks.identity(), _labels_facts(part.labels, seen)]
     blocks = part.blocks
     tables = [_table_facts(getattr(blocks, name), seen) for name in ("trials", "enroll", "test", "cohort")]
     speakers = [_of(getattr(blocks, name), seen) for name in _SIDES]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evenscore.calibrate import Calibration
+from evenscore.comparison.chunked_trials import AnyTrials, ChunkedCompared
 from evenscore.comparison.comparison import Comparison, Figures, MethodResult
 from evenscore.comparison.fingerprint import array_digest, fingerprint_of, inputs_digest
 from evenscore.comparison.judging import Judged, Judging, Sides
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
-from evenscore.comparison.methods import Method
+from evenscore.comparison.measuring import ChunkedTable, Measured, calibrated_tables
+from evenscore.comparison.methods import RAW, Method
 from evenscore.comparison.results import plain, results_of
+from evenscore.comparison.score_stores import load_summaries, save_summaries, stored_tables, write_tables
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
 from evenscore.files import read_scores, write
@@ -23,6 +26,7 @@ from evenscore.files.calibration_json import load_calibration, save_calibration
 from evenscore.files.json_text import check_header, read_object, write_object
 from evenscore.files.streams import PathLike, writing
 from evenscore.files.trained_models import is_saved, load_trained, save_trained
+from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
 
 __all__ = ["ResultFolder", "save_comparison", "write_results"]
@@ -38,40 +42,61 @@ class ResultFolder:
 
     places: Mapping[str, Path]  #: of each method
     how: Judging
-    trials: ComparedTrials
+    sides: Sides
     inputs: str
+    with_scores: bool  #: whether scores that are not in memory are kept
 
     @classmethod
-    def of(cls, directory: PathLike, methods: Sequence[Method], sides: Sides, how: Judging) -> ResultFolder:
+    def of(
+        cls, directory: PathLike, methods: Sequence[Method], sides: Sides, how: Judging, *, with_scores: bool = True
+    ) -> ResultFolder:
         """Return the folder, and make it if it is not there."""
         root = _made(Path(directory))
         folders = method_folders(method.name for method in methods)
         return cls(
             places={name: root / folder for name, folder in folders.items()},
             how=how,
-            trials=sides.trials,
+            sides=sides,
             inputs=inputs_digest([sides.training, sides.evaluation]),
+            with_scores=with_scores,
         )
 
-    def store(self, judged: Judged) -> None:
-        """Keep the results of a method; its record appears only when all the rest is there."""
-        place = self.places[judged.method.name]
-        _write_method(place, self.trials, judged)
+    def keep_scores(self, method: Method, tables: Sequence[ChunkedTable], progress: Progress) -> Sequence[ChunkedTable]:
+        """Write normalized scores that are not in memory; the raw ones stay where they are."""
+        if not self.with_scores or method.norm == RAW:
+            return tables
+        place = self.places[method.name]
+        _begin(place)
+        return write_tables(place, tables, self.sides.trials.names, client=self.sides.client, progress=progress)
+
+    def store(self, judged: Judged) -> Judged:
+        """Keep the results of a method, and return them as they are kept; the record appears when the rest is there."""
+        place, measured = self.places[judged.method.name], judged.measured
+        fingerprint = fingerprint_of(judged.method, self.how, self.inputs)
         record = {
             "format": _FORMAT,
             "version": _VERSION,
-            "fingerprint": fingerprint_of(judged.method, self.how, self.inputs),
-            "digests": {kind: array_digest(getattr(judged, kind)) for kind in ("scores", "llrs")},
-            "figures": _record(judged.figures),
-            "conditions": {name: _record(figures) for name, figures in judged.conditions.items()},
-            "uncalibrated": _record(judged.uncalibrated),
+            "fingerprint": fingerprint,
+            "figures": _record(measured.figures),
+            "conditions": {name: _record(figures) for name, figures in measured.conditions.items()},
+            "uncalibrated": _record(measured.uncalibrated),
             "training": _record(judged.training),
-            "replicates": judged.replicates,
+            "replicates": measured.replicates,
             "is_llr": judged.is_llr,
             "notes": judged.notes,
             "seconds": judged.seconds,
         }
+        if measured.summaries is None:
+            _write_scores(place, self.sides.trials, measured)
+            record["digests"] = {kind: array_digest(getattr(measured, kind)) for kind in ("scores", "llrs")}
+        else:
+            _begin(place)
+            save_summaries(place, fingerprint, measured.summaries)
+        _write_trained(place, judged)
         write_object(place / RECORD, plain(record))
+        if measured.summaries is None or self.with_scores or judged.method.norm == RAW:
+            return judged
+        return replace(judged, measured=replace(measured, scores=(), llrs=()))
 
     def load(self, method: Method) -> Judged | None:
         """Return the results of a finished method; None if there are none of just this data and these options."""
@@ -86,29 +111,54 @@ class ResultFolder:
     def _loaded(self, method: Method, place: Path) -> Judged | None:
         record = read_object(place / RECORD, largest=_LARGEST)
         check_header(place / RECORD, record, _FORMAT, _VERSION)
-        if record["fingerprint"] != fingerprint_of(method, self.how, self.inputs):
+        fingerprint = fingerprint_of(method, self.how, self.inputs)
+        if record["fingerprint"] != fingerprint:
             return None
-        values = {kind: self._read_scores(place, kind) for kind in ("scores", "llrs")}
-        if any(array_digest(array) != record["digests"][kind] for kind, array in values.items()):
+        calibration = load_calibration(place / CALIBRATION)
+        trials = self.sides.trials
+        if isinstance(trials, ChunkedCompared):
+            scores = self._stored_scores(method, place, trials, calibration, fingerprint)
+        else:
+            scores = _read_scores(place, trials, record["digests"])
+        if scores is None:
             return None
+        measured = Measured(
+            **scores,
+            figures=_figures(record["figures"]),
+            conditions={name: _figures(figures) for name, figures in record["conditions"].items()},
+            uncalibrated=None if record["uncalibrated"] is None else _figures(record["uncalibrated"]),
+            replicates={name: frozen(np.array(_numbers(drawn))) for name, drawn in record["replicates"].items()},
+        )
         return Judged(
             method=method,
-            **values,
-            figures=_figures(record["figures"]),
-            conditions={name: _figures(one) for name, one in record["conditions"].items()},
-            uncalibrated=None if record["uncalibrated"] is None else _figures(record["uncalibrated"]),
+            measured=measured,
             training=None if record["training"] is None else _figures(record["training"]),
-            replicates={name: frozen(np.array(_numbers(drawn))) for name, drawn in record["replicates"].items()},
-            calibration=load_calibration(place / CALIBRATION),
+            calibration=calibration,
             model=load_trained(place / MODEL) if (place / MODEL).is_file() else None,
             is_llr=record["is_llr"],
             notes=tuple(record["notes"]),
             seconds=record["seconds"],
         )
 
-    def _read_scores(self, place: Path, kind: str) -> npt.NDArray[Any]:
-        tables = [read_scores(place / name, infinite="accept") for name in score_files(kind, self.trials.names)]
-        return frozen(np.concatenate([np.asarray(table.scores) for table in tables]))
+    def _stored_scores(
+        self, method: Method, place: Path, trials: ChunkedCompared, calibration: Calibration, fingerprint: str
+    ) -> dict[str, Any] | None:
+        """Return scores and LLRs as chunked tables, and their summaries; no tables where they were not kept."""
+        summaries = load_summaries(place, fingerprint, self.how.points)
+        tables: Sequence[ChunkedTable] | None = [part.blocks.trials for part in trials.parts]
+        if method.norm != RAW:
+            tables = stored_tables(place, tables or (), trials.names) if self.with_scores else ()
+        if summaries is None or tables is None:
+            return None
+        return {"scores": tuple(tables), "llrs": calibrated_tables(tables, calibration), "summaries": summaries}
+
+
+def _read_scores(place: Path, trials: ComparedTrials, digests: Mapping[str, str]) -> dict[str, Any] | None:
+    found: dict[str, Any] = {}
+    for kind in ("scores", "llrs"):
+        tables = [read_scores(place / name, infinite="accept") for name in score_files(kind, trials.names)]
+        found[kind] = frozen(np.concatenate([np.asarray(table.scores) for table in tables]))
+    return found if all(array_digest(array) == digests[kind] for kind, array in found.items()) else None
 
 
 def save_comparison(comparison: Comparison, directory: PathLike) -> None:
@@ -116,7 +166,14 @@ def save_comparison(comparison: Comparison, directory: PathLike) -> None:
     root = _made(Path(directory))
     folders = method_folders(method.name for method in comparison.methods)
     for method in comparison.methods:
-        _write_method(root / folders[method.name], comparison.trials, method)
+        place = root / folders[method.name]
+        if method.summaries is None:
+            _write_scores(place, comparison.trials, method)
+        else:
+            _begin(place)
+            if method.norm != RAW and isinstance(method.scores, tuple) and method.scores:
+                write_tables(place, method.scores, comparison.trials.names, client=None, progress=silent)
+        _write_trained(place, method)
     write_results(comparison, root)
 
 
@@ -131,15 +188,24 @@ def _made(directory: Path) -> Path:
     return directory
 
 
-def _write_method(place: Path, trials: ComparedTrials, result: Judged | MethodResult) -> None:
+def _begin(place: Path) -> None:
+    """Make the folder of a method; what would belong to other scores from now on goes."""
     _made(place)
     with writing(place):
-        for name in (RECORD, MODEL):  # from now on they would belong to other scores
+        for name in (RECORD, MODEL):
             (place / name).unlink(missing_ok=True)
+
+
+def _write_scores(place: Path, trials: AnyTrials, result: Measured | MethodResult) -> None:
+    assert isinstance(trials, ComparedTrials)  # noqa: S101
+    _begin(place)
     for kind in ("scores", "llrs"):
         lists = trials.split(getattr(result, kind))
         for name, part in zip(score_files(kind, trials.names), lists, strict=True):
             write(part, place / name)
+
+
+def _write_trained(place: Path, result: Judged | MethodResult) -> None:
     save_calibration(result.calibration, place / CALIBRATION)
     if is_saved(result.model):
         save_trained(result.model, place / MODEL)

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore.calibrate import Calibration, calibration_class, cross_calibrate
-from evenscore.comparison.comparison import METRICS, Figures
+from evenscore.calibrate import Calibration, calibration_class
+from evenscore.comparison.chunked_trials import AnyTrials, ChunkedCompared
+from evenscore.comparison.cohorts import AnyBlocks
+from evenscore.comparison.comparison import Figures
+from evenscore.comparison.measuring import ChunkedTable, Judging, Measured, measured_chunks, measured_scores
 from evenscore.comparison.methods import Method
+from evenscore.comparison.training import Trained, normalized_chunks, train
 from evenscore.comparison.trials import ComparedTrials
-from evenscore.errors import InputError
-from evenscore.metrics import OperatingPoint, bootstrap, evaluate
-from evenscore.norms import FittedNorm, fit_norm
 from evenscore.progress import Progress
-from evenscore.tables import NONTARGET, TARGET, LabelledBlocks
+from evenscore.tables import LabelledBlocks
 from evenscore.tables.arrays import frozen
 
-__all__ = ["Judged", "Judging", "Sides", "calibration_settings", "judge"]
+__all__ = ["Judged", "Judging", "Keep", "Sides", "calibration_settings", "judge"]
 
 # Small enough to change nothing where the classes overlap, and it keeps the weights finite where they do not.
 _PENALTY = 1e-5
@@ -42,87 +42,98 @@ def calibration_settings(calibration: str, options: Mapping[str, Any] | None) ->
     return dict(options)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judging:
-    """How every method is judged: all of them the same way."""
-
-    calibration: str
-    calibration_options: Mapping[str, Any]
-    points: tuple[OperatingPoint, ...]
-    replicates: int
-    level: float
-    seed: int
-    folds: int
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judged:
     """What one method made of the trials; all that can be known without the other methods.
 
-    ``replicates`` has for each metric its value in every draw of speakers; the other fields are those of
-    `MethodResult`.
+    The fields are those of `MethodResult`.
     """
 
     method: Method
-    scores: Float[np.ndarray, " n"]
-    llrs: Float[np.ndarray, " n"]
-    figures: Figures
-    conditions: Mapping[str, Figures]
-    uncalibrated: Figures | None
+    measured: Measured
     training: Figures | None
-    replicates: Mapping[str, Float[np.ndarray, " b"]]
     calibration: Calibration
     model: Any
     is_llr: bool
     notes: tuple[str, ...]
     seconds: float
 
+    @property
+    def figures(self) -> Figures:
+        """Metrics of the calibrated scores."""
+        return self.measured.figures
+
+    @property
+    def replicates(self) -> Mapping[str, Float[np.ndarray, " b"]]:
+        """Each metric in every draw of speakers."""
+        return self.measured.replicates
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sides:
-    """The data of both sides."""
+    """The data of both sides, and the Dask client that works on what is not in memory."""
 
-    training: Sequence[LabelledBlocks]
-    evaluation: Sequence[LabelledBlocks]
-    training_trials: ComparedTrials
-    trials: ComparedTrials
+    training: Sequence[AnyBlocks]
+    evaluation: Sequence[AnyBlocks]
+    training_trials: AnyTrials
+    trials: AnyTrials
+    client: Any = None
 
 
-def judge(method: Method, sides: Sides, how: Judging, progress: Progress) -> Judged:
+Keep = Callable[[Sequence[ChunkedTable], Progress], Sequence[ChunkedTable]]  # writes scores, and gives what is written
+
+
+def judge(method: Method, sides: Sides, how: Judging, progress: Progress, keep: Keep | None = None) -> Judged:
     """Fit on the training side, calibrate there, normalize the evaluation trials once, and measure them."""
     start = time.perf_counter()
-    fitted = fit_norm(
-        method.norm, sides.training, progress=_part(progress, method.name, 0.0, 0.5), **dict(method.options)
+    trained = train(
+        method,
+        sides.training,
+        sides.training_trials,
+        how,
+        client=sides.client,
+        progress=_part(progress, method.name, 0.0, 0.5),
     )
-    notes = list(fitted.notes)
-    trained, key = _training_scores(fitted, sides.training)
-    calibration = calibration_class(how.calibration).fit(trained, key, **dict(how.calibration_options))  # type: ignore[attr-defined]
-    if trained[key == TARGET].min() > trained[key == NONTARGET].max():
-        notes.append("its training scores separate the classes without error, so the scale of its LLRs is a guess")
-    training = _cross_calibrated(fitted, sides, how, notes)
     progress(method.name, 0.6)
-    tables = [fitted.normalizer.normalize(part.blocks) for part in sides.evaluation]
-    scores = sides.trials.pooled(tables, sides.evaluation)
-    llrs = frozen(np.asarray(calibration(scores), dtype=np.float64))
-    progress(method.name, 0.7)
-    figures, replicates = _measured(llrs, sides.trials, how)
+    measure = _measured_chunks if isinstance(sides.trials, ChunkedCompared) else _measured_scores
     judged = Judged(
         method=method,
-        scores=scores,
-        llrs=llrs,
-        figures=figures,
-        conditions=_by_condition(llrs, sides.trials, how),
-        uncalibrated=_measured(scores, sides.trials, how)[0] if fitted.is_llr else None,
-        training=training,
-        replicates=replicates,
-        calibration=calibration,
-        model=fitted.model,
-        is_llr=fitted.is_llr,
-        notes=tuple(notes),
+        measured=measure(method, trained, sides, how, progress, keep),
+        training=trained.training,
+        calibration=trained.calibration,
+        model=trained.norm.model,
+        is_llr=trained.norm.is_llr,
+        notes=trained.notes,
         seconds=time.perf_counter() - start,
     )
     progress(method.name, 1.0)
     return judged
+
+
+def _measured_scores(
+    method: Method, trained: Trained, sides: Sides, how: Judging, progress: Progress, keep: Keep | None
+) -> Measured:
+    trials, evaluation = sides.trials, [part for part in sides.evaluation if isinstance(part, LabelledBlocks)]
+    assert isinstance(trials, ComparedTrials)  # noqa: S101
+    scores = trials.pooled([trained.norm.normalizer.normalize(part.blocks) for part in evaluation], evaluation)
+    llrs = frozen(np.asarray(trained.calibration(scores), dtype=np.float64))
+    progress(method.name, 0.7)
+    return measured_scores(scores, llrs, trials, how, trained.norm.is_llr)
+
+
+def _measured_chunks(
+    method: Method, trained: Trained, sides: Sides, how: Judging, progress: Progress, keep: Keep | None
+) -> Measured:
+    trials, client = sides.trials, sides.client
+    assert isinstance(trials, ChunkedCompared)  # noqa: S101
+    cohort = _part(progress, method.name, 0.5, 0.6)
+    tables: Sequence[ChunkedTable] = [
+        normalized_chunks(method, trained.norm, part, client=client, progress=cohort) for part in trials.parts
+    ]
+    if keep is not None:
+        tables = keep(tables, _part(progress, method.name, 0.6, 0.8))
+    rest = _part(progress, method.name, 0.6 if keep is None else 0.8, 1.0)
+    return measured_chunks(tables, trained.calibration, trials, how, trained.norm.is_llr, client=client, progress=rest)
 
 
 def _part(progress: Progress, name: str, first: float, last: float) -> Progress:
@@ -132,54 +143,3 @@ def _part(progress: Progress, name: str, first: float, last: float) -> Progress:
         progress(name, first + (last - first) * min(max(fraction, 0.0), 1.0))
 
     return report
-
-
-def _training_scores(
-    fitted: FittedNorm, training: Sequence[LabelledBlocks]
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
-    lists = [part.labelled(table) for part, table in zip(training, fitted.training_scores, strict=True)]
-    scores = np.concatenate([part.scores for part in lists])
-    return scores, np.concatenate([part.labels for part in lists])
-
-
-def _cross_calibrated(fitted: FittedNorm, sides: Sides, how: Judging, notes: list[str]) -> Figures | None:
-    """Return figures of the training trials, none of which was calibrated by its own speakers."""
-    trials = sides.training_trials
-    try:
-        scores = trials.known(trials.pooled(fitted.training_scores, sides.training))
-        found = cross_calibrate(
-            scores,
-            trials.known(trials.labels),
-            **trials.sides,
-            calibration=how.calibration,
-            folds=how.folds,
-            options=how.calibration_options,
-        )
-        return Figures(values=evaluate(found.llr, trials.known(trials.labels), points=how.points))
-    except InputError as error:
-        notes.append(f"no cross-validated figures of the training side: {error}")
-        return None
-
-
-def _measured(
-    scores: npt.NDArray[Any], trials: ComparedTrials, how: Judging
-) -> tuple[Figures, dict[str, npt.NDArray[np.float64]]]:
-    values, key = trials.known(scores), trials.known(trials.labels)
-    drawn = bootstrap(values, key, **trials.sides, replicates=how.replicates, points=how.points, seed=how.seed)
-    figures = Figures(values=evaluate(values, key, points=how.points), intervals=drawn.to_dict(how.level))
-    return figures, {metric: drawn.replicates(metric) for metric in METRICS}
-
-
-def _by_condition(llrs: npt.NDArray[Any], trials: ComparedTrials, how: Judging) -> dict[str, Figures]:
-    if len(trials.lists) < 2:
-        return {}
-    found = {}
-    for name, part in zip(trials.names, trials.split(llrs), strict=True):
-        classes = ((part.n_target, "target"), (part.n_nontarget, "non-target"))
-        absent = [kind for count, kind in classes if not count]
-        if absent:
-            counts: dict[str, Any] = {"n_target": part.n_target, "n_nontarget": part.n_nontarget}
-            found[name] = Figures(values=counts | {"problem": f"there are no {absent[0]} trials"})
-        else:
-            found[name] = Figures(values=evaluate(part, points=how.points))
-    return found

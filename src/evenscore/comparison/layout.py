@@ -4,8 +4,11 @@
 ``results.json``                  all figures, see docs/schema/comparison.schema.json
 ``methods/NAME/scores*.npz``      the normalized evaluation trials with labels, one file per condition
 ``methods/NAME/llrs*.npz``        the same, calibrated
+``methods/NAME/scores*.zarr``     in place of both, where they are not in memory (``.parquet`` if they are a list)
 ``methods/NAME/calibration.json`` the calibration
 ``methods/NAME/model.json``       the score model, where there is one
+``methods/NAME/stored.json``      which of these are complete, and what they were made from
+``methods/NAME/summaries/``       histograms of these scores and LLRs, for the report
 ``methods/NAME/record.json``      what a later run needs to go on from here; written last
 ================================  ==============================================================================
 """
@@ -15,13 +18,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["CALIBRATION", "MODEL", "RECORD", "REPORT", "RESULTS", "method_folders", "score_files"]
+__all__ = [
+    "CALIBRATION",
+    "MODEL",
+    "RECORD",
+    "REPORT",
+    "RESULTS",
+    "STORED",
+    "SUMMARIES",
+    "method_folders",
+    "score_files",
+]
 
 RESULTS = "results.json"
 REPORT = "report.html"
 CALIBRATION = "calibration.json"
 MODEL = "model.json"
 RECORD = "record.json"
+STORED = "stored.json"
+SUMMARIES = "summaries"
 
 _ODD = re.compile(r"[^A-Za-z0-9_.=+]+")
 _LONGEST = 80
@@ -46,17 +61,19 @@ def method_folders(names: Iterable[str]) -> dict[str, str]:
     return folders
 
 
-def score_files(kind: str, conditions: Sequence[str]) -> list[str]:
-    """Return the names of the files with the scores (or LLRs) of each condition.
+def score_files(kind: str, conditions: Sequence[str], endings: Sequence[str] = ()) -> list[str]:
+    """Return the names of the files with the scores (or LLRs) of each condition; by default they end in ``.npz``.
 
     Examples
     --------
     >>> score_files("llrs", [""]), score_files("llrs", ["one/f", "two/m"])
     (['llrs.npz'], ['llrs-1-one-f.npz', 'llrs-2-two-m.npz'])
     """
+    ends = endings or [".npz"] * len(conditions)
     if len(conditions) == 1:
-        return [f"{kind}.npz"]
-    return [f"{kind}-{place}-{_plain(name)}.npz" for place, name in enumerate(conditions, 1)]
+        return [f"{kind}{ends[0]}"]
+    named = enumerate(zip(conditions, ends, strict=True), 1)
+    return [f"{kind}-{place}-{_plain(name)}{end}" for place, (name, end) in named]
 
 
 def _plain(name: str) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from evenscore.comparison.comparison import METRICS, Comparison, Figures, MethodResult
 from evenscore.comparison.layout import CALIBRATION, MODEL, method_folders, score_files
-from evenscore.comparison.methods import plain_options
+from evenscore.comparison.methods import RAW, plain_options
+from evenscore.comparison.score_stores import chunked_files
 from evenscore.files.trained_models import is_saved
 from evenscore.metrics import PairedTest
 from evenscore.model.parameters import ScoreModel
@@ -80,6 +81,7 @@ def results_of(comparison: Comparison) -> dict[str, Any]:
                 "level": comparison.level,
                 "seed": comparison.seed,
                 "n_speakers": len(comparison.trials.speakers),
+                "drawn": comparison.drawn,
                 "speakers_from": comparison.trials.speakers_from,
             },
             "methods": {method.name: _method(method) | {"files": files[method.name]} for method in comparison.methods},
@@ -114,15 +116,24 @@ def _method(method: MethodResult) -> dict[str, Any]:
 def _files(comparison: Comparison) -> dict[str, Any]:
     """Return the files of each method, relative to the folder of ``results.json``."""
     folders = method_folders(method.name for method in comparison.methods)
-    named = {kind: score_files(kind, comparison.trials.names) for kind in ("scores", "llrs")}
     found: dict[str, Any] = {}
     for method in comparison.methods:
         folder = folders[method.name]
+        named = _score_files(comparison, method)
         found[method.name] = {kind: [f"{folder}/{name}" for name in names] for kind, names in named.items()}
         found[method.name]["calibration"] = f"{folder}/{CALIBRATION}"
         if is_saved(method.model):
             found[method.name]["model"] = f"{folder}/{MODEL}"
     return found
+
+
+def _score_files(comparison: Comparison, method: MethodResult) -> dict[str, list[str]]:
+    """Return the files of scores and LLRs; of scores that are not in memory, those that were written."""
+    conditions = comparison.trials.names
+    if isinstance(method.scores, tuple):
+        kept = method.norm != RAW and len(method.scores) > 0
+        return {"scores": chunked_files(method.scores, conditions) if kept else [], "llrs": []}
+    return {kind: score_files(kind, conditions) for kind in ("scores", "llrs")}
 
 
 def _test(test: PairedTest) -> dict[str, Any]:

@@ -6,14 +6,16 @@ import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from evenscore.comparison.cohorts import cohort_diagnostics
+from evenscore.comparison.chunked_trials import AnyTrials, counted_trials
+from evenscore.comparison.cohorts import AnyBlocks, cohort_diagnostics, usual_target
 from evenscore.comparison.comparison import METRICS, Comparison, RunFacts
 from evenscore.comparison.data import check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
-from evenscore.comparison.judging import Judged, Judging, Sides, calibration_settings, judge
+from evenscore.comparison.judging import Judged, Judging, Keep, Sides, calibration_settings, judge
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.ranking import ranked
 from evenscore.comparison.shared_blocks import shared_blocks
@@ -22,6 +24,7 @@ from evenscore.errors import InputError
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
 from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
+from evenscore.scale import LabelledChunks
 from evenscore.tables import LabelledBlocks
 
 if TYPE_CHECKING:
@@ -29,12 +32,13 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
+_TRAINING = 0.25  # of the memory, for training scores
 _LIBRARIES = ("evenscore", "numpy", "scipy", "numba", "polars")
 
 
 def compare(
-    training: Sequence[LabelledBlocks],
-    evaluation: Sequence[LabelledBlocks],
+    training: Sequence[LabelledBlocks | LabelledChunks],
+    evaluation: Sequence[LabelledBlocks | LabelledChunks],
     methods: Iterable[str | Method] | None = None,
     *,
     calibration: str = "logistic",
@@ -46,8 +50,11 @@ def compare(
     seed: int = 0,
     folds: int = 5,
     directory: PathLike | None = None,
+    write_scores: bool = True,
     allow_overlap: bool = False,
     command: str = "",
+    client: Any = None,
+    memory: float | None = None,
     progress: Progress = silent,
 ) -> Comparison:
     """Compare norms on one's own scores: which one to use, what it gains, and how sure that is.
@@ -61,6 +68,8 @@ def compare(
     training, evaluation
         One `LabelledBlocks` for each phrase or condition. With speakers in the blocks, overlaps are found, and a
         trial's own speakers are left out of its cohort; without, ids that target trials connect are of one speaker.
+        Evaluation trials as `LabelledChunks` stay where they are: figures come from summaries, with bounds, and groups
+        of speakers are drawn instead of speakers if there are more than 40 of these.
     methods
         Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
         tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
@@ -80,10 +89,17 @@ def compare(
         Where to keep each method's scores, calibration, model and figures as soon as it is finished, and
         ``results.json`` in the end. A run that was stopped goes on from there; results of other data or options are
         not used.
+    write_scores
+        Whether normalized scores of `LabelledChunks` are kept there, too: one matrix of scores per method.
     allow_overlap
         Go on with a warning if speakers are on both sides.
     command
         The command line, for the report.
+    client
+        A `distributed.Client` whose workers read and normalize `LabelledChunks`; None does it here.
+    memory
+        Bytes that training scores given as `LabelledChunks` may take, by default a quarter of the memory: then they
+        are brought there. A larger training side is fitted from sums and calibrated from a summary.
     progress
         Called with the name of a stage (each method is one) and the fraction done.
 
@@ -107,28 +123,22 @@ def compare(
     """
     start = time.perf_counter()
     how = _checked(calibration, calibration_options, points, rank_by, bootstrap, level, seed, folds)
-    training, evaluation = list(training), list(evaluation)
     for name, parts in (("training", training), ("evaluation", evaluation)):
         if not parts:
             raise InputError(f"there are no {name} scores; give at least one LabelledBlocks")
     wanted = as_methods(methods, evaluation)
     progress("checking the data", 0.0)
-    training, evaluation, unused = shared_blocks(training, evaluation)
-    sides = Sides(
-        training=training,
-        evaluation=evaluation,
-        training_trials=pooled_trials(training),
-        trials=pooled_trials(evaluation),
-    )
+    sides, warnings = _sides(training, evaluation, client, memory, progress)
     data = summary_of(sides.training_trials, sides.trials)
     speakers = sides.training_trials.speakers, sides.trials.speakers
-    warnings = check_data(data, speakers, allow_overlap=allow_overlap)
-    cohorts = cohort_diagnostics(evaluation, training, speakers)
+    warnings = check_data(data, speakers, allow_overlap=allow_overlap) + warnings
+    usual = usual_target(sides.training, client=client, progress=progress)
+    cohorts = cohort_diagnostics(sides.evaluation, usual, speakers, client=client, progress=progress)
     progress("checking the data", 1.0)
-    judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress)
+    judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress, write_scores)
     results = ranked(judged, rank_by, level, len(sides.trials.speakers))
     comparison = Comparison(
-        methods=tuple(with_examples(method, sides.trials, evaluation) for method in results),
+        methods=tuple(with_examples(method, sides.trials, sides.evaluation) for method in results),
         not_run=not_run,
         trials=sides.trials,
         rank_by=rank_by,
@@ -139,7 +149,7 @@ def compare(
         seed=seed,
         data=data,
         cohorts=cohorts,
-        warnings=(*warnings, *unused, *cohort_warnings(cohorts)),
+        warnings=(*warnings, *cohort_warnings(cohorts)),
         run=RunFacts(
             command=command,
             time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -186,15 +196,68 @@ def _checked(
     )
 
 
+def _sides(
+    training: Sequence[AnyBlocks],
+    evaluation: Sequence[AnyBlocks],
+    client: Any,
+    memory: float | None,
+    progress: Progress,
+) -> tuple[Sides, list[str]]:
+    """Return the data in the form in which it is worked on, and what the user should know about it."""
+    training, evaluation, warnings = shared_blocks(training, evaluation)
+    training, fits = _in_memory(training, memory)
+    if not fits:
+        warnings.append(
+            "the training side does not fit into memory: methods are calibrated from summaries of its scores, and have "
+            "no cross-validated figures of it"
+        )
+    if not fits or any(isinstance(part, LabelledChunks) for part in evaluation):
+        evaluation = _chunked(evaluation)
+    sides = Sides(
+        training=training,
+        evaluation=evaluation,
+        training_trials=_trials(training, client, progress),
+        trials=_trials(evaluation, client, progress),
+        client=client,
+    )
+    return sides, warnings
+
+
+def _in_memory(training: Sequence[AnyBlocks], memory: float | None) -> tuple[list[AnyBlocks], bool]:
+    """Bring the training side into memory if it fits, else make all of it chunks."""
+    from evenscore.files.checks import memory_size
+
+    size = sum(part.nbytes for part in training if isinstance(part, LabelledChunks))
+    if size > (_TRAINING * memory_size() if memory is None else memory):
+        return _chunked(training), False
+    return [part.in_memory() if isinstance(part, LabelledChunks) else part for part in training], True
+
+
+def _chunked(parts: Sequence[AnyBlocks]) -> list[AnyBlocks]:
+    return [part if isinstance(part, LabelledChunks) else LabelledChunks.of(part) for part in parts]
+
+
+def _trials(parts: Sequence[AnyBlocks], client: Any, progress: Progress) -> AnyTrials:
+    chunks = [part for part in parts if isinstance(part, LabelledChunks)]
+    if chunks:
+        return counted_trials(chunks, client=client, progress=progress)
+    return pooled_trials([part for part in parts if isinstance(part, LabelledBlocks)])
+
+
 def _judge_all(
-    methods: Sequence[Method], sides: Sides, how: Judging, directory: PathLike | None, progress: Progress
+    methods: Sequence[Method],
+    sides: Sides,
+    how: Judging,
+    directory: PathLike | None,
+    progress: Progress,
+    write_scores: bool,
 ) -> tuple[list[Judged], dict[str, str], list[str]]:
     """Judge the methods one by one; those that cannot run are listed with the reason."""
     folder = None
     if directory is not None:
         from evenscore.comparison.folder import ResultFolder
 
-        folder = ResultFolder.of(directory, methods, sides, how)
+        folder = ResultFolder.of(directory, methods, sides, how, with_scores=write_scores)
     judged, not_run, resumed = [], {}, []
     for method in methods:
         progress(method.name, 0.0)
@@ -204,21 +267,24 @@ def _judge_all(
             judged.append(found)
             progress(method.name, 1.0)
             continue
-        result = _judged_or_reason(method, sides, how, progress)
+        keep = None if folder is None else partial(folder.keep_scores, method)
+        result = _judged_or_reason(method, sides, how, progress, keep)
         if isinstance(result, str):
             not_run[method.name] = result
             continue
-        judged.append(result)
         if folder is not None:
-            folder.store(result)
+            result = folder.store(result)
+        judged.append(result)
     if RAW in not_run:
         raise InputError(f"even the raw scores cannot be judged: {not_run[RAW]}")
     return judged, not_run, resumed
 
 
-def _judged_or_reason(method: Method, sides: Sides, how: Judging, progress: Progress) -> Judged | str:
+def _judged_or_reason(
+    method: Method, sides: Sides, how: Judging, progress: Progress, keep: Keep | None
+) -> Judged | str:
     try:
-        return judge(method, sides, how, progress)
+        return judge(method, sides, how, progress, keep)
     except (ValueError, ArithmeticError, TypeError) as error:  # InputError is one of them
         kind = "" if isinstance(error, InputError) else f"unexpected {type(error).__name__}: "
         return f"{kind}{error}"

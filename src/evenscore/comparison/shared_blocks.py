@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evenscore.comparison.cohorts import AnyBlocks
+from evenscore.scale import ChunkedBlocks, LabelledChunks
 from evenscore.tables import LabelledBlocks, ScoreBlocks
 
 __all__ = ["shared_blocks"]
@@ -17,8 +19,8 @@ _MEANING = {
 
 
 def shared_blocks(
-    training: Sequence[LabelledBlocks], evaluation: Sequence[LabelledBlocks]
-) -> tuple[list[LabelledBlocks], list[LabelledBlocks], list[str]]:
+    training: Sequence[AnyBlocks], evaluation: Sequence[AnyBlocks]
+) -> tuple[list[AnyBlocks], list[AnyBlocks], list[str]]:
     """Return both sides without the blocks that one of them lacks, and a warning for each such block.
 
     Examples
@@ -50,7 +52,7 @@ def shared_blocks(
     return [_without(part, dropped) for part in training], [_without(part, dropped) for part in evaluation], warnings
 
 
-def _without(part: LabelledBlocks, dropped: Sequence[str]) -> LabelledBlocks:
+def _without(part: AnyBlocks, dropped: Sequence[str]) -> AnyBlocks:
     old = part.blocks
     kept = {name: getattr(old, name) for name in _MEANING if name not in dropped}
     speakers: dict[str, Any] = {"enroll_speakers": old.enroll_speakers, "test_speakers": old.test_speakers}
@@ -59,4 +61,7 @@ def _without(part: LabelledBlocks, dropped: Sequence[str]) -> LabelledBlocks:
     if kept.get("cohort") is not None or kept.get("enroll") is not None:
         speakers["cohort_test_speakers"] = old.cohort_test_speakers
     labels = old.cohort_labels if kept.get("cohort") is not None else None
+    if isinstance(old, ChunkedBlocks):
+        chunks = ChunkedBlocks(old.trials, cohort_labels=labels, **kept, **speakers)
+        return LabelledChunks(chunks, part.labels, part.name)
     return LabelledBlocks(ScoreBlocks(old.trials, cohort_labels=labels, **kept, **speakers), part.labels, part.name)

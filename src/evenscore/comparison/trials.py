@@ -17,7 +17,7 @@ from evenscore.tables import TARGET, UNKNOWN, LabelledBlocks, ScoreMatrix, Trial
 from evenscore.tables.arrays import frozen
 from evenscore.tables.ids import Ids
 
-__all__ = ["FROM_BLOCKS", "FROM_TARGETS", "ComparedTrials", "pooled_trials"]
+__all__ = ["FROM_BLOCKS", "FROM_TARGETS", "ComparedTrials", "pooled_trials", "unique_names"]
 
 FROM_BLOCKS = "the speaker maps"
 FROM_TARGETS = "the target trials"
@@ -134,7 +134,7 @@ def pooled_trials(blocks: Sequence[LabelledBlocks]) -> ComparedTrials:
     names, enroll, test = found
     trials = ComparedTrials(
         lists=lists,
-        names=_unique_names([part.name for part in blocks]),
+        names=unique_names([part.name for part in blocks]),
         speakers=tuple(names),
         enroll_speaker=frozen(enroll),
         test_speaker=frozen(test),
@@ -144,7 +144,7 @@ def pooled_trials(blocks: Sequence[LabelledBlocks]) -> ComparedTrials:
     return trials
 
 
-def _unique_names(names: Sequence[str]) -> tuple[str, ...]:
+def unique_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the conditions; where one is absent or stands twice, its number tells it apart."""
     if len(names) == 1:
         return (names[0],)

@@ -1,4 +1,4 @@
-"""How sure we are of metrics of more scores than fit into memory: drawing groups of speakers from counts that add up."""
+"""How sure we are of metrics of more scores than fit into memory: groups of speakers, drawn from counts that add up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from evenscore.errors import InputError
 from evenscore.metrics.operating_points import OperatingPoint

@@ -137,12 +137,29 @@ def histogram(trials: SortedScores) -> Histogram:
     >>> float(shown.edges[0]), float(shown.edges[-1]), shown.target.size
     (0.0, 3.0, 72)
     """
-    sides = [side[np.isfinite(side)].astype(np.float64) for side in (trials.nontarget, trials.target)]
-    ends = [side[[int(_TAIL * side.size), -1 - int(_TAIL * side.size)]] for side in sides if side.size]  # sorted
-    low, high = (float(min(end[0] for end in ends)), float(max(end[1] for end in ends))) if ends else (0.0, 1.0)
+    sides = [_weighted(trials.nontarget, trials.nontarget_mass), _weighted(trials.target, trials.target_mass)]
+    ends = [_span(*side) for side in sides if side[0].size]
+    low, high = (min(end[0] for end in ends), max(end[1] for end in ends)) if ends else (0.0, 1.0)
     if not high > low:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, _BINS + 1)
     width = edges[1] - edges[0]
-    counts = [np.histogram(side, edges)[0] / (max(side.size, 1) * width) for side in sides]
-    return Histogram(edges=edges, nontarget=counts[0], target=counts[1])
+    shares = [np.histogram(side, edges, weights=weight)[0] / width for side, weight in sides]
+    return Histogram(edges=edges, nontarget=shares[0], target=shares[1])
+
+
+def _weighted(
+    side: npt.NDArray[np.floating], mass: npt.NDArray[np.float64] | None
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the finite scores of a class, sorted, and the share of each among them."""
+    finite = np.isfinite(side)
+    weights = (np.ones(side.size) if mass is None else np.diff(mass))[finite]
+    return side[finite].astype(np.float64), weights / max(weights.sum(), np.finfo(float).tiny)
+
+
+def _span(side: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Return the ends of sorted scores without a thousandth at either end."""
+    below = np.cumsum(weights)
+    low = int(np.searchsorted(below, _TAIL, side="right"))
+    high = int(np.searchsorted(below, 1 - _TAIL))
+    return float(side[min(low, side.size - 1)]), float(side[min(high, side.size - 1)])

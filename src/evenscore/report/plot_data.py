@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from evenscore.metrics import OperatingPoint, SortedScores, bayes_error_curve, p_miss_at, sort_scores
+from evenscore.metrics import OperatingPoint, SortedScores, bayes_error_curve, p_miss_at
 from evenscore.metrics.detection_cost import BayesErrorCurve
 from evenscore.report.content import System, Table
 from evenscore.report.curves import DetCurve, Histogram, det_curve, det_range, histogram, probit
@@ -33,6 +32,7 @@ _RULE = 30  # errors that make a rate trustworthy
 _LOG_ODDS = np.linspace(-8, 8, 161)
 _TABLE_RATES = (0.0001, 0.001, 0.01, 0.05, 0.1)
 _TABLE_ODDS = (-6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0)
+_KINDS: tuple[Literal["llrs"], Literal["scores"]] = ("llrs", "scores")
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _HIGHEST_ERROR = 1.4  # above 1, how much worse than no system matters little
 _COLOURS = 9  # beside that of the raw scores
@@ -52,24 +52,30 @@ class Curves:
     n_target: int
 
 
-def curves_of(method: MethodResult, labels: npt.NDArray[np.integer]) -> Curves:
+def curves_of(comparison: Comparison, method: MethodResult) -> Curves:
     """Return the curves of one method."""
-    llrs, scores = sort_scores(method.llrs, labels), sort_scores(method.scores, labels)
+    llrs, scores = (comparison.sorted_scores(method.name, kind) for kind in _KINDS)
     return Curves(
         det=det_curve(llrs),
         bayes=bayes_error_curve(llrs, log_odds=_LOG_ODDS),
         histogram=histogram(scores),
         misses=[p_miss_at(rate, llrs) for rate in _TABLE_RATES],
         quantiles=_quantiles(scores),
-        n_nontarget=int(llrs.nontarget.size),
-        n_target=int(llrs.target.size),
+        n_nontarget=method.figures.values["n_nontarget"],
+        n_target=method.figures.values["n_target"],
     )
 
 
 def _quantiles(scores: SortedScores) -> list[list[float]]:
     levels = np.array(_QUANTILES)
-    sides = (scores.nontarget, scores.target)
-    return [side[np.round(levels * (side.size - 1)).astype(np.int64)].tolist() for side in sides]
+    found = []
+    for side, mass in ((scores.nontarget, scores.nontarget_mass), (scores.target, scores.target_mass)):
+        if mass is None:
+            at = np.round(levels * (side.size - 1)).astype(np.int64)
+        else:
+            at = np.minimum(np.searchsorted(mass[1:], levels), side.size - 1)
+        found.append(side[at].tolist())
+    return found
 
 
 def systems_of(comparison: Comparison) -> list[System]:

@@ -85,8 +85,8 @@ def results_of(comparison: Comparison) -> Results:
     level = f"{100 * comparison.level:g} %"
     explanation = (
         f"Lower is better everywhere. Small figures are {level} intervals from {comparison.replicates} draws of "
-        f"speakers; a difference is bold and in colour where its interval leaves out 0. All methods were calibrated "
-        f"the same way ({comparison.calibration}) on the training side."
+        f"{comparison.drawn}; a difference is bold and in colour where its interval leaves out 0. All methods were "
+        f"calibrated the same way ({comparison.calibration}) on the training side."
     )
     points = "; ".join(point_text(point) for point in comparison.points[:1])
     return Results(

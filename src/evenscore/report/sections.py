@@ -36,7 +36,7 @@ __all__ = ["content_of"]
 def content_of(comparison: Comparison) -> Content:
     """Return all that the page says about a comparison."""
     systems = systems_of(comparison)
-    curves = [curves_of(method, comparison.trials.labels) for method in comparison.methods]
+    curves = [curves_of(comparison, method) for method in comparison.methods]
     plots = plot_numbers(systems, curves, comparison.points)
     contributions = contributions_of(comparison)
     if contributions is not None:

@@ -1,0 +1,170 @@
+"""Cohort scores of one side, summed up over tiles: what shows whether a member stands out, or a target hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Float, Int
+
+from evenscore.progress import Progress
+from evenscore.scale.chunked_scores import ChunkedScores
+from evenscore.scale.engine import engine_for
+from evenscore.scale.tiles import Tile
+from evenscore.tables import ScoreMatrix
+from evenscore.tables.ids import Ids
+
+__all__ = ["SURPRISING", "SideSums", "SpeakerCodes", "side_sums", "surprise"]
+
+SURPRISING = 5.0  #: standard deviations above the other scores of either id
+_ROUNDING = 1e-12
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SideSums:
+    """Sums of some rows of cohort scores; rows are enrolments or tests of the trials, columns are cohort members.
+
+    Attributes
+    ----------
+    n_rows, smallest
+        How many rows, and the fewest scores in one of them.
+    counts, means, scatters
+        Of the scores of each member: number, mean, sum of squared distances from the mean.
+    rows, columns, values, surprises
+        Scores as high as those of targets that surprise in their row, and how much.
+    """
+
+    n_rows: int
+    smallest: int
+    counts: Int[Array, " c"]
+    means: Float[Array, " c"]
+    scatters: Float[Array, " c"]
+    rows: Int[Array, " h"]
+    columns: Int[Array, " h"]
+    values: Float[Array, " h"]
+    surprises: Float[Array, " h"]
+
+    @classmethod
+    def of(cls, scores: npt.NDArray[Any], first_row: int, usual_target: float) -> SideSums:
+        """Sum up whole rows; NaN is missing."""
+        counts, means, scatters = _moments(scores, axis=0)
+        in_row, mean, scatter = _moments(scores, axis=1)
+        rows, columns = np.nonzero(scores > usual_target)
+        values = scores[rows, columns].astype(np.float64)
+        surprises = surprise(values, in_row[rows], mean[rows], scatter[rows])
+        kept = surprises > SURPRISING
+        return cls(
+            n_rows=len(scores),
+            smallest=int(in_row.min()) if in_row.size else 0,
+            counts=counts,
+            means=means,
+            scatters=scatters,
+            rows=rows[kept] + first_row,
+            columns=columns[kept],
+            values=values[kept],
+            surprises=surprises[kept],
+        )
+
+    def __add__(self, other: SideSums) -> SideSums:
+        counts = self.counts + other.counts
+        share = other.counts / np.maximum(counts, 1)
+        apart = other.means - self.means
+        listed = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("rows", "columns", "values", "surprises")
+        }
+        return SideSums(
+            n_rows=self.n_rows + other.n_rows,
+            smallest=min(self.smallest, other.smallest),
+            counts=counts,
+            means=self.means + share * apart,
+            scatters=self.scatters + other.scatters + np.square(apart) * share * self.counts,
+            **listed,
+        )
+
+
+def surprise(
+    values: Float[Array, " h"], count: Int[Array, " h"], mean: Float[Array, " h"], scatter: Float[Array, " h"]
+) -> Float[Array, " h"]:
+    """Return how many standard deviations each value lies above the others it stands among; 0 if they do not vary."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # a value alone has no others
+        above = (values - mean) * count / (count - 1)  # from the mean of the others
+        rest = (scatter - above * (values - mean)) / (count - 1)  # their variance
+    usable = rest > _ROUNDING * np.square(above)
+    return np.divide(above, np.sqrt(rest, where=usable, out=np.ones_like(rest)), where=usable, out=np.zeros_like(above))
+
+
+def _moments(scores: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], ...]:
+    """Return number, mean, and sum of squared distances from the mean of what is not NaN; zeros where nothing is."""
+    there = ~np.isnan(scores)
+    count = np.count_nonzero(there, axis=axis)
+    filled = np.where(there, scores, 0.0).astype(np.float64)
+    mean = filled.sum(axis=axis) / np.maximum(count, 1)
+    deviation = np.where(there, filled - np.expand_dims(mean, axis), 0.0)
+    return count, mean, np.square(deviation).sum(axis=axis)
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakerCodes:
+    """Numbers of the speakers of the rows and columns of cohort scores; those that are not known differ from all."""
+
+    rows: Int[Array, " k"]
+    columns: Int[Array, " c"]
+
+    @classmethod
+    def of(cls, rows: Ids | None, columns: Ids | None) -> SpeakerCodes | None:
+        """Give each speaker a number; None if a side is not known."""
+        if rows is None or columns is None:
+            return None
+        codes = {name: code for code, name in enumerate(dict.fromkeys([*rows, *columns])) if name is not None}
+        row = np.array([codes.get(name, -1) for name in rows], dtype=np.intp)
+        return cls(row, np.array([codes.get(name, -2) for name in columns], dtype=np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    reader: Any
+    codes: SpeakerCodes | None
+    by_column: bool
+    usual_target: float
+
+
+def side_sums(
+    block: ScoreMatrix | ChunkedScores,
+    codes: SpeakerCodes | None,
+    *,
+    by_column: bool,
+    usual_target: float,
+    client: Any,
+    progress: Progress,
+) -> SideSums:
+    """Sum up cohort scores without those of one speaker; ``by_column`` if the trials' ids stand in the columns."""
+    if isinstance(block, ScoreMatrix):
+        whole = Tile(0, slice(0, block.shape[0]), slice(0, block.shape[1]))
+        return _sums(_Task(_Whole(block.scores), codes, by_column, usual_target), whole)
+    tiles = block.whole_columns() if by_column else block.whole_rows()
+    task = _Task(block.reader, codes, by_column, usual_target)
+    found: SideSums = engine_for(client).total(_sums, task, tiles, stage="looking at the cohort", progress=progress)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    scores: npt.NDArray[Any]
+
+    def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        return self.scores[rows, columns]
+
+
+def _sums(task: _Task, tile: Tile) -> SideSums:
+    scores = task.reader.read(tile.rows, tile.columns)
+    if task.codes is not None:
+        own = task.codes.rows[tile.rows][:, None] == task.codes.columns[tile.columns]
+        if own.any():
+            scores = np.where(own, np.array(np.nan, dtype=scores.dtype), scores)
+    first = tile.columns.start if task.by_column else tile.rows.start
+    return SideSums.of(scores.T if task.by_column else scores, first, task.usual_target)
