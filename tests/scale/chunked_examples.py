@@ -26,3 +26,8 @@ def in_tiles(scores, stored=(5, 7), tile_bytes=600.0):
 
 def shuffled(rng, scores):
     return scores.take(rng.permutation(scores.shape[0]), rng.permutation(scores.shape[1]))
+
+
+def contents(folder):
+    """Return the bytes of all files of a directory."""
+    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}

@@ -28,15 +28,10 @@ from evenscore import (
 )
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.zarr_chunks import PlainChunks
-from scale.chunked_examples import ids, in_tiles, matrix
+from scale.chunked_examples import contents, ids, in_tiles, matrix
 from slow_tiles import SlowTiles
 
 E, T = ids("e", 23), ids("t", 31)
-
-
-def contents(folder):
-    """Return the bytes of all files of a directory."""
-    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 @pytest.fixture
@@ -66,6 +61,23 @@ def test_written_stores_are_read_by_us_and_by_zarr(tmp_path, whole):
     assert not (tmp_path / "out.zarr.partial").exists()
     write_chunks(in_tiles(whole), path)  # takes the place of the earlier one
     assert read_scores(path) == whole
+
+
+@pytest.mark.parametrize("piece", [1, 60, 100], ids=["a row", "two rows", "three rows"])
+def test_chunks_are_read_and_written_in_pieces(tmp_path, whole, monkeypatch, piece):
+    write_chunks(in_tiles(whole), tmp_path / "at once.zarr")
+    monkeypatch.setattr("evenscore.files.zarr_chunks._PIECE", piece)
+    write_chunks(in_tiles(whole), tmp_path / "in pieces.zarr")
+    assert contents(tmp_path / "in pieces.zarr") == contents(tmp_path / "at once.zarr")
+    scores, rng = open_chunked_scores(tmp_path / "in pieces.zarr"), np.random.default_rng(piece)
+    for _ in range(50):
+        (top, bottom), (left, right) = (np.sort(rng.integers(0, size + 1, 2)) for size in whole.shape)
+        part = scores.block(slice(top, bottom), slice(left, right))
+        np.testing.assert_array_equal(part, whole.scores[top:bottom, left:right])
+    for change in (flip, flip_first, cut):
+        damaged(tmp_path / "in pieces.zarr", "2.3", change)
+        with pytest.raises(FileError, match=r"scores/2.3\]: the chunk is damaged"):
+            scores.block(slice(14, 15), slice(21, 22))
 
 
 @pytest.mark.parametrize("how", [{"compressors": None}, {}], ids=["plain", "packed"])
@@ -119,6 +131,11 @@ def damaged(path, place, change):
 
 def flip(data):
     data[-9] ^= 1
+
+
+def flip_first(data):
+    data[-9] ^= 1  # mends what `flip` did
+    data[4] ^= 1
 
 
 def cut(data):

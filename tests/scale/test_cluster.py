@@ -30,7 +30,7 @@ from evenscore import (
 )
 from evenscore.model.statistics import label_sums
 from evenscore.scale.cluster import connected
-from scale.chunked_examples import MODEL, ids, in_tiles, matrix
+from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 from slow_tiles import slowed
 
 E, T, C, D = ids("e", 53), ids("t", 71), ids("c", 17), ids("d", 19)
@@ -39,10 +39,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-
-def contents(folder):
-    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 @pytest.fixture(scope="module")
