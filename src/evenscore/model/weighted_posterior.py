@@ -125,7 +125,8 @@ def _couplings(
     for start in range(0, n_out, step):
         part = slice(start, min(start + step, n_out))
         size = part.stop - start
-        C = np.einsum("hef,hij->eifj", precision[:, part], c, optimize=True).reshape(size, dim, n_in * dim)
+        C = np.moveaxis(precision[:, part], 0, -1).reshape(size * n_in, 2) @ c.reshape(2, dim * dim)
+        C = C.reshape(size, n_in, dim, dim).transpose(0, 2, 1, 3).reshape(size, dim, n_in * dim)
         X = inverse[part] @ C
         yield part, C.reshape(size * dim, n_in * dim), X.reshape(size * dim, n_in * dim)
 
@@ -136,9 +137,9 @@ def expected_squares(
     """Return the expectation of (s_ij - mu_h - alpha_h'x_i - beta_h'y_j)^2 for every pair."""
     alpha, beta = model.alpha[h], model.beta[h]
     residual = scores - model.mu[h] - (post.x @ alpha)[:, None] - post.y @ beta
-    spread = np.einsum("ijde,d,e->ij", post.cross, 2 * alpha, beta, optimize=True)
-    spread += np.einsum("kde,d,e->k", post.x_covariance, alpha, alpha)[:, None]
-    spread += np.einsum("kde,d,e->k", post.y_covariance, beta, beta)
+    spread = (post.cross.reshape(scores.size, -1) @ np.outer(2 * alpha, beta).ravel()).reshape(scores.shape)
+    spread += (post.x_covariance @ alpha @ alpha)[:, None]
+    spread += post.y_covariance @ beta @ beta
     squares: Float[Array, "k l"] = residual**2 + spread
     return squares
 
@@ -160,7 +161,7 @@ def weighted_moments(
     ww[:, x, x] = np.einsum("hk,kde->hde", rows, xx)
     ww[:, y, y] = np.einsum("hk,kde->hde", columns, yy)
     flat = weights.reshape(2, scores.size) @ post.cross.reshape(scores.size, dim * dim)
-    ww[:, x, y] = flat.reshape(2, dim, dim) + np.einsum("kd,hkl,le->hde", post.x, weights, post.y, optimize=True)
+    ww[:, x, y] = flat.reshape(2, dim, dim) + post.x.T @ weights @ post.y
     ww[:, y, x] = ww[:, x, y].transpose(0, 2, 1)
     sw[:, 0] = scored.sum(axis=(1, 2))
     sw[:, x] = scored.sum(axis=2) @ post.x
