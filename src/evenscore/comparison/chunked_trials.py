@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,8 +18,8 @@ from evenscore.scale.chunked_scores import ChunkedScores
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk
 from evenscore.scale.engine import engine_for
 from evenscore.scale.labelled_chunks import LabelledChunks
-from evenscore.scale.tile_sums import key_of_tile
-from evenscore.tables import TARGET, UNKNOWN, Labels, TrialList
+from evenscore.scale.pair_values import UNLISTED, PairValues
+from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
 
 __all__ = ["AnyTrials", "ChunkedCompared", "PartSize", "Speakers", "counted_trials"]
 
@@ -151,13 +151,15 @@ class _Count:
     """What one pass over the trials finds; it adds up. Ids and targets are those of listed trials."""
 
     classes: npt.NDArray[np.int64]  #: non-targets, targets, trials of unknown class
+    unlisted: int  #: of the latter, those that are not in a key
     enroll_ids: frozenset[str] = frozenset()
     test_ids: frozenset[str] = frozenset()
     targets: frozenset[tuple[str, str]] = frozenset()
 
     def __add__(self, other: _Count) -> _Count:
         names = ("enroll_ids", "test_ids", "targets")
-        return _Count(self.classes + other.classes, *(getattr(self, name) | getattr(other, name) for name in names))
+        both = (getattr(self, name) | getattr(other, name) for name in names)
+        return _Count(self.classes + other.classes, self.unlisted + other.unlisted, *both)
 
     @property
     def ids(self) -> tuple[list[str], list[str]]:
@@ -173,43 +175,53 @@ class _Count:
 @dataclass(frozen=True, eq=False)
 class _Task:
     reader: Any
-    labels: Labels | None
+    values: PairValues
     targets: bool  #: whether listed target trials are wanted, because nothing else tells who speaks
 
 
 def _counted(part: LabelledChunks, client: Any, progress: Progress) -> _Count:
-    trials, labels = part.blocks.trials, part.labels
-    if labels is not None and labels.by_speaker:
-        _ = labels.speaker_codes  # so that it is made once, not in every task
+    trials = part.blocks.trials
     listed = isinstance(trials, ChunkedTrials)
     places: list[Any] = trials.chunks() if isinstance(trials, ChunkedTrials) else trials.tiles()
     speakers = (part.blocks.enroll_speakers, part.blocks.test_speakers)
-    task = _Task(trials.reader, labels, listed and any(side is None for side in speakers))
+    task = _Task(trials.reader, part.values, listed and any(side is None for side in speakers))
     count: _Count = engine_for(client).total(_count, task, places, stage="counting trials", progress=progress)
+    if part.unmatched == "error" and isinstance(part.labels, TrialList):
+        _refuse_unmatched(count, len(part.labels))
     if isinstance(trials, ChunkedScores):
-        return _Count(count.classes, frozenset(trials.enroll_ids.tolist()), frozenset(trials.test_ids.tolist()))
+        ids = frozenset(trials.enroll_ids.tolist()), frozenset(trials.test_ids.tolist())
+        return replace(count, enroll_ids=ids[0], test_ids=ids[1])
     return count
+
+
+def _refuse_unmatched(count: _Count, listed: int) -> None:
+    remedy = "make the two files agree, or leave out what does not match (--unmatched drop)"
+    scored = int(count.classes.sum())
+    if count.unlisted:
+        raise InputError(f"{count.unlisted} of the {scored} scored trials are not in the key; {remedy}")
+    if scored < listed:
+        raise InputError(f"{listed - scored} of the {listed} trials of the key have no score; {remedy}")
 
 
 def _count(task: _Task, place: Any) -> _Count:
     if not isinstance(place, TrialChunk):
-        assert task.labels is not None  # noqa: S101
-        key = key_of_tile(task.labels, place)
-        return _Count(_classes(key[~np.isnan(task.reader.read(place.rows, place.columns))]))
+        there = ~np.isnan(task.reader.read(place.rows, place.columns))
+        return _Count(*_classes(task.values.of_tile(place)[there]))
     trials = task.reader.read(place.trials)
-    if trials.labels is None:
-        raise InputError("the listed trials have no labels; join them with a key, or give a column of labels")
+    labels = task.values.of_trials(trials)
     targets: frozenset[tuple[str, str]] = frozenset()
     if task.targets:
-        hits = trials.select(trials.labels == TARGET)
+        hits = trials.select(labels == TARGET)
         targets = frozenset(zip(hits.enroll.tolist(), hits.test.tolist(), strict=True))
     ids = frozenset(trials.enroll_ids.tolist()), frozenset(trials.test_ids.tolist())
-    return _Count(_classes(trials.labels), *ids, targets)
+    return _Count(*_classes(labels), *ids, targets)
 
 
-def _classes(labels: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
-    targets, unknown = np.count_nonzero(labels == TARGET), np.count_nonzero(labels == UNKNOWN)
-    return np.array([labels.size - targets - unknown, targets, unknown])
+def _classes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], int]:
+    """Return how many are of each class, and how many of those of unknown class are not listed at all."""
+    targets, nontargets = np.count_nonzero(labels == TARGET), np.count_nonzero(labels == NONTARGET)
+    classes = np.array([nontargets, targets, labels.size - targets - nontargets])
+    return classes, int(np.count_nonzero(labels == UNLISTED))
 
 
 _Maps = tuple[dict[str, str | None], dict[str, str | None]]  # from id to speaker, of both sides
@@ -218,7 +230,7 @@ _Maps = tuple[dict[str, str | None], dict[str, str | None]]  # from id to speake
 def _known_speakers(part: LabelledChunks, count: _Count) -> _Maps | None:
     """Return who speaks, if the blocks or the labels say so of everybody; labels by speaker may leave some unknown."""
     blocks, labels = part.blocks, part.labels
-    by_label = labels is not None and labels.by_speaker
+    by_label = isinstance(labels, Labels) and labels.by_speaker
     maps = []
     for side, ids in zip(("enroll", "test"), (count.enroll_ids, count.test_ids), strict=True):
         who: Any = getattr(blocks, f"{side}_speakers")
@@ -238,12 +250,19 @@ def _known_speakers(part: LabelledChunks, count: _Count) -> _Maps | None:
 def _targets(part: LabelledChunks, count: _Count) -> TrialList:
     """Return the target trials, with all ids: one without target trials is a speaker of its own."""
     rows, columns = count.ids
-    if part.labels is None:
+    trials, labels = part.blocks.trials, part.labels
+    if isinstance(trials, ChunkedTrials):
         pairs = sorted(count.targets)
+    elif isinstance(labels, TrialList):
+        hits = labels.select(labels.labels == TARGET)
+        pairs = [
+            (one, other)
+            for one, other in zip(hits.enroll.tolist(), hits.test.tolist(), strict=True)
+            if one in count.enroll_ids and other in count.test_ids
+        ]
     else:
-        at = np.argwhere(part.labels.matrix == TARGET)
-        trials = part.blocks.trials
-        assert isinstance(trials, ChunkedScores)  # noqa: S101
+        assert labels is not None  # noqa: S101
+        at = np.argwhere(labels.matrix == TARGET)
         pairs = list(zip(trials.enroll_ids[at[:, 0]].tolist(), trials.test_ids[at[:, 1]].tolist(), strict=True))
     enroll_at, test_at = ({name: at for at, name in enumerate(names)} for names in (rows, columns))
     first, second = [enroll_at[one] for one, _ in pairs], [test_at[other] for _, other in pairs]

@@ -55,7 +55,7 @@ def inputs_digest(sides: Sequence[Sequence[AnyBlocks]]) -> str:
 
 def _blocks_facts(part: AnyBlocks, seen: dict[int, str]) -> list[Any]:
     if isinstance(part, LabelledChunks):
-        return [part.name, part.blocks.identity(), _labels_facts(part.labels, seen)]
+        return [part.name, part.blocks.identity(), part.values.identity()]
     blocks = part.blocks
     tables = [_table_facts(getattr(blocks, name), seen) for name in ("trials", "enroll", "test", "cohort")]
     speakers = [_of(getattr(blocks, name), seen) for name in _SIDES]

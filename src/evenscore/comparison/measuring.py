@@ -22,8 +22,8 @@ from evenscore.progress import Progress
 from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
 from evenscore.scale.chunked_trials import TrialChunk
 from evenscore.scale.engine import engine_for
-from evenscore.scale.tile_sums import key_of_tile
-from evenscore.tables import Labels
+from evenscore.scale.pair_values import PairValues
+from evenscore.tables import UNKNOWN
 
 __all__ = ["ChunkedTable", "Judging", "Measured", "calibrated_tables", "measured_chunks", "measured_scores"]
 
@@ -126,7 +126,7 @@ class _PartSums:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Task:
     reader: Any
-    labels: Labels | None
+    values: PairValues
     speakers: Speakers
     group: npt.NDArray[Any]
     calibration: Calibration
@@ -151,7 +151,7 @@ def measured_chunks(
         chunks: list[Any] = table.tiles() if isinstance(table, ChunkedScores) else table.chunks()
         task = _Task(
             reader=table.reader,
-            labels=trials.parts[place].labels,
+            values=trials.parts[place].values,
             speakers=trials.by_part[place],
             group=group,
             calibration=calibration,
@@ -187,14 +187,14 @@ def _sums(task: _Task, place: Any) -> _PartSums:
     """Count one tile or chunk of trials."""
     if isinstance(place, TrialChunk):
         trials = task.reader.read(place.trials)
-        scores, labels = trials.scores, trials.labels
+        scores, labels = trials.scores, task.values.of_trials(trials)
         enroll, test = task.speakers.of_list(trials)
     else:
-        assert task.labels is not None  # noqa: S101
-        scores, labels = task.reader.read(place.rows, place.columns), key_of_tile(task.labels, place)
+        scores, labels = task.reader.read(place.rows, place.columns), task.values.of_tile(place)
         enroll, test = task.speakers.of_tile(place)
+    labels = np.maximum(labels, UNKNOWN).astype(np.int8, copy=False)  # pairs that a key does not list are unknown
     llrs = np.asarray(task.calibration(scores), dtype=np.float64)
-    sides = (labels, enroll, test, task.group, task.points)
+    sides: Any = (labels, enroll, test, task.group, task.points)
     return _PartSums(
         llrs=summarize(llrs, labels, points=task.points, bits=_BITS),
         scores=summarize(scores, labels, points=task.points, bits=_BITS if task.is_llr else _FEW_BITS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from evenscore.comparison.cohorts import AnyBlocks
@@ -61,7 +62,7 @@ def _without(part: AnyBlocks, dropped: Sequence[str]) -> AnyBlocks:
     if kept.get("cohort") is not None or kept.get("enroll") is not None:
         speakers["cohort_test_speakers"] = old.cohort_test_speakers
     labels = old.cohort_labels if kept.get("cohort") is not None else None
-    if isinstance(old, ChunkedBlocks):
-        chunks = ChunkedBlocks(old.trials, cohort_labels=labels, **kept, **speakers)
-        return LabelledChunks(chunks, part.labels, part.name)
+    if isinstance(part, LabelledChunks):
+        return replace(part, blocks=ChunkedBlocks(old.trials, cohort_labels=labels, **kept, **speakers))
+    assert isinstance(old, ScoreBlocks)  # noqa: S101
     return LabelledBlocks(ScoreBlocks(old.trials, cohort_labels=labels, **kept, **speakers), part.labels, part.name)

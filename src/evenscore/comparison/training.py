@@ -127,10 +127,12 @@ def _fitted_to_chunks(
         raise InputError("it is trained on scores in memory, but the training side is too large; give a smaller one")
     from evenscore.model.fit import fit_score_model
 
-    listed = [
-        part.in_memory().trials if part.labels is None else (part.blocks.trials, part.labels) for part in training
+    tables = [part.table() for part in training]
+    data: list[Any] = [
+        part.blocks.trials if table is None else (part.blocks.trials, table)
+        for part, table in zip(training, tables, strict=True)
     ]
-    result = fit_score_model(listed, **options, client=client, progress=progress)
+    result = fit_score_model(data, **options, client=client, progress=progress)
     return FittedNorm(
         method=method.norm,
         normalizer=prepare_norm(method.norm, model=result.model),

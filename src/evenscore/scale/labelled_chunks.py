@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
 
 from evenscore.errors import InputError
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores
 from evenscore.scale.chunked_trials import ChunkedTrials
-from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.scale.pair_values import ListedValues, OwnLabels, PairValues, TableLabels
+from evenscore.scale.tiles import Tile
+from evenscore.tables import UNKNOWN, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 
 __all__ = ["LabelledChunks"]
 
@@ -25,9 +30,13 @@ class LabelledChunks:
     blocks
         Trials and their cohort scores.
     labels
-        Of the trials, if they are a matrix; trials of a list have labels of their own.
+        Of the trials, if they are a matrix: `Labels`, or a key, that is a list of labelled trials, which takes 9 bytes
+        for each. Trials of a list have labels of their own.
     name
         Of the phrase or condition.
+    unmatched
+        What to do with trials that stand only in the scores or only in a key: ``"drop"`` leaves them out, ``"error"``
+        refuses them when the trials are counted.
 
     Examples
     --------
@@ -39,8 +48,9 @@ class LabelledChunks:
     """
 
     blocks: ChunkedBlocks
-    labels: Labels | None = None
+    labels: Labels | TrialList | None = None
     name: str = ""
+    unmatched: Literal["error", "drop"] = "drop"
 
     def __post_init__(self) -> None:
         trials = self.blocks.trials
@@ -49,7 +59,7 @@ class LabelledChunks:
                 raise InputError("listed trials have labels of their own; leave out `labels`")
         elif self.labels is None:
             raise InputError("the trials of the blocks have no labels; give them as `labels`")
-        else:
+        elif isinstance(self.labels, Labels):
             object.__setattr__(self, "labels", self.labels.align(trials.enroll_ids, trials.test_ids))
 
     @classmethod
@@ -67,6 +77,29 @@ class LabelledChunks:
         if listed:
             return cls(ChunkedBlocks(part.trials, **sides), None, part.name)
         return cls(ChunkedBlocks(old.trials, **sides), part.labels, part.name)
+
+    @cached_property
+    def values(self) -> PairValues:
+        """The labels in the form in which they travel to workers."""
+        if isinstance(self.labels, TrialList):
+            trials = self.blocks.trials
+            assert isinstance(trials, ChunkedScores)  # noqa: S101
+            return ListedValues.of_key(self.labels).align(trials.enroll_ids, trials.test_ids)
+        if self.labels is None:
+            return OwnLabels()
+        if self.labels.by_speaker:
+            _ = self.labels.speaker_codes  # so that it is made once, not in every task
+        return TableLabels(self.labels)
+
+    def table(self) -> Labels | None:
+        """Return the labels of all pairs of a matrix: one byte for each if they come from a key."""
+        if not isinstance(self.labels, TrialList):
+            return self.labels
+        trials = self.blocks.trials
+        assert isinstance(trials, ChunkedScores)  # noqa: S101
+        whole = Tile(0, slice(0, trials.shape[0]), slice(0, trials.shape[1]))
+        key = np.maximum(self.values.of_tile(whole), UNKNOWN)
+        return Labels.from_key(key, enroll_ids=trials.enroll_ids, test_ids=trials.test_ids)
 
     @property
     def nbytes(self) -> int:
@@ -90,10 +123,11 @@ class LabelledChunks:
         trials = self.blocks.trials
         table = trials.gather() if isinstance(trials, ChunkedTrials) else matrix(trials)
         assert table is not None  # noqa: S101
+        sides: dict[str, Any] = {name: matrix(getattr(self.blocks, name)) for name in _BLOCKS}
         blocks = ScoreBlocks(
             table,
-            **{name: matrix(getattr(self.blocks, name)) for name in _BLOCKS},
+            **sides,
             cohort_labels=self.blocks.cohort_labels,
             **self.blocks.speakers,
         )
-        return LabelledBlocks(blocks, self.labels, self.name)
+        return LabelledBlocks(blocks, self.table(), self.name)
