@@ -5,36 +5,65 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from evenscore.cli.output import print_json, print_lines, print_table
-from evenscore.evidence import CohortEvidence, fit_evidence
+from evenscore.errors import InputError
+from evenscore.evidence import CohortEvidence, fit_evidence, sampled_own_cohort
 from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.model.fit import fit_score_model
 from evenscore.progress import Progress
 from evenscore.sources import Bilinear
+from evenscore.sources.blocks import cohort_matrix
 from evenscore.tables import LabelledBlocks, Labels, ScoreMatrix, TrialList
 
 __all__ = ["print_evidence", "train_from", "write_evidence"]
 
+LIMIT = 1e9  # bytes of training scores; they are copied several times
+WHOLE = 2_000_000  # training trials whose features are all computed
+SAMPLE = 150_000  # of more trials: how many of each class are used
+
 
 def train_from(data: Sequence[Any], dim: int, progress: Progress) -> CohortEvidence:
     """Train on labelled matrices, each its own cohort: a trial's own speakers are left out of it."""
-    return fit_evidence([_own_cohort(item) for item in data], dim=dim, progress=progress)
+    sizes = [_size(item) for item in data]
+    if sum(size[0] * size[1] * size[2] for size in sizes) > LIMIT:
+        shapes = ", ".join(f"{rows} x {columns}" for rows, columns, _ in sizes[:3])
+        total = sum(size[0] * size[1] * size[2] for size in sizes) / 1e9
+        raise InputError(
+            f"the training scores ({shapes}) take {total:.1f} GB, but evidence is trained on at most {LIMIT / 1e9:.0f} "
+            "GB of them, which are all in memory; train on fewer speakers, or on fewer utterances of each"
+        )
+    tables = [_labelled(item) for item in data]
+    if sum(matrix.scores.size for matrix, _ in tables) <= WHOLE:
+        return fit_evidence([LabelledBlocks.own_cohort(*table) for table in tables], dim=dim, progress=progress)
+    score_model = fit_score_model(tables, dim, tol=1e-8, progress=progress).model
+    sampled = [sampled_own_cohort(*table, most=SAMPLE // len(tables)) for table in tables]
+    return fit_evidence(sampled, score_model=score_model, progress=progress)
 
 
-def _own_cohort(item: Any) -> LabelledBlocks:
+def _size(item: Any) -> tuple[int, int, int]:
+    """Return the rows and columns of the matrix of some training scores, and the bytes of a score."""
     if isinstance(item, TrialList):
-        matrix, labels = item.to_matrix(), None
-        listed = item
+        return len(item.enroll_ids), len(item.test_ids), 8
+    rows, columns = item[0].shape
+    return rows, columns, np.dtype(item[0].dtype if isinstance(item[0], Bilinear) else item[0].scores.dtype).itemsize
+
+
+def _labelled(item: Any) -> tuple[ScoreMatrix, Labels]:
+    """Return a matrix with labels by speaker; an utterance has no score against itself."""
+    if isinstance(item, TrialList):
+        matrix, listed = item.to_matrix(), item
     else:
         scores, labels = item
-        matrix = scores.matrix() if isinstance(scores, Bilinear) else scores
+        matrix = cohort_matrix(scores) if isinstance(scores, Bilinear) else scores
         assert isinstance(matrix, ScoreMatrix)  # noqa: S101
         if labels.by_speaker:
-            return LabelledBlocks.own_cohort(matrix, labels)
+            return matrix, labels
         listed = matrix.to_trials(labels)
     speakers = speakers_by_targets([listed])
     names = [[speakers.get(name, name) for name in ids.tolist()] for ids in (matrix.enroll_ids, matrix.test_ids)]
-    known = Labels.from_speakers(*names, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)
-    return LabelledBlocks.own_cohort(matrix, known)
+    return matrix, Labels.from_speakers(*names, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)
 
 
 def write_evidence(model: CohortEvidence, path: str, inputs: Mapping[str, Any]) -> None:
@@ -48,6 +77,7 @@ def write_evidence(model: CohortEvidence, path: str, inputs: Mapping[str, Any]) 
 def print_evidence(model: CohortEvidence, notes: Sequence[str], json: bool) -> None:
     """Print what was chosen, and what each feature is worth."""
     report, head = model.report, next(iter(model.heads.values()))
+    notes = [note.replace(", as targets:", ", which was left out:") for note in notes]
     if json:
         facts = {
             "method": "evidence",

@@ -14,6 +14,7 @@ from evenscore.evidence.pair_space import (
     pair_space,
     within_speaker_part,
 )
+from evenscore.evidence.training_sample import sampled_own_cohort
 from evenscore.evidence.vector_space import pair_space_of_vectors
 from evenscore.evidence.vectors import normalize_vectors, parts_of_vectors
 
@@ -36,6 +37,7 @@ __all__ = [
     "pair_space_of_vectors",
     "parts_of_vectors",
     "predicted_shifts",
+    "sampled_own_cohort",
     "shrunk_log_scale",
     "trial_moments",
     "within_speaker_part",
