@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evenscore.cli.labelled import speakers_for
 from evenscore.cli.normalize import cohort_labels
+from evenscore.cli.phrases import phrase_lookup
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.training_data import LabelSources, TrainingScores, by_phrase, from_scores
 from evenscore.errors import FileError, InputError
@@ -17,9 +17,11 @@ from evenscore.files.score_tiles import is_score_npy, open_chunked_scores
 from evenscore.files.streams import ZARR_MARKS
 from evenscore.files.trial_chunks import open_chunked_trials
 from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials
+from evenscore.scale.pair_values import ListedValues, SpeakerLabels
+from evenscore.scale.trial_labels import apart_by_phrase, with_labels
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 
-__all__ = ["chunked_blocks", "chunked_training", "open_scores"]
+__all__ = ["chunked_blocks", "chunked_training", "in_memory", "open_scores"]
 
 
 def open_scores(
@@ -47,28 +49,64 @@ def open_scores(
 def chunked_training(
     paths: Sequence[str], labels: LabelSources, choices: ScaleChoices, reading: Mapping[str, Any]
 ) -> tuple[TrainingScores, list[str]]:
-    """Return labelled scores to train on; matrices stay where they are, lists of trials come into memory."""
+    """Return labelled scores to train on; matrices and lists that can be read in chunks stay where they are."""
     tables = [open_scores(path, choices, reading) for path in paths]
-    if not any(isinstance(table, ChunkedScores) for table in tables):
+    if not any(isinstance(table, ChunkedScores | ChunkedTrials) for table in tables):
         return from_scores(paths, labels, reading)
     if labels.keys and labels.by_speaker:
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
     data: TrainingScores = []
     for place, (path, table) in enumerate(zip(paths, tables, strict=True)):
-        if not isinstance(table, ChunkedScores):
-            one = labels.for_file(place, len(paths))
-            data += from_scores([path], replace(one, phrase_from=None), reading)[0]
+        one = labels.for_file(place, len(paths))
+        if isinstance(table, ChunkedTrials):
+            data.append(_listed(table, one, sum(map(_size, tables)) if len(labels.keys) == 1 else _size(table)))
+        elif not isinstance(table, ChunkedScores):
+            data += from_scores([path], one, reading)[0]
         elif labels.by_speaker:
             (enroll_path, enroll), (test_path, test) = labels.read_speaker_maps()
             rows = speakers_for(table.enroll_ids, enroll_path, enroll, "enrolment")
             columns = speakers_for(table.test_ids, test_path, test, "test")
             key = Labels.from_speakers(rows, columns, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
-            data.append((table, key))
+            data += by_phrase([(table, key)], labels.phrase_from)
         elif labels.keys:
-            data.append((table, _key_labels(table, labels.for_file(place, len(paths)))))
+            data += by_phrase([(table, _key_labels(table, one))], labels.phrase_from)
         else:
             raise InputError(f"the scores of {path} have no labels; give --key, or --enroll-speakers")
-    return by_phrase(data, labels.phrase_from), []
+    return data, []
+
+
+def in_memory(data: TrainingScores) -> TrainingScores:
+    """Read scores that are not in memory, for methods that look at every score again and again."""
+    items: TrainingScores = []
+    for item in data:
+        if isinstance(item, ChunkedTrials):
+            items.append(item.gather())
+        elif isinstance(item, tuple) and isinstance(item[0], ChunkedScores):
+            items.append((item[0].matrix(), item[1]))
+        else:
+            items.append(item)
+    return items
+
+
+def _listed(table: ChunkedTrials, labels: LabelSources, scored: int) -> ChunkedTrials:
+    """Return a list of trials with labels and phrases; ``scored``: how many trials share its key."""
+    if labels.by_speaker:
+        table = with_labels(table, SpeakerLabels(*labels.read_speaker_maps()))
+    elif labels.keys:
+        [key] = labels.read_keys()
+        if labels.unmatched == "error" and len(key) > scored:
+            raise InputError(
+                f"the key lists {len(key)} trials, but only {scored} have scores; make the two files agree, or leave "
+                "out what does not match (--unmatched drop)"
+            )
+        table = with_labels(table, ListedValues.of_key(key), labels.unmatched)
+    if labels.phrase_from is not None:
+        table = apart_by_phrase(table, phrase_lookup(labels.phrase_from), labels.phrase_from)
+    return table
+
+
+def _size(table: ChunkedScores | ChunkedTrials | ScoreMatrix | TrialList) -> int:
+    return len(table) if isinstance(table, ChunkedTrials | TrialList) else table.shape[0] * table.shape[1]
 
 
 def _key_labels(table: ChunkedScores, labels: LabelSources) -> Labels:

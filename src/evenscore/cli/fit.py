@@ -125,9 +125,9 @@ def fit(
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
     enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
-    come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, are
-    read in chunks if they are large, or if workers or a memory limit are asked for. Prints where the variance of the
-    scores comes from; 'evenscore model show' explains it.
+    come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, and
+    lists of trials in .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
+    Prints where the variance of the scores comes from; 'evenscore model show' explains it.
     """
     if output == "-" and json:
         raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
@@ -152,9 +152,10 @@ def fit(
         if scores:
             reading |= {"missing": missing.value, "duplicates": duplicates.value, "score_column": score_column}
             if scale.in_chunks(*scores):
-                from evenscore.cli.chunked_data import chunked_training
+                from evenscore.cli.chunked_data import chunked_training, in_memory
 
                 data, notes = chunked_training(scores, labels, scale, reading)
+                data = data if method is TrainedMethod.lgsm else in_memory(data)
             else:
                 data, notes = from_scores(scores, labels, reading)
         elif enroll and test:

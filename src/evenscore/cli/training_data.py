@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from evenscore.tables import Labels, TrialList
 from evenscore.tables.ids import shown
 
 if TYPE_CHECKING:
+    from evenscore.scale import ChunkedTrials
     from evenscore.sources import Bilinear, Scorer
     from evenscore.tables import Embeddings
 
 __all__ = ["LabelSources", "TrainingScores", "by_phrase", "from_embeddings", "from_scores"]
 
-TrainingScores = list[TrialList | tuple[Any, Labels]]
+TrainingScores: TypeAlias = "list[TrialList | ChunkedTrials | tuple[Any, Labels]]"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ __all__ = ["eliminate_listed"]
 
 Array = np.ndarray
 _LARGEST = 40_000  # rows of a Schur complement: 12 GB
+_CHUNK = 1 << 24  # numbers of the largest temporary array
 
 
 def eliminate_listed(
@@ -43,14 +44,26 @@ def eliminate_listed(
     rest = rhs_in.reshape(n_in * dim, n_rhs) - X.T @ rhs_out.reshape(n_out * dim, n_rhs)
     inner = S_inv @ rest
     outer = inverse @ rhs_out[0] - (X @ inner).reshape(n_out, dim, n_rhs)
-    XS = (X @ S_inv).reshape(n_out, dim, n_in, dim)
-    reach = XS[i, :, j, :]  # minus the covariance of each listed pair
+    reach = _listed_products(X, S_inv, i, j, dim)  # minus the covariance of each listed pair
     out_cov = inverse.copy()
     np.add.at(out_cov, i, reach @ (inverse[i] @ table[key[0, i, j]]).transpose(0, 2, 1))
     cross = {label: -reach[key[0, i, j] == label].sum(axis=0) for label in labels}
     in_cov = S_inv[at[:, :, None], at[:, None, :]]
     log_det += float(np.linalg.slogdet(D_out[0])[1].sum())
     return outer[None], inner.reshape(rhs_in.shape), out_cov[None], in_cov[None], cross, log_det
+
+
+def _listed_products(X: Any, S_inv: Float[Array, "w w"], i: Array, j: Array, dim: int) -> Float[Array, "n d d"]:
+    """Return the d x d blocks of X S_inv at listed pairs, whose rows rise; some rows of the product exist at a time."""
+    n_out, width = X.shape[0] // dim, S_inv.shape[0]
+    reach = np.empty((len(i), dim, dim))
+    step = max(1, _CHUNK // max(width * dim, 1))
+    for start in range(0, n_out, step):
+        stop = min(start + step, n_out)
+        part = slice(*np.searchsorted(i, [start, stop]))
+        XS = (X[start * dim : stop * dim] @ S_inv).reshape(stop - start, dim, width // dim, dim)
+        reach[part] = XS[i[part] - start, :, j[part], :]
+    return reach
 
 
 def _sparse_blocks(blocks: Float[Array, "n d d"], i: Array, j: Array, n_out: int, n_in: int) -> Any:

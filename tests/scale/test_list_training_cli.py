@@ -1,0 +1,104 @@
+"""`evenscore fit` on parquet lists, read in chunks: the model of the same files in memory."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from evenscore import ScoreModel, TrialList, simulate, write
+from evenscore.cli.app import app
+from evenscore.scale import chunked_trials
+
+TRUTH = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
+SPEAKERS = [f"s{n % 5}" for n in range(15)], [f"s{n % 5}" for n in range(20)]
+QUICK = ("--max-iter", 10, "--starts", 1, "--tol", 0)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def lists(tmp_path, monkeypatch):
+    """Give a folder with a list in one parquet file and in a directory of parts, a key and maps."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(chunked_trials, "_TRIALS", 37)  # so that there are many chunks
+    scores, labels = simulate(TRUTH, *SPEAKERS, seed=1)
+    trials = scores.to_trials(labels)
+    rng = np.random.default_rng(0)
+    trials = trials.select(np.sort(rng.permutation(len(trials))[:280]))
+    write(trials, "whole.parquet")
+    (tmp_path / "parts.parquet").mkdir()
+    for number, part in enumerate(np.array_split(np.arange(280), 3)):
+        write(trials.select(part), tmp_path / "parts.parquet" / f"part-{number}.parquet")
+    bare = trials.with_labels(None)
+    write(bare, "bare.parquet")
+    key = TrialList(trials.enroll_ids, trials.test_ids, trials.enroll_index, trials.test_index, labels=trials.labels)
+    write(key.select(rng.permutation(280)), "key", format="kaldi")
+    write(key.select(np.arange(100, 280)), "some", format="kaldi")
+    names = dict(zip([*scores.enroll_ids, *scores.test_ids], [*SPEAKERS[0], *SPEAKERS[1]], strict=True))
+    write(names, "utt2spk", format="utt2spk")
+    write({name: f"p{n % 2}" for n, name in enumerate(scores.test_ids)}, "phrases", format="utt2spk")
+    return trials
+
+
+def model_of(*arguments):
+    run("fit", *arguments, *QUICK, "-o", "m.json")
+    with open("m.json") as stream:
+        return json.load(stream)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("whole",),
+        ("parts",),
+        ("bare", "--key", "key"),
+        ("bare", "--key", "some", "--unmatched", "drop"),
+        ("bare", "--enroll-speakers", "utt2spk"),
+        ("whole", "--phrase-from", "phrases"),
+        ("whole", "--phrase-from", "re:([0-9])$"),
+    ],
+    ids=lambda given: " ".join(given),
+)
+def test_the_model_is_that_in_memory(lists, given):
+    files = ("--scores", f"{given[0]}.parquet", *given[1:])
+    here = model_of(*files)
+    there = model_of(*files, "--memory-limit", "1GB")
+    for name in ("mu", "alpha", "beta", "sigma2"):
+        np.testing.assert_allclose(there[name], here[name], rtol=1e-9, atol=1e-12)
+    assert there["info"]["n_target"] == here["info"]["n_target"]
+    assert there["info"]["log_likelihood"] == pytest.approx(here["info"]["log_likelihood"], rel=1e-11)
+
+
+def test_other_methods_read_the_list(lists):
+    run(
+        "fit", "--method", "lssm", "--scores", "whole.parquet", "--max-iter", 2, "--memory-limit", "1GB", "-o", "l.json"
+    )
+
+
+def test_what_does_not_match_is_said(lists):
+    limit = ("--memory-limit", "1GB", "-o", "m.json")
+    assert "is not in the key" in run("fit", "--scores", "bare.parquet", "--key", "some", *limit, code=2)
+    assert "no labels" in run("fit", "--scores", "bare.parquet", *limit, code=2)
+    write(lists.with_labels(None).select(np.arange(50)), "few.parquet")
+    assert "280 trials, but only 50" in run("fit", "--scores", "few.parquet", "--key", "key", *limit, code=2)
+    write(dict.fromkeys(lists.enroll_ids, "s"), "half", format="utt2spk")
+    assert "has no speaker for test" in run(
+        "fit", "--scores", "bare.parquet", "--enroll-speakers", "half", *limit, code=2
+    )
+    assert "no phrase for test" in run(
+        "fit", "--scores", "whole.parquet", "--phrase-from", "re:(never)", *limit, code=2
+    )
+
+
+def test_a_cluster_gives_the_same(lists, client):
+    from evenscore import fit_score_model, open_chunked_trials
+
+    here = fit_score_model(lists, max_iter=10, starts=1, tol=0.0)
+    there = fit_score_model(open_chunked_trials("parts.parquet"), max_iter=10, starts=1, tol=0.0, client=client)
+    np.testing.assert_allclose(there.model.alpha, here.model.alpha, rtol=1e-9)
+    np.testing.assert_allclose(there.log_likelihood, here.log_likelihood, rtol=1e-11)
