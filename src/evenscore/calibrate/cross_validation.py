@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from evenscore.metrics.trials import as_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
 
-__all__ = ["CrossCalibration", "cross_calibrate"]
+__all__ = ["CrossCalibration", "cross_calibrate", "without_folds"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,14 +136,21 @@ def _fit(
     own: npt.NDArray[np.intp],
 ) -> Any:
     counts = [int(np.count_nonzero(key[rows] == label)) for label in (TARGET, NONTARGET)]
-    where = f"without the speakers of folds {own[0]} and {own[1]}"
-    if not all(counts):
+    extra = {} if measures is None else {"quality": measures[rows]}
+    with without_folds(int(own[0]), int(own[1]), *counts):
+        return kind.fit(values[rows], key[rows], **extra, **options)
+
+
+@contextmanager
+def without_folds(first: int, second: int, n_target: int, n_nontarget: int) -> Iterator[None]:
+    """Refuse a fit without trials, and say of one that fails which folds it was without."""
+    where = f"without the speakers of folds {first} and {second}"
+    if not n_target or not n_nontarget:
         raise InputError(
-            f"{where} there are {counts[0]} target and {counts[1]} non-target trials left to fit to; "
+            f"{where} there are {n_target} target and {n_nontarget} non-target trials left to fit to; "
             "give more speakers, or another number of folds"
         )
-    extra = {} if measures is None else {"quality": measures[rows]}
     try:
-        return kind.fit(values[rows], key[rows], **extra, **options)
+        yield
     except InputError as error:
         raise InputError(f"{where}: {error}") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,22 +11,32 @@ from evenscore.errors import InputError
 from evenscore.metrics.speakers import TrialSpeakers
 from evenscore.tables import TARGET
 
-__all__ = ["assign_folds", "judged_by_speaker"]
+__all__ = ["assign_folds", "judged_by_speaker", "spread_speakers"]
 
 Masks = list[npt.NDArray[np.bool_]]
 
 
 def assign_folds(speakers: TrialSpeakers, key: npt.NDArray[np.int8], folds: int) -> npt.NDArray[np.intp]:
-    """Return the fold of each speaker.
+    """Return the fold of each speaker, see `spread_speakers`."""
+    targets = np.bincount(speakers.enroll[key == TARGET], minlength=len(speakers.names))
+    return spread_speakers(speakers.names, targets, folds)
+
+
+def spread_speakers(names: Sequence[str], targets: npt.NDArray[np.int64], folds: int) -> npt.NDArray[np.intp]:
+    """Return the fold of each speaker, given how many target trials each has.
 
     Speakers with many target trials are placed first, each into the fold with the fewest target trials so far, so that
     the result depends on nothing but the trials.
+
+    Examples
+    --------
+    >>> spread_speakers(["ann", "bob", "eve"], np.array([1, 5, 2]), 2)
+    array([1, 0, 1])
     """
-    number = len(speakers.names)
+    number = len(names)
     if number < folds:
         raise InputError(f"there are {number} speakers, fewer than {folds} folds; give fewer folds (at least 3)")
-    targets = np.bincount(speakers.enroll[key == TARGET], minlength=number)
-    order = sorted(range(number), key=lambda speaker: (-targets[speaker], speakers.names[speaker]))
+    order = sorted(range(number), key=lambda speaker: (-targets[speaker], names[speaker]))
     load, size = np.zeros(folds, dtype=np.int64), np.zeros(folds, dtype=np.int64)
     fold_of = np.empty(number, dtype=np.intp)
     for speaker in order:

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, printable
 from evenscore.cli.progress import progress_bar
+from evenscore.cli.scale_options import Resume, ScaleChoices
 from evenscore.errors import InputError
 
 __all__ = ["EXAMPLES", "Method", "calibrate"]
@@ -21,6 +23,7 @@ evenscore calibrate --load c.json eval.scores -o eval.llr
 evenscore calibrate --train d1 --train d2 --train-key k e1 e2 -o fused
 evenscore calibrate --saturate --train dev --train-key k eval -o out
 evenscore calibrate --cross-validate --key eval.key eval.scores -o out
+evenscore calibrate --load c.json eval.zarr --workers 4 -o llr.zarr
 """
 
 
@@ -38,6 +41,7 @@ class Method(str, Enum):
 _GAUSSIAN = (Method.gaussian, Method.bayesian, Method.unsupervised)
 
 
+@with_records
 def calibrate(
     scores: Annotated[
         list[str] | None,
@@ -123,6 +127,9 @@ def calibrate(
     from_format: opt.FromFormat = None,
     key_format: opt.KeyFormat = None,
     to_format: opt.ToFormat = None,
+    *,
+    scale: ScaleChoices,
+    resume: Resume = False,
     json: opt.Json = False,
 ) -> None:
     """Turn scores into natural-log likelihood ratios.
@@ -132,6 +139,10 @@ def calibrate(
     files and as many SCORES are a fusion. The output keeps order, form and labels of the (first) SCORES. The method
     unsupervised needs no labels and may train on SCORES themselves. Who speaks, the speaker maps tell; without maps,
     ids that target trials connect are of one speaker.
+
+    Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are read in chunks if they are large or if
+    workers or a memory limit are asked for: a fit then uses a fine histogram of the training scores, and the output,
+    .zarr or .parquet, is written chunk by chunk. Fusions and quality measures need scores in memory.
     """
     from evenscore.cli.calibration import CalibrationJob, run_job
     from evenscore.cli.scored_output import write_scores
@@ -167,12 +178,17 @@ def calibrate(
         },
     )
     _check_outputs(job.scores, output, save, json, cross_validate)
-    with progress_bar() as progress:
-        result = run_job(job, progress)
-        progress("writing", 0.9)
-        if output is not None:
-            assert result.calibrated is not None  # noqa: S101
-            write_scores(result.calibrated, output, to_format)
+    with progress_bar() as progress, scale.client(progress) as client:
+        if resume or scale.in_chunks(*job.train, *job.scores):
+            from evenscore.cli.calibration_in_chunks import calibrate_in_chunks
+
+            result = calibrate_in_chunks(job, (output, to_format), scale, resume, client, progress)
+        else:
+            result = run_job(job, progress)
+            progress("writing", 0.9)
+            if output is not None:
+                assert result.calibrated is not None  # noqa: S101
+                write_scores(result.calibrated, output, to_format)
         if save is not None:
             from evenscore.files.calibration_json import save_calibration
 

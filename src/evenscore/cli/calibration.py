@@ -30,7 +30,7 @@ from evenscore.metrics import cllr
 from evenscore.progress import Progress, silent
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
 
-__all__ = ["CalibrationJob", "CalibrationResult", "run_job"]
+__all__ = ["CalibrationJob", "CalibrationResult", "inputs_of", "run_job", "story"]
 
 LOG = "log:"  # before the name of a measure: its logarithm
 
@@ -147,7 +147,7 @@ def _trained(job: CalibrationJob, progress: Progress) -> CalibrationResult:
         calibration=calibration,
         info=info,
         facts=facts,
-        story=_story(calibration, job.quality, info),
+        story=story(calibration, job.quality, info),
         warnings=warnings,
     )
 
@@ -167,7 +167,7 @@ def _loaded(job: CalibrationJob) -> CalibrationResult:
     found = read_calibration_file(job.load)
     names = job.quality or tuple(found.info.get("quality", ()))
     calibration = found.calibration
-    systems, measures = _inputs_of(calibration)
+    systems, measures = inputs_of(calibration)
     if len(names) != measures:
         raise InputError(f"{job.load} uses {measures} quality measures, but {len(names)} are named; give --quality")
     if job.scores and len(job.scores) != systems:
@@ -182,7 +182,7 @@ def _loaded(job: CalibrationJob) -> CalibrationResult:
         calibration=calibration,
         info=found.info,
         facts=facts,
-        story=_story(calibration, names, found.info),
+        story=story(calibration, names, found.info),
     )
 
 
@@ -278,7 +278,7 @@ def _applied(calibration: Calibration, scored: _Systems, metadata: str | None, n
     return calibration(scored.values)
 
 
-def _inputs_of(calibration: Calibration) -> tuple[int, int]:
+def inputs_of(calibration: Calibration) -> tuple[int, int]:
     """Return the numbers of systems and of quality measures."""
     if isinstance(calibration, LogisticCalibration):
         return calibration.weights.size, calibration.quality_weights.size
@@ -323,7 +323,7 @@ def _training_facts(
     return facts | {"cllr": cllr(llrs, training.key)}
 
 
-def _story(calibration: Calibration, names: Sequence[str], info: Mapping[str, Any]) -> list[str]:
+def story(calibration: Calibration, names: Sequence[str], info: Mapping[str, Any]) -> list[str]:
     """Return lines for people: what was fitted, and to what."""
     lines = [f"{calibration.kind} calibration"]
     if isinstance(calibration, LogisticCalibration):

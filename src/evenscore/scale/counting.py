@@ -165,7 +165,7 @@ def _read(task: _Count, place: Any) -> tuple[npt.NDArray[Any], Numbers, list[Num
 
     if task.strict:
         _refuse_unlisted((labels == UNLISTED) & ~np.isnan(scores), pair)
-    return scores, labels, groupings, pair
+    return scores, np.broadcast_to(labels, scores.shape), groupings, pair
 
 
 def _refuse_unlisted(unlisted: npt.NDArray[np.bool_], pair: NameOfPair) -> None:
@@ -177,7 +177,9 @@ def _refuse_unlisted(unlisted: npt.NDArray[np.bool_], pair: NameOfPair) -> None:
 def _refuse_ungrouped(groups: Numbers, used: npt.NDArray[np.bool_], pair: NameOfPair) -> None:
     if (groups < 0).any() and (used & (groups < 0)).any():
         first = pair(np.argwhere(used & (groups < 0))[0])
-        raise InputError(f"it is not known to which group the trial {first} belongs; add it to the metadata")
+        raise InputError(
+            f"it is not known to which group the trial {first} belongs; add it, or its ids, to the map or the metadata"
+        )
 
 
 def _refuse_contradiction(trials: TrialList, labels: Numbers) -> None:

@@ -1,0 +1,261 @@
+"""`evenscore calibrate` for scores that are not in memory: train on counts, apply chunk by chunk."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenscore._version import __version__
+from evenscore.calibrate import Calibration, PavCalibration, calibration_class, calibration_from_dict
+from evenscore.calibrate.fold_summaries import FoldPairs, cross_fits, fit_to_folds, summary_cllr, summed_cost
+from evenscore.cli.calibration import CalibrationJob, CalibrationResult, inputs_of, story
+from evenscore.cli.chunked_scoring import output_in_chunks, write_result
+from evenscore.cli.evaluated_chunks import LabelledFile, labelled_files, open_chunked
+from evenscore.cli.fold_groups import FoldGroups, fold_groups
+from evenscore.cli.scale_options import ScaleChoices
+from evenscore.errors import FileError, InputError
+from evenscore.files.calibration_json import read_calibration_file
+from evenscore.files.chunked_output import ChunkedOutput
+from evenscore.progress import Progress
+from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
+from evenscore.scale.chunked_scores import hashed
+from evenscore.scale.cross_calibrated import cross_calibrated
+from evenscore.scale.pair_values import SideGroups
+
+__all__ = ["calibrate_in_chunks"]
+
+_KEPT = "calibration"
+_FOLDS = 5  # of speakers, by which the saturating calibration is chosen
+_NO_FUSION = "scores in chunks are calibrated one system at a time, without quality measures"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Engine:
+    """Where and how the work is done."""
+
+    scale: ScaleChoices
+    client: Any
+    progress: Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fitted:
+    """One calibration (its place is ''), or one for each pair of folds ('0 1'), and facts about the training."""
+
+    calibrations: Mapping[str, Calibration]
+    info: Mapping[str, Any]
+
+    def packed(self) -> np.ndarray[Any, Any]:
+        """Return all as an array of bytes."""
+        fits = {place: calibration.to_dict() for place, calibration in self.calibrations.items()}
+        return np.frombuffer(json.dumps({"fits": fits, "info": self.info}).encode(), dtype=np.uint8)
+
+    @classmethod
+    def unpacked(cls, data: np.ndarray[Any, Any]) -> _Fitted:
+        """Return what `packed` packed."""
+        record = json.loads(data.tobytes())
+        fits = {place: calibration_from_dict(fit) for place, fit in record["fits"].items()}
+        return cls(calibrations=fits, info=record["info"])
+
+
+def calibrate_in_chunks(
+    job: CalibrationJob,
+    files: tuple[str | None, str | None],
+    scale: ScaleChoices,
+    resume: bool,
+    client: Any,
+    progress: Progress,
+) -> CalibrationResult:
+    """Do what the job says, and write the result; ``files``: the output, if any, and its format."""
+    path, to_format = files
+    if resume and path is None:
+        raise InputError("--resume goes on with an output that was cut short; give its name with -o")
+    if max(len(job.train), len(job.scores)) > 1 or job.quality:
+        remedy = "train a fusion on scores that fit into memory, or combine the systems first"
+        raise InputError(f"{_NO_FUSION}; {remedy}")
+    engine = _Engine(scale=scale, client=client, progress=progress)
+    output = None if path is None else output_in_chunks(path, to_format, resume)
+    reading = {**job.reading, "infinite": "accept" if _takes_infinite(job) else "error"}
+    job = replace(job, reading=reading)
+    scored = open_chunked(job.scores[0], scale, reading)[0] if job.scores else None
+    if job.folds is not None:
+        return _cross_validated(job, output, files, engine)
+    if job.load is not None:
+        fitted, identity, warnings = _loaded(job), None, []
+    else:
+        training = _training(job, engine)
+        identity, warnings = _identity(job, training), _about_cheating(job, training, scored)
+        fitted = None
+    if scored is not None and output is not None:
+        known = {"calibration": hashed(fitted.packed())} if fitted is not None else {"training": identity or ""}
+        output.begin({"scores": scored.identity(), **known})
+    if fitted is None:
+        fitted = _kept(output) or _trained(job, training, engine)
+        _keep(output, fitted)
+    calibration = fitted.calibrations[""]
+    if scored is not None:
+        assert path is not None  # noqa: S101
+        _refuse_infinite(calibration, scored, path)
+        result = transform_chunks(scored, calibration, json.dumps(calibration.to_dict()))
+        write_result(result, output, path, to_format, client, progress)
+    return CalibrationResult(
+        calibration=calibration,
+        info=fitted.info,
+        facts={
+            "method": calibration.kind,
+            "parameters": calibration.to_dict()["parameters"],
+            "training": fitted.info,
+        },
+        story=story(calibration, (), fitted.info),
+        warnings=warnings,
+    )
+
+
+def _takes_infinite(job: CalibrationJob) -> bool:
+    kind = job.method if job.load is None else read_calibration_file(job.load).calibration.kind
+    return kind == "pav"
+
+
+def _loaded(job: CalibrationJob) -> _Fitted:
+    assert job.load is not None  # noqa: S101
+    found = read_calibration_file(job.load)
+    if inputs_of(found.calibration) != (1, 0):
+        raise InputError(f"{job.load} is a fusion, or uses quality measures, but {_NO_FUSION}")
+    return _Fitted(calibrations={"": found.calibration}, info=dict(found.info))
+
+
+def _training(job: CalibrationJob, engine: _Engine) -> LabelledFile:
+    """Open what to train on; without labels, all scores count as one class."""
+    [path] = job.train or job.scores
+    if job.method == "unsupervised" and not job.train_key:
+        scores, _ = open_chunked(path, engine.scale, job.reading)
+        return LabelledFile(path=path, scores=scores, labels=SideGroups([], None, [], None))
+    sources = replace(job.sources, keys=(job.train_key,) if job.train_key else ())
+    [file] = labelled_files([path], sources, engine.scale, job.reading)
+    return file
+
+
+def _identity(job: CalibrationJob, training: LabelledFile) -> str:
+    options = json.dumps([job.method, dict(job.options), job.sources.unmatched])
+    maps = job.sources.read_speaker_maps() if job.sources.by_speaker else ()
+    who = [sorted(speakers.items()) for _, speakers in maps]
+    return hashed(training.scores.identity(), training.labels.identity(), options, *who)
+
+
+def _kept(output: ChunkedOutput | None) -> _Fitted | None:
+    """Return the calibration of a run that was cut short."""
+    data = None if output is None else output.get(_KEPT)
+    return None if data is None else _Fitted.unpacked(data)
+
+
+def _keep(output: ChunkedOutput | None, fitted: _Fitted) -> None:
+    if output is not None:
+        output.put(_KEPT, fitted.packed())
+
+
+def _trained(job: CalibrationJob, training: LabelledFile, engine: _Engine) -> _Fitted:
+    groups = None
+    if job.method == "saturating":
+        groups = fold_groups(training, job.sources, _FOLDS, at_most=True)
+    counts = training.count([] if groups is None else [groups.pairs], client=engine.client, progress=engine.progress)
+    pairs: FoldPairs = {(0, 0): counts.summary} if groups is None else groups.by_pair(counts.groups[0])
+    with _named(training.path):
+        calibration = fit_to_folds(calibration_class(job.method), pairs, job.options)
+    info: dict[str, Any] = {"evenscore": __version__, "train": [training.path]}
+    if job.train_key:
+        info["train_key"] = job.train_key
+    summary = counts.summary
+    if job.method == "unsupervised" and not job.train_key:
+        info["n_trials"] = summary.n_nontarget
+    else:
+        info |= {"n_target": summary.n_target, "n_nontarget": summary.n_nontarget}
+        info["cllr"] = summary_cllr(calibration, summary)
+    return _Fitted(calibrations={"": calibration}, info=info)
+
+
+def _about_cheating(
+    job: CalibrationJob, training: LabelledFile, scored: ChunkedScores | ChunkedTrials | None
+) -> list[str]:
+    if scored is None or job.method == "unsupervised" or scored.identity() != training.scores.identity():
+        return []
+    return [
+        "the calibrated trials were trained on, which is cheating: figures measured on them are too good; "
+        "use --cross-validate"
+    ]
+
+
+def _refuse_infinite(calibration: Calibration, scored: ChunkedScores | ChunkedTrials, path: str) -> None:
+    """Refuse to write a matrix that no reader would accept."""
+    endless = isinstance(calibration, PavCalibration) and not np.isfinite(calibration.llr).all()
+    if endless and isinstance(scored, ChunkedScores):
+        raise FileError(path, "a matrix has no place for the infinite LLRs of this calibration; use --smoothing 1")
+
+
+def _cross_validated(
+    job: CalibrationJob, output: ChunkedOutput | None, files: tuple[str | None, str | None], engine: _Engine
+) -> CalibrationResult:
+    assert job.folds is not None and files[0] is not None  # noqa: S101, PT018
+    if job.folds < 3:
+        raise InputError(
+            f"folds is {job.folds}, but a trial's two speakers can be in two folds, and a third must be left"
+        )
+    sources = replace(job.sources, keys=(job.key,) if job.key else ())
+    [file] = labelled_files(job.scores, sources, engine.scale, job.reading)
+    groups = fold_groups(file, sources, job.folds)
+    if output is not None:
+        options = json.dumps([job.method, dict(job.options), job.folds, sources.unmatched])
+        identity = hashed(file.labels.identity(), groups.pairs.identity(), options)
+        output.begin({"scores": file.scores.identity(), "training": identity})
+    fitted = _kept(output)
+    if fitted is None:
+        fitted = _cross_fitted(job, file, groups, engine)
+        _keep(output, fitted)
+    fits = {_folds(place): fit for place, fit in fitted.calibrations.items()}
+    for calibration in fits.values():
+        _refuse_infinite(calibration, file.scores, files[0])
+    result = cross_calibrated(file.scores, groups.pairs, fits)
+    write_result(result, output, files[0], files[1], engine.client, engine.progress)
+    line = (
+        f"{job.method} calibrations of {groups.n_speakers} speakers in {job.folds} folds, known from {groups.origin}: "
+        f"Cllr {fitted.info['cllr']:.4g}"
+    )
+    return CalibrationResult(facts=fitted.info, story=[line])
+
+
+def _folds(place: str) -> tuple[int, int]:
+    low, high = map(int, place.split())
+    return low, high
+
+
+def _cross_fitted(job: CalibrationJob, file: LabelledFile, groups: FoldGroups, engine: _Engine) -> _Fitted:
+    counts = file.count([groups.pairs], client=engine.client, progress=engine.progress)
+    pairs = groups.by_pair(counts.groups[0])
+    with _named(file.path):
+        fits = cross_fits(calibration_class(job.method), pairs, job.options)
+    costs = [summed_cost(fits[min(pair), max(pair)], part) for pair, part in pairs.items()]
+    nontarget, target = (sum(side) for side in zip(*costs, strict=True))
+    summary = counts.summary
+    info = {
+        "method": job.method,
+        "folds": job.folds,
+        "speakers": groups.n_speakers,
+        "speakers_from": groups.origin,
+        "calibrations": len(fits),
+        "cllr": (target / summary.n_target + nontarget / summary.n_nontarget) / (2 * math.log(2)),
+    }
+    return _Fitted(calibrations={f"{low} {high}": fit for (low, high), fit in fits.items()}, info=info)
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Say of a fit that fails to which file it was."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
