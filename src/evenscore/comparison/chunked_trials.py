@@ -18,7 +18,7 @@ from evenscore.scale.chunked_scores import ChunkedScores
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk
 from evenscore.scale.engine import engine_for
 from evenscore.scale.labelled_chunks import LabelledChunks
-from evenscore.scale.pair_values import UNLISTED, PairValues
+from evenscore.scale.pair_values import UNLISTED, ListedValues, PairValues, TableLabels
 from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
 
 __all__ = ["AnyTrials", "ChunkedCompared", "PartSize", "Speakers", "counted_trials"]
@@ -186,20 +186,20 @@ def _counted(part: LabelledChunks, client: Any, progress: Progress) -> _Count:
     speakers = (part.blocks.enroll_speakers, part.blocks.test_speakers)
     task = _Task(trials.reader, part.values, listed and any(side is None for side in speakers))
     count: _Count = engine_for(client).total(_count, task, places, stage="counting trials", progress=progress)
-    if part.unmatched == "error" and isinstance(part.labels, TrialList):
-        _refuse_unmatched(count, len(part.labels))
+    if part.unmatched == "error":
+        _refuse_unmatched(count, part.n_listed)
     if isinstance(trials, ChunkedScores):
         ids = frozenset(trials.enroll_ids.tolist()), frozenset(trials.test_ids.tolist())
         return replace(count, enroll_ids=ids[0], test_ids=ids[1])
     return count
 
 
-def _refuse_unmatched(count: _Count, listed: int) -> None:
+def _refuse_unmatched(count: _Count, listed: int | None) -> None:
     remedy = "make the two files agree, or leave out what does not match (--unmatched drop)"
     scored = int(count.classes.sum())
     if count.unlisted:
         raise InputError(f"{count.unlisted} of the {scored} scored trials are not in the key; {remedy}")
-    if scored < listed:
+    if listed is not None and scored < listed:
         raise InputError(f"{listed - scored} of the {listed} trials of the key have no score; {remedy}")
 
 
@@ -250,19 +250,15 @@ def _known_speakers(part: LabelledChunks, count: _Count) -> _Maps | None:
 def _targets(part: LabelledChunks, count: _Count) -> TrialList:
     """Return the target trials, with all ids: one without target trials is a speaker of its own."""
     rows, columns = count.ids
-    trials, labels = part.blocks.trials, part.labels
+    trials, labels = part.blocks.trials, part.values
     if isinstance(trials, ChunkedTrials):
         pairs = sorted(count.targets)
-    elif isinstance(labels, TrialList):
-        hits = labels.select(labels.labels == TARGET)
-        pairs = [
-            (one, other)
-            for one, other in zip(hits.enroll.tolist(), hits.test.tolist(), strict=True)
-            if one in count.enroll_ids and other in count.test_ids
-        ]
     else:
-        assert labels is not None  # noqa: S101
-        at = np.argwhere(labels.matrix == TARGET)
+        if isinstance(labels, ListedValues):
+            at = np.stack(np.divmod(labels.codes[labels.values == TARGET], len(labels.test_ids)), axis=1)
+        else:
+            assert isinstance(labels, TableLabels)  # noqa: S101
+            at = np.argwhere(labels.labels.matrix == TARGET)
         pairs = list(zip(trials.enroll_ids[at[:, 0]].tolist(), trials.test_ids[at[:, 1]].tolist(), strict=True))
     enroll_at, test_at = ({name: at for at, name in enumerate(names)} for names in (rows, columns))
     first, second = [enroll_at[one] for one, _ in pairs], [test_at[other] for _, other in pairs]

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from evenscore.comparison.cohort_sides import SURPRISING, SideSums, SpeakerCodes, side_sums, surprise
 from evenscore.progress import Progress, silent
 from evenscore.scale.blocks import ChunkedBlocks
+from evenscore.scale.counting import count_chunks
 from evenscore.scale.labelled_chunks import LabelledChunks
-from evenscore.scale.passes import summarize_chunks
 from evenscore.tables import TARGET, LabelledBlocks, ScoreBlocks
 from evenscore.tables.ids import Ids
 
@@ -154,8 +154,8 @@ def usual_target(training: Sequence[AnyBlocks], *, client: Any = None, progress:
             values.append(trials.scores[trials.labels == TARGET])  # type: ignore[index]
             counts.append(np.ones(len(values[-1])))
         else:
-            summary = summarize_chunks(part.blocks.trials, part.labels, client=client, progress=progress, bits=_BITS)
-            centers, number = summary.class_bins(TARGET)
+            how: dict[str, Any] = {"client": client, "progress": progress, "options": {"bits": _BITS}}
+            centers, number = count_chunks(part.blocks.trials, part.values, **how).summary.class_bins(TARGET)
             values.append(centers)
             counts.append(number)
     if all(isinstance(part, LabelledBlocks) for part in training):

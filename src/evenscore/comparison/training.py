@@ -21,7 +21,8 @@ from evenscore.metrics import evaluate
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.norms import CLASSICAL_METHODS, FittedNorm, fit_norm, norm_methods, prepare_norm
 from evenscore.progress import Progress
-from evenscore.scale import LabelledChunks, summarize_chunks
+from evenscore.scale import LabelledChunks
+from evenscore.scale.counting import count_chunks
 from evenscore.scale.normalize import described_norm, normalize_by, normalize_chunks
 from evenscore.tables import NONTARGET, TARGET, LabelledBlocks, ScoreBlocks, TrialList
 
@@ -100,7 +101,8 @@ def _trained_on_chunks(
     summary: ScoreSummary | None = None
     for part in training:
         table = normalized_chunks(method, fitted, part, client=client, progress=progress)
-        found = summarize_chunks(table, part.labels, client=client, progress=progress, points=how.points)
+        options = {"points": how.points}
+        found = count_chunks(table, part.values, client=client, progress=progress, options=options).summary
         summary = found if summary is None else summary + found
     assert summary is not None  # noqa: S101
     kind: Any = calibration_class(how.calibration)

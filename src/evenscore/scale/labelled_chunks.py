@@ -12,7 +12,7 @@ from evenscore.errors import InputError
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores
 from evenscore.scale.chunked_trials import ChunkedTrials
-from evenscore.scale.pair_values import ListedValues, OwnLabels, PairValues, TableLabels
+from evenscore.scale.pair_values import UNLISTED, ListedValues, OwnLabels, PairValues, TableLabels
 from evenscore.scale.tiles import Tile
 from evenscore.tables import UNKNOWN, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 
@@ -30,8 +30,8 @@ class LabelledChunks:
     blocks
         Trials and their cohort scores.
     labels
-        Of the trials, if they are a matrix: `Labels`, or a key, that is a list of labelled trials, which takes 9 bytes
-        for each. Trials of a list have labels of their own.
+        Of the trials: `Labels` of a matrix, or a key, that is a list of labelled trials, which takes 9 bytes for each.
+        Trials of a list may have labels of their own.
     name
         Of the phrase or condition.
     unmatched
@@ -48,15 +48,15 @@ class LabelledChunks:
     """
 
     blocks: ChunkedBlocks
-    labels: Labels | TrialList | None = None
+    labels: Labels | TrialList | PairValues | None = None
     name: str = ""
     unmatched: Literal["error", "drop"] = "drop"
 
     def __post_init__(self) -> None:
         trials = self.blocks.trials
         if isinstance(trials, ChunkedTrials):
-            if self.labels is not None:
-                raise InputError("listed trials have labels of their own; leave out `labels`")
+            if isinstance(self.labels, Labels):
+                raise InputError("labels of a table do not fit a list of trials; give a key, or trials with labels")
         elif self.labels is None:
             raise InputError("the trials of the blocks have no labels; give them as `labels`")
         elif isinstance(self.labels, Labels):
@@ -81,22 +81,28 @@ class LabelledChunks:
     @cached_property
     def values(self) -> PairValues:
         """The labels in the form in which they travel to workers."""
-        if isinstance(self.labels, TrialList):
-            trials = self.blocks.trials
-            assert isinstance(trials, ChunkedScores)  # noqa: S101
-            return ListedValues.of_key(self.labels).align(trials.enroll_ids, trials.test_ids)
-        if self.labels is None:
+        labels, trials = self.labels, self.blocks.trials
+        if labels is None:
             return OwnLabels()
-        if self.labels.by_speaker:
-            _ = self.labels.speaker_codes  # so that it is made once, not in every task
-        return TableLabels(self.labels)
+        if isinstance(labels, Labels):
+            if labels.by_speaker:
+                _ = labels.speaker_codes  # so that it is made once, not in every task
+            return TableLabels(labels)
+        values = ListedValues.of_key(labels) if isinstance(labels, TrialList) else labels
+        if isinstance(values, ListedValues) and isinstance(trials, ChunkedScores):
+            return values.align(trials.enroll_ids, trials.test_ids)
+        return values
+
+    @property
+    def n_listed(self) -> int | None:
+        """How many trials the key has; None if there is none."""
+        return len(self.labels) if isinstance(self.labels, TrialList | ListedValues) else None
 
     def table(self) -> Labels | None:
-        """Return the labels of all pairs of a matrix: one byte for each if they come from a key."""
-        if not isinstance(self.labels, TrialList):
-            return self.labels
+        """Return the labels of all pairs of a matrix, one byte for each if they come from a key; None for a list."""
         trials = self.blocks.trials
-        assert isinstance(trials, ChunkedScores)  # noqa: S101
+        if isinstance(self.labels, Labels) or isinstance(trials, ChunkedTrials):
+            return self.labels if isinstance(self.labels, Labels) else None
         whole = Tile(0, slice(0, trials.shape[0]), slice(0, trials.shape[1]))
         key = np.maximum(self.values.of_tile(whole), UNKNOWN)
         return Labels.from_key(key, enroll_ids=trials.enroll_ids, test_ids=trials.test_ids)
@@ -121,8 +127,7 @@ class LabelledChunks:
             return read[id(table.reader)]
 
         trials = self.blocks.trials
-        table = trials.gather() if isinstance(trials, ChunkedTrials) else matrix(trials)
-        assert table is not None  # noqa: S101
+        table: Any = matrix(trials) if isinstance(trials, ChunkedScores) else self._listed(trials.gather())
         sides: dict[str, Any] = {name: matrix(getattr(self.blocks, name)) for name in _BLOCKS}
         blocks = ScoreBlocks(
             table,
@@ -131,3 +136,9 @@ class LabelledChunks:
             **self.blocks.speakers,
         )
         return LabelledBlocks(blocks, self.table(), self.name)
+
+    def _listed(self, trials: TrialList) -> TrialList:
+        """Return listed trials with their labels, but those that are not in the key."""
+        labels = self.values.of_trials(trials)
+        listed = trials.with_labels(np.maximum(labels, UNKNOWN))
+        return listed if labels.min(initial=UNKNOWN) >= UNKNOWN else listed.select(labels != UNLISTED)
