@@ -88,6 +88,31 @@ def test_score_embeddings(cli, files):
     assert np.isfinite(read_scores(files / "out.npz").scores).all()
 
 
+def test_train_on_embeddings(cli, files, monkeypatch):
+    rng = np.random.default_rng(0)
+    speakers = np.repeat(np.arange(12), 3)
+    vectors = rng.normal(size=(12, 6))[speakers] + 0.5 * rng.normal(size=(36, 6))
+    takes = Embeddings([f"u{n}" for n in range(36)], vectors, [f"s{n}" for n in speakers])
+    write(takes, files / "x.npz")
+    args = ("fit", "--method", "evidence", "--enroll", "x.npz", "--test", "x.npz", "--dim", "1")
+    fitted = cli(*args, "-o", "e.json")
+    assert fitted.exit_code == 0, fitted.stderr
+    assert "36 ids stand on both sides" in fitted.stdout.replace("\n", " ")
+    assert "which was left out" in fitted.stdout.replace("\n", " ")
+    report = load_evidence(files / "e.json").report
+    assert (report.n_target, report.n_nontarget) == (12 * 3 * 2, 36 * 33)
+    monkeypatch.setattr("evenscore.cli.evidence_training.WHOLE", 100)
+    monkeypatch.setattr("evenscore.cli.evidence_training.SAMPLE", 500)
+    assert cli(*args, "-o", "sampled.json").exit_code == 0
+    sampled = load_evidence(files / "sampled.json").report
+    assert sampled.n_target == 72
+    assert 400 < sampled.n_nontarget < 600
+    monkeypatch.setattr("evenscore.cli.evidence_training.LIMIT", 1000.0)
+    refused = cli(*args, "-o", "no.json")
+    assert refused.exit_code == 2
+    assert "train on fewer speakers" in refused.stderr.replace("\n", " ")
+
+
 def test_saturate(cli, files):
     args = ("--train", "dev.npz", "--train-key", "dev.key", "--enroll-speakers", "utt2spk")
     done = cli("calibrate", "--saturate", *args, "trials.npz", "-o", "llr.npz", "--save", "c.json")

@@ -15,6 +15,7 @@ from evenscore import (
     Embeddings,
     EvidenceNormalizer,
     InputError,
+    ScoreModel,
     TrialList,
     as_chunked,
     fit_evidence,
@@ -28,10 +29,12 @@ from evenscore.evidence import PairSpace, impostor_prediction, pair_space, pair_
 from evenscore.evidence.features import PATTERNS, restricted
 from evenscore.scale.normalize import ByBlocks, ByParts
 
+GENERATOR = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5, 0.1], [0.4, 0.2]], beta=[[0.5, 0.2], [0.3, 0.3]], sigma2=[1.0, 1.2])
+
 
 @pytest.fixture(scope="module")
 def model():
-    return fit_evidence([training(16, 3, 0)])
+    return fit_evidence([training(16, 3, 0)], score_model=GENERATOR)
 
 
 def some(prefix, n_speakers, takes, seed, name, known=True):
