@@ -114,8 +114,11 @@ def choose_cohort(
     costs = parsed_points(points or [])
     with progress_bar() as progress:
         progress("reading", 0.0)
-        blocks, _ = Inputs(training=training, sources=sources, members=members, reading=reading).read()
+        found, _ = Inputs(training=training, sources=sources, members=members, reading=reading).read()
         progress("reading", 1.0)
+        from evenscore.tables import LabelledBlocks
+
+        blocks = [part for part in found if isinstance(part, LabelledBlocks)]
         from evenscore.comparison import choose_cohort as chosen
 
         choice = chosen(

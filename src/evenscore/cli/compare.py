@@ -17,6 +17,7 @@ from evenscore.cli.evaluate import parsed_points
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, printable
 from evenscore.cli.progress import progress_bar
+from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 
 __all__ = ["EXAMPLES", "CalibrationName", "RankBy", "compare", "listed_methods"]
@@ -29,7 +30,12 @@ evenscore compare --train dev.npz --trials eval.npz --speakers utt2spk \\
 evenscore compare --train-embeddings dev.npz --center dev.npz \\
     --enroll-embeddings x.npz --test-embeddings x.npz --key key -o report/
 evenscore compare --score-set scores/ --methods raw,s,as:top_k=50 -o r/
+evenscore compare --train dev.zarr --trials eval.zarr --speakers utt2spk \\
+    --enroll e.zarr --test t.zarr --workers 4 --no-scores -o report/
 """
+
+
+_TRAINING = 0.25  # of the memory limit, for training scores
 
 
 class RankBy(str, Enum):
@@ -102,6 +108,11 @@ def compare(
     ] = False,
     *,
     reading: ReadingChoices,
+    scale: ScaleChoices,
+    no_scores: Annotated[
+        bool,
+        typer.Option("--no-scores", help="Do not write normalized scores that are made in chunks, only figures."),
+    ] = False,
     json: opt.Json = False,
 ) -> None:
     """Compare norms on your own scores: which one to use, what it gains, and how sure that is.
@@ -111,15 +122,18 @@ def compare(
     cohort, and --enroll and --test (or --cohort) give the scores between the two sides. Who speaks, --speakers tells;
     else ids that target trials connect are of one speaker. The directory gets report.html, results.json, and for each
     method its normalized scores, log-likelihood ratios, calibration and model; a run that was stopped goes on there.
+
+    Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
+    summaries, with bounds, and normalized scores are written chunk by chunk.
     """
     from evenscore.report import require_report
 
     require_report()  # better now than after the work
     chosen, costs = listed_methods(methods), parsed_points(points or [])
-    with progress_bar() as progress:
+    with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         sides = Inputs(
-            training=training, evaluation=evaluation, sources=sources, members=members, reading=reading
+            training=training, evaluation=evaluation, sources=sources, members=members, reading=reading, scale=scale
         ).read()
         progress("reading", 1.0)
         from evenscore.comparison import compare as run_comparison
@@ -134,6 +148,9 @@ def compare(
             level=level,
             seed=members.seed,
             directory=output,
+            write_scores=not no_scores,
+            client=client,
+            memory=None if scale.limit is None else _TRAINING * scale.limit,
             allow_overlap=allow_overlap,
             command=shlex.join(["evenscore", *sys.argv[1:]]),
             progress=progress,

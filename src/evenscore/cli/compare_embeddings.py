@@ -10,10 +10,14 @@ import numpy as np
 
 from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.combine import with_key
+from evenscore.cli.compare_blocks import AnyBlocks
+from evenscore.cli.compare_chunks import scored_chunks
 from evenscore.cli.embedding_sets import EmbeddingFiles
 from evenscore.cli.phrases import phrases_of_embeddings
+from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 from evenscore.files import read_trials
+from evenscore.scale import ChunkedBlocks, LabelledChunks, score_chunks
 from evenscore.sources import score_blocks
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.tables import Embeddings, LabelledBlocks, Labels, ScoreBlocks, TrialList
@@ -45,18 +49,24 @@ class VectorFiles:
     members: CohortChoices = field(default_factory=CohortChoices)
 
 
-def blocks_from_embeddings(files: VectorFiles, scorer: Scorer) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
-    """Score the training and, if wanted, the evaluation side; without cohort embeddings, the former is the cohort."""
+def blocks_from_embeddings(
+    files: VectorFiles, scorer: Scorer, scale: ScaleChoices | None = None
+) -> tuple[list[AnyBlocks], list[AnyBlocks]]:
+    """Score the training and, if wanted, the evaluation side; without cohort embeddings, the former is the cohort.
+
+    With ``scale``, scores are made tile by tile when they are needed.
+    """
     training, cohort = _training_side(files), _cohort(files)
     trials = _Trials.read(files)
     phrases = _phrases(training, files.phrase_from) if trials is None else trials.phrases(files.phrase_from)
-    sides: tuple[list[LabelledBlocks], list[LabelledBlocks]] = ([], [])
+    sides: tuple[list[AnyBlocks], list[AnyBlocks]] = ([], [])
     for phrase in phrases:
         own = _of_phrase(training, phrase, files.phrase_from, "training")
         others = None if cohort is None else _of_phrase(cohort, phrase, files.phrase_from, "cohort", may_lack=True)
-        sides[0].append(_training_blocks(scorer, own, others, phrase))
+        sides[0].append(_training_blocks(scorer, own, others, phrase, scale))
         if trials is not None:
-            sides[1].append(trials.blocks(scorer, own if others is None else others, phrase, files.phrase_from))
+            pair, listed = trials.of_phrase(phrase, files.phrase_from)
+            sides[1].append(_evaluation_blocks(scorer, pair, own if others is None else others, listed, phrase, scale))
     return sides
 
 
@@ -88,19 +98,17 @@ class _Trials:
         """Return the phrases in which there are trials."""
         return _phrases(self.test if self.listed is None else self.test.select(self.listed.test_ids), source)
 
-    def blocks(self, scorer: Scorer, cohort: Embeddings, phrase: str, source: str | None) -> LabelledBlocks:
-        """Return the trials of one phrase with their cohort."""
+    def of_phrase(self, phrase: str, source: str | None) -> tuple[tuple[Embeddings, Embeddings], TrialList | None]:
+        """Return the embeddings of both sides, and the listed trials, of one phrase."""
         pair = (
             _of_phrase(self.enroll, phrase, source, "enrolment", may_lack=True),
             _of_phrase(self.test, phrase, source, "test"),
         )
         if self.listed is None:
-            blocks = _with_trials(score_blocks(scorer, *pair, cohort), cohort_matrix(scorer.score(*pair)))
-            return LabelledBlocks(blocks, _by_speaker(*pair), phrase)
+            return pair, None
         here = set(pair[1].ids)
         kept = np.array([name in here for name in self.listed.test_ids], dtype=bool)
-        listed = self.listed if kept.all() else self.listed.select(kept[self.listed.test_index])
-        return LabelledBlocks(score_blocks(scorer, *pair, cohort, trials=listed), name=phrase)
+        return pair, self.listed if kept.all() else self.listed.select(kept[self.listed.test_index])
 
 
 def _training_side(files: VectorFiles) -> Embeddings:
@@ -165,12 +173,69 @@ def _by_speaker(enroll: Embeddings, test: Embeddings) -> Labels:
     return Labels.from_speakers(enroll.speakers, test.speakers, enroll_ids=enroll.ids, test_ids=test.ids)
 
 
-def _training_blocks(scorer: Scorer, own: Embeddings, cohort: Embeddings | None, name: str) -> LabelledBlocks:
+def _evaluation_blocks(
+    scorer: Scorer,
+    pair: tuple[Embeddings, Embeddings],
+    cohort: Embeddings,
+    listed: TrialList | None,
+    phrase: str,
+    scale: ScaleChoices | None,
+) -> AnyBlocks:
+    """Return the trials of one phrase with their cohort."""
+    labels = _by_speaker(*pair) if listed is None else None
+    if scale is not None:
+        return LabelledChunks(_chunked_blocks(scorer, pair, cohort, listed, scale), labels, phrase)
+    if listed is not None:
+        return LabelledBlocks(score_blocks(scorer, *pair, cohort, trials=listed), name=phrase)
+    blocks = _with_trials(score_blocks(scorer, *pair, cohort), cohort_matrix(scorer.score(*pair)))
+    return LabelledBlocks(blocks, labels, phrase)
+
+
+def _training_blocks(
+    scorer: Scorer, own: Embeddings, cohort: Embeddings | None, name: str, scale: ScaleChoices | None
+) -> AnyBlocks:
     """Return every training utterance against every other one, with their cohort."""
-    scores, labels = cohort_matrix(scorer.score(own, own)), _by_speaker(own, own)
+    labels = _by_speaker(own, own)
+    if scale is not None:
+        return LabelledChunks(_chunked_blocks(scorer, (own, own), cohort or own, None, scale), labels, name)
+    scores = cohort_matrix(scorer.score(own, own))
     if cohort is None:
         return LabelledBlocks.own_cohort(scores, labels, name=name)
     return LabelledBlocks(_with_trials(score_blocks(scorer, own, own, cohort), scores), labels, name)
+
+
+def _chunked_blocks(
+    scorer: Scorer,
+    pair: tuple[Embeddings, Embeddings],
+    cohort: Embeddings,
+    listed: TrialList | None,
+    scale: ScaleChoices,
+) -> ChunkedBlocks:
+    """Return blocks whose scores are made when they are read; an utterance has none with itself."""
+    enroll, test = pair if listed is None else (pair[0].select(listed.enroll_ids), pair[1].select(listed.test_ids))
+    made = {
+        (id(one), id(other)): scored_chunks(scorer.score(one, other), scale)
+        for one, other in ((enroll, cohort), (cohort, test), (cohort, cohort))
+    }
+    trials: Any = score_chunks(enroll, test, listed, scorer=scorer)
+    if listed is None:
+        trials = made.get((id(enroll), id(test))) or scored_chunks(scorer.score(enroll, test), scale)
+    return ChunkedBlocks(
+        trials,
+        enroll=made[id(enroll), id(cohort)],
+        test=made[id(cohort), id(test)],
+        cohort=made[id(cohort), id(cohort)],
+        enroll_speakers=_speakers(enroll, listed),
+        test_speakers=_speakers(test, listed),
+        cohort_enroll_speakers=cohort.speakers,
+        cohort_test_speakers=cohort.speakers,
+    )
+
+
+def _speakers(side: Embeddings, listed: TrialList | None) -> Any:
+    if side.speakers is None or listed is None:
+        return side.speakers
+    return dict(zip(side.ids.tolist(), side.speakers.tolist(), strict=True))
 
 
 def _with_trials(blocks: ScoreBlocks, trials: Any) -> ScoreBlocks:

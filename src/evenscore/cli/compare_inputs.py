@@ -10,15 +10,16 @@ import typer
 from evenscore.cli import options as opt
 from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.option_records import option_name
+from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.tables import LabelledBlocks
+    from evenscore.cli.compare_blocks import AnyBlocks
 
 __all__ = ["EvaluationFiles", "Inputs", "ReadingChoices", "SharedSources", "TrainingFiles"]
 
-Sides = tuple["list[LabelledBlocks]", "list[LabelledBlocks]"]
+Sides = tuple["list[AnyBlocks]", "list[AnyBlocks]"]
 
 
 def _file(meaning: str, *names: str) -> Any:
@@ -127,6 +128,7 @@ class Inputs:
     members: CohortChoices
     reading: ReadingChoices
     evaluation: EvaluationFiles | None = None  #: None if only the training side is wanted
+    scale: ScaleChoices | None = None  #: whether and how scores are read in chunks
 
     def read(self) -> Sides:
         """Read the training side, and the evaluation side if it is wanted."""
@@ -147,6 +149,8 @@ class Inputs:
         from evenscore.recipes.text_dependent import load_score_set
 
         assert self.training.score_set is not None  # noqa: S101
+        if self.scale is not None and self.scale.given:
+            raise InputError("a score set is read as a whole; leave out --workers, --scheduler and --memory-limit")
         found = load_score_set(self.training.score_set)
         return list(found.development), list(found.evaluation)
 
@@ -173,8 +177,13 @@ class Inputs:
                 unmatched=self.reading.unmatched.value,
                 phrase_from=self.sources.phrase_from,
             ),
+            scale=self._chunks(*(path for paths in lists.values() for path in paths)),
         )
         return blocks_from_scores(found, self.reading.options)
+
+    def _chunks(self, *paths: str) -> ScaleChoices | None:
+        """Return how scores are read in chunks, if they are."""
+        return self.scale if self.scale is not None and self.scale.in_chunks(*paths) else None
 
     def _from_embeddings(self) -> Sides:
         from evenscore.cli.compare_embeddings import VectorFiles, blocks_from_embeddings
@@ -207,7 +216,8 @@ class Inputs:
             unmatched=self.reading.unmatched.value,
             members=self.members,
         )
-        return blocks_from_embeddings(found, scorer_of(files.scorer, files.plda, files.center))
+        scale = self.scale if self.scale is not None and self.scale.given else None
+        return blocks_from_embeddings(found, scorer_of(files.scorer, files.plda, files.center), scale)
 
     def _refuse_others(self, way: str, *records: Any, allowed: tuple[str, ...]) -> None:
         """Refuse options that have no meaning with this way to give the scores."""
