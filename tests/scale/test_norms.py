@@ -7,14 +7,18 @@ import pytest
 
 from evenscore import (
     ChunkedBlocks,
+    ChunkedScores,
     ChunkedTrials,
     Conditions,
     InputError,
+    Labels,
     ScoreBlocks,
     ScoreMatrix,
+    ScoreModelNormalizer,
     TrialList,
     normalize,
 )
+from evenscore.scale.cohort_parts import cohort_weights
 from evenscore.scale.normalize import ByBlocks, ByParts
 from scale.chunked_examples import MODEL, ids, in_tiles, matrix, shuffled
 
@@ -163,3 +167,52 @@ def test_the_blocks_are_shown():
         == "ChunkedBlocks(trials 23 x 31, enroll 23 x 17)"
     )
     assert repr(ChunkedBlocks(blocks["trials"].to_trials())) == "ChunkedBlocks(713 listed trials)"
+
+
+@pytest.mark.parametrize("labelled", ["nobody", "speakers", "key", "holes", "holes and key"])
+@pytest.mark.parametrize("sides", [("enroll", "test"), ("enroll",), ("test",)], ids=" ".join)
+def test_the_cohort_against_itself_is_read_in_tiles(labelled, sides, monkeypatch):
+    rng = np.random.default_rng(9)
+    blocks = blocks_of(rng)
+    cohort = matrix(rng, D, C, 0.1 if "holes" in labelled else 0.0, np.float32)
+    known = {}
+    if labelled == "speakers":
+        known = {f"cohort_{side}_speakers": [f"c{n % 6}" for n in range(17)] for side in ("enroll", "test")}
+    elif "key" in labelled:
+        key = rng.choice([-1, 0, 0, 0, 0, 1], size=(17, 17))
+        known = {"cohort_labels": Labels.from_key(key, enroll_ids=D, test_ids=C)}
+    some = {name: blocks[name] for name in sides}
+    here = ScoreBlocks(blocks["trials"], **some, cohort=cohort, **known)
+    tiles = {name: in_tiles(block) for name, block in some.items()}
+    there = ChunkedBlocks(in_tiles(blocks["trials"]), **tiles, cohort=in_tiles(cohort), **known)
+    monkeypatch.setattr(ChunkedScores, "matrix", lambda self: pytest.fail("the whole cohort was read"))
+    for method in ("zt", "tz", "lgsm") if len(sides) == 2 else ("lgsm",):
+        wanted, found = normalize(here, method, **NORMS[method]), normalize(there, method, **NORMS[method])
+        assert isinstance(found.reader.way, ByParts)
+        scores = found.block(slice(0, 23), slice(0, 31))
+        np.testing.assert_allclose(scores, wanted.scores, rtol=1e-5, atol=1e-5)
+
+
+def test_the_weights_of_the_score_model_are_those_of_the_cohort_in_memory():
+    rng = np.random.default_rng(10)
+    cohort = matrix(rng, D, C, 0.1)
+    key = rng.choice([-1, 0, 0, 0, 0, 1], size=(17, 17))
+    for labels in (None, Labels.from_key(key)):
+        for sides in ((True, True), (True, False), (False, True)):
+            names = [name for name, there in zip(("enroll", "test"), sides, strict=True) if there]
+            blocks = {name: block for name, block in blocks_of(rng).items() if name in ("trials", *names)}
+            chunked = ChunkedBlocks(blocks.pop("trials"), **blocks, cohort=in_tiles(cohort), cohort_labels=labels)
+            found = cohort_weights(MODEL, chunked)
+            wanted = ScoreModelNormalizer(MODEL, cohort, labels).weights(enroll=sides[0], test=sides[1])
+            for name in ("offset", "enroll", "test", "variance"):
+                np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-9, atol=1e-12)
+
+
+def test_a_prepared_score_model_takes_cohort_scores_in_any_order():
+    rng = np.random.default_rng(11)
+    blocks = blocks_of(rng)
+    here = ScoreBlocks(blocks["trials"], **{name: blocks[name] for name in ("enroll", "test", "cohort")})
+    sides = {name: in_tiles(shuffled(rng, blocks[name])) for name in ("enroll", "test")}
+    there = ChunkedBlocks(in_tiles(blocks["trials"]), **sides)
+    found = normalize(there, "lgsm", model=MODEL, cohort=blocks["cohort"]).matrix().scores
+    np.testing.assert_allclose(found, normalize(here, "lgsm", model=MODEL).scores, rtol=1e-5, atol=1e-5)

@@ -1,6 +1,7 @@
 """`fit`, `normalize` and `score` on data that is read and written in chunks, through the command line."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -149,3 +150,22 @@ def test_what_is_read_in_chunks(files):
     (files / "x.test_ids").write_text("t\n")
     assert small.in_chunks("x.npy")
     assert ScaleChoices(memory_limit="160MB").tile_bytes == 1e7
+
+
+def test_a_cohort_key(files):
+    rng = np.random.default_rng(1)
+    i, j = np.divmod(rng.permutation(17 * 17), 17)
+    key = TrialList(D, C, i, j, labels=(rng.random(17 * 17) < 0.1).astype(int))
+    write(key, "cohort.key", format="kaldi")
+    write(key.select(np.arange(200)), "some.key", format="kaldi")
+    write(TrialList(["d0", "who"], ["c0", "c1"], [0, 1], [0, 1], labels=[0, 1]), "odd.key", format="kaldi")
+    drop = ("--unmatched", "drop")
+    for given in (("--cohort-key", "cohort.key"), ("--cohort-key", "some.key", *drop)):
+        run("normalize", "--method", "zt", *blocks("npz"), *given, "-o", "here.npz")
+        run("normalize", "--method", "zt", *blocks("zarr"), *given, *CHUNKS, "-o", "there.zarr")
+        found = read_scores("there.zarr").align(E, T)
+        np.testing.assert_allclose(found.scores, read_scores("here.npz").align(E, T).scores, rtol=1e-5, atol=1e-5)
+        shutil.rmtree("there.zarr")
+    chunks = ("normalize", "--method", "zt", *blocks("zarr"), *CHUNKS, "-o", "there.zarr", "--cohort-key")
+    assert "does not list every pair" in run(*chunks, "some.key", code=2)
+    assert "('who', 'c1')" in run(*chunks, "odd.key", code=2)

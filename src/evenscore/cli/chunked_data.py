@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from evenscore.cli.labelled import speakers_for
 from evenscore.cli.normalize import cohort_labels
 from evenscore.cli.phrases import phrase_lookup
@@ -18,8 +20,9 @@ from evenscore.files.streams import ZARR_MARKS
 from evenscore.files.trial_chunks import open_chunked_trials
 from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials
 from evenscore.scale.pair_values import ListedValues, SpeakerLabels
+from evenscore.scale.tiles import Tile
 from evenscore.scale.trial_labels import apart_by_phrase, with_labels
-from evenscore.tables import Labels, ScoreMatrix, TrialList
+from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
 
 __all__ = ["chunked_blocks", "chunked_training", "in_memory", "open_scores"]
 
@@ -69,7 +72,7 @@ def chunked_training(
             key = Labels.from_speakers(rows, columns, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
             data += by_phrase([(table, key)], labels.phrase_from)
         elif labels.keys:
-            data += by_phrase([(table, _key_labels(table, one))], labels.phrase_from)
+            data += by_phrase([(table, _key_labels(table, one.read_keys()[0], labels.unmatched))], labels.phrase_from)
         else:
             raise InputError(f"the scores of {path} have no labels; give --key, or --enroll-speakers")
     return data, []
@@ -109,13 +112,23 @@ def _size(table: ChunkedScores | ChunkedTrials | ScoreMatrix | TrialList) -> int
     return len(table) if isinstance(table, ChunkedTrials | TrialList) else table.shape[0] * table.shape[1]
 
 
-def _key_labels(table: ChunkedScores, labels: LabelSources) -> Labels:
+def _key_labels(table: ChunkedScores, key: TrialList, unmatched: str) -> Labels:
     """Return the labels of a matrix from a key, a byte for each pair."""
-    [key] = labels.read_keys()
-    listed = Labels.from_trials(key)
-    if labels.unmatched == "error" and listed.n_unknown:
+    values = ListedValues.of_key(key)
+    here = values.align(table.enroll_ids, table.test_ids)
+    if not len(here):
+        raise InputError("the key and the scores have no trial in common; do the two files belong together?")
+    if unmatched == "error" and len(here) < len(key):
+        pair = values.first_beyond(table.enroll_ids, table.test_ids)
+        raise InputError(
+            f"{len(key) - len(here)} of the {len(key)} trials of the key have no score, first {pair}; make the two "
+            "files agree, or leave out what does not match (--unmatched drop)"
+        )
+    if unmatched == "error" and len(here) < _size(table):
         raise InputError("the key does not list every pair of the scores; give --enroll-speakers, or --unmatched drop")
-    return listed.align(table.enroll_ids, table.test_ids)
+    whole = Tile(0, slice(0, table.shape[0]), slice(0, table.shape[1]))
+    labels = np.maximum(here.of_tile(whole), UNKNOWN)
+    return Labels.from_key(labels, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
 
 
 def chunked_blocks(
@@ -131,12 +144,16 @@ def chunked_blocks(
     scores = open_scores(trials, choices, reading)
     blocks: dict[str, Any] = {name: _matrix(path, choices, reading) for name, path in paths.items() if path is not None}
     sides: dict[str, Any] = {}
-    if cohort_key[0] is not None:
+    key_path, unmatched = cohort_key
+    if key_path is not None:
         if "cohort" not in blocks:
             raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
         cohort = blocks["cohort"]
-        blocks["cohort"] = cohort.matrix() if isinstance(cohort, ChunkedScores) else cohort
-        sides["cohort_labels"] = cohort_labels(blocks["cohort"], cohort_key[0], cohort_key[1])
+        if isinstance(cohort, ChunkedScores):
+            [key] = LabelSources(keys=[key_path]).read_keys()
+            sides["cohort_labels"] = _key_labels(cohort, key, unmatched)
+        else:
+            sides["cohort_labels"] = cohort_labels(cohort, key_path, unmatched)
     if speakers is not None:
         known = read_speakers(speakers)
         if isinstance(scores, ChunkedTrials | TrialList):

@@ -17,8 +17,8 @@ from jaxtyping import Float
 from evenscore.model.block_posterior import background_correction, couplings, group_precisions
 from evenscore.model.component_posterior import component_posterior
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.patterns import SpeakerBlocks, components, exceptions_of_key, pattern_of_key
-from evenscore.model.sums import ClassSums, sum_blocks
+from evenscore.model.patterns import Exceptions, SpeakerBlocks, components, exceptions_of_key, pattern_of_key
+from evenscore.model.sums import ClassSums, sum_blocks, sum_by_key
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "group_weights",
     "predict",
     "predict_from_blocks",
+    "predict_from_exceptions",
     "predict_from_key",
     "predict_from_sums",
 ]
@@ -136,33 +137,34 @@ def predict_from_key(
     sides: tuple[bool, bool] = (True, True),
 ) -> Prediction:
     """Condition on a cohort with any pattern of labels and missing pairs (key -1)."""
-    n_rows, n_columns = key.shape
-    dim, terms = model.dim, couplings(model)
-    extended = np.full((n_rows + 1, n_columns + 1), UNKNOWN, dtype=np.int8)
-    extended[:-1, :-1] = key
-    extended[-1, :-1] = NONTARGET if sides[0] else UNKNOWN
-    extended[:-1, -1] = NONTARGET if sides[1] else UNKNOWN
-    pattern = exceptions_of_key(extended)
-    counts = np.stack([extended == NONTARGET, extended == TARGET]).astype(float)
-    centered = np.where(key == UNKNOWN, 0.0, cohort - model.mu[np.maximum(key, 0)])
-    gamma_x, gamma_y = np.zeros((n_rows + 1, dim, 1 + 2 * dim)), np.zeros((n_columns + 1, dim, 1 + 2 * dim))
+    sums = sum_by_key(cohort, key, float(model.mu[NONTARGET]), {})
+    return predict_from_exceptions(model, sums, exceptions_of_key(key), sides)
+
+
+def predict_from_exceptions(
+    model: ScoreModel, sums: ClassSums, pattern: Exceptions, sides: tuple[bool, bool] = (True, True)
+) -> Prediction:
+    """Condition on a cohort of any pattern of which only the sums are known; no row and no column may be left out."""
+    n, m, dim, terms = pattern.n_rows, pattern.n_columns, model.dim, couplings(model)
+    pattern = _with_trial(pattern, sides)
+    gamma_x, gamma_y = (np.zeros((size, dim, 1 + 2 * dim)) for size in (pattern.n_rows, pattern.n_columns))
     for h in (NONTARGET, TARGET):
-        values = np.where(key == h, centered, 0.0)
-        gamma_x[:-1, :, 0] += values.sum(axis=1)[:, None] * terms.alpha_precision[h]  # (E2)
-        gamma_y[:-1, :, 0] += values.sum(axis=0)[:, None] * terms.beta_precision[h]
-    gamma_x[-1, :, 1 : 1 + dim] = gamma_y[-1, :, 1 + dim :] = np.eye(dim)
-    post = component_posterior(
-        model, pattern, components(pattern), gamma_x, gamma_y, counts.sum(axis=2), counts.sum(axis=1)
-    )
+        shift = model.mu[h] - sums.center
+        gamma_x[:n, :, 0] += (sums.rows[h] - shift * sums.row_counts[h])[:, None] * terms.alpha_precision[h]  # (E2)
+        gamma_y[:m, :, 0] += (sums.columns[h] - shift * sums.column_counts[h])[:, None] * terms.beta_precision[h]
+    gamma_x[n:, :, 1 : 1 + dim] = gamma_y[m:, :, 1 + dim :] = np.eye(dim)
+    counts = _trial_counted(sums.row_counts, m, sides), _trial_counted(sums.column_counts, n, sides[::-1])
+    post = component_posterior(model, pattern, components(pattern), gamma_x, gamma_y, *counts)
     to_x, to_y = post.x[:, :, 1:], post.y[:, :, 1:]  # columns of Lambda^-1 that belong to (x~, y~)
+    prior = np.eye(2 * dim)  # of a side without cohort scores, about which nothing is known
+    own_x, own_y = to_x[n] if sides[0] else prior[:dim], to_y[m] if sides[1] else prior[dim:]
+    nothing = np.zeros(dim)
     ap, bp = terms.alpha_precision[NONTARGET], terms.beta_precision[NONTARGET]
-    enroll = to_x[-1].T @ ap + np.einsum("jdp,d->jp", to_y[:-1], bp)
-    test = to_y[-1].T @ bp + np.einsum("idp,d->ip", to_x[:-1], ap)
     return Prediction(
-        offset=np.concatenate([post.x[-1, :, 0], post.y[-1, :, 0]]),
-        enroll=enroll.T * float(sides[0]),
-        test=test.T * float(sides[1]),
-        covariance=np.concatenate([to_x[-1], to_y[-1]]),
+        offset=np.concatenate([post.x[n, :, 0] if sides[0] else nothing, post.y[m, :, 0] if sides[1] else nothing]),
+        enroll=(own_x.T @ ap + np.einsum("jdp,d->jp", to_y[:m], bp)).T * float(sides[0]),
+        test=(own_y.T @ bp + np.einsum("idp,d->ip", to_x[:n], ap)).T * float(sides[1]),
+        covariance=np.concatenate([own_x, own_y]),
     )
 
 
@@ -177,3 +179,34 @@ def predict(
     if isinstance(pattern, SpeakerBlocks):
         return predict_from_blocks(model, cohort, pattern, sides)
     return predict_from_key(model, cohort, key, sides)
+
+
+def _with_trial(pattern: Exceptions, sides: tuple[bool, bool]) -> Exceptions:
+    """Return the pattern with the row and the column of the trial, where they have scores; its own pair is missing."""
+    n, m = pattern.n_rows, pattern.n_columns
+    rows, columns = [pattern.rows], [pattern.columns]
+    if not pattern.background:  # then the trial's scores are to be listed
+        rows += [np.full(sides[0] * m, n), np.arange(sides[1] * n)]
+        columns += [np.arange(sides[0] * m), np.full(sides[1] * n, m)]
+    elif all(sides):
+        rows, columns = [*rows, np.array([n])], [*columns, np.array([m])]
+    more = sum(map(len, rows[1:]))
+    label = UNKNOWN if pattern.background else NONTARGET
+    return Exceptions(
+        n_rows=n + sides[0],
+        n_columns=m + sides[1],
+        background=pattern.background,
+        rows=np.concatenate(rows),
+        columns=np.concatenate(columns),
+        labels=np.concatenate([pattern.labels, np.full(more, label, dtype=np.int8)]),
+    )
+
+
+def _trial_counted(counts: Float[Array, "2 n"], others: int, sides: tuple[bool, bool]) -> Float[Array, "2 p"]:
+    """Return the numbers of scores of cohort members, with those of the trial, and of the trial, if it has any."""
+    own, across = sides
+    extended = np.zeros((2, counts.shape[1] + own))
+    extended[:, : counts.shape[1]] = counts
+    extended[NONTARGET, : counts.shape[1]] += across
+    extended[NONTARGET, counts.shape[1] :] = others
+    return extended

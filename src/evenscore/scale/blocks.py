@@ -25,8 +25,7 @@ class ChunkedBlocks:
     trials
         `ChunkedScores`, `ChunkedTrials`, a score matrix, a list of trials, or scores of embeddings (`Bilinear`).
     enroll, test, cohort
-        Cohort scores, in any of these forms but lists. What the cohort's members say about each other (``cohort``) is
-        brought into memory when a norm needs it.
+        Cohort scores, in any of these forms but lists.
     cohort_labels, enroll_speakers, test_speakers, cohort_enroll_speakers, cohort_test_speakers
         As in `ScoreBlocks`. Speakers of listed trials are maps from id to speaker.
 
@@ -121,6 +120,21 @@ class ChunkedBlocks:
         """Ids of the test cohort, None if there is none."""
         block = self.cohort if self.cohort is not None else self.enroll
         return None if block is None else block.test_ids
+
+    @property
+    def labels_of_cohort(self) -> Labels | None:
+        """Labels of the cohort against itself: those that were given, else by speaker, else all non-targets."""
+        cohort = self.cohort
+        if cohort is None:
+            return None
+        if self.cohort_labels is not None:
+            return self.cohort_labels.align(cohort.enroll_ids, cohort.test_ids)
+        rows: Any = self.cohort_enroll_speakers
+        columns: Any = self.cohort_test_speakers
+        if rows is None or columns is None:  # everybody is somebody else
+            n_rows, n_columns = cohort.shape
+            rows, columns = range(n_rows), range(n_rows, n_rows + n_columns)
+        return Labels.from_speakers(rows, columns, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
 
     @property
     def speakers(self) -> dict[str, Any]:

@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.norms.classical import NEEDS, ClassicalNorm
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader
+from evenscore.scale.cohort_parts import cohort_statistics, cohort_weights, fill_parts
 from evenscore.scale.engine import Engine, engine_for
 from evenscore.scale.separable import (
     ClassicalParts,
@@ -116,7 +118,7 @@ def normalize_chunks(
     identity = Inputs(lambda: _identity(blocks, method, options))
     if keep is not None:
         keep.begin(identity.found)
-    parts = _separable(norm, method, blocks)
+    parts = _separable(norm, method, blocks, client, progress, keep)
     if parts is not None:
         found = side_parts(parts, blocks, engine_for(client), progress, keep, needs=NEEDS.get(method))
         if isinstance(norm, ClassicalNorm) or (np.isfinite(found[0]).all() and np.isfinite(found[1]).all()):
@@ -132,7 +134,9 @@ def normalize_by(norm: Any, blocks: ChunkedBlocks, described: str) -> ChunkedSco
     return _normalized(blocks, ByBlocks(norm, blocks), Inputs(lambda: blocks.identity() | {"norm": described}))
 
 
-def _separable(norm: Any, method: str, blocks: ChunkedBlocks) -> Separable | None:
+def _separable(
+    norm: Any, method: str, blocks: ChunkedBlocks, client: Any, progress: Progress, keep: Keep | None
+) -> Separable | None:
     """Return the norm in separable form, None where it has none for these blocks."""
     if isinstance(norm, ClassicalNorm):
         for name in NEEDS[method]:
@@ -140,11 +144,17 @@ def _separable(norm: Any, method: str, blocks: ChunkedBlocks) -> Separable | Non
                 raise InputError(f"the norm {method!r} needs the block `{name}` of cohort scores")
         if norm.options.select == "cross" or speakers_meet(blocks, method):
             return None
-        return ClassicalParts.of(norm, blocks)
+        ready, labels = None, blocks.labels_of_cohort
+        if "cohort" in NEEDS[method] and blocks.cohort is not None and labels is not None:
+            how: dict[str, Any] = {"engine": engine_for(client), "progress": progress, "keep": keep}
+            ready = cohort_statistics(norm, blocks.cohort, labels, **how)
+        return ClassicalParts.of(norm, blocks, ready)
     if method not in ("lgsm", "evidence") or speakers_meet(blocks, method):
         return None
+    if isinstance(norm, ScoreModelNormalizer):
+        return ScoreModelParts.of_prepared(norm, blocks)
     if method == "lgsm":
-        return ScoreModelParts.of(norm, blocks)
+        return ScoreModelParts(weights=cohort_weights(norm.model, blocks, client=client, progress=progress))
     from evenscore.evidence import EvidenceNormalizer
 
     cohort = cohort_alone(blocks)
@@ -168,19 +178,17 @@ def side_parts(
             continue
         tiles = block.whole_rows() if name == "enroll" else block.whole_columns()
         out = np.empty((len(ids), parts.width))
-        wanted = []
-        for tile in tiles:
-            kept = None if keep is None else keep.get(_kept_as(name, tile))
-            if kept is None:
-                wanted.append(tile)
-            else:
-                out[_of(name, tile)] = kept
-        shared = _SideTask(parts, block.reader, name)
-        stage = "cohort scores of enrolments" if name == "enroll" else "cohort scores of tests"
-        for tile, part in engine.map(_side_part, shared, wanted, stage=stage, progress=progress):
-            out[_of(name, tile)] = part
-            if keep is not None:
-                keep.put(_kept_as(name, tile), part)
+        fill_parts(
+            out,
+            name,
+            [(_of(name, tile), tile) for tile in tiles],
+            _side_part,
+            _SideTask(parts, block.reader, name),
+            engine=engine,
+            stage="cohort scores of enrolments" if name == "enroll" else "cohort scores of tests",
+            progress=progress,
+            keep=keep,
+        )
         found.append(out)
     return found[0], found[1]
 
@@ -194,10 +202,6 @@ class _SideTask:
 
 def _of(side: str, tile: Tile) -> slice:
     return tile.rows if side == "enroll" else tile.columns
-
-
-def _kept_as(side: str, tile: Tile) -> str:
-    return f"{side}-{_of(side, tile).start}-{_of(side, tile).stop}"
 
 
 def _side_part(task: _SideTask, tile: Tile) -> Part:

@@ -8,7 +8,7 @@ any part of a list of them, needs nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +25,7 @@ from evenscore.norms.statistics import Statistics
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
-from evenscore.tables.ids import Ids
+from evenscore.tables.ids import Ids, positions
 
 __all__ = ["ClassicalParts", "Part", "ScoreModelParts", "Separable", "cohort_alone", "speakers_meet", "tile_matrix"]
 
@@ -92,13 +92,8 @@ class ClassicalParts:
     ready: Statistics | None = None  #: of the cohort against itself, for ZT and TZ
 
     @classmethod
-    def of(cls, norm: ClassicalNorm, blocks: ChunkedBlocks) -> ClassicalParts:
-        """Prepare a norm for blocks."""
-        ready = None
-        if "cohort" in NEEDS[norm.method]:
-            side = block_sides(cohort_alone(blocks), norm.method, norm.conditions).cohort
-            assert side is not None  # noqa: S101
-            ready = norm.side_statistics(side)
+    def of(cls, norm: ClassicalNorm, blocks: ChunkedBlocks, ready: Statistics | None = None) -> ClassicalParts:
+        """Prepare a norm for blocks; ZT and TZ need statistics of the cohort against itself (`cohort_statistics`)."""
         return cls(
             norm=norm,
             enroll_ids=blocks.enroll_ids,
@@ -166,11 +161,16 @@ class ScoreModelParts:
     weights: ScoreWeights
 
     @classmethod
-    def of(cls, model: Any, blocks: ChunkedBlocks) -> ScoreModelParts:
-        """Condition a score model on the cohort of blocks."""
-        cohort = cohort_alone(blocks)
-        normalizer = model if isinstance(model, ScoreModelNormalizer) else ScoreModelNormalizer(model.model, cohort)
-        return cls(weights=normalizer.weights(enroll=blocks.enroll is not None, test=blocks.test is not None))
+    def of_prepared(cls, normalizer: ScoreModelNormalizer, blocks: ChunkedBlocks) -> ScoreModelParts:
+        """Take the weights of a cohort that is in memory, in the order of the blocks' cohort scores."""
+        weights = normalizer.weights(enroll=blocks.enroll is not None, test=blocks.test is not None)
+        changed = {}
+        for side, block, ids in (("enroll", blocks.enroll, "test_ids"), ("test", blocks.test, "enroll_ids")):
+            if block is not None:
+                known = getattr(normalizer, f"cohort_{ids}")
+                at = positions(known, getattr(block, ids), "cohort member", "the cohort of this normalizer")
+                changed[side] = getattr(weights, side)[:, at]
+        return cls(weights=replace(weights, **changed))
 
     def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
         """Return the enrolments' part of the predicted scores."""

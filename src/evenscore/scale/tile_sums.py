@@ -20,7 +20,7 @@ from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
 if TYPE_CHECKING:
     from evenscore.scale.chunked_scores import ChunkedScores, TileReader
 
-__all__ = ["TileSums", "key_of_tile", "label_tiles"]
+__all__ = ["TileSums", "key_of_tile", "label_tiles", "sum_cohort"]
 
 Index = npt.NDArray[np.intp]
 _NOWHERE: Index = np.empty(0, dtype=np.intp)
@@ -57,19 +57,35 @@ class _Labelled:
 def label_tiles(
     scores: ChunkedScores, labels: Labels | None, *, client: Any = None, progress: Progress = silent
 ) -> LabelledSums:
-    """Pass once over the tiles of a matrix."""
+    """Pass once over the tiles of a matrix; rows and columns without any score are left out."""
     if labels is None:
         raise InputError("a score matrix has no labels of its own; make them with Labels.from_speakers")
-    labels = labels.align(scores.enroll_ids, scores.test_ids)
-    tiles = scores.tiles()
-    if not tiles:
+    if not scores.tiles():
         raise InputError("the score matrix is empty; there is nothing to train on")
+    labels = labels.align(scores.enroll_ids, scores.test_ids)
+    total = _total(scores, labels, "summing scores", client, progress)
+    kept = [counts.sum(axis=0) > 0 for counts in (total.sums.row_counts, total.sums.column_counts)]
+    return LabelledSums(sums=without_empty(total.sums), pattern=_pattern(total, labels, kept))
+
+
+def sum_cohort(
+    cohort: ChunkedScores, labels: Labels, *, client: Any = None, progress: Progress = silent
+) -> LabelledSums:
+    """Pass once over the scores of a cohort against itself; all of its members stay."""
+    labels = labels.align(cohort.enroll_ids, cohort.test_ids)
+    total = _total(cohort, labels, "cohort against itself", client, progress)
+    return LabelledSums(
+        sums=total.sums, pattern=_pattern(total, labels, [np.ones(n, dtype=bool) for n in cohort.shape])
+    )
+
+
+def _total(scores: ChunkedScores, labels: Labels, stage: str, client: Any, progress: Progress) -> TileSums:
     if labels.by_speaker:
         _ = labels.speaker_codes  # so that it is made once, not in every task
     first = scores.block(slice(0, 1), slice(0, min(scores.shape[1], 4096)))
     shared = _Labelled(reader=scores.reader, labels=labels, center=pilot(first))
-    total: TileSums = engine_for(client).total(_sum_tile, shared, tiles, stage="summing scores", progress=progress)
-    return LabelledSums(sums=without_empty(total.sums), pattern=_pattern(total, labels))
+    total: TileSums = engine_for(client).total(_sum_tile, shared, scores.tiles(), stage=stage, progress=progress)
+    return total
 
 
 def _sum_tile(shared: _Labelled, tile: Tile) -> TileSums:
@@ -109,9 +125,8 @@ def key_of_tile(labels: Labels, tile: Tile) -> npt.NDArray[np.int8]:
     return key
 
 
-def _pattern(total: TileSums, labels: Labels) -> SpeakerBlocks | Exceptions:
-    """Return the pattern of labels and missing pairs, without rows and columns that have no score."""
-    kept = [counts.sum(axis=0) > 0 for counts in (total.sums.row_counts, total.sums.column_counts)]
+def _pattern(total: TileSums, labels: Labels, kept: list[npt.NDArray[np.bool_]]) -> SpeakerBlocks | Exceptions:
+    """Return the pattern of labels and missing pairs of the rows and columns that are kept."""
     place = [np.cumsum(which) - 1 for which in kept]
     size = [int(np.count_nonzero(which)) for which in kept]
     inside = kept[0][total.rows] & kept[1][total.columns]

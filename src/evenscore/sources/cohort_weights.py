@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
-from evenscore.model.block_posterior import couplings
-from evenscore.model.component_posterior import component_posterior
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.patterns import Exceptions, SpeakerBlocks, components
-from evenscore.model.prediction import Prediction, predict_from_sums
+from evenscore.model.patterns import Exceptions, SpeakerBlocks
+from evenscore.model.prediction import predict_from_exceptions, predict_from_sums
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.model.sums import ClassSums, group_order
 from evenscore.sources.bilinear import Bilinear
@@ -18,7 +15,6 @@ from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
 
 __all__ = ["cohort_weights", "same_utterances"]
 
-Array = np.ndarray
 Index = npt.NDArray[np.intp]
 
 
@@ -36,7 +32,7 @@ def cohort_weights(model: ScoreModel, cohort: Bilinear, labels: Labels) -> Score
     own_class = np.where(row_codes[rows] == column_codes[columns], TARGET, NONTARGET)
     sums = _without(sums, cohort, rows, columns, own_class)
     pattern = _pattern(cohort.shape, _same_speaker_pairs(row_codes, column_codes, number), (rows, columns))
-    return ScoreWeights.of(model, _predict(model, sums, pattern))
+    return ScoreWeights.of(model, predict_from_exceptions(model, sums, pattern))
 
 
 def same_utterances(cohort: Bilinear) -> tuple[Index, Index]:
@@ -70,51 +66,9 @@ def _same_speaker_pairs(row_codes: Index, column_codes: Index, number: int) -> t
 
 
 def _pattern(shape: tuple[int, int], targets: tuple[Index, Index], missing: tuple[Index, Index]) -> Exceptions:
-    """Return the pattern of the cohort with one more row and column, those of the trial, whose own pair is missing."""
-    n, m = shape
-    own = np.isin(targets[0] * m + targets[1], missing[0] * m + missing[1])
+    """Return the pattern of the cohort."""
+    own = np.isin(targets[0] * shape[1] + targets[1], missing[0] * shape[1] + missing[1])
     rows, columns = (np.concatenate([some[~own], gone]) for some, gone in zip(targets, missing, strict=True))
-    labels = np.full(len(rows) + 1, UNKNOWN, dtype=np.int8)
+    labels = np.full(len(rows), UNKNOWN, dtype=np.int8)
     labels[: np.count_nonzero(~own)] = TARGET
-    return Exceptions(
-        n_rows=n + 1, n_columns=m + 1, background=True, rows=np.append(rows, n), columns=np.append(columns, m),
-        labels=labels,
-    )  # fmt: skip
-
-
-def _predict(model: ScoreModel, sums: ClassSums, pattern: Exceptions) -> Prediction:
-    """Condition on the sums of a cohort; what `predict_from_key` does with all scores at hand."""
-    dim, terms = model.dim, couplings(model)
-    n, m = pattern.n_rows - 1, pattern.n_columns - 1
-    gamma_x, gamma_y = np.zeros((n + 1, dim, 1 + 2 * dim)), np.zeros((m + 1, dim, 1 + 2 * dim))
-    for h in (NONTARGET, TARGET):
-        shift = model.mu[h] - sums.center
-        gamma_x[:-1, :, 0] += (sums.rows[h] - shift * sums.row_counts[h])[:, None] * terms.alpha_precision[h]  # (E2)
-        gamma_y[:-1, :, 0] += (sums.columns[h] - shift * sums.column_counts[h])[:, None] * terms.beta_precision[h]
-    gamma_x[-1, :, 1 : 1 + dim] = gamma_y[-1, :, 1 + dim :] = np.eye(dim)
-    post = component_posterior(
-        model,
-        pattern,
-        components(pattern),
-        gamma_x,
-        gamma_y,
-        _with_trial(sums.row_counts, m),
-        _with_trial(sums.column_counts, n),
-    )
-    to_x, to_y = post.x[:, :, 1:], post.y[:, :, 1:]  # columns of Lambda^-1 that belong to (x~, y~)
-    ap, bp = terms.alpha_precision[NONTARGET], terms.beta_precision[NONTARGET]
-    return Prediction(
-        offset=np.concatenate([post.x[-1, :, 0], post.y[-1, :, 0]]),
-        enroll=(to_x[-1].T @ ap + np.einsum("jdp,d->jp", to_y[:-1], bp)).T,
-        test=(to_y[-1].T @ bp + np.einsum("idp,d->ip", to_x[:-1], ap)).T,
-        covariance=np.concatenate([to_x[-1], to_y[-1]]),
-    )
-
-
-def _with_trial(counts: Float[Array, "2 n"], others: int) -> Float[Array, "2 n+1"]:
-    """Return the numbers of scores of cohort members, each with one of the trial, and of the trial itself."""
-    extended = np.zeros((2, counts.shape[1] + 1))
-    extended[:, :-1] = counts
-    extended[NONTARGET, :-1] += 1
-    extended[NONTARGET, -1] = others
-    return extended
+    return Exceptions(n_rows=shape[0], n_columns=shape[1], background=True, rows=rows, columns=columns, labels=labels)
