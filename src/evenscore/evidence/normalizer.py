@@ -10,11 +10,16 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.evidence.features import evidence_features, pattern_of, restricted
+from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.own_pairs import cohort_space, meets_cohort
 from evenscore.evidence.parts import EvidenceParts
 from evenscore.model.normalizer import ScoreModelNormalizer
+from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing
+from evenscore.model.patterns import SpeakerBlocks
+from evenscore.model.prediction import predict_from_blocks
+from evenscore.model.score_weights import ScoreWeights
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike
 
@@ -65,9 +70,7 @@ class EvidenceNormalizer:
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
-        blocks = self._with_cohort(blocks)
-        pattern, head = self.model.head_for(pattern_of(blocks))
-        blocks = restricted(blocks, pattern)
+        pattern, head, blocks = self._prepared(blocks)
         trials = blocks.trials
         assert trials.scores is not None  # noqa: S101
         missing = pattern == "full" and (has_missing(blocks.enroll) or has_missing(blocks.test))
@@ -81,9 +84,8 @@ class EvidenceNormalizer:
 
     def parts(self, blocks: ScoreBlocks) -> EvidenceParts:
         """Return the model prepared for the cohort and the sides of these blocks; their trials do not matter."""
-        blocks = self._with_cohort(blocks)
-        pattern, _ = self.model.head_for(pattern_of(blocks))
-        return self._parts_of(restricted(blocks, pattern), pattern)
+        pattern, _, blocks = self._prepared(blocks)
+        return self._parts_of(blocks, pattern)
 
     def normalize_one(
         self,
@@ -163,13 +165,19 @@ class EvidenceNormalizer:
         head, weights, space = self.model.heads[pattern], None, None
         if pattern == "full":
             if "score_model" in head.views:
-                weights = ScoreModelNormalizer(self.model.score_model, blocks).weights()
+                weights = _weights(self.model.score_model, blocks)
             if {"b", "w"} & set(head.extras):
                 space = cohort_space(blocks, self.model.ridges.rank)
         parts = EvidenceParts.of(self.model, pattern, weights, space)
         if pattern != "full" or (self._cohort is not None and self._cohort.cohort is not None):
             self._parts[pattern] = parts
         return parts
+
+    def _prepared(self, blocks: ScoreBlocks) -> tuple[str, EvidenceHead, ScoreBlocks]:
+        """Return the pattern and the head for these blocks, and what of the blocks they use."""
+        blocks = self._with_cohort(blocks)
+        pattern, head = self.model.head_for(pattern_of(blocks))
+        return pattern, head, blocks if pattern == "full" else restricted(blocks, pattern)
 
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         """Return the blocks with the cohort that this was prepared for, where they have none."""
@@ -198,14 +206,28 @@ class EvidenceNormalizer:
         return blocks
 
 
+def _weights(model: ScoreModel, blocks: ScoreBlocks) -> ScoreWeights:
+    """Condition the score model on the cohort; where labels come from speakers, the pattern need not be searched."""
+    cohort, labels = blocks.cohort, blocks.cohort_labels
+    assert cohort is not None and labels is not None  # noqa: S101, PT018
+    if not labels.by_speaker or labels.n_unknown or cohort.n_missing:
+        return ScoreModelNormalizer(model, blocks).weights()
+    rows, columns, number = labels.speaker_codes
+    speakers = SpeakerBlocks(row_codes=rows, column_codes=columns, n_speakers=number)
+    return ScoreWeights.of(model, predict_from_blocks(model, cohort.scores, speakers))
+
+
 def _side(parts: EvidenceParts, blocks: ScoreBlocks, side: str) -> npt.NDArray[np.float64]:
     """Return the numbers of all elements of a side, from some of its cohort scores at a time."""
     block, trials = getattr(blocks, side), blocks.trials
     size = len(trials.enroll_ids if side == "enroll" else trials.test_ids)
     if block is None:
         return np.zeros((size, parts.width))
-    out = np.empty((size, parts.width))
     step = max(1, _SCORES // max(block.scores.size // max(size, 1), 1))
+    if step >= size:
+        everyone = slice(0, size)
+        return (parts.enroll_part if side == "enroll" else parts.test_part)(block.scores, everyone)
+    out = np.empty((size, parts.width))
     for at in (slice(first, min(first + step, size)) for first in range(0, size, step)):
         if side == "enroll":
             out[at] = parts.enroll_part(block.scores[at], at)

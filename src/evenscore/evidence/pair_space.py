@@ -160,13 +160,13 @@ def made(
         spread, within = eigh(_within_covariance(V * root, speakers), driver="evd", check_finite=False)
         spread = np.maximum(spread, 0.0)
     return PairSpace(
-        strength=g,
-        enroll_map=V / root,
-        test_map=U / root,
+        strength=g.astype(np.float64),
+        enroll_map=(V / root).astype(np.float64),
+        test_map=(U / root).astype(np.float64),
         enroll_center=enroll_center,
         test_center=test_center,
-        within=within,
-        spread=spread,
+        within=within.astype(np.float64),
+        spread=spread.astype(np.float64),
     )
 
 
@@ -205,8 +205,7 @@ def leading(R: Any, rank: int) -> tuple[Float[Array, "n r"], Float[Array, " r"],
     g = np.sqrt(np.maximum(values[::-1], 0.0))
     kept = np.flatnonzero(g > _SMALL[np.dtype(R.dtype).itemsize] * g[:1])
     U, g = U[:, ::-1][:, kept], g[kept]
-    V = (R.T @ U) / g
-    return U.astype(np.float64), g.astype(np.float64), V.astype(np.float64)
+    return U, g, (R.T @ U) / g
 
 
 def _projected(scores: npt.NDArray[Any], center: Array, basis: Float[Array, "c r"]) -> Float[Array, "m r"]:

@@ -36,22 +36,22 @@ _PIECE = 1 << 22  # products of coordinates that are kept at a time
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Products:
-    """What a side's cohort scores are multiplied with: coordinates, row sums and the score model's shifts at once."""
+    """What a side's cohort scores are multiplied with: the two shifts of the score model, then the coordinates.
 
-    basis: Float[Array, "c r+3"]
-    center: Float[Array, " r"]  #: what the cohort's own means add to the coordinates
-    slope: Float[Array, " r"]  #: what the mean of a row adds to them
-    mean: float  #: of the cohort's own means
+    The columns for coordinates add up to 0, so that they do not see the mean of a row.
+    """
+
+    basis: Float[Array, "c 2+r"]
+    constant: Float[Array, " 2+r"]
     turn: Float[Array, "r r"] | None  #: applied to the coordinates of enrolments
-    shift: Float[Array, " 2"]  #: constant part of the predicted scores
 
-    def of(self, scores: npt.NDArray[Any]) -> tuple[Float[Array, "m 2"], Float[Array, "m r"]]:
-        """Return the parts of the predicted scores, and the coordinates."""
-        rank = len(self.center)
-        found = scores @ self.basis.astype(scores.dtype, copy=False)
-        means = found[:, rank].astype(np.float64) / max(len(self.basis), 1) - self.mean
-        x = found[:, :rank] - self.center - np.outer(means, self.slope)
-        return found[:, rank + 1 :] + self.shift, x if self.turn is None else x @ self.turn
+    def of(self, scores: npt.NDArray[Any]) -> Float[Array, "m 2+r"]:
+        """Return the shifts and the coordinates."""
+        found: Array = scores @ self.basis.astype(scores.dtype, copy=False)
+        found += self.constant.astype(found.dtype)
+        if self.turn is not None:
+            found[:, 2:] = found[:, 2:] @ self.turn.astype(found.dtype)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +114,7 @@ class EvidenceParts:
     @property
     def width(self) -> int:
         """How many numbers an element has."""
-        return _NUMBERS + (0 if self.enroll is None else len(self.enroll.center))
+        return _NUMBERS + (0 if self.enroll is None else len(self.enroll.constant) - 2)
 
     def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
         """Return the numbers of some enrolments, from all of their cohort scores; NaN if that cannot be."""
@@ -155,7 +155,7 @@ class EvidenceParts:
                 self._write_view(out, side, 2 * at, view, top, scores)
         products = self.enroll if side == "enroll" else self.test
         if products is not None:
-            out[:, 5:_NUMBERS], out[:, _NUMBERS:] = products.of(scores)
+            out[:, 5:] = products.of(scores)
         return out
 
     def _write_view(
@@ -180,13 +180,9 @@ def _products(side: str, weights: ScoreWeights | None, space: PairSpace | None, 
     if weights is not None:
         shifts = getattr(weights, side)
         shift = (weights.offset if side == "enroll" else 0.0) - weights.center * shifts.sum(axis=1)
+    maps = maps - maps.mean(axis=0) if size else maps
     return _Products(
-        basis=np.column_stack((maps, np.ones(size), shifts.T)),
-        center=center @ maps,
-        slope=maps.sum(axis=0),
-        mean=float(center.sum() / max(size, 1)),
-        turn=turn,
-        shift=shift,
+        basis=np.column_stack((shifts.T, maps)), constant=np.concatenate((shift, -(center @ maps))), turn=turn
     )
 
 
