@@ -113,6 +113,22 @@ def test_float32_cohorts_are_factorized_well_enough(monkeypatch):
     assert values[1] == pytest.approx(values[0], abs=1e-4)
 
 
+@pytest.mark.parametrize("members", [1, 2, 3])
+def test_tiny_cohorts_of_embeddings(model, members):
+    new, cohort = some("e", 3, 1, 1, "new"), some("c", 3, 1, 3, "s").take(np.arange(members))
+    wanted = normalize(score_blocks(Cosine(), new, new, cohort), "evidence", model=model).scores
+    found = score_embeddings(new, new, cohort=cohort, method="evidence", model=model).normalized.scores
+    assert np.abs(found).max() < 20
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_cohort_that_says_nothing_has_no_coordinates(dtype):
+    assert len(pair_space(np.full((120, 130), 0.1, dtype=dtype), None).strength) == 0
+    sums = np.linspace(0, 1, 120)[:, None] + np.linspace(-3, 1, 130)
+    assert len(pair_space(sums.astype(dtype), None).strength) == 0
+
+
 def in_tiles(scores):
     return None if scores is None else replace(as_chunked(scores), stored=(2, 3), tile_bytes=400.0)
 

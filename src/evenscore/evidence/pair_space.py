@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 from evenscore.errors import InputError
 from evenscore.tables.ids import Ids
 
-__all__ = ["PairSpace", "impostor_prediction", "leading", "made", "pair_space", "within_speaker_part"]
+__all__ = ["PairSpace", "impostor_prediction", "leading", "made", "pair_space", "rounding", "within_speaker_part"]
 
 Array = np.ndarray
 _SMALL = {8: 1e-7, 4: 1e-3}  # by bytes of a number: singular values below this share of the first are rounding
@@ -146,7 +146,7 @@ def pair_space(scores: npt.NDArray[Any], test_speakers: Ids | npt.NDArray[Any] |
     R -= (column - mean).astype(R.dtype)
     if seen is not None:
         R[~seen] = 0.0
-    U, g, V = leading(R, rank)
+    U, g, V = leading(R, rank, rounding(row, column, R.dtype))
     return made(U, g, V, column - mean, row - mean, test_speakers)
 
 
@@ -181,13 +181,22 @@ def _within_covariance(Y: Float[Array, "M r"], speakers: npt.NDArray[Any]) -> Fl
     return deviation.T @ deviation / max(len(Y) - len(codes), 1)
 
 
-def leading(R: Any, rank: int) -> tuple[Float[Array, "n r"], Float[Array, " r"], Float[Array, "m r"]]:
+def rounding(row: Float[Array, " n"], column: Float[Array, " m"], dtype: Any) -> float:
+    """Return the singular value below which there is nothing but rounding, from the means of rows and columns."""
+    largest = max(np.abs(row).max(initial=0.0), np.abs(column).max(initial=0.0))
+    return float(16 * np.finfo(dtype).eps * np.sqrt(len(row) * len(column)) * largest)
+
+
+def leading(
+    R: Any, rank: int, least: float = 0.0
+) -> tuple[Float[Array, "n r"], Float[Array, " r"], Float[Array, "m r"]]:
     """Return the leading singular vectors and values; of large matrices by a randomized, repeatable search.
 
     R is an array, or anything that can be multiplied like one and knows ``gram``, its product with its transpose.
+    Values that are not above the ``least`` are left out.
     """
     if R.shape[0] > R.shape[1]:
-        V, g, U = leading(R.T, rank)
+        V, g, U = leading(R.T, rank, least)
         return U, g, V
     if R.shape[0] <= _EXACT:
         gram = R @ R.T if isinstance(R, np.ndarray) else R.gram()
@@ -203,7 +212,7 @@ def leading(R: Any, rank: int) -> tuple[Float[Array, "n r"], Float[Array, " r"],
         values, inner = np.linalg.eigh(small @ small.T)
         values, U = values[-rank:], Q @ inner[:, -rank:]
     g = np.sqrt(np.maximum(values[::-1], 0.0))
-    kept = np.flatnonzero(g > _SMALL[np.dtype(R.dtype).itemsize] * g[:1])
+    kept = np.flatnonzero(g > np.maximum(_SMALL[np.dtype(R.dtype).itemsize] * g[:1], least))
     U, g = U[:, ::-1][:, kept], g[kept]
     return U, g, (R.T @ U) / g
 

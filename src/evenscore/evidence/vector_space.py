@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore.evidence.pair_space import PairSpace, leading, made
+from evenscore.evidence.pair_space import PairSpace, leading, made, rounding
 from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.cohort_weights import same_utterances
 from evenscore.tables.ids import Ids
@@ -58,7 +58,7 @@ def pair_space_of_vectors(cohort: Bilinear, test_speakers: Ids | npt.NDArray[Any
         columns=columns,
         values=own - row[rows] - column[columns] + mean,
     )
-    U, g, V = leading(R, rank)
+    U, g, V = leading(R, rank, rounding(row, column, R.dtype))
     return made(U, g, V, column - mean, row - mean, test_speakers)
 
 
