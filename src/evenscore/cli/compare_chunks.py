@@ -32,6 +32,7 @@ __all__ = [
     "scored_chunks",
 ]
 
+_FEW_BITS = 10  # of a summary that nobody looks at
 SpeakerMap = tuple[str, Mapping[str, str]]  # with the name of its file
 
 
@@ -78,6 +79,8 @@ def listed_ids(trials: ChunkedTrials) -> tuple[Ids, Ids]:
 def own_chunks(item: LabelledFile, name: str, known: SpeakerMap | None) -> LabelledChunks:
     """Return labelled scores as their own cohort; who speaks, a map tells, or else the target trials."""
     scores = item.scores
+    if item.key is not None and item.unmatched == "error":
+        item.count(bits=_FEW_BITS)  # refuses what does not match
     if isinstance(scores, ChunkedTrials):
         listed = LabelledChunks(ChunkedBlocks(scores), item.labels, unmatched=item.unmatched).in_memory().trials
         matrix = as_chunked(as_matrix(listed))

@@ -60,21 +60,20 @@ def curves_of(comparison: Comparison, method: MethodResult) -> Curves:
         bayes=bayes_error_curve(llrs, log_odds=_LOG_ODDS),
         histogram=histogram(scores),
         misses=[p_miss_at(rate, llrs) for rate in _TABLE_RATES],
-        quantiles=_quantiles(scores),
+        quantiles=_quantiles(scores, method.figures.values["n_nontarget"], method.figures.values["n_target"]),
         n_nontarget=method.figures.values["n_nontarget"],
         n_target=method.figures.values["n_target"],
     )
 
 
-def _quantiles(scores: SortedScores) -> list[list[float]]:
-    levels = np.array(_QUANTILES)
+def _quantiles(scores: SortedScores, *sizes: int) -> list[list[float]]:
     found = []
-    for side, mass in ((scores.nontarget, scores.nontarget_mass), (scores.target, scores.target_mass)):
-        if mass is None:
-            at = np.round(levels * (side.size - 1)).astype(np.int64)
-        else:
-            at = np.minimum(np.searchsorted(mass[1:], levels), side.size - 1)
-        found.append(side[at].tolist())
+    sides = (scores.nontarget, scores.nontarget_mass), (scores.target, scores.target_mass)
+    for (side, mass), size in zip(sides, sizes, strict=True):
+        rank = np.round(np.array(_QUANTILES) * (size - 1)).astype(np.int64)
+        if mass is not None:  # bins of many scores: the one in which that rank falls
+            rank = np.minimum(np.searchsorted(mass[1:] * size, rank + 0.5), side.size - 1)
+        found.append(side[rank].tolist())
     return found
 
 
