@@ -86,7 +86,9 @@ def test_saturation_by_folds_of_speakers(many):
     assert found.nontarget_outliers == wanted.nontarget_outliers
     assert (found.weight, found.offset) == pytest.approx((wanted.weight, wanted.offset), rel=1e-5)
     known = {"target_outliers": 0.01, "nontarget_outliers": 0.0}
-    one, other = (SaturatingCalibration.fit(*data, **known) for data in ((scores, labels), (summarize(scores, labels),)))
+    one, other = (
+        SaturatingCalibration.fit(*data, **known) for data in ((scores, labels), (summarize(scores, labels),))
+    )
     assert other.weight == pytest.approx(one.weight, rel=1e-5)
 
 

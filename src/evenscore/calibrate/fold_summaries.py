@@ -14,6 +14,7 @@ import numpy as np
 from evenscore.calibrate.calibration import Calibration
 from evenscore.calibrate.cross_validation import without_folds
 from evenscore.calibrate.saturating import SaturatingCalibration
+from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.summary_groups import total
 from evenscore.tables import NONTARGET, TARGET
@@ -40,6 +41,11 @@ def fit_to_folds(kind: type[Any], pairs: FoldPairs, options: Mapping[str, Any]) 
         extra["fold_summaries"] = [
             (total(others.values()), pairs[fold, fold]) for others, fold in parts if others and (fold, fold) in pairs
         ]
+        if not extra["fold_summaries"]:
+            raise InputError(
+                "the saturating calibration is chosen by folds of speakers, of which too few are left; give more folds "
+                "(at least 4), or more speakers"
+            )
     fitted: Calibration = kind.fit(total(pairs.values()), **extra, **options)
     return fitted
 

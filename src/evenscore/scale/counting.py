@@ -150,7 +150,8 @@ def _read(task: _Count, place: Any) -> tuple[npt.NDArray[Any], Numbers, list[Num
         assert trials.scores is not None  # noqa: S101
         labels, scores = task.labels.of_trials(trials), trials.scores
         groupings = [groups.of_trials(trials) for groups in task.groupings]
-        _refuse_contradiction(trials, labels)
+        if isinstance(task.labels, ListedValues):
+            _refuse_contradiction(trials, labels)
 
         def pair(at: npt.NDArray[np.intp]) -> tuple[str, str]:
             return trials.pair(int(at[0]))
@@ -183,7 +184,7 @@ def _refuse_ungrouped(groups: Numbers, used: npt.NDArray[np.bool_], pair: NameOf
 
 
 def _refuse_contradiction(trials: TrialList, labels: Numbers) -> None:
-    if trials.labels is None or trials.labels is labels:
+    if trials.labels is None:
         return
     clash = (trials.labels != labels) & (trials.labels >= 0) & (labels >= 0)
     if clash.any():

@@ -1,0 +1,225 @@
+"""`calibrate` on scores that are read in chunks: the same LLRs as in memory, and runs that go on after a kill."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from evenscore import ScoreMatrix, TrialList, read_scores, write, write_chunks
+from evenscore.cli.scale_options import ScaleChoices
+from scale.chunked_examples import contents, ids, in_tiles, run_command
+
+E, T, C, D = ids("e", 37), ids("t", 41), ids("c", 23), ids("d", 29)
+CHUNKS = ("--memory-limit", "1GB")
+SPEAKERS = ("--enroll-speakers", "utt2spk")
+
+
+def run(*arguments, code=0):
+    return run_command("calibrate", *arguments, code=code)
+
+
+def scored(rng, rows, columns, missing=0.05):
+    """Return scores of nine speakers, some of which are missing, and some of whose targets are outliers."""
+    same = np.arange(len(rows))[:, None] % 9 == np.arange(len(columns)) % 9
+    scores = rng.normal(size=same.shape) + 4.0 * (same & (rng.random(same.shape) > 0.04))
+    scores[rng.random(same.shape) < missing] = np.nan
+    return ScoreMatrix(scores, rows, columns, missing="nan")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Give a folder with scores to train on and to calibrate, in memory's formats and in chunks, a key and a map."""
+    rng = np.random.default_rng(0)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ScaleChoices, "tile_bytes", 600.0)
+    monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 200)
+    for name, sides in {"train": (C, D), "s": (E, T), "full": (E, T)}.items():
+        table = scored(rng, *sides, missing=0.05 * (name != "full"))
+        write(table, f"{name}.npz")
+        write_chunks(in_tiles(table), f"{name}.zarr")
+        trials = table.to_trials()
+        key = trials.with_labels(trials.enroll_index % 9 == trials.test_index % 9)
+        write(key, f"{name}.parquet")
+        write(TrialList(*(getattr(key, part) for part in PARTS), labels=key.labels), f"{name}.key")
+    np.save("train.npy", read_scores("train.npz").scores)
+    for side, names in (("enroll", C), ("test", D)):
+        (tmp_path / f"train.{side}_ids").write_text("".join(f"{name}\n" for name in names))
+    people = ((n, name) for names in (E, T, C, D) for n, name in enumerate(names))
+    (tmp_path / "utt2spk").write_text("".join(f"{name} s{n % 9}\n" for n, name in people))
+    return tmp_path
+
+
+PARTS = ("enroll_ids", "test_ids", "enroll_index", "test_index")
+METHODS = {
+    "logistic": 1e-6,
+    "gaussian": 1e-12,
+    "bayesian": 1e-12,
+    "unsupervised": 1e-4,
+    "pav": 1e-4,
+    "saturating": 1e-4,
+}
+
+
+def parameters(path):
+    return json.loads(path.read_text())["parameters"]
+
+
+@pytest.mark.parametrize(("method", "tolerance"), METHODS.items())
+def test_every_method_from_every_source(files, method, tolerance):
+    how = ("--method", method)
+    one = run("--train", "train.npz", *SPEAKERS, *how, "s.npz", "-o", "one.npz", "--save", "one.json")
+    wanted = parameters(files / "one.json")
+    for source, labels in (
+        ("train.zarr", SPEAKERS),
+        ("train.npy", ("--train-key", "train.key")),
+        ("train.parquet", ()),
+    ):
+        if method == "saturating" and not labels:
+            labels = SPEAKERS
+        two = run("--train", source, *labels, *how, "s.zarr", *CHUNKS, "-o", "two.zarr", "--save", "two.json")
+        assert two == one or method == "unsupervised"
+        for name, value in parameters(files / "two.json").items():
+            assert np.shape(value) == np.shape(wanted[name])
+            np.testing.assert_allclose(np.ravel(value), np.ravel(wanted[name]), rtol=tolerance, atol=tolerance)
+        found = read_scores("two.zarr").scores
+        np.testing.assert_allclose(found, read_scores("one.npz").scores, rtol=10 * tolerance, atol=10 * tolerance)
+        shutil.rmtree("two.zarr")
+
+
+def test_kept_calibrations_are_applied_exactly(files):
+    run("--train", "train.npz", *SPEAKERS, "--save", "c.json")
+    run("--load", "c.json", "s.npz", "-o", "one.npz")
+    run("--load", "c.json", "s.zarr", *CHUNKS, "-o", "two.zarr")
+    run("--load", "c.json", "s.parquet", *CHUNKS, "-o", "three.parquet")
+    run("--load", "c.json", "s.zarr", *CHUNKS, "-o", "four.npz")
+    one = read_scores("one.npz")
+    assert one == read_scores("two.zarr") == read_scores("four.npz")
+    listed = read_scores("three.parquet")
+    assert listed.to_matrix().align(E, T) == one
+    assert (listed.labels == read_scores("s.parquet").labels).all()
+
+
+@pytest.mark.parametrize("method", ["logistic", "saturating"])
+@pytest.mark.parametrize("labels", [SPEAKERS, ("--key", "full.key")], ids=["speakers", "key"])
+def test_cross_validation(files, method, labels):
+    how = ("--cross-validate", *labels, "--method", method, "--json")
+    one = run(*how, "full.npz", "-o", "one.npz")
+    two = run(*how, "full.zarr", *CHUNKS, "-o", "two.zarr")
+    three = run(*how, "--key", "full.key", "full.parquet", *CHUNKS, "-o", "three.parquet")
+    one, two, three = map(json.loads, (one, two, three))
+    for name in ("folds", "speakers", "speakers_from", "calibrations"):
+        assert one[name] == two[name] == three[name]
+    assert two["cllr"] == pytest.approx(three["cllr"], rel=1e-9)
+    found = read_scores("two.zarr").scores
+    np.testing.assert_allclose(read_scores("three.parquet").to_matrix().align(E, T).scores, found, rtol=1e-9)
+    if method == "logistic":
+        assert two["cllr"] == pytest.approx(one["cllr"], rel=1e-6)
+        np.testing.assert_allclose(found, read_scores("one.npz").scores, rtol=1e-5, atol=1e-5)
+    else:  # its shares are chosen by speaker here, and by trial in memory
+        assert two["cllr"] == pytest.approx(one["cllr"], rel=0.1)
+    shares = run(*how, "--folds", "3", "full.zarr", *CHUNKS, "-o", "4.zarr", code=2 * (method == "saturating"))
+    assert ("of which too few are left; give more folds" in shares) == (method == "saturating")
+
+
+@pytest.mark.parametrize("target", ["out.zarr", "out.parquet"])
+def test_a_run_that_was_cut_short_goes_on(files, monkeypatch, target):
+    train = ("--train", "train.zarr", *SPEAKERS, "s.zarr", *CHUNKS)
+    run(*train, "-o", f"whole.{target[4:]}", "--save", "whole.json")
+    from evenscore.files import chunked_output
+
+    write_one, left = chunked_output._write_one, [1]
+
+    def broken(task, place):
+        left[0] -= 1
+        if left[0] < 0:
+            raise MemoryError
+        write_one(task, place)
+
+    monkeypatch.setattr(chunked_output, "_LISTED_BYTES", 2000)
+    monkeypatch.setattr(chunked_output, "_write_one", broken)
+    shutil.rmtree(f"whole.{target[4:]}")
+    left[0] = 10**6
+    run(*train, "-o", f"whole.{target[4:]}", "--save", "whole.json")
+    left[0] = 1
+    run(*train, "-o", target, code=1)
+    assert (files / f"{target}.partial").is_dir()
+    left[0] = 10**6
+    assert "go on with it (--resume)" in run(*train, "-o", target, code=2)
+    assert "another training" in run(*train, "--prior", "0.1", "--resume", "-o", target, code=2)
+    assert "another scores" in run("--train", "train.zarr", *SPEAKERS, "train.zarr", "--resume", "-o", target, code=2)
+
+    def never(*args, **kwargs):
+        raise AssertionError("the calibration was kept, so nothing is to be counted again")
+
+    monkeypatch.setattr("evenscore.cli.evaluated_chunks.count_chunks", never)
+    run(*train, "--resume", "-o", target, "--save", "again.json")
+    assert contents(files / target) == contents(files / f"whole.{target[4:]}")
+    assert (files / "again.json").read_bytes() == (files / "whole.json").read_bytes()
+
+
+def test_a_cross_validation_that_was_cut_short_goes_on(files, monkeypatch):
+    how = ("--cross-validate", *SPEAKERS, "s.zarr", *CHUNKS)
+    run(*how, "-o", "whole.zarr")
+
+    def broken(task, place):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("evenscore.files.chunked_output._write_one", broken)
+        run(*how, "-o", "out.zarr", code=1)
+    assert "another training" in run(*how, "--folds", "4", "--resume", "-o", "out.zarr", code=2)
+    run(*how, "--resume", "-o", "out.zarr")
+    assert contents(files / "out.zarr") == contents(files / "whole.zarr")
+
+
+def test_cheating_is_noticed(files):
+    said = run("--train", "s.zarr", *SPEAKERS, "s.zarr", *CHUNKS, "-o", "out.zarr")
+    assert "were trained on, which is cheating" in said
+    said = run("--method", "unsupervised", "s.zarr", *CHUNKS, "-o", "out.zarr")
+    assert "cheating" not in said
+
+
+def test_infinite_llrs_and_scores(files):
+    how = ("--method", "pav", "--smoothing", "0", "--train", "train.zarr", *SPEAKERS)
+    assert "no place for the infinite LLRs" in run(*how, "s.zarr", *CHUNKS, "-o", "out.zarr", code=2)
+    run(*how, "s.parquet", *CHUNKS, "-o", "out.parquet")
+    run("--method", "pav", "--smoothing", "0", "--train", "train.npz", *SPEAKERS, "s.npz", "-o", "one.parquet")
+    one, two = (read_scores(name, infinite="accept") for name in ("one.parquet", "out.parquet"))
+    np.testing.assert_allclose(two.scores, one.scores, rtol=1e-12)
+    table = read_scores("train.npz").scores.copy()
+    table[0, 0] = np.inf
+    np.save("train.npy", table)
+    train = ("--train", "train.npy", *SPEAKERS, "s.zarr", "-o", "out.zarr")
+    assert "infinite" in run(*train, code=2)
+    shutil.rmtree("out.zarr.partial")
+    run(*train, "--missing", "skip")
+
+
+def test_what_cannot_be(files):
+    train = ("--train", "train.zarr", *SPEAKERS)
+    two = run(*train, "--train", "train.npz", "s.zarr", "s.npz", *CHUNKS, "-o", "out.zarr", code=2)
+    assert "one system at a time, without quality measures; train a fusion on scores that fit into memory" in two
+    assert "one system at a time" in run(*train, "--quality", "snr", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2)
+    assert "give its name with -o" in run(*train, "--save", "c.json", "--resume", code=2)
+    assert "--resume has nothing to go on with" in run(*train, "s.zarr", "--resume", "-o", "out.npz", code=2)
+    saturate = run("--saturate", "--train", "train.parquet", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2)
+    assert "train.parquet: the speakers are not known; give --enroll-speakers, or a key" in saturate
+    shutil.rmtree("out.zarr.partial")
+    (files / "same").write_text("".join(f"{c} {d} target\n" for c in C for d in D))
+    one = run(
+        "--train", "train.zarr", "--train-key", "same", "--unmatched", "drop", "s.zarr", *CHUNKS, "-o", "o.zarr", code=2
+    )
+    assert "target and 0 non-target trials, but both kinds are needed" in one
+    run("--train", "train.npz", "--train", "train.npz", *SPEAKERS, "--l2", "0.1", "--save", "fusion.json")
+    assert "fusion.json is a fusion" in run("--load", "fusion.json", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2)
+    assert "a third must be left" in run(
+        "--cross-validate", *SPEAKERS, "--folds", "2", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2
+    )
+
+
+def test_on_a_cluster(files, client):
+    run("--train", "train.zarr", *SPEAKERS, "--saturate", "s.zarr", *CHUNKS, "-o", "here.zarr")
+    there = ("--scheduler", client.scheduler.address)
+    run("--train", "train.zarr", *SPEAKERS, "--saturate", "s.zarr", *there, "-o", "there.zarr")
+    assert contents(files / "there.zarr") == contents(files / "here.zarr")
