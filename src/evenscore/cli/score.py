@@ -32,6 +32,8 @@ evenscore score --enroll x.npz --test x.npz --trials dev.trials -o out \\
     --norm as --top-k 300 --cohort c.npz --cohort-unit speaker --raw raw
 evenscore score --enroll x.scp --enroll-map spk2utt --test y.scp \\
     --norm s --cohort c.scp --cohort-speakers utt2spk --memory 500MB -o out
+evenscore score --enroll e.npz --test t.npz --norm evidence \\
+    --model evidence.json --cohort c.npz --cohort-speakers utt2spk -o o.npz
 evenscore score --enroll e.npz --test t.npz --norm as --cohort c.npz \\
     --workers 4 -o out.zarr
 """
