@@ -43,6 +43,22 @@ def test_known_labels_and_cohort_scores_are_used(run, more, counts):
     assert abs(facts["shift"] - 2.5) < 0.4
 
 
+def test_speakers_of_the_enrolments_make_the_guard_more_careful(run, file):
+    file("utt2spk", "".join(f"{name} {who}\n" for name, who in zip(BLOCKS.trials.enroll_ids, SPEAKERS, strict=True)))
+    needed = [json.loads(run("--json", *more).stdout)["score_gain_needed"]
+              for more in ((), ("--enroll-speakers", "utt2spk"))]  # fmt: skip
+    assert needed[0] != pytest.approx(needed[1], rel=1e-3)
+
+
+def test_without_a_shift_the_trained_model_is_kept(run, tmp_path):
+    save_model(TRAINED.rescaled(1.0, 2.5), tmp_path / "m.json")
+    result = run()
+    assert result.exit_code == 2
+    assert "the trained model explains these trials as well" in " ".join(result.stderr.split())
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "a.json").exists()
+
+
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
@@ -56,6 +72,6 @@ def test_known_labels_and_cohort_scores_are_used(run, more, counts):
 )
 def test_refusals_have_a_reason_and_leave_no_file(run, tmp_path, more, reason):
     result = run(*more)
-    assert result.exit_code != 0
+    assert result.exit_code == 2
     assert reason in " ".join(result.stderr.split())
     assert not (tmp_path / "a.json").exists()

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.stats import t as scipy_t
 
 from designs import draw_scores, keys, models
 from evenscore import (
@@ -15,10 +16,12 @@ from evenscore import (
     ScoreMatrix,
     ScoreModel,
     adapt_score_model,
+    fit_score_model,
     simulate,
     simulate_blocks,
 )
-from evenscore.model.adapt_data import hidden_scores
+from evenscore.model.adapt_data import enrolments_of, hidden_scores
+from evenscore.model.adapt_guard import score_gain
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.hidden_labels import (
     Anchor,
@@ -31,7 +34,7 @@ from evenscore.model.hidden_labels import (
     pooled,
 )
 from reference.dense_location_scale import dense_weighted_posterior
-from reference.hidden_label_model import enumerated_log_likelihood, loop_bound
+from reference.hidden_label_model import enumerated_log_likelihood, loop_bound, loop_score_gain
 
 TRAINED = ScoreModel(mu=[0.0, 5.0], alpha=[[0.5], [0.4]], beta=[[0.4], [0.5]], sigma2=[1.0, 1.0])
 SPEAKERS = [f"s{n % 10}" for n in range(20)]
@@ -173,6 +176,80 @@ def test_data_that_cannot_support_it_are_refused():
     clear, _ = simulate(far.rescaled(1.0, 2.0), SPEAKERS, SPEAKERS * 2, seed=5)
     with pytest.raises(InputError, match="but the prior says"):
         adapt_score_model(far, clear, prior=0.5, change="affine", tol=1e-4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(models(dims=(1, 2)), models(dims=(1, 2)), keys(largest=5, smallest=2), st.integers(0, 99))
+def test_the_gain_on_single_scores_is_that_of_the_definition(trained, adapted, key, seed):
+    data, _ = partly_hidden(key, seed)
+    rng = np.random.default_rng(seed)
+    groups = [rng.integers(0, 2, size=len(key)), np.full(len(key), 2)]
+    expected = loop_score_gain(
+        trained, adapted, [data.scores] * 2, [np.where(data.present, data.key, -2)] * 2, groups, 0.3
+    )
+    present = np.unique(np.concatenate(groups), return_inverse=True)[1]
+    groups = [present[: len(key)], present[len(key) :]]
+    found = score_gain(trained, adapted, [data, data], groups, 0.3)
+    np.testing.assert_allclose((found.nats, found.error), expected, rtol=1e-9, atol=1e-9)
+    assert found.n_groups == len(np.unique(present))
+    quantile = scipy_t.ppf(0.99, found.n_groups - 1) if found.n_groups > 1 else 0.0
+    np.testing.assert_allclose(found.needed, quantile * found.error, rtol=1e-6)
+
+
+def uneven_scores(seed, shift):
+    """Scores that the score model does not fit: speakers differ in spread, tails are heavy."""
+    rng = np.random.default_rng(seed)
+    speakers = [f"s{n % 12}" for n in range(24)]
+    labels = Labels.from_speakers(speakers, speakers * 2)
+    spread = np.exp(0.5 * rng.normal(size=12))[np.arange(24) % 12]
+    noise = np.sqrt(np.outer(spread, np.tile(spread, 2))) * rng.standard_t(5, size=(24, 48))
+    ids = [f"e{n}" for n in range(24)], [f"t{n}" for n in range(48)]
+    scores = ScoreMatrix(shift + 5.0 * labels.matrix + noise, *ids)
+    return (
+        scores,
+        Labels.from_key(labels.matrix, enroll_ids=ids[0], test_ids=ids[1]),
+        dict(zip(*(ids[0], speakers), strict=True)),
+    )
+
+
+def test_other_speakers_of_a_domain_that_the_model_fits_badly_are_no_shift():
+    """In these draws the bound gains more than the parameters cost, without a shift; that must not be enough."""
+    refused = accepted = 0
+    for seed in (0, 4, 5):
+        scores, labels, _ = uneven_scores(seed, 0.0)
+        trained = fit_score_model([(scores, labels)], 1, tol=1e-6).model
+        for shift in (0.0, 2.5):
+            new, _, speakers = uneven_scores(100 + seed, shift)
+            try:
+                adapt_score_model(trained, new, prior=1 / 12, tol=1e-3, enroll_speakers=speakers)
+                accepted += shift > 0
+            except InputError as error:
+                refused += shift == 0 and "would take" in str(error)
+    assert (refused, accepted) == (3, 3)
+
+
+def test_speakers_group_the_enrolments_of_all_matrices():
+    parts = [simulate(TRAINED.rescaled(1.0, 2.5), SPEAKERS, SPEAKERS, seed=seed)[0] for seed in (1, 2)]
+    parts = [ScoreMatrix(s.scores, [f"{n}-{e}" for e in s.enroll_ids], s.test_ids) for n, s in enumerate(parts)]
+    speakers = {name: name[2:] for part in parts for name in part.enroll_ids.tolist()}
+    alone = adapt_score_model(TRAINED, parts, prior=0.1, change="affine", tol=1e-3)
+    known = adapt_score_model(TRAINED, parts, prior=0.1, change="affine", tol=1e-3, enroll_speakers=speakers)
+    assert (alone.score_gain.n_groups, known.score_gain.n_groups) == (40, 20)
+    assert alone.model == known.model
+
+
+def test_rows_are_named_as_they_are_kept():
+    blocks, labels = simulate_blocks(TRAINED, SPEAKERS[:4], SPEAKERS[:3], ["c", "d"], ["c"], seed=1)
+    values = blocks.trials.scores.copy()
+    values[1] = np.nan
+    holes = ScoreMatrix(values, blocks.trials.enroll_ids, blocks.trials.test_ids, missing="nan")
+    for item in (holes, holes.to_trials(), (holes, labels), blocks, ScoreBlocks(holes, test=blocks.test)):
+        [data] = hidden_scores(item)
+        names = enrolments_of(item, 0)
+        assert len(names) == len(data.scores)
+        assert (holes.enroll_ids[1] in names) == (item is blocks)
+    arrays = [(np.zeros((2, 3)), Labels.from_speakers(["a", "b"], ["a", "b", "c"]))] * 2
+    assert len({name for place, item in enumerate(arrays) for name in enrolments_of(item, place)}) == 4
 
 
 def test_bad_input_is_refused():

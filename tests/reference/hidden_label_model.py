@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+from scipy.stats import norm
 
 from reference.dense_score_model import dense_log_likelihood
 
@@ -42,3 +43,25 @@ def loop_bound(model, scores, key, p_target, hidden, mean, covariance, prior):
                 if hidden[i, j]:
                     total += p * (np.log(prior if h else 1 - prior) - np.log(p))
     return total
+
+
+def loop_score_gain(trained, adapted, scores, keys, groups, prior):
+    """Gain of one model over another on single scores and its standard error; key -1 is hidden, -2 missing."""
+    total, rows, columns = 0.0, {}, {}
+    for part, (S, key, group) in enumerate(zip(scores, keys, groups, strict=True)):
+        for i, j in np.ndindex(S.shape):
+            gain = 0.0
+            if key[i, j] > -2:
+                for sign, model in ((1, adapted), (-1, trained)):
+                    spread = np.sqrt(model.sigma2 + (model.alpha**2).sum(axis=1) + (model.beta**2).sum(axis=1))
+                    density = norm.pdf(S[i, j], model.mu, spread)
+                    mixed = (1 - prior) * density[0] + prior * density[1]
+                    gain += sign * np.log(mixed if key[i, j] < 0 else density[key[i, j]])
+            total += gain
+            rows[group[i]] = rows.get(group[i], 0.0) + gain
+            columns[part, j] = columns.get((part, j), 0.0) + gain
+    variance = 0.0
+    for side in (rows, columns):
+        if len(side) > 1:
+            variance += len(side) * np.var(list(side.values()), ddof=1)
+    return total, np.sqrt(variance)

@@ -24,7 +24,7 @@ evenscore adapt --model m.json --scores eval.scores --prior 0.1 -o new.json
 evenscore adapt --model m.json --scores e --test c --prior 0.1 -o n.json
 evenscore adapt --model m.json --scores e --key k --prior 0.1 -o n.json
 evenscore adapt --model m.json --scores e --prior 0.1 -o n.json \\
-    --change affine
+    --change affine --enroll-speakers utt2spk
 """
 
 
@@ -60,6 +60,14 @@ def adapt(
         str | None,
         typer.Option("--key", "-k", metavar="FILE", help="Labels of some of the trials; the rest is hidden."),
     ] = None,
+    enroll_speakers: Annotated[
+        str | None,
+        typer.Option(
+            "--enroll-speakers",
+            metavar="FILE",
+            help="Map from enrolment to speaker: those of one speaker are no independent witnesses of a shift.",
+        ),
+    ] = None,
     change: Annotated[
         Change, typer.Option("--change", help="Let all parameters change, or only scale and shift of the scores.")
     ] = Change.all,
@@ -78,14 +86,15 @@ def adapt(
 
     Labels are inferred together with the parameters, starting from the trained model. The share of targets (--prior)
     must be about right. Cohort scores are non-targets whose labels are known; give them only if they belong to the new
-    domain. Refuses when the trials cannot support an adaptation: too few of them, classes that the scores do not tell
-    apart, or nothing to gain.
+    domain. Refuses, with a reason, exit code 2 and no file, when the trials cannot support an adaptation: too few of
+    them, classes that the scores do not tell apart, or no gain over the trained model that would show in most
+    enrolments. If speakers enrolled more than once, say who did (--enroll-speakers), or the guard is too easily sure.
     """
     if output == "-" and json:
         raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
     if not Path(output).absolute().parent.is_dir():
         raise FileError(output, "its directory does not exist; create it first")
-    from evenscore.files import read_scores
+    from evenscore.files import read_scores, read_speakers
     from evenscore.files.model_json import load_model
     from evenscore.model import adapt_score_model
 
@@ -104,9 +113,17 @@ def adapt(
         if any(paths.values()):
             data = [_blocks(data, paths, reading)]
         result = adapt_score_model(
-            trained, data, prior=prior, change=change.value, strength=strength, max_iter=max_iter, progress=progress
+            trained,
+            data,
+            prior=prior,
+            change=change.value,
+            strength=strength,
+            enroll_speakers=None if enroll_speakers is None else read_speakers(enroll_speakers),
+            max_iter=max_iter,
+            progress=progress,
         )
-    inputs = {"model": model, "scores": scores, **paths, "key": key, "prior": prior, "change": change.value}
+    inputs: dict[str, Any] = {"model": model, "scores": scores, **paths, "key": key, "enroll_speakers": enroll_speakers}
+    inputs |= {"prior": prior, "change": change.value}
     _write(output, result, {name: value for name, value in inputs.items() if value})
     if json:
         print_json(_facts(result))
@@ -162,6 +179,8 @@ def _facts(result: AdaptResult) -> dict[str, Any]:
         "share_of_targets": result.share_of_targets,
         "certainty": result.certainty,
         "gain": float(result.bound[-1] - result.unadapted_bound),
+        "score_gain": result.score_gain.nats,
+        "score_gain_needed": result.score_gain.needed,
         "iterations": result.n_iter,
         "converged": result.converged,
         "notes": list(result.notes),
@@ -182,12 +201,14 @@ def _print(result: AdaptResult) -> None:
     from evenscore.cli.variance_table import print_variances
 
     print_variances(result.model)
-    end = "converged" if result.converged else "not converged"
+    end, alone = "converged" if result.converged else "not converged", result.score_gain
     lines = [
         f"{result.n_trials} trials without labels, {result.n_known} scores with labels",
         f"scores are {result.scale:.4g} times those of the trained model, and {result.shift:.4g} higher",
         f"{100 * result.share_of_targets:.3g} % of the trials look like targets; "
         f"{100 * result.certainty:.0f} % of the uncertainty about the labels is gone",
         f"{result.bound[-1] - result.unadapted_bound:.1f} nats gained, {end} after {result.n_iter} iterations",
+        f"{alone.nats:.1f} nats gained on single scores, where {alone.needed:.1f} are needed to be sure across "
+        f"{alone.n_groups} enrolments or speakers",
     ]
     print_lines([*lines, *(f"! {note}" for note in result.notes)])

@@ -96,7 +96,14 @@ def show_adaptation(
     blocks = [_with_cohort(part.blocks, cohort) for part in evaluation]
     result, refusal = None, ""
     try:
-        result = adapt_score_model(trained, blocks, prior=prior, change=change, strength=strength)  # type: ignore[arg-type]
+        result = adapt_score_model(
+            trained,
+            blocks,
+            prior=prior,
+            change=change,  # type: ignore[arg-type]
+            strength=strength,
+            enroll_speakers=_enroll_speakers(evaluation),
+        )
     except InputError as error:
         refusal = str(error)
     adapted = trained if result is None else result.model
@@ -109,6 +116,16 @@ def show_adaptation(
 
 def _training(part: LabelledBlocks) -> Any:
     return part.trials if part.labels is None else (part.blocks.trials, part.labels)
+
+
+def _enroll_speakers(parts: Sequence[LabelledBlocks]) -> dict[str, str]:
+    """Return who enrolled, where it is known; that says nothing about the tests."""
+    pairs = [
+        zip(part.blocks.trials.enroll_ids.tolist(), part.blocks.enroll_speakers.tolist(), strict=True)
+        for part in parts
+        if part.blocks.enroll_speakers is not None
+    ]
+    return {name: speaker for pair in pairs for name, speaker in pair}
 
 
 def _labels(part: LabelledBlocks) -> npt.NDArray[np.int8]:

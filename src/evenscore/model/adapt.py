@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model import adapt_guard as guard
-from evenscore.model.adapt_data import UnlabelledData, hidden_scores
+from evenscore.model.adapt_data import UnlabelledData, enrolments_of, hidden_scores, items_of
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.hidden_labels import (
     Anchor,
@@ -56,6 +57,7 @@ class AdaptResult:
     shift: float
     bound: Float[Array, " n"]  #: of the log-likelihood (less the penalty): before the first, after each iteration
     unadapted_bound: float  #: of the trained model
+    score_gain: guard.ScoreGain  #: on the scores one by one, with its standard error
     share_of_targets: float  #: among the trials without labels, as the adapted model sees them
     certainty: float  #: share of the prior's uncertainty about the labels that the scores remove, 0 to 1
     n_trials: int  #: trials without labels
@@ -72,7 +74,8 @@ def adapt_score_model(
     prior: float,
     change: Literal["all", "affine"] = "all",
     strength: float = 20.0,
-    tol: float = 1e-6,
+    enroll_speakers: Mapping[str, str] | None = None,
+    tol: float = 1e-5,
     max_iter: int = 300,
     progress: Progress = silent,
 ) -> AdaptResult:
@@ -96,6 +99,10 @@ def adapt_score_model(
         What may change: ``"affine"`` (scale and shift of all scores), or ``"all"`` parameters.
     strength
         Number of imaginary scores of each class that hold the parameters.
+    enroll_speakers
+        Speakers of the enrolments. Only the guard looks at them: if a speaker enrolled more than once (a phrase each,
+        say), these enrolments are no independent witnesses of a shift. Enrolments that are not in it, and by default
+        all of them, count as speakers of their own.
     tol
         Stop when an iteration gains less than this, in nats per enrolment and test.
     max_iter
@@ -107,8 +114,8 @@ def adapt_score_model(
     ------
     InputError
         If the data cannot support an adaptation: too few trials or expected targets, classes that the scores do not
-        tell apart, a share of targets that contradicts the prior, one class that explains all trials as well, or
-        nothing to gain over the trained model.
+        tell apart, a share of targets that contradicts the prior, one class that explains all trials as well, nothing
+        to gain over the trained model, or a gain that is not there for most enrolments.
 
     Examples
     --------
@@ -121,7 +128,8 @@ def adapt_score_model(
     array([1.5, 5.7])
     """
     _check_options(prior, change, strength, tol, max_iter)
-    raw = hidden_scores(data)
+    items = items_of(data)
+    raw = hidden_scores(items)
     center, scale = float(model.mu.mean()), float(np.sqrt((model.sigma2 + model.variances.nu).mean()))
     parts = [part.standardized(center, scale) for part in raw]
     start = model.rescaled(1 / scale, -center / scale)
@@ -138,8 +146,15 @@ def adapt_score_model(
     alone = run.one_class(affine)
     p = np.concatenate([state.p_target[state.data.hidden] for state in best.states])
     share, certainty = float(p.mean()), guard.certainty(p, prior)
+    score_gain = guard.score_gain(start, best.model, parts, _groups(items, enroll_speakers or {}), prior)
     guard.refuse_unsupported(
-        best.model, p, prior=prior, gain=best.trace[-1] - unadapted, over_one=best.trace[-1] - alone, n=n_parameters
+        best.model,
+        p,
+        prior=prior,
+        gain=best.trace[-1] - unadapted,
+        over_one=best.trace[-1] - alone,
+        n=n_parameters,
+        alone=score_gain,
     )
     units = (n_trials + n_known) * np.log(scale)
     notes = () if best.converged else (f"not converged after {max_iter} iterations; raise max_iter or tol",)
@@ -151,6 +166,7 @@ def adapt_score_model(
         shift=float(scale * affine.shift + center * (1 - factor)),
         bound=frozen(np.array(best.trace) - units),
         unadapted_bound=float(unadapted - units),
+        score_gain=score_gain,
         share_of_targets=share,
         certainty=certainty,
         n_trials=n_trials,
@@ -159,6 +175,13 @@ def adapt_score_model(
         n_iter=len(best.trace) - 1,
         notes=notes,
     )
+
+
+def _groups(items: list[UnlabelledData], speakers: Mapping[str, str]) -> list[npt.NDArray[np.intp]]:
+    """Return for each matrix to which group its rows belong: the enrolments of a speaker are one."""
+    numbers: dict[str, int] = {}
+    names = [[speakers.get(name, name) for name in enrolments_of(item, place)] for place, item in enumerate(items)]
+    return [np.array([numbers.setdefault(name, len(numbers)) for name in part], dtype=np.intp) for part in names]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,8 +203,8 @@ class _Stage:
     max_iter: int
 
     def infer(self, model: ScoreModel, states: list[HiddenLabels]) -> list[HiddenLabels]:
-        """Infer the labels, then the hidden variables (whose moments the next step of the parameters needs)."""
-        return [infer_location(model, infer_labels(model, state, self.prior)) for state in states]
+        """Infer the hidden variables, then the labels."""
+        return [infer_labels(model, infer_location(model, state), self.prior) for state in states]
 
     def rests(self, trace: list[float]) -> bool:
         """Tell whether the last iteration gained next to nothing."""
@@ -221,7 +244,7 @@ class _Stage:
         for _ in range(n_iter):
             scale, shift = affine_step(base, pooled(states))
             model = base.rescaled(scale, shift)
-            states = self.infer(model, [infer_location(model, state) for state in states])
+            states = self.infer(model, states)
             trace.append(bound(model, states, self.prior))
             converged = self.rests(trace)
             if converged:
@@ -234,7 +257,7 @@ class _Stage:
         converged = False
         for _ in range(self.max_iter):
             model = full_step(pooled(states), anchor)
-            states = self.infer(model, [infer_location(model, state) for state in states])
+            states = self.infer(model, states)
             trace.append(bound(model, states, self.prior, anchor))
             converged = self.rests(trace)
             if converged:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
@@ -9,8 +12,9 @@ from jaxtyping import Float
 from evenscore.errors import InputError
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.parameters import ScoreModel
+from evenscore.tables import TARGET
 
-__all__ = ["certainty", "matching_scale", "refuse_few", "refuse_unsupported"]
+__all__ = ["ScoreGain", "certainty", "matching_scale", "refuse_few", "refuse_unsupported", "score_gain"]
 
 Array = np.ndarray
 _LEAST_TRIALS = 50
@@ -18,6 +22,53 @@ _LEAST_MEMBERS = 10  # expected trials of the rarer class
 _LEAST_CERTAINTY = 0.3
 _LEAST_SEPARATION = 1.0  # of the class means, in standard deviations
 _SHARE_FACTOR = 3.0  # how far the share of targets may be from the prior
+_LEVEL = 0.99  # of the one-sided test that the adapted model is better
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreGain:
+    """How much better the adapted model explains the scores, each taken by itself, and how sure that is.
+
+    A model of scores is never quite right: another one may fit the scores of these very speakers better, although the
+    domain is the same. So the gain has to show in most enrolments and tests: its standard error is that of a sum over
+    enrolments (those of one speaker together), and over tests (Vuong's test of two models that may both be wrong).
+    """
+
+    nats: float
+    error: float  #: standard error
+    n_groups: int  #: of enrolments
+
+    @property
+    def needed(self) -> float:
+        """The least gain that counts."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(max(self.n_groups - 1, 1), _LEVEL)) * self.error
+
+
+def score_gain(
+    trained: ScoreModel,
+    adapted: ScoreModel,
+    parts: Sequence[DenseScores],
+    groups: Sequence[npt.NDArray[np.intp]],
+    prior: float,
+) -> ScoreGain:
+    """Compare two models on the scores of all matrices; `groups` says to which group each of their rows belongs."""
+    gains = [_log_density(adapted, part, prior) - _log_density(trained, part, prior) for part in parts]
+    rows = np.concatenate([gain.sum(axis=1) for gain in gains])
+    columns = np.concatenate([gain.sum(axis=0) for gain in gains])
+    grouped = np.bincount(np.concatenate(groups), weights=rows)
+    error = np.sqrt(sum(len(side) * side.var(ddof=1) for side in (grouped, columns) if len(side) > 1))
+    return ScoreGain(nats=float(rows.sum()), error=float(error), n_groups=len(grouped))
+
+
+def _log_density(model: ScoreModel, part: DenseScores, prior: float) -> Float[Array, "k l"]:
+    """Return the log-density of every score on its own; a hidden label is summed out; 0 where there is no score."""
+    mean, variance = (v[:, None, None] for v in (model.mu, model.sigma2 + model.variances.nu))
+    non, tar = -0.5 * ((part.scores - mean) ** 2 / variance + np.log(2 * np.pi * variance))
+    mixed = np.logaddexp(np.log1p(-prior) + non, np.log(prior) + tar)
+    density: Float[Array, "k l"] = np.where(part.hidden, mixed, np.where(part.of_class(TARGET), tar, non))
+    return np.where(part.present, density, 0.0)
 
 
 def refuse_few(n_trials: int, prior: float) -> None:
@@ -35,12 +86,13 @@ def refuse_few(n_trials: int, prior: float) -> None:
 
 
 def refuse_unsupported(
-    model: ScoreModel, p: Float[Array, " t"], *, prior: float, gain: float, over_one: float, n: int
+    model: ScoreModel, p: Float[Array, " t"], *, prior: float, gain: float, over_one: float, n: int, alone: ScoreGain
 ) -> None:
     """Refuse an adaptation that the trials do not support.
 
     `p` are the probabilities of targets, `gain` and `over_one` the nats by which the bound of the adapted model is
-    better than that of the trained one and of a single class, `n` the parameters that were adapted.
+    better than that of the trained one and of a single class, `n` the parameters that were adapted, `alone` the gain
+    when scores are taken one by one.
     """
     cost = 0.5 * n * np.log(len(p))
     separation = (model.mu[1] - model.mu[0]) / np.sqrt((model.sigma2 + model.variances.nu).mean())
@@ -64,6 +116,12 @@ def refuse_unsupported(
         raise InputError(
             f"the trained model explains these trials as well: adapting gains {max(gain, 0.0):.1f} nats, less than the "
             f"{cost:.1f} that {n} parameters cost; keep it"
+        )
+    if alone.nats - cost <= alone.needed:
+        raise InputError(
+            f"the trained model explains these trials as well: on single scores the adapted one gains "
+            f"{alone.nats - cost:.0f} nats, but that differs so much between enrolments that it would take "
+            f"{alone.needed:.0f} to be sure; keep it"
         )
 
 

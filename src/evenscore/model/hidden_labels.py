@@ -14,7 +14,7 @@ from jaxtyping import Float
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.moments import Moments, SideMoments, m_step
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.weighted_posterior import expected_squares, weighted_moments, weighted_posterior
+from evenscore.model.weighted_posterior import WeightedPosterior, expected_squares, weighted_moments, weighted_posterior
 from evenscore.tables import NONTARGET, TARGET
 
 __all__ = [
@@ -68,12 +68,18 @@ class HiddenLabels:
     p_target: Float[Array, "k l"]  #: probability of a target; 0 or 1 where the label is known
     squares: Float[Array, "2 k l"]  #: expected squared residual of every score in each class
     divergence: float  #: of q(x, y) from its prior
-    moments: Moments | None = None  #: of this belief, for the parameters
+    post: WeightedPosterior | None = None  #: q(x, y), once it was inferred
 
     @property
     def weights(self) -> Float[Array, "2 k l"]:
         """How much a score counts in each class."""
         return np.stack([1 - self.p_target, self.p_target]) * self.data.present
+
+    @property
+    def moments(self) -> Moments:
+        """The sums that the parameters are fitted to."""
+        assert self.post is not None  # noqa: S101
+        return weighted_moments(self.data.scores, self.post, self.weights)
 
 
 def initial(data: DenseScores, prior: float) -> HiddenLabels:
@@ -109,7 +115,7 @@ def infer_location(model: ScoreModel, state: HiddenLabels) -> HiddenLabels:
         state,
         divergence=post.divergence,
         squares=np.stack([expected_squares(model, state.data.scores, post, h) for h in (NONTARGET, TARGET)]),
-        moments=weighted_moments(state.data.scores, post, state.weights),
+        post=post,
     )
 
 
@@ -134,11 +140,9 @@ def bound(model: ScoreModel, states: Sequence[HiddenLabels], prior: float, ancho
 
 def pooled(states: Sequence[HiddenLabels]) -> Moments:
     """Return the moments of all matrices together."""
-    total: Moments | None = None
-    for state in states:
-        assert state.moments is not None  # noqa: S101
-        total = state.moments if total is None else total + state.moments
-    assert total is not None  # noqa: S101
+    total = states[0].moments
+    for state in states[1:]:
+        total = total + state.moments
     return total
 
 
