@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -282,7 +283,7 @@ def summarize(
     key = as_labels(key.ravel(), values.size)
     found = as_points(points)
     thresholds = np.array([point.threshold for point in found])
-    counts, sums = np.zeros((2, 1 << bits), np.int64), np.zeros((2, 1 << bits))  # pages that are not used take no room
+    counts, sums = _empty_bins(bits)
     squares, costs, below = np.zeros(2), np.zeros(2), np.zeros((2, len(found)), np.int64)
     totals = counts, sums, squares, costs, below
     used = [np.empty(0, np.int64)]
@@ -296,7 +297,19 @@ def summarize(
     bins = np.sort(np.concatenate(used))
     arrays = {"bins": bins, "counts": counts[:, bins], "sums": sums[:, bins]}
     arrays |= {"squares": squares, "costs": costs, "below": below}
+    counts[:, bins], sums[:, bins] = 0, 0
+    _spare.bins = {bits: (counts, sums)}
     return ScoreSummary(points=found, bits=bits, **{name: frozen(array) for name, array in arrays.items()})
+
+
+_spare = threading.local()  # empty bins for the next summary of the same thread: zeros cost more than few scores
+
+
+def _empty_bins(bits: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return counts and sums of all bins; whoever takes them gives them back empty, or not at all."""
+    spare: dict[int, Any] = getattr(_spare, "bins", {})
+    found: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None = spare.pop(bits, None)
+    return found or (np.zeros((2, 1 << bits), np.int64), np.zeros((2, 1 << bits)))
 
 
 def bin_edges(bins: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.float64]:
