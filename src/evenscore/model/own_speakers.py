@@ -18,7 +18,7 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import SpeakerBlocks, SpeakerShapes
 from evenscore.model.prediction import GroupWeights, group_weights
 
-__all__ = ["SpeakerSums", "predict_without_own", "speaker_sums"]
+__all__ = ["SpeakerSums", "TrialSums", "group_columns", "predict_without_own", "speaker_sums"]
 
 Array = np.ndarray
 Index = npt.NDArray[np.intp]

@@ -11,14 +11,14 @@ from jaxtyping import Float
 from evenscore.model.cohort import Cohort
 from evenscore.model.missing_evidence import effect_posterior, missing_patterns, without_missing
 from evenscore.model.own_exceptions import LocalCohort, local_cohort, predict_without_speakers
-from evenscore.model.own_speakers import TrialSums, group_columns, predict_without_own, speaker_sums
+from evenscore.model.own_speakers import SpeakerSums, TrialSums, group_columns, predict_without_own, speaker_sums
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import predict
 from evenscore.model.score_weights import ScoreWeights, llr, side_shifts
 from evenscore.model.sums import group_order
 from evenscore.tables import NONTARGET, ScoreBlocks, ScoreMatrix, TrialList
 
-__all__ = ["has_missing", "score_without_missing", "score_without_own"]
+__all__ = ["has_missing", "score_by_sums", "score_without_missing", "score_without_own"]
 
 Array = np.ndarray
 Index = npt.NDArray[np.intp]
@@ -98,13 +98,24 @@ def score_without_own(
         enroll_group=rows,
         test_group=columns,
     )
+    return score_by_sums(model, sums, trial_sums, trials.enroll_index, trials.test_index, _scores(trials))
+
+
+def score_by_sums(
+    model: ScoreModel,
+    cohort: SpeakerSums,
+    trial_sums: TrialSums,
+    rows: npt.NDArray[Any],
+    columns: npt.NDArray[Any],
+    scores: npt.NDArray[Any],
+) -> Float[Array, " t"]:
+    """Return the LLRs of trials without their own speakers, from sums by speaker of a complete cohort."""
     loading = np.concatenate([model.alpha, model.beta], axis=1)
-    scores = _scores(trials)
-    out = np.empty(len(trials))
-    for start in range(0, len(trials), _CHUNK):
+    out = np.empty(len(scores))
+    for start in range(0, len(scores), _CHUNK):
         part = slice(start, start + _CHUNK)
-        i, j = trials.enroll_index[part].astype(np.intp), trials.test_index[part].astype(np.intp)
-        means, covariances, which = predict_without_own(model, sums, trial_sums, i, j)
+        i, j = rows[part].astype(np.intp), columns[part].astype(np.intp)
+        means, covariances, which = predict_without_own(model, cohort, trial_sums, i, j)
         variance = model.sigma2 + np.einsum("hp,npq,hq->nh", loading, covariances, loading)
         out[part] = llr(scores[part], model.mu + means @ loading.T, variance[which])
     return out

@@ -182,15 +182,16 @@ class ClassicalNorm:
             assert enroll is not None and test is not None  # noqa: S101, PT018
             return chained.chain(table, enroll, test, self.method == "zt")
         both = enroll is not None and test is not None
-        return adaptive.sum_sides(table, enroll, test, self._factor if both else 1.0)
+        return adaptive.sum_sides(table, enroll, test, self.factor if both else 1.0)
 
     @property
-    def _factor(self) -> float:
+    def factor(self) -> float:
+        """The weight of each side, where both are summed."""
         return 0.5 if self.options.combine == "mean" else float(np.sqrt(0.5))
 
     def _sum(self, table: TrialScores, sides: NormSides, memory: float) -> bool:
         used = [side for side in (sides.enroll, sides.test) if side is not None and side.name in NEEDS[self.method]]
-        factor = self._factor if len(used) == 2 else 1.0
+        factor = self.factor if len(used) == 2 else 1.0
         cross = self.options.select == "cross"
         if not cross and not sides.speakers_meet:
             found = self._by_element(sides, used, memory)

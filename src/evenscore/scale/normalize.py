@@ -16,10 +16,13 @@ from evenscore.norms.classical import NEEDS, ClassicalNorm
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
 from evenscore.scale.blocks import ChunkedBlocks
+from evenscore.scale.by_blocks import ByBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader
 from evenscore.scale.cohort_parts import cohort_statistics, cohort_weights, fill_parts
 from evenscore.scale.engine import Engine, engine_for
+from evenscore.scale.own_model_parts import OwnScoreModelParts
+from evenscore.scale.own_parts import OwnSpeakerParts
 from evenscore.scale.separable import (
     ClassicalParts,
     Part,
@@ -30,7 +33,7 @@ from evenscore.scale.separable import (
     tile_matrix,
 )
 from evenscore.scale.tiles import Tile
-from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, shown
 
 __all__ = [
@@ -142,15 +145,21 @@ def _separable(
         for name in NEEDS[method]:
             if getattr(blocks, name) is None:
                 raise InputError(f"the norm {method!r} needs the block `{name}` of cohort scores")
-        if norm.options.select == "cross" or speakers_meet(blocks, method):
+        if norm.options.select == "cross":
             return None
+        if speakers_meet(blocks, method):
+            return OwnSpeakerParts.of(norm, blocks)
         ready, labels = None, blocks.labels_of_cohort
         if "cohort" in NEEDS[method] and blocks.cohort is not None and labels is not None:
             how: dict[str, Any] = {"engine": engine_for(client), "progress": progress, "keep": keep}
             ready = cohort_statistics(norm, blocks.cohort, labels, **how)
         return ClassicalParts.of(norm, blocks, ready)
-    if method not in ("lgsm", "evidence") or speakers_meet(blocks, method):
+    if method not in ("lgsm", "evidence"):
         return None
+    if speakers_meet(blocks, method):
+        if method != "lgsm" or isinstance(norm, ScoreModelNormalizer):
+            return None
+        return OwnScoreModelParts.of(norm.model, blocks, client=client, progress=progress)
     if isinstance(norm, ScoreModelNormalizer):
         return ScoreModelParts.of_prepared(norm, blocks)
     if method == "lgsm":
@@ -280,64 +289,6 @@ class ByParts:
     def _places(self) -> dict[str, dict[str, int]]:
         sides = (("enrolment", self.enroll_ids), ("test", self.test_ids))
         return {name: {} if ids is None else {key: at for at, key in enumerate(ids.tolist())} for name, ids in sides}
-
-
-@dataclass(frozen=True, eq=False)
-class ByBlocks:
-    """Normalizes a tile or a list with all cohort scores of its enrolments and tests: right for every norm."""
-
-    norm: Any
-    blocks: ChunkedBlocks
-
-    def tile(self, trials: ScoreMatrix, rows: slice, columns: slice) -> ScoreMatrix | TrialList:
-        """Return a tile of raw scores normalized."""
-        trials = ScoreMatrix(trials.scores, trials.enroll_ids, trials.test_ids, missing="nan")
-        own = {}
-        for name, at in (("enroll_speakers", rows), ("test_speakers", columns)):
-            known = getattr(self.blocks, name)
-            own[name] = None if known is None else known[at]
-        return self._normalized(trials, self._part("enroll", rows=rows), self._part("test", columns=columns), own)
-
-    def listed(self, trials: TrialList) -> ScoreMatrix | TrialList:
-        """Return listed trials normalized."""
-        enroll, test = self.blocks.enroll, self.blocks.test
-        if enroll is not None:
-            enroll = enroll.align(trials.enroll_ids, enroll.test_ids)
-        if test is not None:
-            test = test.align(test.enroll_ids, trials.test_ids)
-        own = {name: getattr(self.blocks, name) for name in ("enroll_speakers", "test_speakers")}
-        sides = [None if block is None else block.matrix() for block in (enroll, test)]
-        return self._normalized(trials, sides[0], sides[1], own)
-
-    def _normalized(
-        self, trials: ScoreMatrix | TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None, own: dict[str, Any]
-    ) -> ScoreMatrix | TrialList:
-        cohort = {name: value for name, value in self.blocks.speakers.items() if name.startswith("cohort")}
-        normalized: ScoreMatrix | TrialList = self.norm.normalize(
-            ScoreBlocks(
-                trials,
-                enroll=enroll,
-                test=test,
-                cohort=self._cohort,
-                cohort_labels=self.blocks.cohort_labels,
-                **own,
-                **cohort,
-            )
-        )
-        return normalized
-
-    def _part(self, name: str, rows: slice | None = None, columns: slice | None = None) -> ScoreMatrix | None:
-        block: ChunkedScores | None = getattr(self.blocks, name)
-        if block is None:
-            return None
-        rows = slice(0, block.shape[0]) if rows is None else rows
-        columns = slice(0, block.shape[1]) if columns is None else columns
-        scores = block.block(rows, columns)
-        return ScoreMatrix(scores, block.enroll_ids[rows], block.test_ids[columns], missing="nan")
-
-    @cached_property
-    def _cohort(self) -> ScoreMatrix | None:
-        return None if self.blocks.cohort is None else self.blocks.cohort.matrix()
 
 
 @dataclass(frozen=True, eq=False)

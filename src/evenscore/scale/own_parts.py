@@ -1,0 +1,197 @@
+"""Norms of trials whose own speakers are in the cohort, where a trial's sides still meet only at the very end.
+
+An element's numbers are then not for one cohort but for many: without each of the speakers that the other side may
+bring. They make a table, found in one pass over the cohort scores, and the first number of each element tells which
+column of the other side's table it looks up. Tables that would be too large are not made: then each tile reads the
+cohort scores of its rows and columns again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.norms.adaptive import WHAT, exclusion
+from evenscore.norms.block_sides import block_sides
+from evenscore.norms.classical import NEEDS, ClassicalNorm
+from evenscore.norms.finish import finished
+from evenscore.norms.statistics import Statistics, Summary, row_statistics
+from evenscore.norms.trial_scores import TrialScores
+from evenscore.scale.blocks import ChunkedBlocks
+from evenscore.scale.separable import Part
+from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables.ids import Ids
+
+__all__ = ["OwnSpeakerParts", "speakers_of", "table_fits"]
+
+_MOST_TABLE = 1 << 29  # bytes of the tables of both sides
+_PIECE = 1 << 20  # scores that are worked on at once
+_MEMORY = 1e9
+
+
+def table_fits(blocks: ChunkedBlocks, width: int) -> bool:
+    """Tell whether tables of this many numbers for each enrolment and test may be kept."""
+    if blocks.enroll_ids is None or blocks.test_ids is None:
+        return False
+    return 8 * width * (len(blocks.enroll_ids) + len(blocks.test_ids)) <= _MOST_TABLE
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnSpeakerParts:
+    """A classical norm whose elements rank their own cohorts; the numbers are a table of locations and scales.
+
+    Attributes
+    ----------
+    norm
+        The norm: Z, T, S or an adaptive one.
+    ids, speakers
+        Ids and speakers of the enrolments (``"enroll"``) and tests (``"test"``).
+    cohort_ids, cohort_speakers
+        The same of the cohort members that each side is compared with.
+    others
+        For each side the speakers of the other side who are among its cohort members.
+    """
+
+    norm: ClassicalNorm
+    ids: Mapping[str, Ids]
+    speakers: Mapping[str, npt.NDArray[Any]]
+    cohort_ids: Mapping[str, Ids | None]
+    cohort_speakers: Mapping[str, Ids | None]
+    others: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, norm: ClassicalNorm, blocks: ChunkedBlocks) -> OwnSpeakerParts | None:
+        """Prepare a norm for blocks; None if there is no such table, or if it would be too large."""
+        if "cohort" in NEEDS[norm.method] or norm.options.select == "cross":
+            return None
+        if blocks.enroll_ids is None or blocks.test_ids is None:
+            return None
+        ids = {"enroll": blocks.enroll_ids, "test": blocks.test_ids}
+        speakers = {name: speakers_of(getattr(blocks, f"{name}_speakers"), ids[name]) for name in ids}
+        members = {"enroll": blocks.cohort_test_speakers, "test": blocks.cohort_enroll_speakers}
+        parts = cls(
+            norm=norm,
+            ids=ids,
+            speakers=speakers,
+            cohort_ids={"enroll": blocks.cohort_test_ids, "test": blocks.cohort_enroll_ids},
+            cohort_speakers=members,
+            others={
+                "enroll": _both(speakers["test"], members["enroll"]),
+                "test": _both(speakers["enroll"], members["test"]),
+            },
+        )
+        return parts if table_fits(blocks, parts.width) else None
+
+    @property
+    def width(self) -> int:
+        """How many numbers an element has: its column in the other side's table, and its row of its own."""
+        return 1 + 2 * self._columns
+
+    @property
+    def _columns(self) -> int:
+        return 1 + max(len(self.others[name]) for name in NEEDS[self.norm.method])
+
+    def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
+        """Return the numbers of some enrolments."""
+        return self._part("enroll", scores, rows)
+
+    def test_part(self, scores: npt.NDArray[Any], columns: slice) -> Part:
+        """Return the numbers of some tests."""
+        return self._part("test", scores, columns)
+
+    def _part(self, name: str, scores: npt.NDArray[Any], at: slice) -> Part:
+        own, other = self.speakers[name][at], "test" if name == "enroll" else "enroll"
+        part = np.zeros((len(own), self.width))
+        column = {speaker: 1 + place for place, speaker in enumerate(self.others[other])}
+        part[:, 0] = [column.get(speaker, 0) for speaker in own]
+        if name not in NEEDS[self.norm.method]:
+            return part
+        if not scores.size:
+            part[:, 1:] = np.nan
+            return part
+        ids, members, others = self.ids[name][at], self.cohort_ids[name], self.others[name]
+        assert members is not None  # noqa: S101  (the norm has found its blocks)
+        by_row = name == "enroll"
+        block = ScoreMatrix(scores, *((ids, members) if by_row else (members, ids)), missing="nan")
+        given: dict[str, Any] = {
+            name: block,
+            f"{name}_speakers": own,
+            f"{other}_speakers": others,
+            f"cohort_{other}_speakers": self.cohort_speakers[name],
+        }
+        rows, columns = (ids, others) if by_row else (others, ids)
+        nothing = TrialList(rows, columns, [], [], scores=[])
+        sides = block_sides(ScoreBlocks(nothing, **given), "s", self.norm.conditions)
+        side, codes = (sides.enroll, sides.test_speaker) if by_row else (sides.test, sides.enroll_speaker)
+        assert side is not None  # noqa: S101
+        left_out, place = exclusion(side, codes)
+        summary = Summary.of(self.norm.options, self.norm.method, side.shape[1])
+        where = np.concatenate([[0], place])
+        for some in side.pieces(_MEMORY, beside=25 * len(where)):
+            found = row_statistics(side.scores(some), summary, side.groups, left_out)
+            part[some, 1 : 1 + len(where)] = found.mean[:, where]
+            scale = np.where(found.count > 0, found.std, np.nan)
+            part[some, 1 + self._columns : 1 + self._columns + len(where)] = scale[:, where]
+        return part
+
+    def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
+        """Return the trials normalized."""
+        if isinstance(trials, ScoreMatrix):
+            trials = ScoreMatrix(trials.scores, trials.enroll_ids, trials.test_ids, missing="nan")
+        table, needs = TrialScores.of(trials), NEEDS[self.norm.method]
+        factor = self.norm.factor if len(needs) == 2 else 1.0
+        parts = {"enroll": enroll, "test": test}
+        with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
+            for name in needs:
+                column = parts["test" if name == "enroll" else "enroll"][:, 0].astype(np.intp)
+                if isinstance(trials, ScoreMatrix):
+                    self._add_to_matrix(table, name, parts[name], column, factor)
+                else:
+                    self._add_to_list(table, name, parts[name], column, factor)
+        return finished(table, False, self.norm.options.vanished)
+
+    def _add_to_matrix(
+        self, table: TrialScores, name: str, part: Part, column: npt.NDArray[np.intp], factor: float
+    ) -> None:
+        used, which = np.unique(column, return_inverse=True)
+        ids = getattr(table.trials, f"{name}_ids")
+        found = self._settled(part[:, 1 + used], part[:, 1 + self._columns + used], name, ids)
+        step = max(1, _PIECE // max(len(column), 1))
+        for start in range(0, len(ids), step):
+            rows = slice(start, start + step)
+            at = table.where(name, rows)
+            mean, std = found.mean[rows][:, which.reshape(-1)], found.std[rows][:, which.reshape(-1)]
+            mean, std = (mean, std) if name == "enroll" else (mean.T, std.T)
+            table.out[at] += factor * ((table.raw(at) - mean) / std)
+
+    def _add_to_list(
+        self, table: TrialScores, name: str, part: Part, column: npt.NDArray[np.intp], factor: float
+    ) -> None:
+        trials = table.trials
+        assert isinstance(trials, TrialList)  # noqa: S101
+        index = {"enroll": trials.enroll_index, "test": trials.test_index}
+        row, place = index[name], column[index["test" if name == "enroll" else "enroll"]]
+        mean, std = part[row, 1 + place], part[row, 1 + self._columns + place]
+        found = self._settled(mean, std, name, getattr(trials, name))
+        table.out[:] += factor * ((table.raw(slice(None)) - found.mean) / found.std)
+
+    def _settled(self, mean: npt.NDArray[Any], std: npt.NDArray[Any], name: str, ids: Ids) -> Statistics:
+        there = (~np.isnan(std)).astype(np.int64)
+        return Statistics(there, mean, std).settled(self.norm.options, ids, WHAT[name])
+
+
+def speakers_of(known: Any, ids: Ids) -> npt.NDArray[Any]:
+    """Return the speaker of each id, None where it is not known."""
+    found = np.full(len(ids), None, dtype=object)
+    if known is not None:
+        found[:] = [known.get(name) for name in ids] if isinstance(known, Mapping) else list(known)
+    return found
+
+
+def _both(speakers: npt.NDArray[Any], members: Ids | None) -> list[str]:
+    """Return the speakers who are members of a cohort, too."""
+    return [] if members is None else sorted((set(speakers.tolist()) & set(members.tolist())) - {None})
