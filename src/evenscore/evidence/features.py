@@ -14,7 +14,17 @@ from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import ScoreBlocks, ScoreMatrix
 
-__all__ = ["EXTRAS", "PATTERNS", "VIEWS", "Scales", "evidence_features", "pattern_of", "predicted_shifts", "restricted"]
+__all__ = [
+    "EXTRAS",
+    "PATTERNS",
+    "SIDES",
+    "VIEWS",
+    "Scales",
+    "evidence_features",
+    "pattern_of",
+    "predicted_shifts",
+    "restricted",
+]
 
 #: What a head may know, by the blocks that there are.
 PATTERNS = ("full", "pair", "enroll", "test", "none")
@@ -32,7 +42,7 @@ EXTRAS = {
     "test": ("ls_t",),
     "none": (),
 }
-_SIDES = {"full": ("enroll", "test"), "pair": ("enroll", "test"), "enroll": ("enroll",), "test": ("test",), "none": ()}
+SIDES = {"full": ("enroll", "test"), "pair": ("enroll", "test"), "enroll": ("enroll",), "test": ("test",), "none": ()}
 
 TOP = 0.2  #: the share of the cohort that ``as_norm`` takes
 
@@ -77,7 +87,7 @@ def pattern_of(blocks: ScoreBlocks) -> str:
 
 def restricted(blocks: ScoreBlocks, pattern: str) -> ScoreBlocks:
     """Return the blocks that a pattern uses."""
-    keep = _SIDES[pattern]
+    keep = SIDES[pattern]
     return ScoreBlocks(
         blocks.trials,
         enroll=blocks.enroll if "enroll" in keep else None,
@@ -109,7 +119,7 @@ def evidence_features(
     assert trials.scores is not None  # noqa: S101
     score = np.asarray(trials.scores, dtype=np.float64)
     found: dict[str, Array] = {"raw": score}
-    sides = _SIDES[pattern]
+    sides = SIDES[pattern]
     if sides:
         for name, top in (("s_norm", None), ("as_norm", TOP)):
             moments = {side: trial_moments(blocks, side, top) for side in sides}
@@ -134,27 +144,6 @@ def _normalized(score: Array, moments: dict[str, Moments], logs: dict[str, Array
         mean = np.where(found.count > 0, found.mean, prior.location)
         parts.append((score - mean) * np.exp(-logs[side] - prior.center))
     return np.asarray(sum(parts) / len(parts))
-
-
-def views_of_one(score: float, vectors: dict[str, Array], scales: Scales) -> dict[str, Array]:
-    """Return raw score, norms and log-scales of one trial, from complete cohort scores; arrays of one entry."""
-    value = np.array([score])
-    found: dict[str, Array] = {"raw": value}
-    for name, top in (("s_norm", None), ("as_norm", TOP)):
-        moments = {side: _moments_of_one(vector, top) for side, vector in vectors.items()}
-        logs = {side: shrunk_log_scale(moments[side], scales.of(side, top is not None)) for side in vectors}
-        found[name] = _normalized(value, moments, logs, scales, top is not None)
-        if top is None:
-            found |= {f"ls_{side[0]}": logs[side] for side in vectors}
-    return found
-
-
-def _moments_of_one(vector: Array, top: float | None) -> Moments:
-    if top is not None:
-        number = max(1, round(top * len(vector)))
-        vector = np.partition(vector, len(vector) - number)[len(vector) - number :]
-    std = vector.std(ddof=1) if len(vector) > 1 else 0.0
-    return Moments(count=np.array([len(vector)]), mean=np.array([vector.mean()]), std=np.array([std]))
 
 
 def predicted_shifts(model: ScoreModel, blocks: ScoreBlocks) -> Array:

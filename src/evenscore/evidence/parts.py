@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore.evidence.features import TOP, Scales
+from evenscore.evidence.features import SIDES, TOP, Scales
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.moments import Moments, shrunk_log_scale
@@ -29,7 +29,6 @@ __all__ = ["EvidenceParts"]
 Array = np.ndarray
 Part = Float[Array, "n p"]
 
-SIDES = {"full": ("enroll", "test"), "pair": ("enroll", "test"), "enroll": ("enroll",), "test": ("test",), "none": ()}
 _NUMBERS = 7  # per element, beside its coordinates
 _PIECE = 1 << 22  # products of coordinates that are kept at a time
 
