@@ -76,10 +76,14 @@ def test_embeddings_give_the_numbers_of_their_blocks(model, scorer, kind):
     np.testing.assert_allclose(in_chunks.scores, listed.scores[in_chunks.match(listed)], rtol=1e-9, atol=1e-9)
 
 
-def test_own_speakers_need_all_cohort_scores_at_once(model):
+def test_own_speakers_need_all_cohort_scores_at_once(model, monkeypatch):
     enroll, test, cohort = sides_of("own speakers")
+    asked = {"cohort": cohort, "method": "evidence", "model": model}
     with pytest.raises(InputError, match="needs all cohort scores at once"):
-        score_embeddings(enroll, test, cohort=cohort, method="evidence", model=model, memory=900.0)
+        score_embeddings(enroll, test, **asked, memory=900.0)
+    monkeypatch.setattr("evenscore.scale.embeddings._MEMORY", 900.0)
+    with pytest.raises(InputError, match="needs all 36 x 36 cohort scores at once"):
+        score_chunks(enroll, test, **asked)
 
 
 @pytest.mark.parametrize("exact", [2000, 5], ids=["by Gram matrix", "by search"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,10 @@ from evenscore.scoring.products import Vectors
 from evenscore.sources import Bilinear, BilinearNormalizer, Scorer
 from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import positions
+
+if TYPE_CHECKING:
+    from evenscore.evidence import CohortEvidence
+    from evenscore.evidence.parts import EvidenceParts
 
 __all__ = ["ScoredPairs", "score_chunks"]
 
@@ -128,10 +132,8 @@ def score_chunks(
         cohort_enroll_speakers=cohort.speakers,
         cohort_test_speakers=cohort.speakers,
     )
-    if method == "evidence" and not meet(enroll, test, cohort):
-        from evenscore.evidence import parts_of_vectors
-
-        parts = parts_of_vectors(norm.model, cohort_scores, cohort.speakers)
+    parts = _evidence_parts(norm.model, enroll, test, cohort, cohort_scores) if method == "evidence" else None
+    if parts is not None:
         found = side_parts(parts, blocks, engine_for(client), progress, keep)
         return _normalized(raw, ByParts(parts, *found, enroll.ids, test.ids), inputs)
     return normalize_chunks(blocks, method, client=client, progress=progress, **options)
@@ -330,6 +332,22 @@ class _Folded:
 
     def listed(self, trials: TrialList) -> ScoreMatrix | TrialList:
         return self.normalizer.normalize_trials(self.scores, trials)
+
+
+def _evidence_parts(
+    model: CohortEvidence, enroll: Embeddings, test: Embeddings, cohort: Embeddings, scores: Bilinear
+) -> EvidenceParts | None:
+    """Prepare the cohort-evidence model; None where trials meet the cohort, which then must be small enough."""
+    from evenscore.evidence import parts_of_vectors
+
+    if not meet(enroll, test, cohort):
+        return parts_of_vectors(model, scores, cohort.speakers)
+    if len(cohort) ** 2 * scores.dtype.itemsize > _MEMORY:
+        raise InputError(
+            f"'evidence' with own speakers in the cohort needs all {len(cohort)} x {len(cohort)} cohort scores at "
+            f"once, more than {_MEMORY / 1e9:.0f} GB; take a smaller cohort, or one without these speakers"
+        )
+    return None
 
 
 def _cohort_labels(cohort: Embeddings) -> Labels | None:
