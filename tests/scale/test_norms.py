@@ -277,3 +277,15 @@ def test_rows_are_read_once_for_a_row_of_tiles():
     assert len(rows) > len(set(rows)) == len(reads)
     copied = pickle.loads(pickle.dumps(there.reader.way.last))  # noqa: S301  (as it travels to a worker)
     assert copied.get(rows[-1], lambda: "read anew") == "read anew"
+
+
+@pytest.mark.parametrize("method", ["zt", "s", "lgsm"])
+def test_a_cluster_gives_the_same(client, method):
+    rng = np.random.default_rng(14)
+    known = {} if method == "zt" else SPEAKERS
+    here, there = both(rng, blocks_of(rng), **known)
+    found = normalize(there, method, client=client, **NORMS[method])
+    assert isinstance(found.reader.way, ByParts)
+    np.testing.assert_allclose(
+        found.matrix().scores, normalize(here, method, **NORMS[method]).scores, rtol=1e-5, atol=1e-5
+    )

@@ -107,6 +107,8 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
         return scores.labelled_sums(labels, client=client, progress=progress)
     if isinstance(scores, ScoreSource):
         return [_sum_source(scores, labels)]
+    if hasattr(scores, "dask"):
+        return _sum_dask_array(scores, labels, client, progress)
     array = as_scores(scores, "scores", ndim=2)
     if not np.isfinite(array).all():
         raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
@@ -114,6 +116,8 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
 
 
 def _check_shape(shape: tuple[int, ...], labels: Labels) -> None:
+    if len(shape) != 2:
+        raise InputError(f"scores must have 2 dimensions, but have shape {shape}")
     if shape != labels.shape:
         raise InputError(f"scores are {shape[0]} x {shape[1]}, but labels are {labels.shape[0]} x {labels.shape[1]}")
 
@@ -149,6 +153,15 @@ def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
     row_codes, column_codes, number = labels.speaker_codes
     blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
     return LabelledSums(sums=source.class_sums(labels), pattern=blocks)
+
+
+def _sum_dask_array(scores: Any, labels: Labels, client: Any, progress: Progress) -> list[LabelledSums]:
+    from evenscore.scale.chunked_scores import as_chunked
+
+    _check_shape(scores.shape, labels)
+    rows = range(labels.shape[0]) if labels.enroll_ids is None else labels.enroll_ids
+    columns = range(labels.shape[1]) if labels.test_ids is None else labels.test_ids
+    return as_chunked(scores, rows, columns).labelled_sums(labels, client=client, progress=progress)
 
 
 def without_empty(sums: ClassSums) -> ClassSums:

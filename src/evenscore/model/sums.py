@@ -153,7 +153,8 @@ def sum_blocks(
     target_columns = np.diff(row_bounds)[column_codes].astype(float)
     for values, targets in ((rows, target_rows), (columns, target_columns)):
         size = n_columns if values is rows else n_rows
-        values[0] = np.where(targets < size, values[0] - values[1], 0.0)
+        with np.errstate(invalid="ignore"):  # infinite scores, which the squares will tell
+            values[0] = np.where(targets < size, values[0] - values[1], 0.0)
     if target_rows.sum() == scores.size:
         squares[0] = 0.0
     else:

@@ -195,7 +195,7 @@ def as_chunked(scores: Any, enroll_ids: IdsLike | None = None, test_ids: IdsLike
             enroll_ids=scores.enroll_ids, test_ids=scores.test_ids, dtype=scores.dtype, reader=ScoredPairs(scores)
         )
     if enroll_ids is None or test_ids is None:
-        raise InputError("an array of scores has no ids; give enroll_ids and test_ids")
+        raise InputError("an array of scores has no ids; give them: as_chunked(scores, enroll_ids, test_ids)")
     if hasattr(scores, "dask"):
         from evenscore.scale.dask_arrays import chunked_dask_array
 

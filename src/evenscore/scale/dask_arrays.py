@@ -8,18 +8,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.errors import InputError
+from evenscore.errors import EvenscoreError, InputError
 from evenscore.scale.chunked_scores import ChunkedScores
 from evenscore.tables.ids import IdsLike, as_ids
 
 __all__ = ["DaskTiles", "chunked_dask_array"]
 
+_DASK_ITSELF = ("asyncio", "concurrent", "dask", "distributed")
+
 
 def chunked_dask_array(array: Any, enroll_ids: IdsLike, test_ids: IdsLike) -> ChunkedScores:
     """Return a two-dimensional Dask array of float32 or float64 as chunked scores, in its own chunks."""
-    if array.ndim != 2 or array.dtype not in (np.float32, np.float64):
+    if array.ndim != 2:
+        raise InputError(f"the Dask array has {array.ndim} dimensions, but scores are a matrix of two; reshape it")
+    if array.dtype not in (np.float32, np.float64):
         raise InputError(
-            f"the Dask array has {array.ndim} dimensions of {array.dtype}, but a matrix of float is needed"
+            f"the Dask array holds {array.dtype}, but scores are float32 or float64; call its astype first"
         )
     if np.isnan(array.shape).any():
         raise InputError("the shape of the Dask array is not known; call its compute_chunk_sizes() first")
@@ -39,16 +43,37 @@ class DaskTiles:
     array: Any
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
-        """Return a tile."""
+        """Return a tile; whatever goes wrong while Dask computes it is said with its place."""
+        where = f"rows {rows.start} to {rows.stop - 1} and columns {columns.start} to {columns.stop - 1}"
         part = self.array[rows, columns]
+        try:
+            found = np.asarray(self._computed(part))
+        except (EvenscoreError, MemoryError):
+            raise
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] in _DASK_ITSELF:  # a lost worker, for instance: tried again
+                raise
+            reason = (str(error).splitlines() or [""])[0]
+            raise InputError(
+                f"{where} of the Dask array cannot be computed ({type(error).__name__}: {reason}); correct what it is "
+                "made from"
+            ) from error
+        if found.shape != part.shape or found.dtype.kind != "f":
+            raise InputError(
+                f"{where} of the Dask array are {found.dtype} of shape {found.shape} when computed, but it says that "
+                f"they are {part.dtype} of shape {part.shape}; give the right dtype and chunks where it is made"
+            )
+        return np.ascontiguousarray(found, dtype=part.dtype)
+
+    def _computed(self, part: Any) -> Any:
         if not _on_a_worker():
-            return np.ascontiguousarray(part.compute())
+            return part.compute()
         from distributed import futures_of, worker_client
 
         if not futures_of(self.array):
-            return np.ascontiguousarray(part.compute(scheduler="synchronous"))
+            return part.compute(scheduler="synchronous")
         with worker_client() as client:
-            return np.ascontiguousarray(client.compute(part, sync=True))
+            return client.compute(part, sync=True)
 
     def identity(self) -> str:
         """Return Dask's own name of the array, which stands for how it was made."""
