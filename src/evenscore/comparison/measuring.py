@@ -23,12 +23,14 @@ from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
 from evenscore.scale.chunked_trials import TrialChunk
 from evenscore.scale.engine import engine_for
 from evenscore.scale.pair_values import PairValues
+from evenscore.scale.tiles import spans
 from evenscore.tables import UNKNOWN
 
 __all__ = ["ChunkedTable", "Judging", "Measured", "calibrated_tables", "measured_chunks", "measured_scores"]
 
 ChunkedTable = ChunkedScores | ChunkedTrials
 _BITS = 20  # of the summaries that figures come from
+_SLAB = 1 << 18  # scores that are calibrated at a time
 _FEW_BITS = 16  # of those that only histograms and quantiles come from
 
 
@@ -193,7 +195,9 @@ def _sums(task: _Task, place: Any) -> _PartSums:
         scores, labels = task.reader.read(place.rows, place.columns), task.values.of_tile(place)
         enroll, test = task.speakers.of_tile(place)
     labels = np.maximum(labels, UNKNOWN).astype(np.int8, copy=False)  # pairs that a key does not list are unknown
-    llrs = np.asarray(task.calibration(scores), dtype=np.float64)
+    llrs = np.empty(scores.shape)
+    for at in spans(len(scores), max(_SLAB * len(scores) // max(scores.size, 1), 1)):  # calibrations make copies
+        llrs[at] = task.calibration(scores[at])
     sides: Any = (labels, enroll, test, task.group, task.points)
     return _PartSums(
         llrs=summarize(llrs, labels, points=task.points, bits=_BITS),
