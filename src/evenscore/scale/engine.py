@@ -57,11 +57,7 @@ class Engine(ABC):
         progress: Progress = silent,
     ) -> Iterator[tuple[Place, Result]]:
         """Yield each place with its result, in the order of the places or as they get ready."""
-        work = _Work(function, shared, places, stage, progress)
-        work.report(0)
-        for done, found in enumerate(self._results(work), start=1):
-            work.report(done)
-            yield found
+        return self._reported(_Work(function, shared, places, stage, progress))
 
     def total(
         self,
@@ -74,6 +70,12 @@ class Engine(ABC):
     ) -> Any:
         """Return the sum of all results, added pairwise in the order of the places."""
         return self._sum(_Work(function, shared, places, stage, progress))
+
+    def _reported(self, work: _Work[Place, Result]) -> Iterator[tuple[Place, Result]]:
+        work.report(0)
+        for done, found in enumerate(self._results(work), start=1):
+            work.report(done)
+            yield found
 
     @abstractmethod
     def _results(self, work: _Work[Place, Result]) -> Iterator[tuple[Place, Result]]: ...
@@ -114,20 +116,16 @@ class _Here(Engine):
                         begun.append((place, pool.submit(_on_cores, cores, work.function, work.shared, place)))
                     if not begun:
                         return
-                    place, future = begun.popleft()
-                    yield place, future.result()
+                    place, future = begun[0]
+                    result = future.result()
+                    begun.popleft()
+                    yield place, result
             finally:
                 for _, future in begun:
                     future.cancel()
 
     def _sum(self, work: _Work[Place, Any]) -> Any:
-        def parts() -> Iterator[Any]:
-            work.report(0)
-            for done, (_, part) in enumerate(self._results(work), start=1):
-                work.report(done)
-                yield part
-
-        return _pairwise(parts(), add)
+        return _pairwise((part for _, part in self._reported(work)), add)
 
 
 def _shares() -> tuple[int, int]:
