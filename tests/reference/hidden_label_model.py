@@ -65,3 +65,17 @@ def loop_score_gain(trained, adapted, scores, keys, groups, prior):
         if len(side) > 1:
             variance += len(side) * np.var(list(side.values()), ddof=1)
     return total, np.sqrt(variance)
+
+
+def loop_expected_cllr(model, adapted, scores, hidden, prior):
+    """Cllr of a model's single scores where each hidden trial is a target with the adapted model's probability."""
+    sums, weights = np.zeros(2), np.zeros(2)
+    for i, j in np.argwhere(hidden):
+        llr, belief = (
+            np.subtract(*norm.logpdf(scores[i, j], one.mu[::-1], np.sqrt(one.sigma2 + one.variances.nu)[::-1]))
+            for one in (model, adapted)
+        )
+        target = 1 / (1 + (1 - prior) / prior * np.exp(-belief))
+        weights += [target, 1 - target]
+        sums += [target * np.log2(1 + np.exp(-llr)), (1 - target) * np.log2(1 + np.exp(llr))]
+    return (sums / weights).mean()

@@ -88,7 +88,8 @@ def adapt(
     must be about right. Cohort scores are non-targets whose labels are known; give them only if they belong to the new
     domain. Refuses, with a reason, exit code 2 and no file, when the trials cannot support an adaptation: too few of
     them, classes that the scores do not tell apart, or no gain over the trained model that would show in most
-    enrolments. If speakers enrolled more than once, say who did (--enroll-speakers), or the guard is too easily sure.
+    enrolments and be worth the risk. If speakers enrolled more than once, say who did (--enroll-speakers), or the guard
+    is too easily sure.
     """
     if output == "-" and json:
         raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
@@ -181,6 +182,7 @@ def _facts(result: AdaptResult) -> dict[str, Any]:
         "gain": float(result.bound[-1] - result.unadapted_bound),
         "score_gain": result.score_gain.nats,
         "score_gain_needed": result.score_gain.needed,
+        "expected_cllr": {"trained": result.expected_cllr[0], "adapted": result.expected_cllr[1]},
         "iterations": result.n_iter,
         "converged": result.converged,
         "notes": list(result.notes),
@@ -210,5 +212,8 @@ def _print(result: AdaptResult) -> None:
         f"{result.bound[-1] - result.unadapted_bound:.1f} nats gained, {end} after {result.n_iter} iterations",
         f"{alone.nats:.1f} nats gained on single scores, where {alone.needed:.1f} are needed to be sure across "
         f"{alone.n_groups} enrolments or speakers",
+        "without a cohort, it expects a Cllr of {:.3f} of the trained model and of {:.3f} of itself".format(
+            *result.expected_cllr
+        ),
     ]
     print_lines([*lines, *(f"! {note}" for note in result.notes)])

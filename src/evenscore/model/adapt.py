@@ -58,6 +58,9 @@ class AdaptResult:
     bound: Float[Array, " n"]  #: of the log-likelihood (less the penalty): before the first, after each iteration
     unadapted_bound: float  #: of the trained model
     score_gain: guard.ScoreGain  #: on the scores one by one, with its standard error
+    expected_cllr: tuple[
+        float, float
+    ]  #: of the trained and the adapted model, as the latter sees the labels; no cohort
     share_of_targets: float  #: among the trials without labels, as the adapted model sees them
     certainty: float  #: share of the prior's uncertainty about the labels that the scores remove, 0 to 1
     n_trials: int  #: trials without labels
@@ -115,7 +118,8 @@ def adapt_score_model(
     InputError
         If the data cannot support an adaptation: too few trials or expected targets, classes that the scores do not
         tell apart, a share of targets that contradicts the prior, one class that explains all trials as well, nothing
-        to gain over the trained model, or a gain that is not there for most enrolments.
+        to gain over the trained model, a gain that is not there for most enrolments, or too small a gain to be worth
+        the risk.
 
     Examples
     --------
@@ -147,6 +151,10 @@ def adapt_score_model(
     p = np.concatenate([state.p_target[state.data.hidden] for state in best.states])
     share, certainty = float(p.mean()), guard.certainty(p, prior)
     score_gain = guard.score_gain(start, best.model, parts, _groups(items, enroll_speakers or {}), prior)
+    expected = (
+        guard.expected_cllr(start, best.model, parts, prior),
+        guard.expected_cllr(best.model, best.model, parts, prior),
+    )
     guard.refuse_unsupported(
         best.model,
         p,
@@ -155,6 +163,7 @@ def adapt_score_model(
         over_one=best.trace[-1] - alone,
         n=n_parameters,
         alone=score_gain,
+        cllr=expected,
     )
     units = (n_trials + n_known) * np.log(scale)
     notes = () if best.converged else (f"not converged after {max_iter} iterations; raise max_iter or tol",)
@@ -167,6 +176,7 @@ def adapt_score_model(
         bound=frozen(np.array(best.trace) - units),
         unadapted_bound=float(unadapted - units),
         score_gain=score_gain,
+        expected_cllr=expected,
         share_of_targets=share,
         certainty=certainty,
         n_trials=n_trials,

@@ -14,7 +14,15 @@ from evenscore.model.dense_scores import DenseScores
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import TARGET
 
-__all__ = ["ScoreGain", "certainty", "matching_scale", "refuse_few", "refuse_unsupported", "score_gain"]
+__all__ = [
+    "ScoreGain",
+    "certainty",
+    "expected_cllr",
+    "matching_scale",
+    "refuse_few",
+    "refuse_unsupported",
+    "score_gain",
+]
 
 Array = np.ndarray
 _LEAST_TRIALS = 50
@@ -23,6 +31,7 @@ _LEAST_CERTAINTY = 0.3
 _LEAST_SEPARATION = 1.0  # of the class means, in standard deviations
 _SHARE_FACTOR = 3.0  # how far the share of targets may be from the prior
 _LEVEL = 0.99  # of the one-sided test that the adapted model is better
+_WORTHWHILE = 0.75  # the adapted model must expect to bring Cllr down to this share; less is lost by learning labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +71,31 @@ def score_gain(
     return ScoreGain(nats=float(rows.sum()), error=float(error), n_groups=len(grouped))
 
 
+def expected_cllr(model: ScoreModel, adapted: ScoreModel, parts: Sequence[DenseScores], prior: float) -> float:
+    """Return the Cllr that the adapted model expects of a model on the trials without labels, each score by itself."""
+    from scipy.special import expit
+
+    llr, belief = (np.concatenate([_llr(one, part)[part.hidden] for part in parts]) for one in (model, adapted))
+    target = expit(belief + np.log(prior) - np.log1p(-prior))
+    costs = [(np.logaddexp(0, -llr), target), (np.logaddexp(0, llr), 1 - target)]
+    return float(sum((cost @ weight) / weight.sum() for cost, weight in costs) / (2 * np.log(2)))
+
+
+def _llr(model: ScoreModel, part: DenseScores) -> Float[Array, "k l"]:
+    non, tar = _class_log_densities(model, part)
+    llr: Float[Array, "k l"] = tar - non
+    return llr
+
+
+def _class_log_densities(model: ScoreModel, part: DenseScores) -> Float[Array, "2 k l"]:
+    mean, variance = (v[:, None, None] for v in (model.mu, model.sigma2 + model.variances.nu))
+    density: Float[Array, "2 k l"] = -0.5 * ((part.scores - mean) ** 2 / variance + np.log(2 * np.pi * variance))
+    return density
+
+
 def _log_density(model: ScoreModel, part: DenseScores, prior: float) -> Float[Array, "k l"]:
     """Return the log-density of every score on its own; a hidden label is summed out; 0 where there is no score."""
-    mean, variance = (v[:, None, None] for v in (model.mu, model.sigma2 + model.variances.nu))
-    non, tar = -0.5 * ((part.scores - mean) ** 2 / variance + np.log(2 * np.pi * variance))
+    non, tar = _class_log_densities(model, part)
     mixed = np.logaddexp(np.log1p(-prior) + non, np.log(prior) + tar)
     density: Float[Array, "k l"] = np.where(part.hidden, mixed, np.where(part.of_class(TARGET), tar, non))
     return np.where(part.present, density, 0.0)
@@ -86,13 +116,21 @@ def refuse_few(n_trials: int, prior: float) -> None:
 
 
 def refuse_unsupported(
-    model: ScoreModel, p: Float[Array, " t"], *, prior: float, gain: float, over_one: float, n: int, alone: ScoreGain
+    model: ScoreModel,
+    p: Float[Array, " t"],
+    *,
+    prior: float,
+    gain: float,
+    over_one: float,
+    n: int,
+    alone: ScoreGain,
+    cllr: tuple[float, float],
 ) -> None:
     """Refuse an adaptation that the trials do not support.
 
     `p` are the probabilities of targets, `gain` and `over_one` the nats by which the bound of the adapted model is
     better than that of the trained one and of a single class, `n` the parameters that were adapted, `alone` the gain
-    when scores are taken one by one.
+    when scores are taken one by one, `cllr` what the adapted model expects of the trained one and of itself.
     """
     cost = 0.5 * n * np.log(len(p))
     separation = (model.mu[1] - model.mu[0]) / np.sqrt((model.sigma2 + model.variances.nu).mean())
@@ -122,6 +160,11 @@ def refuse_unsupported(
             f"the trained model explains these trials as well: on single scores the adapted one gains "
             f"{alone.nats - cost:.0f} nats, but that differs so much between enrolments that it would take "
             f"{alone.needed:.0f} to be sure; keep it"
+        )
+    if cllr[1] > _WORTHWHILE * cllr[0]:
+        raise InputError(
+            f"the trained model serves these trials as well: even the adapted one expects to lower its Cllr only from "
+            f"{cllr[0]:.3f} to {cllr[1]:.3f}, which learning without labels may cost; keep it"
         )
 
 
