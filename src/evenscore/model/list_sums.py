@@ -20,7 +20,7 @@ from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, co
 from evenscore.model.sums import ClassSums
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
 from evenscore.tables.ids import Ids, merge
-from evenscore.tables.pairs import first_repeated_pair, pair_codes
+from evenscore.tables.pairs import any_repeated_pair, first_repeated_pair, pair_codes
 
 __all__ = ["ListSums", "ListedPairs", "independent_parts", "pairs_of_list", "sum_list"]
 
@@ -239,9 +239,8 @@ class _Parts:
     def _listed(self, sparse: list[ListedPairs], row_kept: Array, column_kept: Array) -> Exceptions:
         rows, columns, labels = (np.concatenate(arrays) for arrays in zip(*sparse, strict=True))
         sizes = int(row_kept.sum()), int(column_kept.sum())
-        repeated = first_repeated_pair(pair_codes(rows, columns, sizes[1]))
-        if repeated is not None:
-            at = repeated[1]
+        if any_repeated_pair(rows, columns, *sizes):
+            _, at = first_repeated_pair(pair_codes(rows, columns, sizes[1]))  # type: ignore[misc]
             raise self._twice(np.flatnonzero(row_kept)[rows[at]], np.flatnonzero(column_kept)[columns[at]])
         return Exceptions(
             n_rows=sizes[0], n_columns=sizes[1], background=False, rows=rows, columns=columns, labels=labels

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ __all__ = ["eliminate_listed"]
 
 Array = np.ndarray
 _LARGEST = 40_000  # rows of a Schur complement: 12 GB
-_CHUNK = 1 << 24  # numbers of the largest temporary array
+_CHUNK = 1 << 23  # numbers of the largest temporary array
 
 
 def eliminate_listed(
@@ -33,37 +35,55 @@ def eliminate_listed(
             f"the trials link {n_out} x {n_in} enrolments and tests into one system, which is too large to solve; "
             "train on a matrix of fewer enrolments or tests, or on several separate lists"
         )
-    i, j = np.nonzero(key[0] != UNKNOWN)
     inverse = np.linalg.inv(D_out[0])
-    C = _sparse_blocks(table[key[0, i, j]], i, j, n_out, n_in)
-    X = _sparse_blocks(inverse[i] @ table[key[0, i, j]], i, j, n_out, n_in)
-    S = -(C.T @ X).toarray()
+    S, rest = np.zeros((n_in * dim, n_in * dim)), rhs_in.reshape(n_in * dim, n_rhs).copy()
     at = np.arange(n_in)[:, None] * dim + np.arange(dim)
-    S[at[:, :, None], at[:, None, :]] += D_in[0]
+    S[at[:, :, None], at[:, None, :]] = D_in[0]
+    for part in _listed_parts(key[0], table, inverse):
+        S -= (part.C.T @ part.X).toarray()
+        rest -= part.X.T @ rhs_out[0, part.rows].reshape(part.X.shape[0], n_rhs)
     S_inv, log_det = _cholesky_inverse(S)
-    rest = rhs_in.reshape(n_in * dim, n_rhs) - X.T @ rhs_out.reshape(n_out * dim, n_rhs)
     inner = S_inv @ rest
-    outer = inverse @ rhs_out[0] - (X @ inner).reshape(n_out, dim, n_rhs)
-    reach = _listed_products(X, S_inv, i, j, dim)  # minus the covariance of each listed pair
-    out_cov = inverse.copy()
-    np.add.at(out_cov, i, reach @ (inverse[i] @ table[key[0, i, j]]).transpose(0, 2, 1))
-    cross = {label: -reach[key[0, i, j] == label].sum(axis=0) for label in labels}
+    outer, out_cov = inverse @ rhs_out[0], inverse.copy()
+    cross = {label: np.zeros((dim, dim)) for label in labels}
+    for part in _listed_parts(key[0], table, inverse):
+        outer[part.rows] -= (part.X @ inner).reshape(outer[part.rows].shape)
+        reach = (part.X @ S_inv).reshape(-1, dim, n_in, dim)[part.i, :, part.j, :]  # minus each pair's covariance
+        np.add.at(out_cov[part.rows], part.i, reach @ part.blocks.transpose(0, 2, 1))
+        for label in cross:
+            cross[label] -= reach[part.labels == label].sum(axis=0)
     in_cov = S_inv[at[:, :, None], at[:, None, :]]
     log_det += float(np.linalg.slogdet(D_out[0])[1].sum())
     return outer[None], inner.reshape(rhs_in.shape), out_cov[None], in_cov[None], cross, log_det
 
 
-def _listed_products(X: Any, S_inv: Float[Array, "w w"], i: Array, j: Array, dim: int) -> Float[Array, "n d d"]:
-    """Return the d x d blocks of X S_inv at listed pairs, whose rows rise; some rows of the product exist at a time."""
-    n_out, width = X.shape[0] // dim, S_inv.shape[0]
-    reach = np.empty((len(i), dim, dim))
-    step = max(1, _CHUNK // max(width * dim, 1))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _ListedPart:
+    """Some outer elements with their listed pairs: couplings C, and D_out^-1 C."""
+
+    rows: slice
+    i: Array  #: outer element of each pair, from 0
+    j: Array
+    labels: Array
+    blocks: Float[Array, "n d d"]  #: the pairs' blocks of X
+    C: Any
+    X: Any
+
+
+def _listed_parts(key: Array, table: Float[Array, "3 d d"], inverse: Float[Array, "e d d"]) -> Iterator[_ListedPart]:
+    """Yield the outer side part by part, so that neither pairs nor products take more than a chunk at once."""
+    n_out, n_in = key.shape
+    dim = table.shape[1]
+    step = max(1, _CHUNK // max(n_in * dim * dim, 1))
     for start in range(0, n_out, step):
-        stop = min(start + step, n_out)
-        part = slice(*np.searchsorted(i, [start, stop]))
-        XS = (X[start * dim : stop * dim] @ S_inv).reshape(stop - start, dim, width // dim, dim)
-        reach[part] = XS[i[part] - start, :, j[part], :]
-    return reach
+        rows = slice(start, min(start + step, n_out))
+        i, j = np.nonzero(key[rows] != UNKNOWN)
+        labels = key[rows][i, j]
+        coupling = table[labels]
+        blocks = inverse[rows][i] @ coupling
+        shape = (rows.stop - start, n_in)
+        C, X = _sparse_blocks(coupling, i, j, *shape), _sparse_blocks(blocks, i, j, *shape)
+        yield _ListedPart(rows=rows, i=i, j=j, labels=labels, blocks=blocks, C=C, X=X)
 
 
 def _sparse_blocks(blocks: Float[Array, "n d d"], i: Array, j: Array, n_out: int, n_in: int) -> Any:
