@@ -58,6 +58,19 @@ def test_parts_add_up_to_the_whole(drawn, cut):
     np.testing.assert_allclose(parts.costs, whole.costs, rtol=1e-12)
 
 
+@given(trials(), st.integers(10, 16))
+def test_a_coarser_summary_is_that_of_fewer_bits(drawn, bits):
+    scores, labels = drawn
+    found = summarize(scores, labels, points=POINTS, bits=16).coarsened(bits)
+    wanted = summarize(scores, labels, points=POINTS, bits=bits)
+    for name in ("bins", "counts", "below"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+    np.testing.assert_allclose(found.sums, wanted.sums, rtol=1e-12)
+    if np.abs(scores).max() < 1e30:
+        scale = np.square(scores.astype(np.float64)).sum()
+        np.testing.assert_allclose(found.squares, wanted.squares, rtol=1e-12, atol=1e-15 * scale)
+
+
 @pytest.fixture(scope="module")
 def many():
     rng = np.random.default_rng(5)
@@ -116,6 +129,8 @@ def test_bad_requests_are_refused():
         summarize([1.0], [0]).evaluate()
     with pytest.raises(InputError, match="different operating points"):
         summarize([1.0], [0]) + summarize([1.0], [0], bits=12)
+    with pytest.raises(InputError, match="bits is 14, but must lie between 10 and 12"):
+        summarize([1.0], [1], bits=12).coarsened(14)
     with pytest.raises(InputError, match="infinite"):
         LogisticCalibration.fit(summarize([np.inf, 1.0, 0.0], [1, 0, 1]))
     with pytest.raises(InputError, match="leave out labels"):

@@ -25,8 +25,12 @@ FoldPairs = Mapping[tuple[int, int], ScoreSummary]
 Llrs = Callable[[Any], Any]
 
 
-def fit_to_folds(kind: type[Any], pairs: FoldPairs, options: Mapping[str, Any]) -> Calibration:
+def fit_to_folds(
+    kind: type[Any], pairs: FoldPairs, options: Mapping[str, Any], together: ScoreSummary | None = None
+) -> Calibration:
     """Fit a calibration to all pairs of folds; one that is chosen by cross-validation uses the folds.
+
+    ``together`` is a summary of all pairs, where there is a finer one than the sum of theirs.
 
     Examples
     --------
@@ -46,7 +50,7 @@ def fit_to_folds(kind: type[Any], pairs: FoldPairs, options: Mapping[str, Any]) 
                 "the saturating calibration is chosen by folds of speakers, of which too few are left; give more folds "
                 "(at least 4), or more speakers"
             )
-    fitted: Calibration = kind.fit(total(pairs.values()), **extra, **options)
+    fitted: Calibration = kind.fit(total(pairs.values()) if together is None else together, **extra, **options)
     return fitted
 
 

@@ -283,6 +283,7 @@ def _binned_summaries(
     """Return the points of each fold, as `_binned` does."""
     if not folds:
         raise InputError("the shares are chosen by cross-validation; give fold_summaries, or both shares")
+    summary = summary.coarsened(folds[0][0].bits)
     running = np.cumsum(summary.counts.sum(axis=0))
     place = ((_BINS - 1) * (running / running[-1])).astype(np.intp)
 

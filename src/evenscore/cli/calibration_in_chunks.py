@@ -13,7 +13,7 @@ import numpy as np
 
 from evenscore._version import __version__
 from evenscore.calibrate import Calibration, PavCalibration, calibration_class, calibration_from_dict
-from evenscore.calibrate.fold_summaries import FoldPairs, cross_fits, fit_to_folds, summary_cllr, summed_cost
+from evenscore.calibrate.fold_summaries import cross_fits, fit_to_folds, summary_cllr, summed_cost
 from evenscore.cli.calibration import CalibrationJob, CalibrationResult, inputs_of, story
 from evenscore.cli.chunked_scoring import output_in_chunks, write_result
 from evenscore.cli.evaluated_chunks import LabelledFile, labelled_files, open_chunked
@@ -25,12 +25,14 @@ from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.progress import Progress
 from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
 from evenscore.scale.chunked_scores import hashed
+from evenscore.scale.counting import ChunkCounts
 from evenscore.scale.cross_calibrated import cross_calibrated
 from evenscore.scale.pair_values import SideGroups
 
 __all__ = ["calibrate_in_chunks"]
 
 _KEPT = "calibration"
+_FOLD_BITS = 17  # of the summaries of pairs of folds, which are many
 _FOLDS = 5  # of speakers, by which the saturating calibration is chosen
 _NO_FUSION = "scores in chunks are calibrated one system at a time, without quality measures"
 
@@ -163,10 +165,10 @@ def _trained(job: CalibrationJob, training: LabelledFile, engine: _Engine) -> _F
     groups = None
     if job.method == "saturating":
         groups = fold_groups(training, job.sources, _FOLDS, at_most=True)
-    counts = training.count([] if groups is None else [groups.pairs], client=engine.client, progress=engine.progress)
-    pairs: FoldPairs = {(0, 0): counts.summary} if groups is None else groups.by_pair(counts.groups[0])
+    counts = _counted(training, groups, engine)
+    pairs = {} if groups is None else groups.by_pair(counts.groups[0])
     with _named(training.path):
-        calibration = fit_to_folds(calibration_class(job.method), pairs, job.options)
+        calibration = fit_to_folds(calibration_class(job.method), pairs, job.options, counts.summary)
     info: dict[str, Any] = {"evenscore": __version__, "train": [training.path]}
     if job.train_key:
         info["train_key"] = job.train_key
@@ -177,6 +179,11 @@ def _trained(job: CalibrationJob, training: LabelledFile, engine: _Engine) -> _F
         info |= {"n_target": summary.n_target, "n_nontarget": summary.n_nontarget}
         info["cllr"] = summary_cllr(calibration, summary)
     return _Fitted(calibrations={"": calibration}, info=info)
+
+
+def _counted(file: LabelledFile, groups: FoldGroups | None, engine: _Engine) -> ChunkCounts:
+    groupings = [] if groups is None else [groups.pairs]
+    return file.count(groupings, group_bits=_FOLD_BITS, client=engine.client, progress=engine.progress)
 
 
 def _about_cheating(
@@ -234,7 +241,7 @@ def _folds(place: str) -> tuple[int, int]:
 
 
 def _cross_fitted(job: CalibrationJob, file: LabelledFile, groups: FoldGroups, engine: _Engine) -> _Fitted:
-    counts = file.count([groups.pairs], client=engine.client, progress=engine.progress)
+    counts = _counted(file, groups, engine)
     pairs = groups.by_pair(counts.groups[0])
     with _named(file.path):
         fits = cross_fits(calibration_class(job.method), pairs, job.options)

@@ -16,6 +16,7 @@ from evenscore.cli.training_data import LabelSources
 from evenscore.cli.trial_columns import EMPTY, named_column, only_side, row_of_id
 from evenscore.errors import InputError
 from evenscore.files import read_trials
+from evenscore.metrics.summary import BITS
 from evenscore.progress import Progress, silent
 from evenscore.scale import ChunkedScores, ChunkedTrials, as_chunked, transform_chunks
 from evenscore.scale.counting import ChunkCounts, count_chunks
@@ -44,12 +45,18 @@ class LabelledFile:
         self,
         groupings: Sequence[PairValues] = (),
         *,
+        group_bits: int = BITS,
         client: Any = None,
         progress: Progress = silent,
         **options: Any,
     ) -> ChunkCounts:
         """Pass over the scores; ``options`` are those of `evenscore.summarize`."""
-        how: dict[str, Any] = {"unmatched": self.unmatched, "client": client, "progress": progress}
+        how: dict[str, Any] = {
+            "group_bits": group_bits,
+            "unmatched": self.unmatched,
+            "client": client,
+            "progress": progress,
+        }
         try:
             return count_chunks(self.scores, self.labels, groupings, options=options, **how)
         except InputError as error:

@@ -12,6 +12,7 @@ from evenscore.cli.evaluation import EvaluationOptions, evaluate_systems, metada
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 from evenscore.metrics import ScoreSummary
+from evenscore.metrics.summary import BITS
 from evenscore.metrics.summary_groups import evaluate_groups
 from evenscore.progress import Progress
 from evenscore.scale import ChunkedTrials
@@ -87,18 +88,29 @@ def _evaluated(
     for column in options.by:
         assert metadata is not None  # noqa: S101
         groupings.append(conditions_in_chunks(file.scores, metadata, column))
-    counts = file.count([groups for _, groups in groupings], client=client, progress=progress, points=options.points)
+    counts = file.count(
+        [groups for _, groups in groupings],
+        group_bits=_group_bits(sum(len(names) for names, _ in groupings)),
+        client=client,
+        progress=progress,
+        points=options.points,
+    )
     _check(file.path, counts.summary)
     pooled: dict[str, Any] = {}
     conditions = {}
     for column, (names, _), groups in zip(options.by, groupings, counts.groups, strict=True):
         known = {names[number]: summary for number, summary in groups.items() if summary.n_target + summary.n_nontarget}
-        found = evaluate_groups(known, equalize=options.equalize, normalize=options.normalize)
+        found = evaluate_groups(known, counts.summary, equalize=options.equalize, normalize=options.normalize)
         pooled, conditions[column] = found["pooled"], found["conditions"]
     pooled = pooled or counts.summary.evaluate(normalize=options.normalize) | {"equalized": False}
     pooled["n_unknown"] = counts.n_unknown
     result = {"scores": file.path, "eer_method": options.eer_method, "pooled": pooled}
     return result | ({"conditions": conditions} if conditions else {})
+
+
+def _group_bits(n_groups: int) -> int:
+    """Return fewer bits for many conditions, so that their summaries do not take more memory than those of a few."""
+    return BITS if n_groups <= 4 else max(BITS - (n_groups // 2).bit_length() + 1, 14)
 
 
 def _check(path: str, summary: ScoreSummary) -> None:

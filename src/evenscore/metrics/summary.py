@@ -22,11 +22,12 @@ from evenscore.metrics.trials import SortedScores, as_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
 
-__all__ = ["ScoreSummary", "bin_edges", "summarize"]
+__all__ = ["BITS", "ScoreSummary", "bin_edges", "summarize"]
 
 Order = Literal["best", "worst", "tied"]
 _CHUNK = 1 << 20  # scores at a time, so that the float32 copy of float64 scores stays small
 _MOST_BITS = 24
+BITS = 20  #: of a histogram, where nothing is said: 2048 bins for each power of two
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -113,6 +114,25 @@ class ScoreSummary:
         factor = np.array([nontarget, target])
         arrays = {name: factor[:, None] * getattr(self, name) for name in ("counts", "sums", "below")}
         return self._with(**arrays, squares=factor * self.squares, costs=factor * self.costs)
+
+    def coarsened(self, bits: int) -> ScoreSummary:
+        """Return the summary with fewer bits, which takes less memory and has wider bounds; what is exact stays so."""
+        if not 10 <= bits <= self.bits:
+            raise InputError(f"bits is {bits}, but must lie between 10 and {self.bits}")
+        if bits == self.bits:
+            return self
+        bins, starts = np.unique(self.bins >> (self.bits - bits), return_index=True)
+        if not bins.size:
+            return replace(self, bits=bits)
+        fine = bin_edges(self.bins, self.bits)
+        known = np.isfinite(fine)
+        edges = np.repeat(bin_edges(bins, bits), np.diff(starts, append=self.bins.size))
+        shift, counts = fine[known] - edges[known], self.counts[:, known]
+        squares = self.squares + (2 * shift * (self.sums[:, known] - counts * fine[known]) + counts * shift**2).sum(
+            axis=1
+        )
+        counts, sums = (np.add.reduceat(values, starts, axis=1) for values in (self.counts, self.sums))
+        return replace(self, bits=bits)._with(bins=bins, counts=counts, sums=sums, squares=squares)
 
     def __repr__(self) -> str:
         return f"ScoreSummary({self.n_target} targets, {self.n_nontarget} non-targets, {self.bits} bits)"
@@ -246,7 +266,7 @@ def summarize(
     labels: npt.ArrayLike | None = None,
     *,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
-    bits: int = 20,
+    bits: int = BITS,
 ) -> ScoreSummary:
     """Count scores into a summary that adds up.
 

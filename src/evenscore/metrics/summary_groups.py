@@ -37,23 +37,18 @@ def summarize_groups(
     >>> {group: (summary.n_target, summary.n_nontarget) for group, summary in found.items()}
     {0: (1, 0), 7: (1, 1)}
     """
-    from evenscore.metrics.summary_kernels import sort_by_group
+    from evenscore.metrics.summary_kernels import group_sizes, sort_by_group
 
-    spread = np.broadcast_to(groups, scores.shape)
-    present, numbers = np.unique(groups[groups >= 0], return_inverse=True)
-    if not present.size:
-        return {}
-    if present.size == 1 and (groups >= 0).all():
-        return {int(present[0]): summarize(scores, labels, **options)}
-    codes = np.full(groups.shape, -1, dtype=np.int32)
-    codes[groups >= 0] = numbers.ravel()
-    code = np.broadcast_to(codes, spread.shape).ravel()
-    sizes = np.bincount(code[code >= 0], minlength=present.size)
+    most = int(groups.max(initial=-1))
+    if most >= 0 and (groups == most).all():
+        return {most: summarize(scores, labels, **options)}
+    code = np.broadcast_to(groups, scores.shape).ravel()
+    sizes = group_sizes(code, most + 1)
     ends = np.cumsum(sizes)
-    values, key = np.empty(ends[-1], dtype=scores.dtype), np.empty(ends[-1], dtype=np.int8)
+    values, key = (np.empty(sizes.sum(), dtype=dtype) for dtype in (scores.dtype, np.int8))
     sort_by_group(scores.ravel(), labels.ravel(), code, ends - sizes, values, key)
-    parts = zip(present.tolist(), np.split(values, ends[:-1]), np.split(key, ends[:-1]), strict=True)
-    return {group: summarize(value, label, **options) for group, value, label in parts}
+    parts = ((int(group), slice(ends[group] - sizes[group], ends[group])) for group in np.flatnonzero(sizes))
+    return {group: summarize(values[part], key[part], **options) for group, part in parts}
 
 
 def total(summaries: Iterable[ScoreSummary]) -> ScoreSummary:
@@ -80,9 +75,15 @@ def equalized(groups: Mapping[str, ScoreSummary]) -> ScoreSummary:
 
 
 def evaluate_groups(
-    groups: Mapping[str, ScoreSummary], *, equalize: bool = False, normalize: bool = True
+    groups: Mapping[str, ScoreSummary],
+    together: ScoreSummary | None = None,
+    *,
+    equalize: bool = False,
+    normalize: bool = True,
 ) -> dict[str, Any]:
     """Return what `evenscore.evaluate_by` returns, with bounds; see `ScoreSummary.evaluate`.
+
+    ``together`` is a summary of all groups, where there is a finer one than the sum of theirs.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def evaluate_groups(
     >>> result["pooled"]["n_target"], result["conditions"]["f"]["problem"]
     (3, 'there are no non-target trials')
     """
-    together = total(groups.values())
+    together = total(groups.values()) if together is None else together
     pooled = together.evaluate(normalize=normalize)
     if equalize:
         pooled = equalized(groups).evaluate(normalize=normalize)

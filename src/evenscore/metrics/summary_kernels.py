@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["count_scores", "sort_by_group"]
+__all__ = ["count_scores", "group_sizes", "sort_by_group"]
 
 _PRODUCT = 256  # one logarithm per so many scores, see `kernels.softplus_sum`
 _SIGN = np.uint32(0x80000000)
@@ -54,6 +54,16 @@ def count_scores(scores, bits, edges, labels, shift, thresholds, counts, sums, s
     for label in range(2):
         costs[label] += np.log1p(q[label])
     return fresh[:n_fresh].copy()
+
+
+@njit(cache=True, nogil=True)
+def group_sizes(groups, number):
+    """Return how many scores each group has; those of negative numbers belong to none."""
+    sizes = np.zeros(number, np.int64)
+    for i in range(groups.size):
+        if groups[i] >= 0:
+            sizes[groups[i]] += 1
+    return sizes
 
 
 @njit(cache=True, nogil=True)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.summary import ScoreSummary, summarize
+from evenscore.metrics.summary import BITS, ScoreSummary, summarize
 from evenscore.metrics.summary_groups import summarize_groups, total
 from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import ChunkedScores
@@ -69,6 +69,7 @@ class _Count:
     groupings: tuple[PairValues, ...]
     ids: tuple[Ids, Ids] | None  #: of a matrix, for messages
     strict: bool  #: whether scores and key must agree
+    group_bits: int
     options: Mapping[str, Any]
 
 
@@ -77,12 +78,16 @@ def count_chunks(
     labels: PairValues,
     groupings: Sequence[PairValues] = (),
     *,
+    group_bits: int = BITS,
     unmatched: Literal["error", "drop"] = "drop",
     client: Any = None,
     progress: Progress = silent,
     options: Mapping[str, Any] | None = None,
 ) -> ChunkCounts:
-    """Count labelled scores, and those of each group of each grouping; ``options`` are those of `summarize`."""
+    """Count labelled scores, and those of each group of each grouping.
+
+    ``options`` are those of `summarize`. Where there are many groups, fewer bits (``group_bits``) save memory.
+    """
     places: list[Any]
     ids = None
     n_key = len(labels) if isinstance(labels, ListedValues) else 0
@@ -101,6 +106,7 @@ def count_chunks(
         groupings=tuple(groupings),
         ids=ids,
         strict=strict,
+        group_bits=group_bits,
         options=dict(options or {}),
     )
     found: ChunkCounts = engine_for(client).total(_count, task, places, stage="counting scores", progress=progress)
@@ -140,7 +146,9 @@ def _count(task: _Count, place: Any) -> ChunkCounts:
         _refuse_ungrouped(np.broadcast_to(numbers, scores.shape), scored & (key != UNKNOWN), pair)
     groups = tuple(summarize_groups(scores, key, numbers, **task.options) for numbers in groupings)
     summary = total(groups[0].values()) if groups and groups[0] else summarize(scores, key, **task.options)
-    return ChunkCounts(summary=summary, groups=groups, n_unknown=n_unknown, n_listed=n_listed)
+    bits = min(task.group_bits, summary.bits)
+    coarse = tuple({number: part.coarsened(bits) for number, part in parts.items()} for parts in groups)
+    return ChunkCounts(summary=summary, groups=coarse, n_unknown=n_unknown, n_listed=n_listed)
 
 
 def _read(task: _Count, place: Any) -> tuple[npt.NDArray[Any], Numbers, list[Numbers], NameOfPair]:

@@ -208,7 +208,7 @@ class SideGroups:
     >>> groups = SideGroups(["e1", "e2"], np.array([0, 1]), ["t1"], np.array([2]), n_test=3)
     >>> groups.of_tile(Tile(0, slice(0, 2), slice(0, 1)))
     array([[2],
-           [5]])
+           [5]], dtype=int8)
     """
 
     enroll_ids: Any
@@ -238,7 +238,11 @@ class SideGroups:
         return self._groups(row, column)
 
     def _groups(self, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64]) -> Numbers:
-        return np.where((row < 0) | (column < 0), UNLISTED, self.n_test * row + column)
+        most = self.n_test * (1 + int(row.max(initial=0))) + int(column.max(initial=0))
+        small = np.min_scalar_type(-most - 1)  # a tile has many pairs
+        groups = (self.n_test * row).astype(small) + column.astype(small)
+        groups[np.broadcast_to((row < 0) | (column < 0), groups.shape)] = UNLISTED
+        return groups
 
     def identity(self) -> str:
         """Return a hash of both sides."""
