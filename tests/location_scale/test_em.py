@@ -131,7 +131,7 @@ def test_without_scale_effects_the_bound_is_the_likelihood_of_the_score_model(mo
         return
     data = [(draw_scores(key.shape, seed), Labels.from_key(key))]
     np.testing.assert_allclose(
-        location_scale_bound(LocationScaleModel(model), data), log_likelihood(model, data), rtol=1e-8, atol=1e-8
+        location_scale_bound(LocationScaleModel(model), data), log_likelihood(model, data), rtol=1e-9, atol=1e-9
     )
 
 

@@ -60,7 +60,7 @@ def test_without_scale_effects_the_scores_are_those_of_the_score_model(model, tr
     if "cohort" in names:
         sides |= {name: getattr(blocks, name) for name in ("cohort_enroll_speakers", "cohort_test_speakers")}
     part = ScoreBlocks(blocks.trials, **{name: getattr(blocks, name) for name in names}, **(sides if names else {}))
-    np.testing.assert_allclose(*both(model, part), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(*both(model, part), rtol=1e-9, atol=1e-9)
 
 
 @settings(max_examples=12, deadline=None)
@@ -82,7 +82,7 @@ def test_any_pattern_of_labels_and_missing_scores(model, key, seed, missing):
         cohort=matrix("d", "c"),
         cohort_labels=Labels.from_key(key, enroll_ids=ids["d"], test_ids=ids["c"]),
     )
-    np.testing.assert_allclose(*both(model, blocks), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(*both(model, blocks), rtol=1e-9, atol=1e-9)
 
 
 def scenario(model, seed=0, cohort_size=6):
