@@ -32,8 +32,8 @@ def files(tmp_path, monkeypatch):
     """Give a folder with scores to train on and to calibrate, in memory's formats and in chunks, a key and a map."""
     rng = np.random.default_rng(0)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ScaleChoices, "tile_bytes", 600.0)
-    monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 200)
+    monkeypatch.setattr(ScaleChoices, "tile_bytes", 3000.0)
+    monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 500)
     for name, sides in {"train": (C, D), "s": (E, T), "full": (E, T)}.items():
         table = scored(rng, *sides, missing=0.05 * (name != "full"))
         write(table, f"{name}.npz")
@@ -75,8 +75,6 @@ def test_every_method_from_every_source(files, method, tolerance):
         ("train.npy", ("--train-key", "train.key")),
         ("train.parquet", ()),
     ):
-        if method == "saturating" and not labels:
-            labels = SPEAKERS
         two = run("--train", source, *labels, *how, "s.zarr", *CHUNKS, "-o", "two.zarr", "--save", "two.json")
         assert two == one or method == "unsupervised"
         for name, value in parameters(files / "two.json").items():
@@ -100,26 +98,31 @@ def test_kept_calibrations_are_applied_exactly(files):
     assert (listed.labels == read_scores("s.parquet").labels).all()
 
 
-@pytest.mark.parametrize("method", ["logistic", "saturating"])
 @pytest.mark.parametrize("labels", [SPEAKERS, ("--key", "full.key")], ids=["speakers", "key"])
-def test_cross_validation(files, method, labels):
-    how = ("--cross-validate", *labels, "--method", method, "--json")
+def test_cross_validation(files, labels):
+    how = ("--cross-validate", *labels, "--folds", "3", "--json")
     one = run(*how, "full.npz", "-o", "one.npz")
     two = run(*how, "full.zarr", *CHUNKS, "-o", "two.zarr")
     three = run(*how, "--key", "full.key", "full.parquet", *CHUNKS, "-o", "three.parquet")
     one, two, three = map(json.loads, (one, two, three))
     for name in ("folds", "speakers", "speakers_from", "calibrations"):
         assert one[name] == two[name] == three[name]
-    assert two["cllr"] == pytest.approx(three["cllr"], rel=1e-9)
+    assert two["cllr"] == pytest.approx(one["cllr"], rel=1e-6)
+    assert three["cllr"] == pytest.approx(two["cllr"], rel=1e-9)
     found = read_scores("two.zarr").scores
+    np.testing.assert_allclose(found, read_scores("one.npz").scores, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(read_scores("three.parquet").to_matrix().align(E, T).scores, found, rtol=1e-9)
-    if method == "logistic":
-        assert two["cllr"] == pytest.approx(one["cllr"], rel=1e-6)
-        np.testing.assert_allclose(found, read_scores("one.npz").scores, rtol=1e-5, atol=1e-5)
-    else:  # its shares are chosen by speaker here, and by trial in memory
-        assert two["cllr"] == pytest.approx(one["cllr"], rel=0.1)
-    shares = run(*how, "--folds", "3", "full.zarr", *CHUNKS, "-o", "4.zarr", code=2 * (method == "saturating"))
-    assert ("of which too few are left; give more folds" in shares) == (method == "saturating")
+
+
+def test_cross_validation_of_a_calibration_that_chooses_by_speaker(files):
+    how = ("--cross-validate", *SPEAKERS, "--saturate", "full.zarr", *CHUNKS)
+    facts = json.loads(run(*how, "--folds", "4", "--json", "-o", "out.zarr"))
+    measured = json.loads(run_command("evaluate", "out.zarr", *SPEAKERS, "--json"))["pooled"]
+    assert facts["cllr"] == pytest.approx(measured["cllr"], rel=1e-4)
+    assert measured["calibration_loss"] < 0.1
+    few = run(*how, "--folds", "3", "-o", "few.zarr", code=2)
+    assert "without the speakers of folds 0 and 1: the saturating calibration" in few
+    assert "of which too few are left; give more folds (at least 4)" in few
 
 
 @pytest.mark.parametrize("target", ["out.zarr", "out.parquet"])

@@ -240,7 +240,7 @@ def test_on_a_cluster(files, client):
         assert_same_systems(found, figures("s.npz", *how[:-2]))
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), missing=st.sampled_from([0.0, 0.3, 0.97]), rows=st.integers(1, 23))
 def test_a_key_counts_as_labels_do(small_chunks, seed, missing, rows):
     rng = np.random.default_rng(seed)
