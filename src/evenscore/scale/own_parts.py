@@ -20,6 +20,7 @@ from evenscore.norms.block_sides import block_sides
 from evenscore.norms.classical import NEEDS, ClassicalNorm
 from evenscore.norms.finish import finished
 from evenscore.norms.statistics import Statistics, Summary, row_statistics
+from evenscore.norms.threads import in_parallel
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.separable import Part
@@ -29,7 +30,6 @@ from evenscore.tables.ids import Ids
 __all__ = ["OwnSpeakerParts", "speakers_of", "table_fits"]
 
 _MOST_TABLE = 1 << 29  # bytes of the tables of both sides
-_PIECE = 1 << 20  # scores that are worked on at once
 _MEMORY = 1e9
 
 
@@ -157,16 +157,16 @@ class OwnSpeakerParts:
     def _add_to_matrix(
         self, table: TrialScores, name: str, part: Part, column: npt.NDArray[np.intp], factor: float
     ) -> None:
+        from evenscore.scale.own_kernels import add_by_column, add_by_row
+
         used, which = np.unique(column, return_inverse=True)
         ids = getattr(table.trials, f"{name}_ids")
         found = self._settled(part[:, 1 + used], part[:, 1 + self._columns + used], name, ids)
-        step = max(1, _PIECE // max(len(column), 1))
-        for start in range(0, len(ids), step):
-            rows = slice(start, start + step)
-            at = table.where(name, rows)
-            mean, std = found.mean[rows][:, which.reshape(-1)], found.std[rows][:, which.reshape(-1)]
-            mean, std = (mean, std) if name == "enroll" else (mean.T, std.T)
-            table.out[at] += factor * ((table.raw(at) - mean) / std)
+        by_row = name == "enroll"
+        mean, std = (np.ascontiguousarray(x if by_row else x.T) for x in (found.mean, found.std))
+        add = add_by_row if by_row else add_by_column
+        how = (np.ascontiguousarray(table.trials.scores), mean, std, which.reshape(-1), factor)
+        in_parallel(lambda start, stop: add(*how, start, stop, table.out), *table.out.shape)
 
     def _add_to_list(
         self, table: TrialScores, name: str, part: Part, column: npt.NDArray[np.intp], factor: float
