@@ -47,7 +47,7 @@ def test_selected_rows_and_columns_are_those_of_the_matrix(random, n_rows, n_col
 
 
 def test_arrays_need_ids_and_no_ids_are_no_rows():
-    with pytest.raises(InputError, match="give enroll_ids and test_ids"):
+    with pytest.raises(InputError, match="an array of scores has no ids; give them"):
         as_chunked(np.zeros((2, 2)))
     assert as_chunked(np.zeros((0, 2)), [], ["t1", "t2"]).matrix() == ScoreMatrix(np.zeros((0, 2)), [], ["t1", "t2"])
 
