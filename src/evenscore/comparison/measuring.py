@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from evenscore.comparison.comparison import METRICS, Figures
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, bootstrap, evaluate, summarize
-from evenscore.metrics.speaker_groups import GroupCounts, count_groups, speaker_groups
+from evenscore.metrics.speaker_groups import GroupCounter, GroupCounts, speaker_groups
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress
 from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
@@ -29,9 +31,7 @@ from evenscore.tables import UNKNOWN
 __all__ = ["ChunkedTable", "Judging", "Measured", "calibrated_tables", "measured_chunks", "measured_scores"]
 
 ChunkedTable = ChunkedScores | ChunkedTrials
-_BITS = 20  # of the summaries that figures come from
-_SLAB = 1 << 18  # scores that are calibrated at a time
-_FEW_BITS = 16  # of those that only histograms and quantiles come from
+_SLAB = 1 << 22  # scores that are calibrated and counted at a time, so that LLRs of large tiles take little room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,16 +194,21 @@ def _sums(task: _Task, place: Any) -> _PartSums:
     else:
         scores, labels = task.reader.read(place.rows, place.columns), task.values.of_tile(place)
         enroll, test = task.speakers.of_tile(place)
-    labels = np.maximum(labels, UNKNOWN).astype(np.int8, copy=False)  # pairs that a key does not list are unknown
-    llrs = np.empty(scores.shape)
-    for at in spans(len(scores), max(_SLAB * len(scores) // max(scores.size, 1), 1)):  # calibrations make copies
-        llrs[at] = task.calibration(scores[at])
-    sides: Any = (labels, enroll, test, task.group, task.points)
+    groups = [GroupCounter(task.group, task.points) for _ in range(1 + task.is_llr)]
+    llr_sums, score_sums = [], []
+    for at in spans(len(scores), max(_SLAB * len(scores) // max(scores.size, 1), 1)):
+        key = np.maximum(labels[at], UNKNOWN).astype(np.int8, copy=False)  # pairs that a key does not list are unknown
+        llrs = np.asarray(task.calibration(scores[at]), dtype=np.float64)
+        sides = (key, enroll[at], test if scores.ndim == 2 else test[at])
+        llr_sums.append(summarize(llrs, key, points=task.points))
+        score_sums.append(summarize(scores[at], key, points=task.points))
+        for counter, values in zip(groups, (llrs, scores[at]), strict=False):
+            counter.add(values, *sides)
     return _PartSums(
-        llrs=summarize(llrs, labels, points=task.points, bits=_BITS),
-        scores=summarize(scores, labels, points=task.points, bits=_BITS if task.is_llr else _FEW_BITS),
-        llr_groups=count_groups(llrs, *sides),
-        score_groups=count_groups(scores, *sides) if task.is_llr else None,
+        llrs=reduce(add, llr_sums),
+        scores=reduce(add, score_sums),
+        llr_groups=groups[0].counts(),
+        score_groups=groups[1].counts() if task.is_llr else None,
     )
 
 

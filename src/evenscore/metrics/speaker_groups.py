@@ -17,7 +17,7 @@ from evenscore.metrics.speaker_group_kernels import HALF, NEAR, count_trials, re
 from evenscore.metrics.uncertainty import Bootstrap
 from evenscore.tables.arrays import frozen
 
-__all__ = ["MOST_GROUPS", "GroupCounts", "count_groups", "speaker_groups"]
+__all__ = ["MOST_GROUPS", "GroupCounter", "GroupCounts", "count_groups", "speaker_groups"]
 
 _LARGEST = 1e30  # that float32 can hold
 MOST_GROUPS = 40  #: of speakers; with fewer speakers than that, each is a group
@@ -149,6 +149,41 @@ def _rows(enroll: Int[np.ndarray, " n"], width: int) -> Iterator[tuple[Any, Int[
         yield row, np.full(width, speaker)
 
 
+class GroupCounter:
+    """Counts LLRs by the groups of their speakers, piece by piece."""
+
+    def __init__(self, group: Int[np.ndarray, " s"], points: Sequence[OperatingPoint]) -> None:
+        number = int(group.max()) + 1
+        cells = number + number * (number + 1) // 2
+        self._group = group
+        self._thresholds = np.array([point.threshold for point in points])
+        self._counts = {
+            "target": np.zeros((number, 2 * HALF), np.int64),
+            "target_below": np.zeros((number, len(points)), np.int64),
+            "nontarget": np.zeros((cells, 2 * HALF), np.int64),
+            "nontarget_below": np.zeros((cells, len(points)), np.int64),
+        }
+
+    def add(
+        self,
+        llrs: npt.NDArray[Any],
+        labels: npt.NDArray[np.int8],
+        enroll: Int[np.ndarray, " n"],
+        test: Int[np.ndarray, " m"],
+    ) -> None:
+        """Count a tile of a matrix, with the speakers of its rows and columns, or a list with those of each trial."""
+        for at, who in [(slice(None), enroll)] if llrs.ndim == 1 else _rows(enroll, len(test)):
+            part = np.ascontiguousarray(llrs[at], dtype=np.float64)
+            bits = (np.minimum(np.abs(part), _LARGEST) + NEAR).astype(np.float32).view(np.uint32)
+            sides = (labels[at], who, test, self._group, self._thresholds)
+            if count_trials(part, bits, *sides, *self._counts.values()) >= 0:
+                raise InputError("a target trial has two different speakers; check the key and the speakers")
+
+    def counts(self) -> GroupCounts:
+        """Return what was counted; nothing more is added then."""
+        return GroupCounts(**{name: frozen(array) for name, array in self._counts.items()})
+
+
 def count_groups(
     llrs: npt.NDArray[Any],
     labels: npt.NDArray[np.int8],
@@ -178,15 +213,6 @@ def count_groups(
     >>> counts.target.sum(), counts.nontarget.sum(), counts.nontarget_below.ravel()
     (np.int64(2), np.int64(2), array([0, 0, 0, 1, 0]))
     """
-    number = int(group.max()) + 1
-    cells = number + number * (number + 1) // 2
-    thresholds = np.array([point.threshold for point in points])
-    sizes = {"target": (number, 2 * HALF), "target_below": (number, len(points))}
-    sizes |= {"nontarget": (cells, 2 * HALF), "nontarget_below": (cells, len(points))}
-    counts = {name: np.zeros(size, np.int64) for name, size in sizes.items()}
-    for at, who in [(slice(None), enroll)] if llrs.ndim == 1 else _rows(enroll, len(test)):
-        part = np.ascontiguousarray(llrs[at], dtype=np.float64)
-        bits = (np.minimum(np.abs(part), _LARGEST) + NEAR).astype(np.float32).view(np.uint32)
-        if count_trials(part, bits, labels[at], who, test, group, thresholds, *counts.values()) >= 0:
-            raise InputError("a target trial has two different speakers; check the key and the speakers")
-    return GroupCounts(**{name: frozen(array) for name, array in counts.items()})
+    counter = GroupCounter(group, points)
+    counter.add(llrs, labels, enroll, test)
+    return counter.counts()
