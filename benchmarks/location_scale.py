@@ -5,7 +5,7 @@ Every setting trains, and takes its cohort, on one half of the speakers and is j
 to the training trials, normalized without their own speakers in the cohort. The scores that come with evenscore are
 always judged.
 
-    python benchmarks/location_scale.py [--data DIRECTORY_OR_FILES] [--phrases 10] [--quick]
+    python benchmarks/location_scale.py [--data DIRECTORY_OR_FILES] [--phrases 3] [--quick]
 
 Without --data, the variable EVENSCORE_DATA names the directory of the embeddings (see benchmarks/accuracy.py).
 """
@@ -64,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = [os.environ["EVENSCORE_DATA"]] if os.environ.get("EVENSCORE_DATA") else []
     parser.add_argument("--data", nargs="*", default=default, help="directories and npz files of embeddings")
-    parser.add_argument("--phrases", type=int, default=10, help="most phrases of a set of embeddings")
+    parser.add_argument("--phrases", type=int, default=3, help="most phrases of a set of embeddings")
     parser.add_argument("--quick", action="store_true", help="only the scores that come with evenscore, two digits")
     args = parser.parse_args()
     print(HEAD)

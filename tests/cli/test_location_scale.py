@@ -88,6 +88,7 @@ def test_normalize_with_any_side_of_the_cohort(cli, files, names):
     np.testing.assert_allclose(read_scores(files / "out.npz").scores, expected.scores, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_compare_knows_it(cli, files):
     args = ("--train", "a.npz", "--trials", "trials.npz", "--enroll", "enroll.npz", "--test", "test.npz")
     done = cli("compare", *args, "--speakers", "utt2spk", "--methods", "lssm,raw", "--bootstrap", "5", "-o", "report")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from evenscore import ScoreModel, save_model
+from evenscore import LabelledBlocks, ScoreModel, fit_evidence, save_evidence, save_model, simulate
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.6, 0.0], [0.8, 0.6]], beta=[[0.8, 0.0], [0.0, 1.5]], sigma2=[1.0, 2.0])
 
@@ -96,3 +96,17 @@ def test_refusals(cli, tmp_path, model_file, change, reason):
     assert result.stdout == ""
     assert reason in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_cohort_evidence_model_is_shown_by_its_features(cli, tmp_path):
+    speakers = [f"s{n % 12}" for n in range(24)]
+    dev = LabelledBlocks.own_cohort(*simulate(MODEL, speakers[:12], speakers, seed=1))
+    evidence = fit_evidence([dev])
+    save_evidence(evidence, tmp_path / "e.json", info={"scores": "dev.npz"})
+    result = cli("model", "show", "e.json")
+    assert result.exit_code == 0, result.stderr
+    for name in evidence.heads["full"].weight:
+        assert name in result.stdout
+    assert row(result.stdout, "scores ") == ["dev.npz"]
+    weights = json.loads(cli("model", "show", "e.json", "--json").stdout)["weights"]
+    assert weights == pytest.approx(dict(evidence.heads["full"].weight))
