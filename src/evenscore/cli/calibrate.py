@@ -179,7 +179,8 @@ def calibrate(
     )
     _check_outputs(job.scores, output, save, json, cross_validate)
     with progress_bar() as progress, scale.client(progress) as client:
-        if resume or scale.in_chunks(*job.train, *job.scores):
+        asked = resume or scale.given
+        if asked or (scale.in_chunks(*job.train, *job.scores) and not job.is_fusion):
             from evenscore.cli.calibration_in_chunks import calibrate_in_chunks
 
             result = calibrate_in_chunks(job, (output, to_format), scale, resume, client, progress)

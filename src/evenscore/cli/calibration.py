@@ -82,6 +82,11 @@ class CalibrationJob:
         if self.method != "logistic" and self.quality:
             raise InputError(f"quality measures serve the method logistic; {self.method} takes none")
 
+    @property
+    def is_fusion(self) -> bool:
+        """Whether there are several systems, or quality measures."""
+        return max(len(self.train), len(self.scores)) > 1 or bool(self.quality)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationResult:

@@ -75,48 +75,52 @@ def calibrate_in_chunks(
     progress: Progress,
 ) -> CalibrationResult:
     """Do what the job says, and write the result; ``files``: the output, if any, and its format."""
-    path, to_format = files
-    if resume and path is None:
+    if resume and files[0] is None:
         raise InputError("--resume goes on with an output that was cut short; give its name with -o")
-    if max(len(job.train), len(job.scores)) > 1 or job.quality:
+    if job.is_fusion:
         remedy = "train a fusion on scores that fit into memory, or combine the systems first"
         raise InputError(f"{_NO_FUSION}; {remedy}")
     engine = _Engine(scale=scale, client=client, progress=progress)
-    output = None if path is None else output_in_chunks(path, to_format, resume)
-    reading = {**job.reading, "infinite": "accept" if _takes_infinite(job) else "error"}
-    job = replace(job, reading=reading)
-    scored = open_chunked(job.scores[0], scale, reading)[0] if job.scores else None
+    output = None if files[0] is None else output_in_chunks(files[0], files[1], resume)
+    job = replace(job, reading={**job.reading, "infinite": "accept" if _takes_infinite(job) else "error"})
     if job.folds is not None:
         return _cross_validated(job, output, files, engine)
-    if job.load is not None:
-        fitted, identity, warnings = _loaded(job), None, []
-    else:
-        training = _training(job, engine)
-        identity, warnings = _identity(job, training), _about_cheating(job, training, scored)
-        fitted = None
-    if scored is not None and output is not None:
-        known = {"calibration": hashed(fitted.packed())} if fitted is not None else {"training": identity or ""}
-        output.begin({"scores": scored.identity(), **known})
-    if fitted is None:
-        fitted = _kept(output) or _trained(job, training, engine)
-        _keep(output, fitted)
+    scored = open_chunked(job.scores[0], scale, job.reading)[0] if job.scores else None
+    fitted, warnings = _fitted(job, scored, output, engine)
     calibration = fitted.calibrations[""]
     if scored is not None:
-        assert path is not None  # noqa: S101
-        _refuse_infinite(calibration, scored, path)
+        assert files[0] is not None  # noqa: S101
+        _refuse_infinite(calibration, scored, files[0])
         result = transform_chunks(scored, calibration, json.dumps(calibration.to_dict()))
-        write_result(result, output, path, to_format, client, progress)
+        write_result(result, output, files[0], files[1], client, progress)
+    parameters = calibration.to_dict()["parameters"]
     return CalibrationResult(
         calibration=calibration,
         info=fitted.info,
-        facts={
-            "method": calibration.kind,
-            "parameters": calibration.to_dict()["parameters"],
-            "training": fitted.info,
-        },
+        facts={"method": calibration.kind, "parameters": parameters, "training": fitted.info},
         story=story(calibration, (), fitted.info),
         warnings=warnings,
     )
+
+
+def _fitted(
+    job: CalibrationJob, scored: ChunkedScores | ChunkedTrials | None, output: ChunkedOutput | None, engine: _Engine
+) -> tuple[_Fitted, list[str]]:
+    """Load a calibration, go on with that of a run that was cut short, or train one; and say what is odd about it."""
+    known = {} if scored is None else {"scores": scored.identity()}
+    if job.load is not None:
+        fitted = _loaded(job)
+        if output is not None:
+            output.begin({**known, "calibration": hashed(fitted.packed())})
+        return fitted, []
+    training = _training(job, engine)
+    if output is not None:
+        output.begin({**known, "training": _identity(job, training)})
+    found = _kept(output)
+    if found is None:
+        found = _trained(job, training, engine)
+        _keep(output, found)
+    return found, _about_cheating(job, training, scored)
 
 
 def _takes_infinite(job: CalibrationJob) -> bool:
