@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelledFile", "conditions_in_chunks", "labelled_files", "open_chunked"]
 
+SpeakerMap = tuple[str, Mapping[str, str]]  #: name of the file, and the speaker of each id
 Conditions = tuple[tuple[str, ...], PairValues]  #: names of groups, and which group each pair belongs to
 
 
@@ -104,7 +105,9 @@ def labelled_files(
     return files
 
 
-def _by_speaker(path: str, scores: ChunkedScores | ChunkedTrials, maps: Any) -> PairValues:
+def _by_speaker(
+    path: str, scores: ChunkedScores | ChunkedTrials, maps: tuple[SpeakerMap, SpeakerMap] | None
+) -> PairValues:
     if maps is None:
         raise InputError(f"{path}: the scores have no labels; give a key, or --enroll-speakers")
     if isinstance(scores, ChunkedTrials):
