@@ -10,7 +10,7 @@ from evenscore.cli.variance_table import model_facts, print_variances
 from evenscore.errors import InputError
 from evenscore.location_scale import LocationScaleFit, LocationScaleModel, fit_location_scale
 from evenscore.progress import Progress
-from evenscore.scale import ChunkedScores
+from evenscore.scale import ChunkedScores, ChunkedTrials
 from evenscore.sources import Bilinear
 
 __all__ = ["location_scale_facts", "print_location_scale", "print_scales", "train_from", "write_location_scale"]
@@ -25,6 +25,8 @@ def train_from(data: Sequence[Any], dim: int, how: Mapping[str, Any], progress: 
 
 
 def _in_memory(item: Any) -> Any:
+    if isinstance(item, ChunkedTrials):
+        return item.gather()
     if not isinstance(item, tuple):
         return item
     scores, labels = item

@@ -20,7 +20,7 @@ from evenscore.location_scale.em import (
 from evenscore.location_scale.parameters import LocationScaleModel
 from evenscore.model.dense_scores import DenseScores, class_counts, dense_scores
 from evenscore.model.fit import fit_score_model
-from evenscore.model.statistics import TrainingData
+from evenscore.model.statistics import TiledSource, TrainingData
 from evenscore.progress import Progress, silent
 from evenscore.tables import TrialList
 from evenscore.tables.arrays import frozen
@@ -98,9 +98,9 @@ def fit_location_scale(
     """
     if not tol >= 0 or max_iter < 1:
         raise InputError(f"tol is {tol} and max_iter is {max_iter}, but tol must not be negative and max_iter positive")
-    data = data if isinstance(data, TrialList | tuple) else list(data)
-    linear = fit_score_model(data, dim, tol=_LINEAR_TOLERANCE * tol, max_iter=_LINEAR_ITERATIONS)
+    data = data if isinstance(data, TrialList | TiledSource | tuple) else list(data)
     parts, center, scale = standardized(dense_scores(data))
+    linear = fit_score_model(data, dim, tol=_LINEAR_TOLERANCE * tol, max_iter=_LINEAR_ITERATIONS)
     count = class_counts(parts)
     start = LocationScaleModel(linear.model.rescaled(1 / scale, -center / scale))
     units = float(count.sum()) * np.log(scale)
