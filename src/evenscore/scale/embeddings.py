@@ -317,7 +317,7 @@ class _BySides:
 
     def _normalized(self, trials: ScoreMatrix | TrialList, row: Any, column: Any) -> ScoreMatrix | TrialList:
         sides = self.sides.of(self.norm.method, row, column, _MEMORY)
-        return self.norm.normalize_sides(trials, sides, memory=_MEMORY)
+        return self.norm.normalize_sides(trials, sides, memory=_MEMORY / 4)  # a few tiles are at work at a time
 
 
 @dataclass(frozen=True, eq=False)

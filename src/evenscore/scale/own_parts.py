@@ -30,7 +30,7 @@ from evenscore.tables.ids import Ids
 __all__ = ["OwnSpeakerParts", "speakers_of", "table_fits"]
 
 _MOST_TABLE = 1 << 29  # bytes of the tables of both sides
-_MEMORY = 1e9
+_MEMORY = 2.5e8  # bytes of a piece; a few are at work at a time
 
 
 def table_fits(blocks: ChunkedBlocks, width: int) -> bool:

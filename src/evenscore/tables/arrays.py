@@ -13,7 +13,9 @@ __all__ = ["as_scores", "frozen", "same_array", "span"]
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a read-only view: the caller keeps a writable array only if it held one before."""
+    """Return a read-only view, or the array if it is one: the caller keeps a writable array only if it held one."""
+    if not array.flags.writeable:
+        return array  # so that tables that share an array are sent to other processes with one copy of it
     view = array.view()
     view.flags.writeable = False
     return view
