@@ -98,7 +98,7 @@ def test_train_on_embeddings(cli, files, monkeypatch):
     fitted = cli(*args, "-o", "e.json")
     assert fitted.exit_code == 0, fitted.stderr
     assert "36 ids stand on both sides" in fitted.stdout.replace("\n", " ")
-    assert "which was left out" in fitted.stdout.replace("\n", " ")
+    assert "not scored against themselves" in fitted.stdout.replace("\n", " ")
     report = load_evidence(files / "e.json").report
     assert (report.n_target, report.n_nontarget) == (12 * 3 * 2, 36 * 33)
     monkeypatch.setattr("evenscore.cli.evidence_training.WHOLE", 100)
@@ -124,3 +124,11 @@ def test_saturate(cli, files):
     refused = cli("calibrate", "--saturate", "--method", "pav", *args, "trials.npz", "-o", "no.npz")
     assert refused.exit_code == 2
     assert "--saturate bounds an affine map" in refused.stderr
+
+
+def test_options_of_the_score_model_are_refused(cli, files):
+    args = ("fit", "--method", "evidence", "--scores", "dev.npz", "--enroll-speakers", "utt2spk", "-o", "e.json")
+    failed = cli(*args, "--tol", "0.1")
+    assert failed.exit_code == 2
+    assert "--tol is for lgsm" in failed.stderr
+    assert not (files / "e.json").exists()

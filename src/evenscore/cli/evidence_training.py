@@ -77,7 +77,6 @@ def write_evidence(model: CohortEvidence, path: str, inputs: Mapping[str, Any]) 
 def print_evidence(model: CohortEvidence, notes: Sequence[str], json: bool) -> None:
     """Print what was chosen, and what each feature is worth."""
     report, head = model.report, next(iter(model.heads.values()))
-    notes = [note.replace(", as targets:", ", which was left out:") for note in notes]
     if json:
         facts = {
             "method": "evidence",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.option_records import with_records
+from evenscore.cli.option_records import option_name, with_records
 from evenscore.cli.output import print_json, print_lines
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import ScaleChoices
@@ -159,7 +159,9 @@ def fit(
             else:
                 data, notes = from_scores(scores, labels, reading)
         elif enroll and test:
-            data, notes = from_embeddings(enroll, test, scorer_of(scorer, plda, center), labels, reading | {"ids": ids})
+            chosen, reading = scorer_of(scorer, plda, center), reading | {"ids": ids}
+            own = method is not TrainedMethod.evidence
+            data, notes = from_embeddings(enroll, test, chosen, labels, reading, uses_self_pairs=own)
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or --enroll and --test embeddings")
         made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
@@ -170,6 +172,8 @@ def fit(
         if method is TrainedMethod.evidence:
             from evenscore.cli.evidence_training import print_evidence, train_from, write_evidence
 
+            if how:
+                raise InputError(f"{option_name(next(iter(how)))} is for lgsm, not for evidence; leave it out")
             evidence = train_from(data, dim, progress)
         elif method is TrainedMethod.lssm:
             from evenscore.cli import location_scale_training as lssm

@@ -102,9 +102,18 @@ def by_phrase(data: Sequence[Any], phrase_from: str | None) -> TrainingScores:
 
 
 def from_embeddings(
-    enroll: str, test: str, scorer: Scorer, labels: LabelSources, reading: Mapping[str, Any]
+    enroll: str,
+    test: str,
+    scorer: Scorer,
+    labels: LabelSources,
+    reading: Mapping[str, Any],
+    *,
+    uses_self_pairs: bool = True,
 ) -> tuple[TrainingScores, list[str]]:
-    """Read embeddings; every enrolment is scored against every test of its phrase, or the trials of a key are."""
+    """Read embeddings; every enrolment is scored against every test of its phrase, or the trials of a key are.
+
+    ``uses_self_pairs`` tells whether what is trained takes the score of an utterance against itself for a target.
+    """
     sides = read_embeddings(enroll, **reading), read_embeddings(test, **reading)
     if labels.keys:
         if labels.by_speaker:
@@ -124,9 +133,9 @@ def from_embeddings(
     both = sorted(set(sides[0].ids) & set(sides[1].ids))
     notes = []
     if both:
+        use = "scored against themselves, as targets" if uses_self_pairs else "not scored against themselves"
         notes.append(
-            f"{len(both)} ids stand on both sides and were scored against themselves, as targets: {shown(both)}; "
-            "list the trials to train on with --key"
+            f"{len(both)} ids stand on both sides and were {use}: {shown(both)}; list the trials to train on with --key"
         )
     return [_scored(scorer, *part) for part in _pairs_by_phrase(*sides, labels.phrase_from)], notes
 
