@@ -1,7 +1,7 @@
 """The cohort-evidence model: everything that the cohort scores say about a trial, weighed into one LLR."""
 
 from evenscore.evidence.contributions import Contributions, contributions
-from evenscore.evidence.features import evidence_features, predicted_shifts, within_norm
+from evenscore.evidence.features import evidence_features, predicted_shifts
 from evenscore.evidence.fit import fit_evidence
 from evenscore.evidence.head import EvidenceHead, Penalties
 from evenscore.evidence.model import CohortEvidence, TrainingReport
@@ -12,7 +12,6 @@ from evenscore.evidence.pair_space import (
     PairSpace,
     impostor_prediction,
     pair_space,
-    same_speaker_llr,
     within_speaker_part,
 )
 from evenscore.evidence.training_sample import sampled_own_cohort
@@ -38,10 +37,8 @@ __all__ = [
     "pair_space_of_vectors",
     "parts_of_vectors",
     "predicted_shifts",
-    "same_speaker_llr",
     "sampled_own_cohort",
     "shrunk_log_scale",
     "trial_moments",
-    "within_norm",
     "within_speaker_part",
 ]
