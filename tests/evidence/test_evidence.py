@@ -54,12 +54,6 @@ def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype):
     assert found.scores == pytest.approx(general(model, blocks), abs=1e-9 if dtype == np.float64 else 2e-4)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_the_fast_way_gives_the_same_numbers_for_tiny_cohorts(model, size):
-    blocks = evaluation(n_cohort=size, tests=1)
-    assert normalize(blocks, "evidence", model=model).scores == pytest.approx(general(model, blocks), abs=1e-9)
-
-
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("missing", [0, 7])
 def test_lists_and_partial_cohorts(model, own, missing):

@@ -17,9 +17,8 @@ from evenscore.evidence import (
     predicted_shifts,
     within_speaker_part,
 )
-from evenscore.evidence.features import TOP, Scales, pattern_of, restricted, within_norm
-from evenscore.evidence.own_pairs import WITHIN_RIDGE, pair_tables
-from evenscore.evidence.pair_space import same_speaker_llr
+from evenscore.evidence.features import TOP, Scales, pattern_of, restricted
+from evenscore.evidence.own_pairs import pair_tables
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,7 @@ def test_norms_and_scales_are_those_of_the_definition(kind, listed, model, scale
         for n, (i, j) in enumerate(zip(rows, columns, strict=True)):
             parts = []
             for side, size in (("enroll", blocks.enroll.shape[1]), ("test", blocks.test.shape[0])):
-                prior = scales.of(side, name)
+                prior = scales.of(side, top is not None)
                 values = naive.cohort_scores(blocks, i, j, side)
                 if values:
                     count, mean, std = naive.moments(values, top, size)
@@ -102,40 +101,15 @@ def test_pair_features_are_those_of_the_definition(listed):
     blocks = evaluation()
     if listed:
         blocks = as_list(blocks)
-    tables = pair_tables(blocks, (0.3, 1.0), (0.1,), (128,))
-    found, left = tables.values, tables.remainders[128]
+    found = pair_tables(blocks, (0.3, 1.0), (0.1,), (128,))
     speakers = blocks.cohort_test_speakers.astype(str)
     for n, (i, j) in enumerate(zip(*pairs_of(blocks), strict=True)):
-        own = blocks.enroll.scores[i], blocks.test.scores[:, j]
         for ridge in (0.3, 1.0):
-            b, w, plda = naive.pair_values(blocks.cohort.scores, speakers, *own, ridge, 0.1)
+            b, w = naive.pair_values(
+                blocks.cohort.scores, speakers, blocks.enroll.scores[i], blocks.test.scores[:, j], ridge, 0.1
+            )
             assert np.ravel(found["b", ridge, 128])[n] == pytest.approx(b, abs=1e-7)
             assert np.ravel(found["w", 0.1, 128])[n] == pytest.approx(w, abs=1e-7)
-            assert np.ravel(found["plda", None, 128])[n] == pytest.approx(plda, abs=1e-7)
-        _, w, _ = naive.pair_values(blocks.cohort.scores, speakers, *own, 0.3, WITHIN_RIDGE)
-        score = np.ravel(blocks.trials.scores)[n]
-        assert np.ravel(left.score)[n] == pytest.approx(score - w, abs=1e-7)
-        for side, values in zip(("enroll", "test"), naive.remaining(blocks, i, j, WITHIN_RIDGE), strict=True):
-            moments = getattr(left, side)
-            expected = naive.moments(values.tolist())
-            assert [np.ravel(one)[n] for one in (moments.count, moments.mean, moments.std)] == pytest.approx(expected)
-
-
-def test_a_cohort_of_single_takes_says_nothing_about_one_speaker():
-    (CE, _), (CT, ct) = sides(14, 1, 0)
-    space = pair_space(product(CE, CT), ct)
-    x, y = space.enroll(product(CE[:3], CT)), space.test(product(CE, CT[:2]).T)
-    assert not same_speaker_llr(space, x, y).any()
-    assert not within_speaker_part(space, x, y, 0.3).any()
-
-
-def test_where_the_cohort_is_too_small_scores_stay_as_they_are(scales):
-    blocks = evaluation(n_cohort=1, tests=2)
-    left = pair_tables(blocks, (0.3,), (0.1,), (128,)).remainders[128]
-    np.testing.assert_array_equal(left.score, blocks.trials.scores)
-    assert (left.enroll.count == blocks.enroll.shape[1]).all()
-    np.testing.assert_allclose(left.test.mean, np.broadcast_to(blocks.test.scores[0], left.score.shape))
-    assert np.isfinite(within_norm(left, scales)).all()
 
 
 def test_without_a_ridge_a_bilinear_score_is_recovered():

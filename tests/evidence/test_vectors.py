@@ -64,16 +64,16 @@ def test_embeddings_give_the_numbers_of_their_blocks(model, scorer, kind):
     wanted = normalize(score_blocks(how, enroll, test, cohort), "evidence", model=model).scores
     asked = {"scorer": how, "cohort": cohort, "method": "evidence", "model": model}
     found = score_embeddings(enroll, test, **asked, memory=1e6 if kind == "own speakers" else 900.0)
-    np.testing.assert_allclose(found.normalized.scores, wanted, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found.normalized.scores, wanted, rtol=1e-9, atol=1e-9)
     chunks = replace(score_chunks(enroll, test, **asked), stored=(4, 5), tile_bytes=300)
     assert isinstance(chunks.reader.way, ByBlocks if kind == "own speakers" else ByParts)
-    np.testing.assert_allclose(chunks.matrix().scores, wanted, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(chunks.matrix().scores, wanted, rtol=1e-9, atol=1e-9)
     pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 20, replace=False)
     trials = TrialList(enroll.ids, test.ids, pairs // len(test), pairs % len(test))
     listed = score_embeddings(enroll, test, trials, **asked).normalized
-    np.testing.assert_allclose(listed.scores, wanted.reshape(-1)[pairs], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(listed.scores, wanted.reshape(-1)[pairs], rtol=1e-9, atol=1e-9)
     in_chunks = replace(score_chunks(enroll, test, trials, **asked), bounds=(0, 13, 20)).gather()
-    np.testing.assert_allclose(in_chunks.scores, listed.scores[in_chunks.match(listed)], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(in_chunks.scores, listed.scores[in_chunks.match(listed)], rtol=1e-9, atol=1e-9)
 
 
 def test_own_speakers_need_all_cohort_scores_at_once(model, monkeypatch):
@@ -123,7 +123,7 @@ def test_tiny_cohorts_of_embeddings(model, members):
     wanted = normalize(score_blocks(Cosine(), new, new, cohort), "evidence", model=model).scores
     found = score_embeddings(new, new, cohort=cohort, method="evidence", model=model).normalized.scores
     assert np.abs(found).max() < 20
-    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -158,17 +158,17 @@ def test_tiles_give_the_numbers_of_the_matrix(model, pattern, missing):
     wanted = normalize(blocks, "evidence", model=model).scores
     found = normalize(chunked(blocks), "evidence", model=model)
     assert isinstance(found.reader.way, ByBlocks if missing and pattern == "full" else ByParts)
-    np.testing.assert_allclose(found.matrix().scores, wanted, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found.matrix().scores, wanted, rtol=1e-9, atol=1e-9)
     trials = replace(ChunkedTrials.of(blocks.trials.to_trials()), bounds=(0, 11, blocks.trials.scores.size))
     listed = normalize(chunked(blocks, trials), "evidence", model=model).gather()
-    np.testing.assert_allclose(listed.to_matrix().scores, wanted, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(listed.to_matrix().scores, wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_own_speakers_and_a_prepared_cohort_in_tiles(model):
     blocks = evaluation(own=True)
     found = normalize(chunked(blocks), "evidence", model=model)
     assert isinstance(found.reader.way, ByBlocks)
-    np.testing.assert_allclose(found.matrix().scores, normalize(blocks, "evidence", model=model).scores, atol=1e-8)
+    np.testing.assert_allclose(found.matrix().scores, normalize(blocks, "evidence", model=model).scores, atol=1e-9)
     strangers = evaluation()
     cohort = {
         "cohort": strangers.cohort,
@@ -178,7 +178,7 @@ def test_own_speakers_and_a_prepared_cohort_in_tiles(model):
     bare = ChunkedBlocks(in_tiles(strangers.trials), enroll=in_tiles(strangers.enroll), test=in_tiles(strangers.test))
     wanted = normalize(strangers, "evidence", model=model).scores
     found = normalize(bare, "evidence", model=model, **cohort).matrix()
-    np.testing.assert_allclose(found.scores, wanted, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found.scores, wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_a_normalizer_without_a_cohort_takes_that_of_each_blocks(model):

@@ -55,12 +55,12 @@ class Choice:
         return replace(self, views=views, extras=extras)
 
     def features(self, table: Table) -> dict[str, Array]:
-        """Return the features; a table keeps those of pairs by name, ridge and rank."""
-        ridges = {"b": self.ridges.impostor, "w": self.ridges.within, "plda": None, "within_norm": None}
-        return {
-            name: table[name, ridges[name], self.ridges.rank] if name in ridges else table[name]
-            for name in ("raw", *self.views, *self.extras)
-        }
+        """Return the features, with b and w for the chosen ridges; a table keeps them by name, ridge and rank."""
+        found = {name: table[name] for name in ("raw", *self.views, *self.extras) if name not in ("b", "w")}
+        for name, ridge in (("b", self.ridges.impostor), ("w", self.ridges.within)):
+            if name in self.extras:
+                found[name] = table[name, ridge, self.ridges.rank]
+        return found
 
     def fit(
         self,
@@ -84,7 +84,7 @@ class Judge:
             )
             if all((key[rows] == label).any() for rows in (use, held) for label in (0, 1)):
                 self._parts.append((_rows(table, at[use]), key[use], _rows(table, at[held]), key[held]))
-        self._calibrated: list[dict[int, dict[str, tuple[float, float]]]] = [{} for _ in self._parts]  # by rank
+        self._calibrated: list[dict[str, tuple[float, float]]] = [{} for _ in self._parts]
         self._known: dict[Choice, Array] = {}
 
     def __bool__(self) -> bool:
@@ -100,7 +100,7 @@ class Judge:
         """Return for each fold the log-likelihood ratios of its trials by a head that has not met them, and labels."""
         found = []
         for (table, key, held, held_key), calibrated in zip(self._parts, self._calibrated, strict=True):
-            head = choice.fit(table, key, calibrated.setdefault(choice.ridges.rank, {}))
+            head = choice.fit(table, key, calibrated)
             found.append((head.llr(choice.features(held)), held_key))
         return found
 

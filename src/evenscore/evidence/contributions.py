@@ -21,13 +21,11 @@ MEANING: Mapping[str, str] = {
     "s_norm": "S-norm with shrunk scales",
     "as_norm": "adaptive S-norm, highest fifth of the cohort",
     "score_model": "score model's LLR",
-    "within_norm": "S-norm without what varies within speakers",
     "bend": "steeper above 0",
     "ls_e": "spread of the enrolment's cohort scores",
     "ls_t": "spread of the test's cohort scores",
     "b": "impostor score predicted for this pair",
     "w": "part of the score where one speaker varies",
-    "plda": "two-covariance model of the pair",
     "offset": "constant",
     "bounds": "bounds of the LLR",
 }

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.evidence.moments import Moments, ScalePrior, shrunk_log_scale, trial_moments
-from evenscore.evidence.own_pairs import Remainder, Ridges, pair_tables
+from evenscore.evidence.own_pairs import Ridges, pair_features
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import ScoreBlocks, ScoreMatrix
@@ -24,20 +24,19 @@ __all__ = [
     "pattern_of",
     "predicted_shifts",
     "restricted",
-    "within_norm",
 ]
 
 #: What a head may know, by the blocks that there are.
 PATTERNS = ("full", "pair", "enroll", "test", "none")
 VIEWS = {
-    "full": ("s_norm", "score_model", "as_norm", "within_norm"),
+    "full": ("s_norm", "score_model", "as_norm"),
     "pair": ("s_norm", "as_norm", "raw"),
     "enroll": ("s_norm", "as_norm", "raw"),
     "test": ("s_norm", "as_norm", "raw"),
     "none": ("raw",),
 }
 EXTRAS = {
-    "full": ("ls_e", "ls_t", "b", "w", "plda"),
+    "full": ("ls_e", "ls_t", "b", "w"),
     "pair": ("ls_e", "ls_t"),
     "enroll": ("ls_e",),
     "test": ("ls_t",),
@@ -52,29 +51,26 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Scales:
-    """What is known of the spread of cohort scores, for both sides: of all, of the highest, of `Remainder` ones."""
+    """What is known of the spread of cohort scores: of all of them and of the highest ones, for both sides."""
 
     enroll: ScalePrior
     test: ScalePrior
     enroll_top: ScalePrior
     test_top: ScalePrior
-    enroll_within: ScalePrior
-    test_within: ScalePrior
 
-    def of(self, side: str, view: str) -> ScalePrior:
-        """Return the one that a view uses for a side."""
-        found: ScalePrior = getattr(self, side + {"s_norm": "", "as_norm": "_top", "within_norm": "_within"}[view])
+    def of(self, side: str, top: bool) -> ScalePrior:
+        """Return the one of a side."""
+        found: ScalePrior = getattr(self, f"{side}_top" if top else side)
         return found
 
     @classmethod
-    def estimated(cls, parts: Sequence[ScoreBlocks], remainders: Sequence[Remainder] = ()) -> Scales:
-        """Estimate all of them from the blocks that have the side."""
+    def estimated(cls, parts: Sequence[ScoreBlocks]) -> Scales:
+        """Estimate all four from the blocks that have the side."""
         found = {}
         for side in ("enroll", "test"):
             have = [blocks for blocks in parts if getattr(blocks, side) is not None]
             found[side] = ScalePrior.of([trial_moments(blocks, side) for blocks in have])
             found[f"{side}_top"] = ScalePrior.of([trial_moments(blocks, side, TOP) for blocks in have])
-            found[f"{side}_within"] = ScalePrior.of([getattr(one, side) for one in remainders])
         return cls(**found)
 
 
@@ -115,10 +111,8 @@ def evidence_features(
     ``s_norm``          the mean over the sides of (score - mean) / shrunk scale
     ``as_norm``         the same with mean and scale of the highest fifth of the cohort scores
     ``score_model``     the score model's log-likelihood ratio, made of its predicted shifts
-    ``within_norm``     as ``s_norm``, when the part of all scores where one speaker varies is taken away
     ``ls_e``, ``ls_t``  shrunk log-scale of each side's cohort scores, less the usual one
     ``b``, ``w``        predicted impostor score, and the part of the score where one speaker varies
-    ``plda``            log-likelihood ratio of the two-covariance model in the coordinates of the pair
     ==================  ========================================================================================
     """
     trials = blocks.trials
@@ -129,8 +123,8 @@ def evidence_features(
     if sides:
         for name, top in (("s_norm", None), ("as_norm", TOP)):
             moments = {side: trial_moments(blocks, side, top) for side in sides}
-            logs = {side: shrunk_log_scale(moments[side], scales.of(side, name)) for side in sides}
-            found[name] = _normalized(name, score, moments, logs, scales)
+            logs = {side: shrunk_log_scale(moments[side], scales.of(side, top is not None)) for side in sides}
+            found[name] = _normalized(score, moments, logs, scales, top is not None)
             if top is None:
                 for side in sides:
                     found[f"ls_{side[0]}"] = np.broadcast_to(logs[side], score.shape)
@@ -138,24 +132,15 @@ def evidence_features(
         llr = ScoreModelNormalizer(model, blocks).normalize(blocks).scores
         found["score_model"] = np.asarray(llr, dtype=np.float64)
         if ridges is not None:
-            pairs = pair_tables(blocks, (ridges.impostor,), (ridges.within,), (ridges.rank,))
-            found |= {name: values for (name, *_), values in pairs.values.items()}
-            found["within_norm"] = within_norm(pairs.remainders[ridges.rank], scales)
+            found |= pair_features(blocks, ridges)
     return found
 
 
-def within_norm(left: Remainder, scales: Scales) -> Array:
-    """Return S-norm of scores without their part within speakers."""
-    moments = {"enroll": left.enroll, "test": left.test}
-    logs = {side: shrunk_log_scale(found, scales.of(side, "within_norm")) for side, found in moments.items()}
-    return _normalized("within_norm", left.score, moments, logs, scales)
-
-
-def _normalized(view: str, score: Array, moments: dict[str, Moments], logs: dict[str, Array], scales: Scales) -> Array:
+def _normalized(score: Array, moments: dict[str, Moments], logs: dict[str, Array], scales: Scales, top: bool) -> Array:
     """Return the mean over the sides of (score - mean) / scale; a side without cohort scores has the usual mean."""
     parts = []
     for side, found in moments.items():
-        prior = scales.of(side, view)
+        prior = scales.of(side, top)
         mean = np.where(found.count > 0, found.mean, prior.location)
         parts.append((score - mean) * np.exp(-logs[side] - prior.center))
     return np.asarray(sum(parts) / len(parts))

@@ -11,19 +11,10 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.evidence.choice import CANDIDATES, Choice, Judge, best_choice, bounded, cross_fitted
-from evenscore.evidence.features import (
-    EXTRAS,
-    PATTERNS,
-    VIEWS,
-    Scales,
-    evidence_features,
-    pattern_of,
-    restricted,
-    within_norm,
-)
+from evenscore.evidence.features import EXTRAS, PATTERNS, VIEWS, Scales, evidence_features, pattern_of, restricted
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence, TrainingReport
-from evenscore.evidence.own_pairs import PairTables, Ridges, pair_tables
+from evenscore.evidence.own_pairs import Ridges, pair_tables
 from evenscore.evidence.training_trials import TrainingTrials
 from evenscore.model.parameters import ScoreModel
 from evenscore.progress import Progress, silent
@@ -105,14 +96,10 @@ def train_evidence(
     if score_model is None:
         score_model = _score_model(training, dim, progress)
     patterns = _common_patterns(training)
+    scales = Scales.estimated([part.blocks for part in training])
     trials = TrainingTrials.of(training)
     progress("features", 0.3)
-    pairs = _pairs(training) if patterns[0] == "full" else None
-    widest = max(CANDIDATES["rank"])
-    scales = Scales.estimated(
-        [part.blocks for part in training], [one.remainders[widest] for one in pairs] if pairs else ()
-    )
-    table = _table(training, patterns[0], score_model, scales, pairs)
+    table = _table(training, patterns[0], score_model, scales, every_ridge=True)
     progress("cross-validation", 0.5)
     choice, tried, judge = _choose(table, trials, patterns[0])
     head, loss = _final_head(choice, table, trials, judge)
@@ -122,7 +109,7 @@ def train_evidence(
     for place, pattern in enumerate(patterns[1:]):
         progress("other patterns", 0.8 + 0.2 * place / len(patterns))
         smaller = Choice(views=VIEWS[pattern], extras=EXTRAS[pattern], penalties=choice.penalties)
-        own = _table(training, pattern, score_model, scales, None)
+        own = _table(training, pattern, score_model, scales, every_ridge=False)
         heads[pattern], _ = _final_head(smaller, own, trials, Judge(own, trials, trials.sample(_CHOOSE)))
     model = CohortEvidence(score_model=score_model, scales=scales, ridges=choice.ridges, heads=heads, report=report)
     parts = trials.split(scores)
@@ -142,28 +129,16 @@ def _common_patterns(training: Sequence[LabelledBlocks]) -> list[str]:
     return [name for name in PATTERNS if all(name in _TRAINS[pattern] for pattern in found)]
 
 
-def _pairs(training: Sequence[LabelledBlocks]) -> list[PairTables]:
-    """Return the features of pairs, for all candidates of ridge and rank."""
-    candidates = [CANDIDATES[name] for name in ("impostor ridge", "within ridge", "rank")]
-    return [pair_tables(restricted(part.blocks, "full"), *candidates) for part in training]
-
-
 def _table(
-    training: Sequence[LabelledBlocks],
-    pattern: str,
-    model: ScoreModel,
-    scales: Scales,
-    pairs: Sequence[PairTables] | None,
+    training: Sequence[LabelledBlocks], pattern: str, model: ScoreModel, scales: Scales, *, every_ridge: bool
 ) -> dict[Any, Array]:
-    """Return the features of all trials of a pattern, those of pairs by name, ridge and rank."""
+    """Return the features of all trials of a pattern, b and w for all candidates of ridge and rank."""
     columns: dict[Any, list[Array]] = {}
-    for at, part in enumerate(training):
+    for part in training:
         blocks = restricted(part.blocks, pattern)
         found: dict[Any, Array] = dict(evidence_features(blocks, pattern, model, scales, None))
-        if pairs is not None:
-            found |= pairs[at].values
-            for rank, left in pairs[at].remainders.items():
-                found["within_norm", None, rank] = within_norm(left, scales)
+        if pattern == "full" and every_ridge:
+            found |= pair_tables(blocks, CANDIDATES["impostor ridge"], CANDIDATES["within ridge"], CANDIDATES["rank"])
         for name, values in found.items():
             columns.setdefault(name, []).append(np.ravel(values))
     return {name: np.concatenate(parts) for name, parts in columns.items()}

@@ -144,7 +144,7 @@ def fit_head(
     if not (labels == 1).any() or not (labels == 0).any():
         raise InputError("the head needs target and non-target trials to be fitted to, but one kind is missing")
     known = {} if calibrated is None else calibrated
-    for name in ("raw", *views, *(name for name in extras if name == "plda")):
+    for name in ("raw", *views):
         if name not in known:
             known[name] = _calibrated(features[name], labels)
     slope, intercept, losses, columns = {}, {}, [], []
@@ -157,10 +157,11 @@ def fit_head(
     average = np.stack(columns, axis=1) @ shares
     columns.append(np.maximum(average, 0.0))
     reach = float(np.mean([np.abs(average[labels == label]).mean() for label in (0, 1)]))
+    per_score = abs(known["raw"][0])
     center, unit = {}, {}
     for name in extras:
         center[name] = float(np.mean([features[name][labels == label].mean() for label in (0, 1)]))
-        unit[name] = reach if name.startswith("ls_") else abs(known["plda" if name == "plda" else "raw"][0])
+        unit[name] = reach if name.startswith("ls_") else per_score
         columns.append(unit[name] * (features[name] - center[name]))
     prior = np.concatenate([shares, np.zeros(1 + len(extras))])
     penalty = np.array([penalties.views] * len(views) + [penalties.bend] + [penalties.extras] * len(extras))

@@ -20,21 +20,20 @@ def _log_sum(a: float, b: float) -> float:
 
 @njit(inline="always", cache=True)
 def _z(
-    s: float, pair: float, inner: float, a: float, b: float, c: float, d: float, e: float, f: float, plain: float,
-    p0: float, p1: float, half0: float, half1: float, constant: float, predicted: bool, slope: float, w0: float,
-    w1: float, w2: float, w3: float, v0: float, v1: float, v2: float, v3: float, v: float, bend: float,
+    s: float, pair: float, a: float, b: float, c: float, d: float, plain: float, p0: float, p1: float, half0: float,
+    half1: float, constant: float, predicted: bool, slope: float, w0: float, w1: float, w2: float, v0: float, v1: float,
+    v2: float, v: float, bend: float,
 ) -> float:  # fmt: skip
-    """Return z of (H2), from the score, what pairs add, its part within speakers, and sums of both sides' numbers."""
+    """Return z of (H2), from the score, what b and w add, and the sums of the numbers of both sides."""
     first = s * a - b
     second = s * c - d
-    third = (s - inner) * e - f
     other = s
     if predicted:
         d0, d1 = s - p0, s - p1
         other = constant + half0 * d0 * d0 - half1 * d1 * d1
     other *= slope
-    average = v0 * first + v1 * second + v2 * third + v3 * other + v
-    return w0 * first + w1 * second + w2 * third + w3 * other + plain + pair + bend * max(average, 0.0)
+    average = v0 * first + v1 * second + v2 * other + v
+    return w0 * first + w1 * second + w2 * other + plain + pair + bend * max(average, 0.0)
 
 
 @njit(inline="always", cache=True)
@@ -44,31 +43,28 @@ def _saturated(z: float, bounds: Any) -> float:
 
 @njit(cache=True, nogil=True, fastmath=_REORDER)
 def head_matrix(
-    S: Any, pairs: Any, inner: Any, rows: Any, columns: Any, model: Any, slopes: Any, shares: Any, bend: float,
-    bounds: Any, start: int, stop: int, out: Any,
+    S: Any, pairs: Any, rows: Any, columns: Any, model: Any, slopes: Any, shares: Any, bend: float, bounds: Any,
+    start: int, stop: int, out: Any,
 ) -> None:  # fmt: skip
     """Set out to (H2) and (H3), for the rows from start to stop.
 
-    pairs and inner are what pairs add, and their part within speakers; empty if there is none. rows (9 x m) and columns
-    (9 x n) are the numbers of `EvidenceParts`. model holds the constants of the score model's log-likelihood ratio;
-    where its first one is NaN, the fourth view is the score. slopes holds the slope of the fourth view, then the
-    weights of the four; shares holds their shares in the average, and its constant.
+    rows (7 x m) and columns (7 x n) are the numbers of `EvidenceParts`. model holds the constants of the score model's
+    log-likelihood ratio; where its first one is NaN, the third view is the score. slopes holds the slope of the third
+    view, then the weights of the three; shares holds their shares in the average, and its constant.
     """
     bounded = bounds[0] > -np.inf or bounds[2] > -np.inf
-    paired, within = pairs.shape[1] > 0, inner.shape[1] > 0
+    paired = pairs.shape[1] > 0
     half0, half1, constant = model[0], model[1], model[2]
     predicted = half0 == half0
-    slope, w0, w1, w2, w3 = slopes[0], slopes[1], slopes[2], slopes[3], slopes[4]
-    v0, v1, v2, v3, v = shares[0], shares[1], shares[2], shares[3], shares[4]
+    slope, w0, w1, w2 = slopes[0], slopes[1], slopes[2], slopes[3]
+    v0, v1, v2, v = shares[0], shares[1], shares[2], shares[3]
     for i in range(start, stop):
-        a, b, c, d, e, f = rows[0, i], rows[1, i], rows[2, i], rows[3, i], rows[4, i], rows[5, i]
-        plain, p0, p1 = rows[6, i], rows[7, i], rows[8, i]
+        a, b, c, d, e, f, g = rows[0, i], rows[1, i], rows[2, i], rows[3, i], rows[4, i], rows[5, i], rows[6, i]
         for j in range(S.shape[1]):
             out[i, j] = _z(
-                np.float64(S[i, j]), np.float64(pairs[i, j]) if paired else 0.0,
-                np.float64(inner[i, j]) if within else 0.0, a + columns[0, j], b + columns[1, j], c + columns[2, j],
-                d + columns[3, j], e + columns[4, j], f + columns[5, j], plain + columns[6, j], p0 + columns[7, j],
-                p1 + columns[8, j], half0, half1, constant, predicted, slope, w0, w1, w2, w3, v0, v1, v2, v3, v, bend,
+                np.float64(S[i, j]), np.float64(pairs[i, j]) if paired else 0.0, a + columns[0, j], b + columns[1, j],
+                c + columns[2, j], d + columns[3, j], e + columns[4, j], f + columns[5, j], g + columns[6, j], half0,
+                half1, constant, predicted, slope, w0, w1, w2, v0, v1, v2, v, bend,
             )  # fmt: skip
         if bounded:
             for j in range(S.shape[1]):
@@ -77,26 +73,20 @@ def head_matrix(
 
 @njit(cache=True, nogil=True, fastmath=_REORDER)
 def head_list(
-    S: Any, enroll: Any, test: Any, x: Any, inside: Any, y: Any, rows: Any, columns: Any, model: Any, slopes: Any,
-    shares: Any, bend: float, bounds: Any, start: int, stop: int, out: Any,
+    S: Any, enroll: Any, test: Any, x: Any, y: Any, rows: Any, columns: Any, model: Any, slopes: Any, shares: Any,
+    bend: float, bounds: Any, start: int, stop: int, out: Any,
 ) -> None:  # fmt: skip
-    """Do the same for listed trials; rows and columns are m x 9 and n x 9.
-
-    x'y is what a pair adds, inside'y its part within speakers.
-    """
+    """Do the same for listed trials; rows and columns are m x 7 and n x 7, x and y the coordinates of both sides."""
     bounded = bounds[0] > -np.inf or bounds[2] > -np.inf
     for t in range(start, stop):
         i, j = enroll[t], test[t]
-        pair, inner = 0.0, 0.0
+        pair = 0.0
         for r in range(x.shape[1]):
             pair += np.float64(x[i, r]) * np.float64(y[j, r])
-        for r in range(inside.shape[1]):
-            inner += np.float64(inside[i, r]) * np.float64(y[j, r])
         z = _z(
-            np.float64(S[t]), pair, inner, rows[i, 0] + columns[j, 0], rows[i, 1] + columns[j, 1],
+            np.float64(S[t]), pair, rows[i, 0] + columns[j, 0], rows[i, 1] + columns[j, 1],
             rows[i, 2] + columns[j, 2], rows[i, 3] + columns[j, 3], rows[i, 4] + columns[j, 4],
-            rows[i, 5] + columns[j, 5], rows[i, 6] + columns[j, 6], rows[i, 7] + columns[j, 7],
-            rows[i, 8] + columns[j, 8], model[0], model[1], model[2], model[0] == model[0], slopes[0], slopes[1],
-            slopes[2], slopes[3], slopes[4], shares[0], shares[1], shares[2], shares[3], shares[4], bend,
+            rows[i, 5] + columns[j, 5], rows[i, 6] + columns[j, 6], model[0], model[1], model[2], model[0] == model[0],
+            slopes[0], slopes[1], slopes[2], slopes[3], shares[0], shares[1], shares[2], shares[3], bend,
         )  # fmt: skip
         out[t] = _saturated(z, bounds) if bounded else z

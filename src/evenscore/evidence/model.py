@@ -80,7 +80,7 @@ class CohortEvidence:
     >>> sorted(evidence.heads)
     ['enroll', 'full', 'none', 'pair', 'test']
     >>> sorted(evidence.heads["full"].weight)
-    ['as_norm', 'b', 'bend', 'ls_e', 'ls_t', 'plda', 's_norm', 'score_model', 'w', 'within_norm']
+    ['as_norm', 'b', 'bend', 'ls_e', 'ls_t', 's_norm', 'score_model', 'w']
     """
 
     score_model: ScoreModel

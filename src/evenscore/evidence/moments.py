@@ -16,7 +16,7 @@ from evenscore.norms.statistics import Statistics, Summary, column_statistics, r
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables import ScoreBlocks, ScoreMatrix
 
-__all__ = ["Moments", "ScalePrior", "row_moments", "shrunk_log_scale", "trial_moments"]
+__all__ = ["Moments", "ScalePrior", "shrunk_log_scale", "trial_moments"]
 
 _MEMORY = 2e8
 _FLOOR = 5.0  # nats below the usual scale at which a scale is held
@@ -75,18 +75,6 @@ def shrunk_log_scale(moments: Moments, prior: ScalePrior) -> npt.NDArray[np.floa
     return np.asarray(np.where(known, share * logs, 0.0))
 
 
-def row_moments(scores: npt.NDArray[Any], top: float | None = None) -> Moments:
-    """Return the moments of each row, or of its highest scores; NaN is left out."""
-    method, options = _summary_of(top)
-    found = row_statistics(scores, Summary.of(options, method, scores.shape[1]))
-    return Moments(count=found.count, mean=found.mean, std=found.std)
-
-
-def _summary_of(top: float | None) -> tuple[str, NormOptions]:
-    """Return the norm and its options that take these moments."""
-    return ("s", NormOptions(ddof=1)) if top is None else ("as", NormOptions(top_k=float(top), ddof=1))
-
-
 def trial_moments(blocks: ScoreBlocks, side: str, top: float | None = None) -> Moments:
     """Return the moments of the cohort scores of one side (``"enroll"`` or ``"test"``) for each trial.
 
@@ -99,7 +87,8 @@ def trial_moments(blocks: ScoreBlocks, side: str, top: float | None = None) -> M
     top
         Take this fraction of the highest scores only.
     """
-    method, options = _summary_of(top)
+    options = NormOptions(ddof=1) if top is None else NormOptions(top_k=float(top), ddof=1)
+    method = "s" if top is None else "as"
     sides = block_sides(blocks, method, None)
     chosen: Side | None = getattr(sides, side)
     assert chosen is not None  # noqa: S101

@@ -13,7 +13,7 @@ from evenscore.evidence.features import evidence_features, pattern_of, restricte
 from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.own_pairs import cohort_space, meets_cohort
-from evenscore.evidence.parts import EvidenceParts, needs_space
+from evenscore.evidence.parts import EvidenceParts
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing
@@ -166,7 +166,7 @@ class EvidenceNormalizer:
         if pattern == "full":
             if "score_model" in head.views:
                 weights = _weights(self.model.score_model, blocks)
-            if needs_space(head):
+            if {"b", "w"} & set(head.extras):
                 space = cohort_space(blocks, self.model.ridges.rank)
         parts = EvidenceParts.of(self.model, pattern, weights, space)
         if pattern != "full" or (self._cohort is not None and self._cohort.cohort is not None):

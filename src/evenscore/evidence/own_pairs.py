@@ -9,19 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.evidence.moments import Moments, row_moments
-from evenscore.evidence.pair_space import (
-    PairSpace,
-    impostor_prediction,
-    pair_space,
-    same_speaker_llr,
-    within_speaker_part,
-)
+from evenscore.evidence.pair_space import PairSpace, impostor_prediction, pair_space, within_speaker_part
 from evenscore.tables import ScoreBlocks, ScoreMatrix
 
-__all__ = ["WITHIN_RIDGE", "PairTables", "Remainder", "Ridges", "cohort_space", "meets_cohort", "pair_tables"]
-
-WITHIN_RIDGE = 0.3  #: of the part within speakers that ``within_norm`` takes away
+__all__ = ["Ridges", "cohort_space", "meets_cohort", "pair_features", "pair_tables"]
 
 Array = npt.NDArray[np.float64]
 _FOLDS = 10  # folds of speakers for small cohorts
@@ -54,94 +45,32 @@ def cohort_space(blocks: ScoreBlocks, rank: int) -> PairSpace:
     return pair_space(blocks.cohort.scores, blocks.cohort_test_speakers, rank)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Remainder:
-    """Scores without their part within speakers, and the moments of such cohort scores, in the shape of the trials.
-
-    Where the cohort says nothing, the score is as it was, and the moments are of no scores.
-    """
-
-    score: Array
-    enroll: Moments
-    test: Moments
-
-    @classmethod
-    def untouched(cls, blocks: ScoreBlocks) -> Remainder:
-        """Return the scores as they are, to be written over."""
-        assert blocks.trials.scores is not None  # noqa: S101
-        score = np.array(blocks.trials.scores, dtype=np.float64)
-        sides = [Moments(**{name: np.zeros(score.shape) for name in ("count", "mean", "std")}) for _ in range(2)]
-        return cls(score=score, enroll=sides[0], test=sides[1])
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PairTables:
-    """Features of pairs.
-
-    Attributes
-    ----------
-    values
-        b and w for several ridges and ranks, by ("b" or "w", ridge, rank), and ``plda`` by ("plda", None, rank).
-    remainders
-        By rank.
-    """
-
-    values: dict[tuple[str, float | None, int], Array]
-    remainders: dict[int, Remainder]
+def pair_features(blocks: ScoreBlocks, ridges: Ridges) -> dict[str, Array]:
+    """Return b and w of each trial, in the shape of the scores."""
+    found = pair_tables(blocks, (ridges.impostor,), (ridges.within,), (ridges.rank,))
+    return {"b": found["b", ridges.impostor, ridges.rank], "w": found["w", ridges.within, ridges.rank]}
 
 
 def pair_tables(
     blocks: ScoreBlocks, impostor: Sequence[float], within: Sequence[float], ranks: Sequence[int]
-) -> PairTables:
-    """Return the features of all pairs, for several ridges and ranks at once."""
+) -> dict[tuple[str, float, int], Array]:
+    """Return b and w for several ridges and ranks at once, by ("b" or "w", ridge, rank)."""
     assert blocks.trials.scores is not None  # noqa: S101
     assert blocks.enroll is not None and blocks.test is not None  # noqa: S101, PT018
-    kinds: tuple[tuple[str, Sequence[float | None]], ...] = (("b", impostor), ("w", within), ("plda", (None,)))
-    keys = [(name, ridge, rank) for rank in ranks for name, some in kinds for ridge in some]
+    keys = [(name, ridge, rank) for rank in ranks for name, some in (("b", impostor), ("w", within)) for ridge in some]
     out = {key: np.zeros(blocks.trials.scores.shape) for key in keys}
-    remainders = {rank: Remainder.untouched(blocks) for rank in ranks}
     for part in _parts(blocks):
-        if not len(part.enrolments) or not len(part.tests):
-            continue  # nothing to compare with: b, w and plda stay 0
+        if min(len(part.enrolments), len(part.tests)) < 2:
+            continue  # nothing to compare with: b and w stay 0
         whole = pair_space(part.cohort(blocks), _taken(blocks.cohort_test_speakers, part.tests), max(ranks))
-        rows = blocks.enroll.scores[np.ix_(part.trial_rows, part.tests)]
-        columns = blocks.test.scores[np.ix_(part.enrolments, part.trial_columns)].T
-        enroll, test = whole.enroll(rows), whole.test(columns)
+        enroll = whole.enroll(blocks.enroll.scores[np.ix_(part.trial_rows, part.tests)])
+        test = whole.test(blocks.test.scores[np.ix_(part.enrolments, part.trial_columns)].T)
         for rank in ranks:
             space, x, y = whole.leading(rank), enroll[:, :rank], test[:, :rank]
             for name, ridge, _ in (key for key in keys if key[2] == rank):
-                part.write(blocks, _pair_values(name, space, x, y, ridge), out[name, ridge, rank])
-            _write_remainder(part, blocks, space, (rows, x), (columns, y), remainders[rank])
-    return PairTables(values=out, remainders=remainders)
-
-
-def _pair_values(name: str, space: PairSpace, x: Array, y: Array, ridge: float | None) -> Array:
-    if ridge is None:
-        return same_speaker_llr(space, x, y)
-    return (impostor_prediction if name == "b" else within_speaker_part)(space, x, y, ridge)
-
-
-def _write_remainder(
-    part: _Part,
-    blocks: ScoreBlocks,
-    space: PairSpace,
-    enroll: tuple[npt.NDArray[Any], Array],
-    test: tuple[npt.NDArray[Any], Array],
-    out: Remainder,
-) -> None:
-    """Write what is left of the trials, and of the cohort scores of both sides, given as scores and coordinates."""
-    operator = space.within_operator(WITHIN_RIDGE)
-    (rows, x), (columns, y) = enroll, test
-    part.subtract(blocks, (x @ operator) @ y.T, out.score)
-    shape = len(x), len(y)
-    for scores, here, members, moments, axis in (
-        (rows, x, space.test_members, out.enroll, 1),
-        (columns, y, space.enroll_members, out.test, 0),
-    ):
-        found = row_moments(np.ascontiguousarray(scores - (here @ operator) @ members.T))
-        for name in ("count", "mean", "std"):
-            values = np.expand_dims(getattr(found, name), axis)
-            part.write(blocks, np.broadcast_to(values, shape), getattr(moments, name))
+                function = impostor_prediction if name == "b" else within_speaker_part
+                part.write(blocks, function(space, x, y, ridge), out[name, ridge, rank])
+    return out
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,14 +88,7 @@ class _Part:
         scores: npt.NDArray[Any] = blocks.cohort.scores[np.ix_(self.enrolments, self.tests)]
         return scores
 
-    def subtract(self, blocks: ScoreBlocks, table: Array, out: Array) -> None:
-        """Take these values away from those of the part's trials."""
-        taken = np.zeros(out.shape)
-        self.write(blocks, table, taken)
-        out -= taken
-
     def write(self, blocks: ScoreBlocks, table: Array, out: Array) -> None:
-        """Put the values of all pairs of the part's rows and columns to those that are trials of it."""
         trials = blocks.trials
         if isinstance(trials, ScoreMatrix):
             at = np.ix_(self.trial_rows, self.trial_columns)

@@ -13,24 +13,13 @@ from scipy.linalg import eigh
 from evenscore.errors import InputError
 from evenscore.tables.ids import Ids
 
-__all__ = [
-    "PairSpace",
-    "SameSpeaker",
-    "impostor_prediction",
-    "leading",
-    "made",
-    "pair_space",
-    "rounding",
-    "same_speaker_llr",
-    "within_speaker_part",
-]
+__all__ = ["PairSpace", "impostor_prediction", "leading", "made", "pair_space", "rounding", "within_speaker_part"]
 
 Array = np.ndarray
 _SMALL = {8: 1e-7, 4: 1e-3}  # by bytes of a number: singular values below this share of the first are rounding
 _PRECISE = 100  # the largest smaller side of float32 scores that are factorized in float64
 _EXACT = 2000  # the largest smaller side whose Gram matrix is factorized exactly
 _EXTRA, _POWERS = 20, 4  # more columns, and passes, of the randomized factorization
-_SHRINK = 0.5  # how far the two covariances of `SameSpeaker` are drawn to multiples of the unit matrix
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,8 +44,6 @@ class PairSpace:
         The cohort's own means, which a centred row loses.
     within, spread
         Eigenvectors and eigenvalues of the covariance within cohort speakers, of y.
-    between
-        Covariance of the means of cohort speakers, of y.
     """
 
     strength: Float[Array, " r"]
@@ -66,19 +53,6 @@ class PairSpace:
     test_center: Float[Array, " N"]
     within: Float[Array, "r r"]
     spread: Float[Array, " r"]
-    between: Float[Array, "r r"]
-
-    @property
-    def enroll_members(self) -> Float[Array, "N r"]:
-        """Coordinates of the cohort's enrolments, centred: what the test side is compared with."""
-        members: Array = self.test_map * self.strength
-        return members - members.mean(axis=0)
-
-    @property
-    def test_members(self) -> Float[Array, "M r"]:
-        """Coordinates of the cohort's tests, centred: what the enrolment side is compared with."""
-        members: Array = self.enroll_map * self.strength
-        return members - members.mean(axis=0)
 
     def enroll(self, scores: npt.NDArray[Any]) -> Float[Array, "m r"]:
         """Return the coordinates x of enrolments, from their rows of cohort scores; missing scores say nothing."""
@@ -102,16 +76,12 @@ class PairSpace:
             test_center=self.test_center,
             within=within,
             spread=np.maximum(spread, 0.0),
-            between=self.between[:rank, :rank],
         )
 
-    def impostor_operator(self, ridge: float) -> Float[Array, "r r"]:
-        """Return C, with x'C y the `impostor_prediction`."""
-        return np.diag(_ridge_weights(self, ridge))
-
-    def within_operator(self, ridge: float) -> Float[Array, "r r"]:
-        """Return C, with x'C y the `within_speaker_part`."""
-        return (self.within * _within_weights(self, ridge)) @ self.within.T
+    def operator(self, ridge: float, within_ridge: float, weights: tuple[float, float]) -> Float[Array, "r r"]:
+        """Return C, with x'C y the weighted sum of `impostor_prediction` and `within_speaker_part`."""
+        kept = (self.within * _within_weights(self, within_ridge)) @ self.within.T
+        return weights[0] * np.diag(_ridge_weights(self, ridge)) + weights[1] * kept
 
 
 def impostor_prediction(space: PairSpace, x: Array, y: Array, ridge: float) -> Float[Array, "m n"]:
@@ -137,61 +107,6 @@ def within_speaker_part(space: PairSpace, x: Array, y: Array, ridge: float) -> F
     A score that comes from these directions is worth less; the head gives w a negative weight.
     """
     return (x @ (space.within * _within_weights(space, ridge))) @ (y @ space.within).T
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SameSpeaker:
-    """The two-covariance model of coordinates: how much likelier one speaker is than two.
-
-    llr = constant + x'P y - x'Q x / 2 - y'Q y / 2                                              (P5)
-
-    With axes in which the covariance within speakers is the unit matrix and that between them has the variances b,
-    P and Q are diagonal: b / d and (1 + b) / d - 1 / (1 + b), with d = (1 + b)^2 - b^2. Few speakers say little about a
-    covariance, so half of each is a multiple of the unit matrix.
-
-    Attributes
-    ----------
-    product, own
-        P and Q.
-    constant
-        Half the sum of log((1 + b)^2 / d).
-    """
-
-    product: Float[Array, "r r"]
-    own: Float[Array, "r r"]
-    constant: float
-
-    @classmethod
-    def of(cls, space: PairSpace) -> SameSpeaker:
-        """Estimate it from the cohort; it says nothing (all is 0) if the cohort says nothing about its speakers."""
-        size, largest = len(space.strength), float(space.spread.max(initial=0.0))
-        typical = float(np.trace(space.between)) / max(size, 1)
-        if not largest > 0 or not typical > 0:
-            return cls(product=np.zeros((size, size)), own=np.zeros((size, size)), constant=0.0)
-        within = (space.within * space.spread) @ space.within.T + _SHRINK * largest * np.eye(size)
-        between = (1 - _SHRINK) * space.between + _SHRINK * typical * np.eye(size)
-        b, axes = eigh(between, within)
-        total, d = 1 + b, 1 + 2 * b
-        return cls(
-            product=(axes * (b / d)) @ axes.T,
-            own=(axes * (total / d - 1 / total)) @ axes.T,
-            constant=float(np.log(total).sum() - 0.5 * np.log(d).sum()),
-        )
-
-    def of_side(self, x: Float[Array, "m r"]) -> Float[Array, " m"]:
-        """Return what each element of a side adds by itself."""
-        found: Array = -0.5 * np.einsum("mr,mr->m", x @ self.own, x)
-        return found
-
-
-def same_speaker_llr(space: PairSpace, x: Array, y: Array) -> Float[Array, "m n"]:
-    """Return the log-likelihood ratio of the two-covariance model in these coordinates (P5).
-
-    What of the scores lies outside of the coordinates is not in it, so it is poor evidence by itself if the cohort is
-    small. But it knows how unusual either side is.
-    """
-    model = SameSpeaker.of(space)
-    return (x @ model.product) @ y.T + model.of_side(x)[:, None] + model.of_side(y) + model.constant
 
 
 def _ridge_weights(space: PairSpace, ridge: float) -> Float[Array, " r"]:
@@ -240,10 +155,9 @@ def made(
 ) -> PairSpace:
     """Return the space of a factorization and of what centred rows and columns lose."""
     root = np.sqrt(g)
-    spread, within, between = np.zeros(len(g)), np.eye(len(g)), np.zeros((len(g), len(g)))
+    spread, within = np.zeros(len(g)), np.eye(len(g))
     if speakers is not None and len(g):
-        covariance, between = _speaker_covariances(V * root, speakers)
-        spread, within = eigh(covariance, driver="evd", check_finite=False)
+        spread, within = eigh(_within_covariance(V * root, speakers), driver="evd", check_finite=False)
         spread = np.maximum(spread, 0.0)
     return PairSpace(
         strength=g.astype(np.float64),
@@ -253,14 +167,10 @@ def made(
         test_center=test_center,
         within=within.astype(np.float64),
         spread=spread.astype(np.float64),
-        between=between.astype(np.float64),
     )
 
 
-def _speaker_covariances(
-    Y: Float[Array, "M r"], speakers: npt.NDArray[Any]
-) -> tuple[Float[Array, "r r"], Float[Array, "r r"]]:
-    """Return the covariance within speakers, and that of their means."""
+def _within_covariance(Y: Float[Array, "M r"], speakers: npt.NDArray[Any]) -> Float[Array, "r r"]:
     codes: dict[Any, int] = {}
     names = [at if name is None else name for at, name in enumerate(np.asarray(speakers).tolist())]  # unknown: alone
     code = np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.intp)
@@ -268,8 +178,7 @@ def _speaker_covariances(
     first = np.searchsorted(code[order], np.arange(len(codes)))
     means = np.add.reduceat(Y[order], first, axis=0) / np.bincount(code)[:, None]
     deviation = Y - means[code]
-    spread = means - means.mean(axis=0)
-    return deviation.T @ deviation / max(len(Y) - len(codes), 1), spread.T @ spread / len(codes)
+    return deviation.T @ deviation / max(len(Y) - len(codes), 1)
 
 
 def rounding(row: Float[Array, " n"], column: Float[Array, " m"], dtype: Any) -> float:

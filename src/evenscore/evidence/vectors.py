@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenscore.evidence.model import CohortEvidence
-from evenscore.evidence.parts import EvidenceParts, needs_space
+from evenscore.evidence.parts import EvidenceParts
 from evenscore.evidence.vector_space import pair_space_of_vectors
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
@@ -36,7 +36,7 @@ def parts_of_vectors(model: CohortEvidence, cohort: Bilinear, speakers: Ids | No
         if "score_model" in head.views:
             labels = Labels.from_speakers(speakers, speakers, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
             weights = BilinearNormalizer(model.score_model, cohort, labels).weights
-        if needs_space(head):
+        if {"b", "w"} & set(head.extras):
             space = pair_space_of_vectors(cohort, speakers, model.ridges.rank)
     return EvidenceParts.of(model, pattern, weights, space)
 
