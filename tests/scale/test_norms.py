@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -221,9 +222,13 @@ def test_a_prepared_score_model_takes_cohort_scores_in_any_order():
     np.testing.assert_allclose(found, normalize(here, "lgsm", model=MODEL).scores, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("trials", ["matrix", "list"])
-@pytest.mark.parametrize("missing", [0.0, 0.1], ids=["complete", "missing"])
-@pytest.mark.parametrize("method", ["z", "t", "s", "as", "az", "lgsm"])
+OWN = [
+    pytest.param(*case, marks=[pytest.mark.slow] if case == ("lgsm", 0.1, "matrix") else [])
+    for case in product(("z", "t", "s", "as", "az", "lgsm"), (0.0, 0.1), ("matrix", "list"))
+]
+
+
+@pytest.mark.parametrize(("method", "missing", "trials"), OWN)
 def test_own_speakers_are_left_out_exactly(method, missing, trials, monkeypatch):
     rng = np.random.default_rng(12)
     shapes = {"trials": (E, T), "enroll": (E, C), "test": (D, T), "cohort": (D, C)}
