@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from evenscore import ChunkedBlocks, InputError, Labels, fit_score_model, normalize, write_chunks
+from evenscore import ChunkedBlocks, EvenscoreError, InputError, Labels, fit_score_model, normalize, write_chunks
 from evenscore.model.statistics import label_sums
 from evenscore.scale import engine
 from evenscore.scale.engine import engine_for
@@ -165,3 +165,14 @@ def test_the_number_of_cores_changes_no_byte(tmp_path, monkeypatch):
     one = outputs(tmp_path, monkeypatch, 1)
     for cores in (2, 4, 9):
         assert outputs(tmp_path, monkeypatch, cores) == one
+
+
+def test_a_cluster_without_workers_is_told_about(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("evenscore.scale.engine._PATIENCE", 0.5)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(EvenscoreError, match=r"no worker for 0\.5 seconds"),
+    ):
+        engine_for(client).total(add, 1, [1, 2])

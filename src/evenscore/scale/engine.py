@@ -27,6 +27,7 @@ Place = TypeVar("Place")
 Result = TypeVar("Result")
 
 _SIDE_BY_SIDE = 4  # tiles that are worked on at a time in this process; what they take fits into the memory limit
+_PATIENCE = 300  # seconds to wait for a worker
 _MOST_LOST = 5  # how often all workers may die before we give up
 
 
@@ -206,7 +207,14 @@ class _Cluster(Engine):
         return _result(_pairwise(parts(), lambda left, right: self._client.submit(add, left, right, pure=False)))
 
     def _sent(self, shared: Any) -> Any:
-        return self._client.scatter(shared, broadcast=True, hash=False)
+        """Send what all tasks share to the workers; those of a queue, and those that replace others, take a while."""
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            return self._client.scatter(shared, broadcast=True, hash=False)
+        except TimeoutError:
+            raise EvenscoreError(
+                f"the cluster had no worker for {_PATIENCE} seconds; start workers, or look into their logs"
+            ) from None
 
     def _submit(self, function: Callable[[Any, Place], Result], sent: Any, place: Place) -> Any:
         # A worker starts as many tasks at a time as it may use cores.
