@@ -96,15 +96,7 @@ class GroupCounts:
         with np.errstate(invalid="ignore"):  # an infinite Cllr has no difference
             lost = np.nan_to_num(np.array(exact) - whole, nan=0.0, posinf=0.0, neginf=0.0)
         rows = np.maximum(replicate(measure, groups, replicates, seed) + lost, 0.0)
-        return Bootstrap(
-            eer=frozen(rows[:, 0]),
-            cllr=frozen(rows[:, 1]),
-            min_cllr=frozen(rows[:, 2]),
-            min_dcf=frozen(rows[:, 3::2]),
-            act_dcf=frozen(rows[:, 4::2]),
-            points=tuple(points),
-            n_speakers=groups,
-        )
+        return Bootstrap.of_rows(rows, tuple(points), groups)
 
     def _measured(self, draws: npt.NDArray[np.float64], points: Sequence[OperatingPoint]) -> npt.NDArray[np.float64]:
         """Return EER, Cllr, minCllr, then minDCF and actDCF per point, of each draw; NaN without one of the classes."""

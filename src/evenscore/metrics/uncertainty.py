@@ -65,6 +65,19 @@ class Bootstrap:
     points: tuple[OperatingPoint, ...]
     n_speakers: int
 
+    @classmethod
+    def of_rows(cls, rows: npt.NDArray[np.float64], points: tuple[OperatingPoint, ...], n_speakers: int) -> Bootstrap:
+        """Make it of rows that `replicate` returns: EER, Cllr, minCllr, then minDCF and actDCF of each point."""
+        return cls(
+            eer=frozen(rows[:, 0]),
+            cllr=frozen(rows[:, 1]),
+            min_cllr=frozen(rows[:, 2]),
+            min_dcf=frozen(rows[:, 3::2]),
+            act_dcf=frozen(rows[:, 4::2]),
+            points=points,
+            n_speakers=n_speakers,
+        )
+
     def replicates(self, metric: Metric, point: int = 0) -> Float[np.ndarray, " b"]:
         """Return one metric of every replicate; ``point`` says which operating point."""
         if metric not in get_args(Metric):
@@ -172,7 +185,7 @@ def bootstrap(
     check_speakers(speakers, key)
     places = as_points(points)
     measure = _measure(rank_trials(values, key, speakers, places), places, normalize)
-    return _as_bootstrap(replicate(measure, len(speakers.names), replicates, seed), places, len(speakers.names))
+    return Bootstrap.of_rows(replicate(measure, len(speakers.names), replicates, seed), places, len(speakers.names))
 
 
 def _measure(
@@ -191,18 +204,6 @@ def _measure(
         return out
 
     return measure
-
-
-def _as_bootstrap(rows: npt.NDArray[np.float64], points: tuple[OperatingPoint, ...], n_speakers: int) -> Bootstrap:
-    return Bootstrap(
-        eer=frozen(rows[:, 0]),
-        cllr=frozen(rows[:, 1]),
-        min_cllr=frozen(rows[:, 2]),
-        min_dcf=frozen(rows[:, 3::2]),
-        act_dcf=frozen(rows[:, 4::2]),
-        points=points,
-        n_speakers=n_speakers,
-    )
 
 
 def paired_test(
@@ -254,7 +255,7 @@ def paired_test(
     places, number = as_points([point]), len(speakers.names)
     first, second = (_measure(rank_trials(side, key, speakers, places), places, normalize) for side in (values, other))
     rows = replicate(lambda draws: np.hstack((first(draws), second(draws))), number, replicates, seed)
-    halves = (_as_bootstrap(half, places, number).replicates(metric) for half in np.hsplit(rows, 2))
+    halves = (Bootstrap.of_rows(half, places, number).replicates(metric) for half in np.hsplit(rows, 2))
     with np.errstate(invalid="ignore"):  # two infinite Cllr: no difference can be seen
         differences = np.nan_to_num(np.subtract(*halves), nan=0.0, posinf=np.inf, neginf=-np.inf)
     a, b = (evaluate(side, key, points=places, normalize=normalize)[metric] for side in (values, other))
