@@ -217,6 +217,15 @@ def test_odd_files_are_refused(model, tmp_path, change, message):
         load_evidence(path)
 
 
+def test_one_trial_without_a_prepared_cohort(model):
+    norm, blocks = prepare_norm("evidence", model=model), evaluation()
+    row, column = blocks.enroll.scores[1], blocks.test.scores[:, 2]
+    sides = ScoreBlocks(blocks.trials, enroll=blocks.enroll)
+    score = float(blocks.trials.scores[1, 2])
+    assert norm.normalize_one(score, row) == pytest.approx(norm.normalize(sides).scores[1, 2])
+    assert norm.normalize_one(score, row, column) != pytest.approx(norm.normalize_one(score, row))
+
+
 def test_options_that_are_not_known_are_refused(model):
     with pytest.raises(InputError, match="needs a trained CohortEvidence"):
         prepare_norm("evidence")

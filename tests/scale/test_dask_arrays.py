@@ -14,6 +14,8 @@ from evenscore import (
     fit_score_model,
     normalize,
     summarize_chunks,
+    transform_chunks,
+    write_chunks,
 )
 from scale.chunked_examples import ids, matrix
 
@@ -102,3 +104,16 @@ def test_what_lacks_ids_or_labels_is_said():
     infinite[4] = np.inf
     with pytest.raises(InputError, match="row 4 and column 0 is infinite"):
         fit_score_model([(odd(infinite), LABELS)])
+
+
+def test_an_array_without_ids_is_refused_with_the_way_out(tmp_path):
+    array = da.zeros((3, 4), chunks=(2, 2))
+    labels = Labels.from_speakers(["a", "b", "c"], ["a", "b", "c", "a"])
+    for use in (
+        lambda: write_chunks(array, tmp_path / "out.zarr"),
+        lambda: summarize_chunks(array, labels),
+        lambda: transform_chunks(array, np.negative, "negative"),
+    ):
+        with pytest.raises(InputError, match="make them with as_chunked"):
+            use()
+    assert not list(tmp_path.iterdir())

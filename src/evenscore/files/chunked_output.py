@@ -28,7 +28,7 @@ from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.files.zarr_store import create_score_store
 from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader
-from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk, TrialReader
+from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk, TrialReader, refuse_unless_chunked
 from evenscore.scale.engine import engine_for
 from evenscore.scale.tiles import Tile
 from evenscore.tables import ScoreMatrix
@@ -76,6 +76,7 @@ def write_chunks(
     >>> read_scores(path)
     ScoreMatrix(1 enrolments x 2 tests, float64, scores 1.5 to 2, 0 missing)
     """
+    refuse_unless_chunked(scores)
     output = ChunkedOutput(path, format=format, resume=resume)
     output.begin({"scores": scores.identity()})
     output.write(scores, client=client, progress=progress)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy.typing as npt
+
 from evenscore.errors import InputError
 from evenscore.norms.fitting import FittedNorm
 from evenscore.progress import Progress
@@ -34,6 +36,12 @@ class ModelNorm:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
         normalized: ScoreMatrix | TrialList = self.prepare(self.model, blocks).normalize(blocks)
         return normalized
+
+    def normalize_one(
+        self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the log-likelihood ratio of one trial, without knowing the cohort's scores against itself."""
+        return float(self.prepare(self.model).normalize_one(score, enroll, test))
 
 
 def prepare_model(

@@ -10,11 +10,11 @@ import numpy as np
 from evenscore.errors import InputError
 from evenscore.model.patterns import LabelledSums
 from evenscore.progress import Progress, silent
-from evenscore.scale.chunked_scores import hashed
+from evenscore.scale.chunked_scores import ChunkedScores, hashed
 from evenscore.scale.tiles import spans
 from evenscore.tables import Labels, TrialList
 
-__all__ = ["ChunkedTrials", "ListedTrials", "TrialChunk", "TrialReader"]
+__all__ = ["ChunkedTrials", "ListedTrials", "TrialChunk", "TrialReader", "refuse_unless_chunked"]
 
 _TRIALS = 1 << 20  # that are read at a time, where the data has no chunks of its own
 
@@ -133,3 +133,12 @@ class ListedTrials:
         table = self.trials
         parts: list[Any] = [table.enroll_ids, table.test_ids, table.enroll_index, table.test_index]
         return hashed(*parts, table.scores, table.labels, *table.measures.values())
+
+
+def refuse_unless_chunked(scores: object) -> None:
+    """Refuse what has neither ids nor chunks, with the way to make them."""
+    if not isinstance(scores, ChunkedScores | ChunkedTrials):
+        raise InputError(
+            f"the scores are a {type(scores).__name__}, but must be ChunkedScores or ChunkedTrials; make them with "
+            "as_chunked(scores, enroll_ids, test_ids), or with ChunkedTrials.of(trials)"
+        )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
-from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader
+from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader, refuse_unless_chunked
 from evenscore.scale.counting import count_chunks
 from evenscore.scale.pair_values import ListedValues, OwnLabels, PairValues, TableLabels
 from evenscore.tables import Labels, TrialList
@@ -60,6 +60,7 @@ def summarize_chunks(
     >>> summarize_chunks(scores, key).evaluate()["eer"]
     0.0
     """
+    refuse_unless_chunked(scores)
     values: PairValues = OwnLabels()
     if isinstance(labels, TrialList):
         values = ListedValues.of_key(labels)
@@ -89,6 +90,7 @@ def transform_chunks(
     >>> transform_chunks(scores, np.negative, "negative").matrix().scores
     array([[-3.,  1.]])
     """
+    refuse_unless_chunked(scores)
     if isinstance(scores, ChunkedScores):
         return replace(scores, reader=_ChangedTiles(scores.reader, function, identity))
     return replace(scores, reader=_ChangedTrials(scores.reader, function, identity))
