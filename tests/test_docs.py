@@ -14,7 +14,8 @@ import evenscore
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LONG = ("scores-to-llrs.md", "embeddings-to-llrs.md")  # a minute of commands that other tests run, too
+#: A minute and a half of commands that other tests run, too.
+LONG = ("scores-to-llrs.md", "embeddings-to-llrs.md", "compare.md", "choose-cohort.md")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

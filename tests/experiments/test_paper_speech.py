@@ -165,6 +165,7 @@ def test_the_saved_scores_are_those_that_were_evaluated(finished, results):
     assert eer(groups["male"]["raw"].trials) == results["summary"]["per-gender"]["male"]["raw"]["eer"]["mean"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_files(finished, manifest, tmp_path):
     first = finished[0]
     shifts = ("--shift", "noise:5,mixed", "--cache", first / "features")
@@ -174,6 +175,7 @@ def test_the_same_seed_gives_the_same_files(finished, manifest, tmp_path):
         assert (tmp_path / name).read_bytes() == (first / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_several_permutations_give_means_with_spread(digits, tmp_path):
     out = tmp_path / "out"
     result = paper(
