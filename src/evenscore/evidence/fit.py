@@ -17,6 +17,7 @@ from evenscore.evidence.model import CohortEvidence, TrainingReport
 from evenscore.evidence.own_pairs import Ridges, pair_tables
 from evenscore.evidence.training_trials import TrainingTrials
 from evenscore.model.parameters import ScoreModel
+from evenscore.norms.model_norm import training_data
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreMatrix, TrialList
 
@@ -119,8 +120,7 @@ def train_evidence(
 def _score_model(training: Sequence[LabelledBlocks], dim: int, progress: Progress) -> ScoreModel:
     from evenscore.model.fit import fit_score_model
 
-    data: list[Any] = [part.trials if part.labels is None else (part.blocks.trials, part.labels) for part in training]
-    return fit_score_model(data, dim, tol=_TOLERANCE, progress=progress).model
+    return fit_score_model(training_data(training), dim, tol=_TOLERANCE, progress=progress).model
 
 
 def _common_patterns(training: Sequence[LabelledBlocks]) -> list[str]:
