@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from evenscore import ScoreModel, TrialList, simulate, write
+from evenscore import ScoreModel, TrialList, load_location_scale, simulate, write
 from evenscore.cli.app import app
 from evenscore.scale import chunked_trials
 
@@ -75,9 +75,11 @@ def test_the_model_is_that_in_memory(lists, given):
 
 
 def test_other_methods_read_the_list(lists):
-    run(
-        "fit", "--method", "lssm", "--scores", "whole.parquet", "--max-iter", 2, "--memory-limit", "1GB", "-o", "l.json"
-    )
+    how = ("fit", "--method", "lssm", "--scores", "whole.parquet", "--max-iter", 2)
+    run(*how, "--memory-limit", "1GB", "-o", "chunks.json")
+    run(*how, "-o", "memory.json")
+    chunks, memory = (load_location_scale(name) for name in ("chunks.json", "memory.json"))
+    np.testing.assert_allclose(chunks.location.mu, memory.location.mu, rtol=1e-9)
 
 
 def test_what_does_not_match_is_said(lists):

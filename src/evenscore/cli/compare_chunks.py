@@ -16,7 +16,7 @@ from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.training_data import LabelSources
 from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, LabelledChunks, as_chunked
-from evenscore.scale.embeddings import ScoredPairs
+from evenscore.scale.embeddings import chunked_pairs
 from evenscore.scale.pair_values import TableLabels
 from evenscore.sources import Bilinear
 from evenscore.tables import Labels, ScoreMatrix, TrialList
@@ -137,11 +137,5 @@ def _plain(item: LabelledFile) -> Any:
 
 
 def scored_chunks(scores: Bilinear, scale: ScaleChoices) -> ChunkedScores:
-    """Return the scores of embeddings, but those of an utterance against itself, made when they are read."""
-    chunks = ChunkedScores(
-        enroll_ids=scores.enroll_ids,
-        test_ids=scores.test_ids,
-        dtype=scores.dtype,
-        reader=ScoredPairs(scores, itself=False),
-    )
-    return chunks.with_tiles(scale.tile_bytes)
+    """Return the scores of embeddings in tiles of the size that was asked for."""
+    return chunked_pairs(scores).with_tiles(scale.tile_bytes)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evenscore.evidence import CohortEvidence
     from evenscore.evidence.parts import EvidenceParts
 
-__all__ = ["ScoredPairs", "score_chunks"]
+__all__ = ["ScoredPairs", "chunked_pairs", "score_chunks"]
 
 _CHAINED = ("zt", "tz")
 _PIECES = 16  # of each side, at least, so that many workers have something to do
@@ -124,9 +124,9 @@ def score_chunks(
         return _normalized(raw, _Folded(normalizer, scores), inputs)
     blocks = ChunkedBlocks(
         raw,
-        enroll=_cohort_scores(scorer.score(enroll, cohort)),
-        test=_cohort_scores(scorer.score(cohort, test)),
-        cohort=_cohort_scores(cohort_scores),
+        enroll=chunked_pairs(scorer.score(enroll, cohort)),
+        test=chunked_pairs(scorer.score(cohort, test)),
+        cohort=chunked_pairs(cohort_scores),
         enroll_speakers=_speakers(enroll, trials),
         test_speakers=_speakers(test, trials),
         cohort_enroll_speakers=cohort.speakers,
@@ -176,7 +176,8 @@ class ScoredPairs:
         return np.fromiter((places.get(name, -1 << 40) for name in ids), dtype=np.intp, count=len(ids))
 
 
-def _cohort_scores(scores: Bilinear) -> ChunkedScores:
+def chunked_pairs(scores: Bilinear) -> ChunkedScores:
+    """Return the scores of embeddings, but those of an utterance against itself, made when they are read."""
     return ChunkedScores(
         enroll_ids=scores.enroll_ids,
         test_ids=scores.test_ids,
