@@ -18,6 +18,7 @@ from evenscore.evidence.own_pairs import Ridges, pair_tables
 from evenscore.evidence.training_trials import TrainingTrials
 from evenscore.model.parameters import ScoreModel
 from evenscore.norms.model_norm import training_data
+from evenscore.norms.threads import one_thread_if_small
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreMatrix, TrialList
 
@@ -94,6 +95,13 @@ def train_evidence(
     """Train the model and cross-fit the training trials; see `fit_evidence`."""
     if not training:
         raise InputError("there are no training scores; give at least one LabelledBlocks")
+    with one_thread_if_small(*(part.blocks.trials.scores for part in training)):
+        return _trained(training, score_model, dim, progress)
+
+
+def _trained(
+    training: Sequence[LabelledBlocks], score_model: ScoreModel | None, dim: int, progress: Progress
+) -> EvidenceFit:
     if score_model is None:
         score_model = _score_model(training, dim, progress)
     patterns = _common_patterns(training)

@@ -20,6 +20,7 @@ from evenscore.model.partial_cohorts import has_missing
 from evenscore.model.patterns import SpeakerBlocks
 from evenscore.model.prediction import predict_from_blocks
 from evenscore.model.score_weights import ScoreWeights
+from evenscore.norms.threads import one_thread_if_small
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike
 
@@ -70,6 +71,11 @@ class EvidenceNormalizer:
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
+        tables = (blocks.trials, blocks.enroll, blocks.test, blocks.cohort)
+        with one_thread_if_small(*(table.scores for table in tables if table is not None)):
+            return self._normalized(blocks)
+
+    def _normalized(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         pattern, head, blocks = self._prepared(blocks)
         trials = blocks.trials
         assert trials.scores is not None  # noqa: S101

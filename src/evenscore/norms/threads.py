@@ -6,14 +6,17 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["alone", "in_parallel", "one_thread_per_product", "thread_count"]
+import numpy.typing as npt
+
+__all__ = ["alone", "in_parallel", "one_thread_if_small", "one_thread_per_product", "thread_count"]
 
 # Below this much work a thread costs more than it saves.
 _SMALL = 1 << 16
+_FEW_SCORES = 1 << 22
 
 _this_thread = threading.local()
 
@@ -67,9 +70,39 @@ def in_parallel(task: Callable[[int, int], None], size: int, work_each: int = 1)
 
 
 def one_thread_per_product() -> AbstractContextManager[Any]:
-    """Keep matrix products from starting threads of their own, while several of them run side by side."""
-    controller = _blas()
-    return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
+    """Keep matrix products from starting threads of their own: many run side by side, or they are too small for it."""
+    return _limited
+
+
+def one_thread_if_small(*scores: npt.NDArray[Any] | None) -> AbstractContextManager[Any]:
+    """Do the same where there are few scores: threads that wait for the next product keep cores from other work."""
+    few = sum(part.size for part in scores if part is not None) <= _FEW_SCORES
+    return _limited if few else nullcontext()
+
+
+class _OneThreadPerProduct:
+    """The limit is one for the whole process: the first thread sets it, the last that is done lifts it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit = ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            controller = _blas()
+            if not self._users and controller is not None:
+                self._limit.enter_context(controller.limit(limits=1, user_api="blas"))
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._limit.close()
+
+
+_limited = _OneThreadPerProduct()
 
 
 @lru_cache(maxsize=1)

@@ -289,43 +289,17 @@ def _on_cores(cores: int, function: Callable[[Any, Place], Result], shared: Any,
     """Work in this thread, beside others. Compiled loops stay in it, as sums depend on how they are divided."""
     from numba import get_num_threads, set_num_threads
 
-    from evenscore.norms.threads import alone
+    from evenscore.norms.threads import alone, one_thread_per_product
 
     before = get_num_threads()
     with ExitStack() as limits:
         limits.enter_context(_one_at_a_time())
-        limits.enter_context(_products)
+        limits.enter_context(one_thread_per_product())
         if cores == 1:
             limits.enter_context(alone())
         set_num_threads(1)
         limits.callback(set_num_threads, before)
         return function(shared, place)
-
-
-class _OneThreadPerProduct:
-    """The limit is one for the whole process: the first thread sets it, the last that is done lifts it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._users = 0
-        self._limit = ExitStack()
-
-    def __enter__(self) -> None:
-        from evenscore.norms.threads import one_thread_per_product
-
-        with self._lock:
-            if not self._users:
-                self._limit.enter_context(one_thread_per_product())
-            self._users += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                self._limit.close()
-
-
-_products = _OneThreadPerProduct()
 
 
 def _one_at_a_time() -> AbstractContextManager[Any]:
