@@ -185,19 +185,27 @@ def _calibrated(values: Array, labels: npt.NDArray[np.int8]) -> tuple[float, flo
     std = float(np.sqrt(np.mean([((half - mean) ** 2).mean() for half in halves])))
     if not std > 0:
         return 0.0, 0.0
-    weights, offset = _newton(((values - mean) / std)[:, None], labels, np.zeros(1), np.full(1, _TINY))
+    low, high = ((half.mean() - mean) / std for half in halves)  # equally far from 0
+    spread = float(np.mean([(half / std).var() for half in halves]))
+    start = (high - low) / max(spread, 0.01)  # right if the values were normal
+    weights, offset = _newton(((values - mean) / std)[:, None], labels, np.zeros(1), np.full(1, _TINY), start)
     slope = float(weights[0] / std)
     return slope, offset - slope * mean
 
 
-def _newton(X: Array, labels: npt.NDArray[np.int8], prior: Array, penalty: Array) -> tuple[Array, float]:
-    """Minimize the class-balanced cross-entropy of X w + c, with the penalty on w less its prior."""
+def _newton(
+    X: Array, labels: npt.NDArray[np.int8], prior: Array, penalty: Array, first: float | None = None
+) -> tuple[Array, float]:
+    """Minimize the class-balanced cross-entropy of X w + c, with the penalty on w less its prior.
+
+    The search starts at the prior, or with all weights at ``first``.
+    """
     counts = [max(int((labels == label).sum()), 1) for label in (0, 1)]
     sign = np.where(labels == 1, 1.0, -1.0)
     share = np.where(labels == 1, 0.5 / counts[1], 0.5 / counts[0])
-    full, start = np.append(penalty, 0.0), np.append(prior, 0.0)
-    theta = start.copy()
-    value, gradient, hessian = _objective(theta, X, sign, share, full, start)
+    full, center = np.append(penalty, 0.0), np.append(prior, 0.0)
+    theta = np.append(prior if first is None else np.full(len(prior), first), 0.0)
+    value, gradient, hessian = _objective(theta, X, sign, share, full, center)
     for _ in range(_STEPS):
         step = np.linalg.solve(hessian + 1e-12 * np.eye(len(theta)), gradient)
         fall, length = float(gradient @ step), 1.0
@@ -205,7 +213,7 @@ def _newton(X: Array, labels: npt.NDArray[np.int8], prior: Array, penalty: Array
             break
         while True:
             candidate = theta - length * step
-            there = _objective(candidate, X, sign, share, full, start)
+            there = _objective(candidate, X, sign, share, full, center)
             if there[0] <= value - 1e-4 * length * fall + 1e-15 or length < 1e-8:
                 break
             length /= 2
