@@ -11,6 +11,7 @@ from jaxtyping import Float
 from scipy.linalg import eigh
 
 from evenscore.errors import InputError
+from evenscore.norms.threads import one_thread_if_small
 from evenscore.tables.ids import Ids
 
 __all__ = ["PairSpace", "impostor_prediction", "leading", "made", "pair_space", "rounding", "within_speaker_part"]
@@ -67,7 +68,7 @@ class PairSpace:
         if rank >= len(self.strength):
             return self
         covariance = (self.within[:rank] * self.spread) @ self.within[:rank].T
-        spread, within = np.linalg.eigh(covariance)
+        spread, within = _eigh(covariance)
         return PairSpace(
             strength=self.strength[:rank],
             enroll_map=self.enroll_map[:, :rank],
@@ -157,7 +158,7 @@ def made(
     root = np.sqrt(g)
     spread, within = np.zeros(len(g)), np.eye(len(g))
     if speakers is not None and len(g):
-        spread, within = eigh(_within_covariance(V * root, speakers), driver="evd", check_finite=False)
+        spread, within = _eigh(_within_covariance(V * root, speakers))
         spread = np.maximum(spread, 0.0)
     return PairSpace(
         strength=g.astype(np.float64),
@@ -200,21 +201,37 @@ def leading(
         return U, g, V
     if R.shape[0] <= _EXACT:
         gram = R @ R.T if isinstance(R, np.ndarray) else R.gram()
-        values, U = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+        values, U = _eigh(gram)
         values, U = values[-rank:], U[:, -rank:]
     else:
         basis = np.random.default_rng(0).standard_normal((R.shape[1], min(rank + _EXTRA, R.shape[0])))
-        basis = basis.astype(R.dtype)
         for _ in range(_POWERS):
-            basis = R.T @ np.linalg.qr(R @ basis)[0]
-        Q = np.linalg.qr(R @ basis)[0]
-        small = (R.T @ Q).T
-        values, inner = np.linalg.eigh(small @ small.T)
+            basis = _orthonormal(R.T @ _orthonormal(R @ basis.astype(R.dtype)).astype(R.dtype))
+        Q = _orthonormal(R @ basis.astype(R.dtype)).astype(R.dtype)
+        small = R.T @ Q
+        values, inner = _eigh(small.T @ small)
         values, U = values[-rank:], Q @ inner[:, -rank:]
     g = np.sqrt(np.maximum(values[::-1], 0.0))
     kept = np.flatnonzero(g > np.maximum(_SMALL[np.dtype(R.dtype).itemsize] * g[:1], least))
     U, g = U[:, ::-1][:, kept], g[kept]
     return U, g, (R.T @ U) / g
+
+
+def _eigh(A: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+    """Return eigenvalues, the largest last, and eigenvectors of a symmetric matrix, which is overwritten."""
+    with one_thread_if_small(A):
+        values, vectors = eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    return values, vectors
+
+
+def _orthonormal(A: Float[Array, "n r"]) -> Float[Array, "n k"]:
+    """Return orthonormal columns that span those of A, by products alone; the second time corrects the first."""
+    A = A.astype(np.float64)
+    for _ in range(2):
+        values, axes = _eigh(A.T @ A)
+        kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
+        A = A @ (axes[:, kept] / np.sqrt(values[kept]))
+    return A
 
 
 def _projected(scores: npt.NDArray[Any], center: Array, basis: Float[Array, "c r"]) -> Float[Array, "m r"]:

@@ -7,6 +7,7 @@ import numpy as np
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.parts import EvidenceParts
 from evenscore.evidence.vector_space import pair_space_of_vectors
+from evenscore.norms.threads import one_thread_if_small
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.normalize import BilinearNormalizer
@@ -30,6 +31,11 @@ def parts_of_vectors(model: CohortEvidence, cohort: Bilinear, speakers: Ids | No
     speakers
         Of the cohort's members; None if they are not known, which leaves less to be said about a trial.
     """
+    with one_thread_if_small(cohort.left, cohort.right):
+        return _parts(model, cohort, speakers)
+
+
+def _parts(model: CohortEvidence, cohort: Bilinear, speakers: Ids | None) -> EvidenceParts:
     pattern, head = model.head_for("pair" if speakers is None else "full")
     weights = space = None
     if pattern == "full" and speakers is not None:
