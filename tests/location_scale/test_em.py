@@ -11,6 +11,7 @@ from evenscore import (
     InputError,
     Labels,
     LocationScaleModel,
+    LocationScaleNormalizer,
     ScoreMatrix,
     ScoreModel,
     TrialList,
@@ -219,3 +220,32 @@ def test_bad_input_is_refused():
         dense_scores([(scores[:2], labels)])
     with pytest.raises(InputError, match="must be finite"):
         dense_scores([(scores * np.inf, labels)])
+
+
+@pytest.mark.parametrize("outlier", [0.0, 1e6])
+def test_what_is_far_from_all_training_scores_is_no_trouble(outlier):
+    speakers = [f"s{n % 10}" for n in range(30)]
+    scores, labels = draw(MODEL, speakers[:20], speakers, seed=4)
+    scores[0], scores[5, 7] = 0.0, outlier  # residuals of nearly 0, and huge ones
+    cohort = ScoreMatrix(scores, [f"e{n}" for n in range(20)], [f"t{n}" for n in range(30)])
+    normalizer = LocationScaleNormalizer(MODEL, cohort, labels)
+    found = [
+        normalizer.normalize_one(1.0, row, np.zeros(20)) for row in (np.full(30, 1e6), np.full(30, 2.0), scores[3])
+    ]
+    assert np.isfinite(found).all()
+
+
+def test_scores_that_are_all_alike_never_look_like_a_good_fit():
+    speakers = [f"s{n % 10}" for n in range(30)]
+    scores, labels = draw(MODEL, speakers[:20], speakers, seed=4)
+    scores[:5] = 7.0
+    with pytest.raises(InputError, match="all alike next to those of others, so that their spread falls to 0"):
+        fit_location_scale([(scores, labels)], dim=1)
+
+
+def test_a_cohort_of_equal_scores_is_refused():
+    ids = [f"e{n}" for n in range(80)]
+    with pytest.raises(InputError, match="of most of its members, are all alike"):
+        LocationScaleNormalizer(
+            LocationScaleModel(MODEL.location, c=[1, 1], d=[1, 1]), ScoreMatrix(np.ones((80, 80)), ids, ids)
+        )

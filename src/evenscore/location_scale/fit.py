@@ -31,6 +31,11 @@ Array = np.ndarray
 _FIRST_LOADING = 0.4  # of all log-scales; at 0 the bound has a saddle
 _LINEAR_TOLERANCE, _LINEAR_ITERATIONS = 1e-2, 1000  # of the start; its iterations are cheap and gain less each
 _ROUNDING = 1e-13  # relative rounding error of the bound
+_BROKEN = 1e-9  # a larger relative fall of the bound shows that rounding errors have taken over
+_ALIKE = (
+    "some enrolments or tests have scores that are all alike next to those of others, so that their spread falls to 0 "
+    "in training; leave them or the others out, or train the score model (lgsm)"
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,8 +120,13 @@ def fit_location_scale(
     converged = False
     for number in range(max_iter):
         progress("fit", number / max_iter)
-        model, states = _iterate(model, states)
-        trace.append(bound(model, states))
+        try:
+            model, states = _iterate(model, states)
+            trace.append(bound(model, states))
+        except (InputError, np.linalg.LinAlgError):  # loadings, or precisions, beyond all measure
+            raise InputError(_ALIKE) from None
+        if trace[-1] < trace[-2] - max(enough, _BROKEN * abs(trace[-2])):
+            raise InputError(_ALIKE)
         if trace[-1] - trace[-2] <= max(enough, _ROUNDING * abs(trace[-1])):
             converged = True
             break
@@ -159,15 +169,19 @@ def location_scale_bound(model: LocationScaleModel, data: TrainingData, *, n_ite
 
 def settle(model: LocationScaleModel, part: DenseScores, *, n_iter: int = 50, tol: float = 1e-8) -> MatrixPosterior:
     """Infer the hidden variables of one matrix with fixed parameters, until the bound rests."""
-    state = infer_location(model, initial(part, model.dim))
-    if model.is_linear:
-        return state
-    value = bound(model, [state])
-    for _ in range(n_iter):
-        state = infer_location(model, infer_scales(model, state))
-        before, value = value, bound(model, [state])
-        if value - before <= tol * sum(part.scores.shape):
-            break
+    try:
+        state = infer_location(model, initial(part, model.dim))
+        value = bound(model, [state])
+        for _ in range(0 if model.is_linear else n_iter):
+            state = infer_location(model, infer_scales(model, state))
+            before, value = value, bound(model, [state])
+            if value - before <= tol * sum(part.scores.shape):
+                break
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the scores of the cohort, or of most of its members, are all alike next to the scores that the model was "
+            "trained on, so that their spread cannot be inferred; check them, or leave them out"
+        ) from None
     return state
 
 

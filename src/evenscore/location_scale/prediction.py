@@ -24,6 +24,8 @@ Index = npt.NDArray[np.intp]
 _STEP = 0.1  # of the logarithm of a precision's factor: the shift of a trial depends on it only through its shrinkage
 _ROUNDS = 50  # of inferring a trial's shift and log-scale in turn
 _NODES = 24  # of the quadrature over the log-scale
+_LEAST_SQUARE = np.exp(-10.0)  # mean square of a member's residuals at least: cohort scores that are all alike ...
+# ... would make it infinitely precise, so that its spread is not taken to be below e^-5 of the usual one
 _CHUNK = 1 << 17  # trials whose densities are worked on at once
 
 
@@ -158,7 +160,7 @@ def _infer(
         variance = effect_variance / (1 + effect_variance * factor * g)
         expected = effect_slope * before
         shift = expected + variance * factor * (r - g * expected)
-        squares = np.maximum(rr - 2 * shift * r + (shift**2 + variance) * g, 0.0)
+        squares = np.maximum(rr - 2 * shift * r + (shift**2 + variance) * g, _LEAST_SQUARE * n)
         pull = effect_slope * shift / effect_variance if effect_variance > 0 else 0.0
         scales = update_scales(scales, both, np.stack([n, zero]), np.stack([squares, zero]), pull, grip)
         if np.abs(scales.mean - before).max(initial=0.0) < 1e-8:

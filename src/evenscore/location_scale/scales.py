@@ -65,7 +65,8 @@ def update_scales(
     prior = 1 + grip
 
     def terms(m: Array, v: Array) -> Float[Array, "2 k"]:
-        factor: Array = squares * np.exp(np.minimum(-c * m + 0.5 * c**2 * v, 700.0))
+        # an exponent beyond 300 is a step that is far too long: its value is refused, not used
+        factor: Array = squares * np.exp(np.minimum(-c * m + 0.5 * c**2 * v, 300.0))
         return factor
 
     def value(m: Array, v: Array) -> Float[Array, " k"]:
@@ -81,7 +82,9 @@ def update_scales(
         hmm = 0.5 * (c**2 * e).sum(axis=0) + prior  # minus the second derivatives
         hmv = -0.25 * (c**3 * e).sum(axis=0)
         hvv = 0.125 * (c**4 * e).sum(axis=0) + 0.5 / v**2
-        det = hmm * hvv - hmv**2
+        # hmm hvv - hmv^2, without the difference of what is large and nearly equal if the residuals are
+        det = e.prod(axis=0) * np.prod(c**2) * (c[0] - c[1]) ** 2 / 16
+        det += prior * hvv + 0.25 * (c**2 * e).sum(axis=0) / v**2
         step_m, step_v = (hvv * gm - hmv * gv) / det, (hmm * gv - hmv * gm) / det
         decrement = gm * step_m + gv * step_v
         if decrement.max(initial=0.0) <= _ENOUGH:
