@@ -5,7 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenscore import Bilinear, Embeddings, InputError, ScoreBlocks, ScoreMatrix, TrialList, score_blocks
+from evenscore import (
+    Bilinear,
+    Cosine,
+    Embeddings,
+    InputError,
+    ScoreBlocks,
+    ScoreMatrix,
+    ScoreModel,
+    TrialList,
+    score_blocks,
+)
 from evenscore.norms import Conditions, normalize
 from evenscore.scoring import make_cohort, score_embeddings
 
@@ -207,6 +217,17 @@ def test_a_registered_norm_gets_whole_blocks_within_memory(monkeypatch):
     np.testing.assert_allclose(found.normalized.scores, found.raw.scores + 2)
     with pytest.raises(InputError, match="needs all cohort scores at once"):
         score_embeddings(enroll, enroll, cohort=cohort, method="shift", by=2.0, memory=50)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_the_score_model_never_forms_the_cohort_scores(listed):
+    model = ScoreModel(mu=[0.0, 0.6], alpha=[[0.1], [0.2]], beta=[[0.1], [0.1]], sigma2=[0.1, 0.1])
+    enroll, test = make_embeddings(1, 3, "e"), make_embeddings(2, 4, "t")
+    cohort = make_embeddings(7, 14, "c", ["x", "y", "z"])
+    trials = TrialList.from_pairs(["e1", "e0"], ["t0", "t3"]) if listed else None
+    found = score_embeddings(enroll, test, trials, cohort=cohort, method="lgsm", model=model, memory=1)
+    blocks = score_blocks(Cosine(), enroll, test, cohort, trials=trials)
+    np.testing.assert_allclose(found.normalized.scores, normalize(blocks, "lgsm", model=model).scores, rtol=1e-9)
 
 
 def test_cohort_from_make_cohort_fits(tmp_path):

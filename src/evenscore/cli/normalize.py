@@ -162,10 +162,11 @@ def _from_embeddings(
     trials: str | None,
     format: str | None,
 ) -> ScoreMatrix | TrialList:
-    from evenscore.cli.embedding_norms import normalize_embeddings
+    from evenscore.scoring import score_embeddings
 
-    sides, listed, condition = _read_embeddings(method, settings, paths, maps, trials, format)
-    normalized = normalize_embeddings(method, settings, scorer, sides, listed, condition=condition).normalized
+    (enroll, test, cohort), listed, condition = _read_embeddings(method, settings, paths, maps, trials, format)
+    how: dict[str, Any] = {"scorer": scorer, "cohort": cohort, "method": method, "condition": condition}
+    normalized = score_embeddings(enroll, test, listed, **how, **settings).normalized
     assert normalized is not None  # noqa: S101
     return normalized
 

@@ -193,13 +193,12 @@ def _scored(
     settings: dict[str, Any],
     **how: Any,
 ) -> EmbeddingScores:
+    from evenscore.scoring import score_embeddings
+
     if norm is None or cohort is None:
-        from evenscore.scoring import score_embeddings
-
         return score_embeddings(*sides, listed, scorer=scorer)
-    from evenscore.cli.embedding_norms import normalize_embeddings
-
-    return normalize_embeddings(norm, settings, scorer, (*sides, cohort), listed, **how)
+    how |= {"cohort": cohort, "method": norm, **settings}
+    return score_embeddings(*sides, listed, scorer=scorer, **how)
 
 
 def _write(scores: EmbeddingScores, output: str, raw: str | None, to_format: str | None) -> None:

@@ -10,8 +10,9 @@ from evenscore.evidence.vector_space import pair_space_of_vectors
 from evenscore.norms.threads import one_thread_if_small
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.cohort_weights import cohort_labels
 from evenscore.sources.normalize import BilinearNormalizer
-from evenscore.tables import Labels, ScoreMatrix, TrialList
+from evenscore.tables import ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, positions
 
 __all__ = ["normalize_vectors", "parts_of_vectors"]
@@ -40,8 +41,7 @@ def _parts(model: CohortEvidence, cohort: Bilinear, speakers: Ids | None) -> Evi
     weights = space = None
     if pattern == "full" and speakers is not None:
         if "score_model" in head.views:
-            labels = Labels.from_speakers(speakers, speakers, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
-            weights = BilinearNormalizer(model.score_model, cohort, labels).weights
+            weights = BilinearNormalizer(model.score_model, cohort, cohort_labels(cohort, speakers)).weights
         if {"b", "w"} & set(head.extras):
             space = pair_space_of_vectors(cohort, speakers, model.ridges.rank)
     return EvidenceParts.of(model, pattern, weights, space)

@@ -29,14 +29,27 @@ if TYPE_CHECKING:
     from evenscore.scale.blocks import ChunkedBlocks
     from evenscore.scale.normalize import Keep
 
-__all__ = ["cohort_statistics", "cohort_weights", "fill_parts"]
+__all__ = ["Piece", "cohort_statistics", "cohort_weights", "fill_parts"]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some elements of a side, and where what they need is found."""
+
+    side: str
+    span: slice
+    place: Any
+
+    @property
+    def name(self) -> str:
+        """By which the numbers of these elements are kept."""
+        return f"{self.side}-{self.span.start}-{self.span.stop}"
 
 
 def fill_parts(
-    out: npt.NDArray[np.float64],
-    name: str,
-    places: Sequence[tuple[slice, Tile]],
-    function: Callable[[Any, Tile], Any],
+    found: Mapping[str, npt.NDArray[np.float64]],
+    pieces: Sequence[Piece],
+    function: Callable[[Any, Any], Any],
     shared: Any,
     *,
     engine: Engine,
@@ -44,20 +57,23 @@ def fill_parts(
     progress: Progress = silent,
     keep: Keep | None = None,
 ) -> None:
-    """Fill in the numbers of some elements for each tile, but those that were kept of a run that is continued."""
-    spans: Mapping[int, slice] = {tile.number: span for span, tile in places}
+    """Fill in the numbers of each piece, ``function(shared, place)``, but those kept of a run that is continued."""
     wanted = []
-    for span, tile in places:
-        kept = None if keep is None else keep.get(f"{name}-{span.start}-{span.stop}")
+    for piece in pieces:
+        kept = None if keep is None else keep.get(piece.name)
         if kept is None:
-            wanted.append(tile)
+            wanted.append(piece)
         else:
-            out[span] = kept
-    for tile, part in engine.map(function, shared, wanted, stage=stage, progress=progress):
-        span = spans[tile.number]
-        out[span] = part
+            found[piece.side][piece.span] = kept
+    for piece, part in engine.map(_part, (function, shared), wanted, stage=stage, progress=progress):
+        found[piece.side][piece.span] = part
         if keep is not None:
-            keep.put(f"{name}-{span.start}-{span.stop}", part)
+            keep.put(piece.name, part)
+
+
+def _part(how: tuple[Callable[[Any, Any], Any], Any], piece: Piece) -> Any:
+    function, shared = how
+    return function(shared, piece.place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +101,8 @@ def cohort_statistics(
     if labels.by_speaker:
         _ = labels.speaker_codes  # so that it is made once, not in every task
     fill_parts(
-        out,
-        "cohort",
-        [(tile.rows if by_row else tile.columns, tile) for tile in tiles],
+        {"cohort": out},
+        [Piece("cohort", tile.rows if by_row else tile.columns, tile) for tile in tiles],
         _members,
         _CohortTask(norm, cohort.reader, labels, cohort.enroll_ids, cohort.test_ids),
         engine=engine,

@@ -17,6 +17,7 @@ from evenscore.progress import Progress, silent
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, as_chunked, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, ListedTrials, TrialReader
+from evenscore.scale.cohort_parts import Piece, fill_parts
 from evenscore.scale.engine import engine_for
 from evenscore.scale.normalize import (
     ByParts,
@@ -34,7 +35,8 @@ from evenscore.scoring.embedding_sides import EmbeddingSides
 from evenscore.scoring.embeddings import meet, scorer_named
 from evenscore.scoring.products import Vectors
 from evenscore.sources import Bilinear, BilinearNormalizer, Scorer
-from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
+from evenscore.sources.cohort_weights import cohort_labels
+from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 from evenscore.tables.ids import positions
 
 if TYPE_CHECKING:
@@ -120,7 +122,7 @@ def score_chunks(
     if condition is not None:
         raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
     if method == "lgsm" and not meet(enroll, test, cohort):
-        normalizer = BilinearNormalizer(norm.model, cohort_scores, _cohort_labels(cohort))
+        normalizer = BilinearNormalizer(norm.model, cohort_scores, cohort_labels(cohort_scores, cohort.speakers))
         return _normalized(raw, _Folded(normalizer, scores), inputs)
     blocks = ChunkedBlocks(
         raw,
@@ -227,8 +229,14 @@ def _classical(
     if one_side and len(needed) == 2:
         needed = ["enroll"]
     step = max(1, int(TILE_BYTES // (len(sides.cohort) * sides.scores.dtype.itemsize + 1)))
-    places = [(name, rows) for name in needed for rows in spans(sizes[name], min(step, -(-sizes[name] // _PIECES)))]
-    _find_parts(found, _SideTask(norm, _lighter(sides), ready), places, client, progress, keep)
+    pieces = [
+        Piece(name, rows, (name, rows))
+        for name in needed
+        for rows in spans(sizes[name], min(step, -(-sizes[name] // _PIECES)))
+    ]
+    task = _SideTask(norm, _lighter(sides), ready)
+    how: dict[str, Any] = {"engine": engine_for(client), "progress": progress, "keep": keep}
+    fill_parts(found, pieces, _side_part, task, stage="cohort scores", **how)
     if one_side and len(needed) == 1 and len(NEEDS[norm.method]) == 2:
         found["test"] = found["enroll"]
     return ByParts(ClassicalParts(norm=norm), found["enroll"], found["test"], sides.enroll.ids, sides.test.ids)
@@ -257,29 +265,6 @@ def _lighter(sides: EmbeddingSides) -> EmbeddingSides:
         cohort=named(sides.cohort),
         cohort_scores=cohort,
     )
-
-
-def _find_parts(
-    found: dict[str, Part],
-    task: _SideTask,
-    places: list[tuple[str, slice]],
-    client: Any,
-    progress: Progress,
-    keep: Keep | None,
-) -> None:
-    """Compare pieces of both sides with the cohort, but those that were kept."""
-    wanted = []
-    for name, rows in places:
-        kept = None if keep is None else keep.get(f"{name}-{rows.start}-{rows.stop}")
-        if kept is None:
-            wanted.append((name, rows))
-        else:
-            found[name][rows] = kept
-    engine = engine_for(client)
-    for (name, rows), part in engine.map(_side_part, task, wanted, stage="cohort scores", progress=progress):
-        found[name][rows] = part
-        if keep is not None:
-            keep.put(f"{name}-{rows.start}-{rows.stop}", part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,12 +334,6 @@ def _evidence_parts(
             f"once, more than {_MEMORY / 1e9:.0f} GB; take a smaller cohort, or one without these speakers"
         )
     return None
-
-
-def _cohort_labels(cohort: Embeddings) -> Labels | None:
-    if cohort.speakers is None:
-        return None
-    return Labels.from_speakers(cohort.speakers, cohort.speakers, enroll_ids=cohort.ids, test_ids=cohort.ids)
 
 
 def _speakers(side: Embeddings, trials: TrialList | None) -> Any:

@@ -19,7 +19,7 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.by_blocks import ByBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader
-from evenscore.scale.cohort_parts import cohort_statistics, cohort_weights, fill_parts
+from evenscore.scale.cohort_parts import Piece, cohort_statistics, cohort_weights, fill_parts
 from evenscore.scale.engine import Engine, engine_for
 from evenscore.scale.own_model_parts import OwnScoreModelParts
 from evenscore.scale.own_parts import OwnSpeakerParts
@@ -190,9 +190,8 @@ def side_parts(
         tiles = block.whole_rows() if name == "enroll" else block.whole_columns()
         out = np.empty((len(ids), parts.width))
         fill_parts(
-            out,
-            name,
-            [(_of(name, tile), tile) for tile in tiles],
+            {name: out},
+            [Piece(name, _of(name, tile), tile) for tile in tiles],
             _side_part,
             _SideTask(parts, block.reader, name),
             engine=engine,

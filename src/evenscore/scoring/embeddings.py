@@ -15,7 +15,8 @@ from evenscore.norms.sides import Codes
 from evenscore.progress import Progress, silent
 from evenscore.scoring.averages import LengthNorm, average_embeddings
 from evenscore.scoring.products import Vectors, raw_scores
-from evenscore.sources import Cosine, DotProduct, Scorer, score_blocks
+from evenscore.sources import BilinearNormalizer, Cosine, DotProduct, Scorer, score_blocks
+from evenscore.sources.cohort_weights import cohort_labels
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.embeddings import Embeddings
 from evenscore.tables.ids import Ids, positions
@@ -67,8 +68,9 @@ def score_embeddings(
     """Score enrolments against tests, and normalize the scores with a cohort.
 
     Every embedding that the trials name is scored against the cohort once, however often it is listed, in pieces that
-    stay within ``memory``; no matrix of all cohort scores exists. If both sides are the same embeddings and the scorer
-    is symmetric, one piece serves both sides.
+    stay within ``memory``; no matrix of all cohort scores exists, but for methods that need all of them where a
+    trial's own speakers are in the cohort. If both sides are the same embeddings and the scorer is symmetric, one piece
+    serves both sides.
 
     Parameters
     ----------
@@ -135,6 +137,12 @@ def score_embeddings(
         )
     if condition is not None:
         raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
+    if method == "lgsm" and not meet(enroll, test, cohort):
+        among = scorer.score(cohort, cohort)
+        normalizer = BilinearNormalizer(norm.model, among, cohort_labels(among, cohort.speakers))
+        return EmbeddingScores(
+            raw, normalizer.normalize(scores) if trials is None else normalizer.normalize_trials(scores, trials)
+        )
     if method == "evidence" and not meet(enroll, test, cohort):
         from evenscore.evidence import normalize_vectors
 
