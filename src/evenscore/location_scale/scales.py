@@ -77,15 +77,7 @@ def update_scales(
     now = value(m, v)
     for _ in range(_STEPS):
         e = terms(m, v)
-        gm = -0.5 * linear + 0.5 * (c * e).sum(axis=0) - prior * m
-        gv = -0.25 * (c**2 * e).sum(axis=0) - 0.5 * prior + 0.5 / v
-        hmm = 0.5 * (c**2 * e).sum(axis=0) + prior  # minus the second derivatives
-        hmv = -0.25 * (c**3 * e).sum(axis=0)
-        hvv = 0.125 * (c**4 * e).sum(axis=0) + 0.5 / v**2
-        # hmm hvv - hmv^2, without the difference of what is large and nearly equal if the residuals are
-        det = e.prod(axis=0) * np.prod(c**2) * (c[0] - c[1]) ** 2 / 16
-        det += prior * hvv + 0.25 * (c**2 * e).sum(axis=0) / v**2
-        step_m, step_v = (hvv * gm - hmv * gv) / det, (hmm * gv - hmv * gm) / det
+        step_m, step_v, gm, gv = _newton_step(c, e, -0.5 * linear - prior * m, 0.5 / v - 0.5 * prior, v, prior)
         decrement = gm * step_m + gv * step_v
         if decrement.max(initial=0.0) <= _ENOUGH:
             break
@@ -102,6 +94,24 @@ def update_scales(
                 break
             size = np.where(open_, 0.5 * size, 0.0)
     return ScalePosterior(mean=m, variance=v)
+
+
+def _newton_step(
+    c: Float[Array, "2 1"], e: Float[Array, "2 k"], rest_m: Array, rest_v: Array, v: Array, prior: float
+) -> tuple[Array, Array, Array, Array]:
+    """Return the Newton steps of means and variances, and the gradients; `rest` is the part without residuals.
+
+    If residuals are large, products of their powers are nearly equal, and would cancel each other. So what is left of
+    their differences is written out: with two classes, it is their product times a power of c_0 - c_1.
+    """
+    e1, e2, e3, e4 = ((c**power * e).sum(axis=0) for power in (1, 2, 3, 4))
+    gm, gv = rest_m + 0.5 * e1, rest_v - 0.25 * e2
+    hmm, hvv = 0.5 * e2 + prior, 0.125 * e4 + 0.5 / v**2  # minus the second derivatives; hmv = -e3 / 4
+    left = e.prod(axis=0) * c.prod() * (c[0] - c[1]) ** 2
+    det = left * c.prod() / 16 + prior * hvv + 0.25 * e2 / v**2
+    top_m = hvv * rest_m + 0.25 * e3 * rest_v + 0.25 * e1 / v**2 + left * c.sum() / 16
+    top_v = hmm * rest_v + 0.25 * e3 * rest_m - 0.25 * prior * e2 + left / 8
+    return top_m / det, top_v / det, gm, gv
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
