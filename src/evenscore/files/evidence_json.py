@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from evenscore.errors import FileError, InputError
@@ -23,11 +23,11 @@ from evenscore.files.json_text import (
     with_info,
     write_object,
 )
-from evenscore.files.model_json import PARAMETERS, parameters_of, score_model_in
+from evenscore.files.model_json import PARAMETERS, ModelFile, parameters_of, score_model_in
 from evenscore.files.streams import PathLike
 from evenscore.model.parameters import ScoreModel
 
-__all__ = ["EvidenceFile", "load_evidence", "read_evidence_file", "save_evidence"]
+__all__ = ["load_evidence", "read_evidence_file", "save_evidence"]
 
 FORMAT = "evenscore-evidence"
 VERSION = 1
@@ -37,14 +37,6 @@ _KEYS = ("format", "version", "score_model", "scales", "ridges", "heads", "repor
 _TABLES = ("slope", "intercept", "share", "center", "unit", "weight")
 _NUMBERS = ("offset", "target_outliers", "nontarget_outliers")
 _COUNTS = ("n_target", "n_nontarget", "n_speakers", "folds")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EvidenceFile:
-    """What the file of a cohort-evidence model holds: the model, and what is known about its training."""
-
-    model: CohortEvidence
-    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 def save_evidence(model: CohortEvidence, path: PathLike, *, info: Mapping[str, Any] | None = None) -> None:
@@ -104,7 +96,7 @@ def load_evidence(path: PathLike) -> CohortEvidence:
     return read_evidence_file(path).model
 
 
-def read_evidence_file(path: PathLike) -> EvidenceFile:
+def read_evidence_file(path: PathLike) -> ModelFile[CohortEvidence]:
     """Read a cohort-evidence model with what the file says about its training."""
     values = read_object(path, largest=LARGEST)
     check_header(path, values, FORMAT, VERSION)
@@ -121,7 +113,7 @@ def read_evidence_file(path: PathLike) -> EvidenceFile:
         if isinstance(error, FileError):
             raise
         raise FileError(path, str(error)) from None
-    return EvidenceFile(model=model, info=info_in(path, values))
+    return ModelFile(model=model, info=info_in(path, values))
 
 
 def _head_values(head: EvidenceHead) -> dict[str, Any]:

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.json_text import check_header, check_keys, info_in, read_object, with_info, write_object
-from evenscore.files.model_json import LARGEST, PARAMETERS, numbers, pair_of_numbers, parameters_of, score_model_in
+from evenscore.files.model_json import (
+    LARGEST,
+    PARAMETERS,
+    ModelFile,
+    numbers,
+    pair_of_numbers,
+    parameters_of,
+    score_model_in,
+)
 from evenscore.files.streams import PathLike
 from evenscore.location_scale.parameters import LocationScaleModel
 
-__all__ = ["LocationScaleFile", "load_location_scale", "read_location_scale_file", "save_location_scale"]
+__all__ = ["load_location_scale", "read_location_scale_file", "save_location_scale"]
 
 FORMAT = "evenscore-location-scale-model"
 VERSION = 1
 _SCALES = ("c", "d", "f", "g")
 _KEYS = ("format", "version", *PARAMETERS, *_SCALES, "info")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LocationScaleFile:
-    """What the file of a location-scale model holds: the model, and what is known about its training."""
-
-    model: LocationScaleModel
-    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 def save_location_scale(model: LocationScaleModel, path: PathLike, *, info: Mapping[str, Any] | None = None) -> None:
@@ -87,7 +86,7 @@ def load_location_scale(path: PathLike) -> LocationScaleModel:
     return read_location_scale_file(path).model
 
 
-def read_location_scale_file(path: PathLike) -> LocationScaleFile:
+def read_location_scale_file(path: PathLike) -> ModelFile[LocationScaleModel]:
     """Read a location-scale model with what the file says about its training."""
     values = read_object(path, largest=LARGEST)
     check_header(path, values, FORMAT, VERSION)
@@ -97,6 +96,6 @@ def read_location_scale_file(path: PathLike) -> LocationScaleFile:
     c, d = (pair_of_numbers(path, name, values[name]) for name in ("c", "d"))
     f, g = (numbers(path, name, values[name]) for name in ("f", "g"))
     try:
-        return LocationScaleFile(model=LocationScaleModel(location, c=c, d=d, f=f, g=g), info=info)
+        return ModelFile(model=LocationScaleModel(location, c=c, d=d, f=f, g=g), info=info)
     except InputError as error:
         raise FileError(path, str(error)) from None

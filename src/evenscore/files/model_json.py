@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.json_text import (
@@ -33,6 +33,8 @@ __all__ = [
     "score_model_in",
 ]
 
+Model = TypeVar("Model")
+
 FORMAT = "evenscore-score-model"
 VERSION = 1
 LARGEST = 1_000_000  # bytes; a model of D = 2 takes 500
@@ -43,10 +45,10 @@ _CLASSES = ("non-target", "target")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ModelFile:
+class ModelFile(Generic[Model]):
     """What a model file holds: the model, and what is known about its training."""
 
-    model: ScoreModel
+    model: Model
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -101,7 +103,7 @@ def load_model(path: PathLike) -> ScoreModel:
     return read_model_file(path).model
 
 
-def read_model_file(path: PathLike) -> ModelFile:
+def read_model_file(path: PathLike) -> ModelFile[ScoreModel]:
     """Read a score model with what the file says about its training."""
     values = read_object(path, largest=LARGEST)
     check_header(path, values, FORMAT, VERSION)

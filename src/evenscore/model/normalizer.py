@@ -15,7 +15,7 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing, score_without_missing, score_without_own
 from evenscore.model.prediction import Prediction, predict
 from evenscore.model.score_weights import ScoreWeights, side_shifts
-from evenscore.tables import NONTARGET, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import NONTARGET, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 from evenscore.tables.rescore import as_list, rescored, rescored_pairs
 
@@ -227,20 +227,9 @@ def leave_one_speaker_out(model: ScoreModel, scores: ScoreMatrix, labels: Labels
     >>> leave_one_speaker_out(model, scores, labels).shape
     (3, 4)
     """
-    labels = labels.align(scores.enroll_ids, scores.test_ids)
     if not labels.by_speaker:
         raise InputError("leaving one speaker out needs speakers; make the labels with Labels.from_speakers")
-    blocks = ScoreBlocks(
-        scores,
-        enroll=scores,
-        test=scores,
-        cohort=scores,
-        cohort_labels=labels,
-        enroll_speakers=labels.enroll_speakers,
-        test_speakers=labels.test_speakers,
-        cohort_enroll_speakers=labels.enroll_speakers,
-        cohort_test_speakers=labels.test_speakers,
-    )
+    blocks = LabelledBlocks.own_cohort(scores, labels).blocks
     result = ScoreModelNormalizer(model, blocks).normalize(blocks)
     assert isinstance(result, ScoreMatrix)  # noqa: S101
     return result
