@@ -93,7 +93,7 @@ class PLDA:
         An enrolment of several utterances is scored by its average embedding.
         """
         left, left_offset = self._side(enroll)
-        right, right_offset = self._side(test)
+        right, right_offset = (left, left_offset) if test is enroll else self._side(test)
         return Bilinear(
             left=left,
             right=right,

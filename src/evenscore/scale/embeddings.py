@@ -243,27 +243,16 @@ def _classical(
 
 
 def _lighter(sides: EmbeddingSides) -> EmbeddingSides:
-    """Return the sides without what no worker needs: raw vectors, and the cohort a second time."""
+    """Return the sides without the raw vectors, which no worker needs."""
 
     def named(side: Embeddings) -> Embeddings:
         return Embeddings(side.ids, np.zeros((len(side), 1), dtype=np.float32), side.speakers, columns=side.columns)
 
-    cohort = sides.cohort_scores
-    if np.array_equal(cohort.left, cohort.right):
-        cohort = Bilinear(
-            left=cohort.left,
-            right=cohort.left,
-            enroll_ids=cohort.enroll_ids,
-            test_ids=cohort.test_ids,
-            left_offset=cohort.left_offset,
-            right_offset=cohort.right_offset,
-        )
     return replace(
         sides,
         enroll=named(sides.enroll),
         test=named(sides.test),
         cohort=named(sides.cohort),
-        cohort_scores=cohort,
     )
 
 

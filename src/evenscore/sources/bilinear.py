@@ -74,15 +74,16 @@ class Bilinear:
         left_offset: npt.ArrayLike | None = None,
         right_offset: npt.ArrayLike | None = None,
     ) -> None:
-        rows, columns = as_scores(left, "left", ndim=2), as_scores(right, "right", ndim=2)
+        rows = frozen(as_scores(left, "left", ndim=2))
+        columns = rows if right is left else frozen(as_scores(right, "right", ndim=2))  # one array stays one
         if rows.shape[1] != columns.shape[1]:
             raise InputError(
                 f"enrolments have {rows.shape[1]} dimensions, but tests have {columns.shape[1]}; "
                 "both must come from the same extractor"
             )
         for name, value in {
-            "left": frozen(rows),
-            "right": frozen(columns),
+            "left": rows,
+            "right": columns,
             "enroll_ids": as_ids(enroll_ids, "enroll_ids", len(rows)),
             "test_ids": as_ids(test_ids, "test_ids", len(columns)),
             "left_offset": _offset(left_offset, "left_offset", len(rows)),

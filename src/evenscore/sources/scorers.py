@@ -50,12 +50,9 @@ class DotProduct:
 
     def score(self, enroll: Embeddings, test: Embeddings) -> Bilinear:
         """Return the scores of every enrolment against every test, without forming them."""
-        return Bilinear(
-            left=_centered(enroll, self.mean),
-            right=_centered(test, self.mean),
-            enroll_ids=enroll.ids,
-            test_ids=test.ids,
-        )
+        left = _centered(enroll, self.mean)
+        right = left if test is enroll else _centered(test, self.mean)
+        return Bilinear(left=left, right=right, enroll_ids=enroll.ids, test_ids=test.ids)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -81,12 +78,9 @@ class Cosine:
 
     def score(self, enroll: Embeddings, test: Embeddings) -> Bilinear:
         """Return the scores of every enrolment against every test, without forming them."""
-        return Bilinear(
-            left=length_normalized(_centered(enroll, self.mean), enroll),
-            right=length_normalized(_centered(test, self.mean), test),
-            enroll_ids=enroll.ids,
-            test_ids=test.ids,
-        )
+        left = length_normalized(_centered(enroll, self.mean), enroll)
+        right = left if test is enroll else length_normalized(_centered(test, self.mean), test)
+        return Bilinear(left=left, right=right, enroll_ids=enroll.ids, test_ids=test.ids)
 
 
 def length_normalized(vectors: npt.NDArray[Any], embeddings: Embeddings) -> npt.NDArray[Any]:
