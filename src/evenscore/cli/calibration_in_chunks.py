@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,18 +81,26 @@ def calibrate_in_chunks(
         remedy = "train a fusion on scores that fit into memory, or combine the systems first"
         raise InputError(f"{_NO_FUSION}; {remedy}")
     engine = _Engine(scale=scale, client=client, progress=progress)
-    output = None if files[0] is None else output_in_chunks(files[0], files[1], resume)
+    with nullcontext() if files[0] is None else output_in_chunks(files[0], files[1], resume) as output:
+        return _calibrated(job, output, files, engine)
+
+
+def _calibrated(
+    job: CalibrationJob, output: ChunkedOutput | None, files: tuple[str | None, str | None], engine: _Engine
+) -> CalibrationResult:
     job = replace(job, reading={**job.reading, "infinite": "accept" if _takes_infinite(job) else "error"})
     if job.folds is not None:
         return _cross_validated(job, output, files, engine)
-    scored = open_chunked(job.scores[0], scale, job.reading)[0] if job.scores else None
+    scored = open_chunked(job.scores[0], engine.scale, job.reading)[0] if job.scores else None
+    if output is not None and isinstance(scored, ChunkedTrials):
+        output.refuse_lists()
     fitted, warnings = _fitted(job, scored, output, engine)
     calibration = fitted.calibrations[""]
     if scored is not None:
         assert files[0] is not None  # noqa: S101
         _refuse_infinite(calibration, scored, files[0])
         result = transform_chunks(scored, calibration, json.dumps(calibration.to_dict()))
-        write_result(result, output, files[0], files[1], client, progress)
+        write_result(result, output, files[0], files[1], engine.client, engine.progress)
     parameters = calibration.to_dict()["parameters"]
     return CalibrationResult(
         calibration=calibration,
@@ -220,6 +228,8 @@ def _cross_validated(
     [file] = labelled_files(job.scores, sources, engine.scale, job.reading)
     groups = fold_groups(file, sources, job.folds)
     if output is not None:
+        if isinstance(file.scores, ChunkedTrials):
+            output.refuse_lists()
         options = json.dumps([job.method, dict(job.options), job.folds, sources.unmatched])
         identity = hashed(file.labels.identity(), groups.pairs.identity(), options)
         output.begin({"scores": file.scores.identity(), "training": identity})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,12 @@ def normalize_in_chunks(
     trials, paths, reading, speakers, cohort_speakers, cohort_key = blocks_of
     if trials is None:
         raise InputError("there is nothing to normalize; give --trials, or embeddings")
-    output = output_in_chunks(*files, resume)
-    blocks = chunked_blocks(trials, paths, scale, reading, speakers, cohort_speakers, cohort_key)
-    result = normalize_chunks(blocks, client=client, progress=progress, keep=output, **asked)
-    write_result(result, output, *files, client, progress)
+    with output_in_chunks(*files, resume) as output:
+        blocks = chunked_blocks(trials, paths, scale, reading, speakers, cohort_speakers, cohort_key)
+        if output is not None and isinstance(blocks.trials, ChunkedTrials):
+            output.refuse_lists()
+        result = normalize_chunks(blocks, client=client, progress=progress, keep=output, **asked)
+        write_result(result, output, *files, client, progress)
 
 
 def score_in_chunks(
@@ -65,28 +68,32 @@ def score_in_chunks(
 ) -> None:
     """Score embeddings, normalize the scores, and write them; ``files``: the output, that of raw scores, the format."""
     path, raw, to_format = files
-    if raw is not None:
-        output = output_in_chunks(raw, to_format, resume)
-        scores = score_chunks(*sides, listed, scorer=asked["scorer"], keep=output)
-        write_result(_in_tiles(scores, scale), output, raw, to_format, client, progress)
-    output = output_in_chunks(path, to_format, resume)
-    result = score_chunks(*sides, listed, client=client, progress=progress, keep=output, **asked)
-    write_result(_in_tiles(result, scale), output, path, to_format, client, progress)
+    jobs: list[tuple[str, Mapping[str, Any]]] = [] if raw is None else [(raw, {"scorer": asked["scorer"]})]
+    jobs.append((path, asked))
+    outputs = [output_in_chunks(name, to_format, resume) for name, _ in jobs]  # wrong names are refused before any work
+    for (name, what), place in zip(jobs, outputs, strict=True):
+        with place as output:
+            if output is not None and listed is not None:
+                output.refuse_lists()
+            result = score_chunks(*sides, listed, client=client, progress=progress, keep=output, **what)
+            write_result(_in_tiles(result, scale), output, name, to_format, client, progress)
 
 
 def _in_tiles(scores: ChunkedScores | ChunkedTrials, scale: ScaleChoices) -> ChunkedScores | ChunkedTrials:
     return scores.with_tiles(scale.tile_bytes) if isinstance(scores, ChunkedScores) else scores
 
 
-def output_in_chunks(path: str, to_format: str | None, resume: bool) -> ChunkedOutput | None:
-    """Return an output in chunks, None where the format has none."""
+def output_in_chunks(
+    path: str, to_format: str | None, resume: bool
+) -> AbstractContextManager[ChunkedOutput] | AbstractContextManager[None]:
+    """Return an output in chunks, as a context; None where the format has none."""
     if to_format in ("zarr", "parquet") or (to_format is None and Path(path).suffix.lower() in _ENDINGS):
         if not Path(path).absolute().parent.is_dir():
             raise FileError(path, "its directory does not exist; create it first")
         return ChunkedOutput(path, format=to_format, resume=resume)
     if resume:
         raise FileError(path, "only .zarr and .parquet are written in chunks, so --resume has nothing to go on with")
-    return None
+    return nullcontext()
 
 
 def write_result(

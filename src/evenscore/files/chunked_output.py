@@ -77,9 +77,9 @@ def write_chunks(
     ScoreMatrix(1 enrolments x 2 tests, float64, scores 1.5 to 2, 0 missing)
     """
     refuse_unless_chunked(scores)
-    output = ChunkedOutput(path, format=format, resume=resume)
-    output.begin({"scores": scores.identity()})
-    output.write(scores, client=client, progress=progress)
+    with ChunkedOutput(path, format=format, resume=resume) as output:
+        output.begin({"scores": scores.identity()})
+        output.write(scores, client=client, progress=progress)
 
 
 def chunked_format(path: PathLike, format: str | None = None) -> Literal["zarr", "parquet"]:
@@ -95,7 +95,8 @@ def chunked_format(path: PathLike, format: str | None = None) -> Literal["zarr",
 class ChunkedOutput:
     """An output that is written chunk by chunk, and what is known about a run that was cut short.
 
-    Call `begin` with what the result depends on, then `write`. In between, `get` and `put` keep statistics.
+    Call `begin` with what the result depends on, then `write`. In between, `get` and `put` keep statistics. As a
+    context, it leaves nothing behind if something goes wrong before there is anything to go on with.
     """
 
     def __init__(self, path: PathLike, *, format: str | None = None, resume: bool = False) -> None:
@@ -105,7 +106,20 @@ class ChunkedOutput:
         self.partial = self.path.with_name(f"{self.path.name}.partial")
         self._written: set[int] = set()
         self._layout: list[Any] | None = None
+        self._begun = False
         self._refuse_other_files()
+
+    def __enter__(self) -> ChunkedOutput:
+        return self
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        if failure is not None and self._begun and not self._worth_keeping():
+            shutil.rmtree(self.partial, ignore_errors=True)
+
+    def refuse_lists(self) -> None:
+        """Refuse a list of trials if the format has none; to be called before anything is computed."""
+        if self.format != "parquet":
+            raise FileError(self.path, "a list of trials is written to parquet; give a name in .parquet")
 
     def begin(self, identity: Mapping[str, str]) -> None:
         """Start, or go on with a run of the same identity: named texts that stand for inputs and options."""
@@ -117,9 +131,11 @@ class ChunkedOutput:
                 )
                 raise FileError(self.path, problem)
             self._read_journal(header)
+            self._begun = True
             return
         with writing(self.path):
             (self.partial / "kept").mkdir(parents=True)
+            self._begun = True
             (self.partial / "data").mkdir()
         with self._journal() as line:
             line(header)
@@ -144,8 +160,7 @@ class ChunkedOutput:
         places: list[Any]
         target: _ZarrTarget | _ParquetTarget
         if isinstance(scores, ChunkedTrials):
-            if self.format != "parquet":
-                raise FileError(self.path, "a list of trials is written to parquet; give a name in .parquet")
+            self.refuse_lists()
             target, places = _ParquetTarget(str(self.partial / "data")), scores.chunks()
         elif self.format == "parquet":
             scores = scores.with_tiles(_LISTED_BYTES)
@@ -164,7 +179,11 @@ class ChunkedOutput:
 
             for place, _ in engine_for(client).map(_write_one, task, missing, stage="writing", progress=report):
                 line({"chunk": place.number})
+                self._written.add(place.number)
         self._finish()
+
+    def _worth_keeping(self) -> bool:
+        return bool(self._written) or any((self.partial / "kept").iterdir())
 
     def _check_layout(self, places: list[Any]) -> None:
         """Refuse to go on with chunks of another size."""
