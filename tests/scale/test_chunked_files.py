@@ -153,6 +153,32 @@ def test_a_damaged_chunk_is_named(tmp_path, whole, change):
         write_chunks(open_chunked_scores(path), tmp_path / "copy.zarr")
 
 
+def test_a_chunk_of_the_output_is_not_tiny(tmp_path, whole, monkeypatch):
+    monkeypatch.setattr("evenscore.files.score_tiles._MANY", 20)
+    monkeypatch.setattr("evenscore.files.score_tiles._SMALL", 400)
+    path = stored_by_zarr(tmp_path / "in.zarr", whole)  # 5 x 5 chunks of 5 x 7 float32, 140 bytes
+    assert open_chunked_scores(path).stored == (5, 14)
+    write_chunks(open_chunked_scores(path), tmp_path / "out.zarr")
+    assert len(list((tmp_path / "out.zarr" / "scores").iterdir())) == 1 + 5 * 3
+    assert read_scores(tmp_path / "out.zarr") == whole
+
+
+@pytest.mark.skipif(not hasattr(zarr.Group, "create_array"), reason="zarr 2 knows no shards")
+def test_shards_are_read_and_written_whole(tmp_path, whole):
+    write(whole, tmp_path / "ids.zarr")
+    ids_of = zarr.open_group(str(tmp_path / "ids.zarr"), mode="r")
+    group = zarr.open_group(str(tmp_path / "in.zarr"), mode="w", zarr_format=3)
+    group.create_array("scores", shape=whole.shape, chunks=(2, 4), shards=(6, 12), dtype="float32", fill_value=np.nan)
+    group["scores"][...] = whole.scores
+    for name in ("enroll_ids", "test_ids"):
+        texts = group.create_group(name)
+        for part in ("utf8", "offsets"):
+            texts.create_array(part, data=ids_of[name][part][...])
+    scores = open_chunked_scores(tmp_path / "in.zarr")
+    assert scores.stored == (6, 12)
+    assert scores.with_tiles(300).matrix() == whole
+
+
 def test_a_damaged_packed_chunk_is_named(tmp_path, whole):
     path = stored_by_zarr(tmp_path / "in.zarr", whole)
     damaged(path, "2.3", cut)
@@ -190,6 +216,7 @@ def test_parquet_in_and_out(tmp_path, whole, monkeypatch):
     assert read_scores(tmp_path / "matrix.parquet").to_matrix().align(E, T) == whole
     with pytest.raises(FileError, match=r"written to parquet; give a name in .parquet"):
         write_chunks(listed, tmp_path / "out.zarr")
+    assert not (tmp_path / "out.zarr.partial").exists()
 
 
 def test_names_and_places_that_cannot_be_written(tmp_path, whole):

@@ -28,6 +28,9 @@ from evenscore.scale.chunked_scores import ChunkedScores, hashed
 
 __all__ = ["NpyTiles", "ZarrTiles", "is_score_npy", "open_chunked_scores"]
 
+_MANY = 1 << 12  # chunks; if there are more of them,
+_SMALL = 1 << 20  # bytes: chunks of less are taken together
+
 
 def open_chunked_scores(path: PathLike) -> ChunkedScores:
     r"""Open a score matrix without reading it: a zarr store, or an npy file with lists of ids beside it.
@@ -60,8 +63,18 @@ def open_chunked_scores(path: PathLike) -> ChunkedScores:
         test_ids=stored.test_ids,
         dtype=np.dtype(scores.dtype),
         reader=ZarrTiles(os.path.abspath(path), chunks, plain, _blosc_files(Path(path) / "scores")),
-        stored=chunks,
+        stored=_together(getattr(scores, "shards", None) or chunks, scores.shape, scores.dtype.itemsize),
     )
+
+
+def _together(chunks: tuple[int, int], shape: tuple[int, int], itemsize: int) -> tuple[int, int]:
+    """Return shards or chunks as they are, but very many tiny ones as fewer: each becomes a file of the output."""
+    rows, columns = (max(min(size, whole), 1) for size, whole in zip(chunks, shape, strict=True))
+    down, across = -(-shape[0] // rows), -(-shape[1] // columns)
+    if down * across > _MANY:
+        columns *= max(min(_SMALL // (rows * columns * itemsize), across), 1)
+        rows *= max(min(_SMALL // (rows * columns * itemsize), down), 1)
+    return rows, columns
 
 
 @dataclass(frozen=True, eq=False)
