@@ -185,6 +185,8 @@ def test_what_cannot_be_connected_is_said(client, monkeypatch):
         pass
     with pytest.raises(InputError, match="at least one worker"), connected(workers=0):
         pass
+    with pytest.raises(InputError, match="give at least 400 MB"), connected(workers=1, memory_limit=2.5e8):
+        pass  # Dask would let such a worker rest for ever
     monkeypatch.setattr("evenscore.scale.cluster._PATIENCE", 0.2)
     nobody_there = pytest.raises(EvenscoreError, match=r"no scheduler answers at tcp://127.0.0.1:1")
     with nobody_there, connected(scheduler="tcp://127.0.0.1:1"):

@@ -20,6 +20,7 @@ __all__ = ["Resume", "ScaleChoices", "bytes_of"]
 
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _LARGE = 0.25  # of the memory: files above this are read chunk by chunk
+_SMALLEST = 1e6  # bytes of memory; a number without a unit, most likely
 _TILES = 16  # that fit into the memory limit, with all that is computed from them
 
 Resume = Annotated[
@@ -57,7 +58,12 @@ class ScaleChoices:
     @property
     def limit(self) -> float | None:
         """The memory limit in bytes, None if there is none."""
-        return None if self.memory_limit is None else bytes_of(self.memory_limit, "--memory-limit")
+        if self.memory_limit is None:
+            return None
+        size = bytes_of(self.memory_limit, "--memory-limit")
+        if size < _SMALLEST:
+            raise InputError(f"--memory-limit is {self.memory_limit!r}, less than 1 MB; give a size like 500MB or 2GB")
+        return size
 
     @property
     def tile_bytes(self) -> float:

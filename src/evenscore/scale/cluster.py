@@ -11,6 +11,7 @@ from evenscore.errors import EvenscoreError, InputError
 __all__ = ["connected", "dashboard_link"]
 
 _PATIENCE = 30  # seconds for a scheduler to answer
+_LEAST_MEMORY = 4e8  # bytes: a worker with our libraries takes 220 MB, and Dask lets it rest from 80 % of its limit on
 _ERRORS = 40  # the level of log messages that are shown: a worker that is restarted is not the user's concern
 
 
@@ -27,7 +28,7 @@ def connected(
     scheduler
         Address of the scheduler of a cluster, such as ``tcp://head:8786``.
     memory_limit
-        Bytes that each process may take.
+        Bytes that each process may take, if they are started here.
     """
     if workers is None and scheduler is None:
         yield None
@@ -36,6 +37,11 @@ def connected(
         raise InputError("workers are started here or are those of a scheduler; give one of the two")
     if workers is not None and workers < 1:
         raise InputError(f"there must be at least one worker, but {workers} are asked for")
+    if workers is not None and memory_limit is not None and memory_limit < _LEAST_MEMORY:
+        raise InputError(
+            f"a memory limit of {memory_limit / 1e6:g} MB leaves a worker no room to work; give at least "
+            f"{_LEAST_MEMORY / 1e6:g} MB"
+        )
     distributed = _library()
     if scheduler is not None:
         with _existing(distributed, scheduler) as client:
