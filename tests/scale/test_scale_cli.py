@@ -5,10 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
+import zarr
 from typer.testing import CliRunner
 
-from evenscore import Embeddings, TrialList, read_scores, write, write_chunks
+from evenscore import ChunkedScores, ChunkedTrials, Embeddings, TrialList, read_scores, write, write_chunks
 from evenscore.cli.app import app
+from evenscore.cli.chunked_data import open_scores
 from evenscore.cli.scale_options import ScaleChoices
 from scale.chunked_examples import ids, in_tiles, matrix
 
@@ -126,8 +128,42 @@ def test_what_cannot_be(files):
     norm = ("normalize", "--method", "s", *blocks("zarr"))
     assert "--resume has nothing to go on with" in run(*norm, "--resume", "-o", "out.npz", code=2)
     assert "must be a size above 0" in run(*norm, "--memory-limit", "much", "-o", "out.zarr", code=2)
+    assert "less than 1 MB; give a size like 500MB" in run(*norm, "--memory-limit", "2", "-o", "out.zarr", code=2)
+    assert "give at least 400 MB" in run(*norm, "--workers", 1, "--memory-limit", "100MB", "-o", "out.zarr", code=2)
+    assert "this is a directory" in run(*norm, "--from", "csv", *CHUNKS, "-o", "out.zarr", code=2)
     assert "give one of the two" in run(*norm, "--workers", 1, "--scheduler", "tcp://x:1", "-o", "out.zarr", code=2)
     assert "nothing to normalize" in run("normalize", "--method", "s", "--resume", "-o", "out.zarr", code=2)
+
+
+def test_nothing_is_left_of_a_run_that_was_wrong_from_the_start(files):
+    zarr = ("normalize", "--method", "s", *CHUNKS, "-o", "out.zarr")
+    assert "needs the block `test`" in run(*zarr, "--trials", "s.zarr", "--enroll", "e.zarr", code=2)
+    write(read_scores("s.npz").to_trials(), "list.parquet")
+    sides = ("--enroll", "e.zarr", "--test", "t.zarr")
+    assert "give a name in .parquet" in run(*zarr, "--trials", "list.parquet", *sides, code=2)
+    vectors = ("--enroll", "ee.npz", "--test", "te.npz")
+    assert "does not exist" in run("score", *vectors, *CHUNKS, "--raw", "raw.zarr", "-o", "no/out.zarr", code=2)
+    assert not list(files.glob("out*")) + list(files.glob("raw*"))
+    run(*zarr, "--trials", "s.zarr", *sides)
+
+
+def test_infinite_scores_are_skipped_as_in_memory(files):
+    group = zarr.open_group("s.zarr", mode="r+")
+    group["scores"][3, 5] = np.inf
+    norm = ("normalize", "--method", "s", *blocks("zarr"), "-o")
+    run(*norm, "here.npz", "--missing", "skip")
+    run(*norm, "there.zarr", "--missing", "skip", *CHUNKS)
+    assert read_scores("there.zarr") == read_scores("here.npz")
+    assert np.isnan(read_scores("there.zarr").scores[3, 5])
+    fit = ("fit", "--scores", "s.zarr", "--enroll-speakers", "utt2spk", "--dim", 0, "-o", "m.json", *CHUNKS)
+    assert "row 3 and column 5 is infinite" in run(*fit, code=2)
+    run(*fit, "--missing", "skip")
+
+
+def test_a_list_is_read_in_chunks_under_any_name(files):
+    write(read_scores("s.npz").to_trials(), "list.dat", format="parquet")
+    assert isinstance(open_scores("list.dat", ScaleChoices(), {"format": "parquet"}), ChunkedTrials)
+    assert isinstance(open_scores("s.zarr", ScaleChoices(), {"format": "zarr"}), ChunkedScores)
 
 
 def test_workers_and_their_dashboard(files, client):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.cli.labelled import speakers_for
 from evenscore.cli.normalize import cohort_labels
@@ -18,7 +19,7 @@ from evenscore.files import read_scores, read_speakers
 from evenscore.files.score_tiles import is_score_npy, open_chunked_scores
 from evenscore.files.streams import ZARR_MARKS
 from evenscore.files.trial_chunks import open_chunked_trials
-from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials
+from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, transform_chunks
 from evenscore.scale.pair_values import ListedValues, SpeakerLabels
 from evenscore.scale.tiles import Tile
 from evenscore.scale.trial_labels import apart_by_phrase, with_labels
@@ -31,22 +32,36 @@ def open_scores(
     path: str, choices: ScaleChoices, reading: Mapping[str, Any]
 ) -> ChunkedScores | ChunkedTrials | ScoreMatrix | TrialList:
     """Open scores that can be read in chunks, and read others."""
-    file = Path(path)
-    if is_score_npy(path) or (file.is_dir() and any((file / mark).exists() for mark in ZARR_MARKS)):
+    file, format = Path(path), reading.get("format")
+    store = file.is_dir() and any((file / mark).exists() for mark in ZARR_MARKS)
+    if (store and format in (None, "zarr")) or (is_score_npy(path) and format in (None, "npy")):
         try:
             scores = open_chunked_scores(path)
         except FileError as error:
             if error.part not in ("scores", "enroll_ids", "test_ids"):  # a store of listed trials, for instance
                 raise
             return read_scores(path, **reading)
-        return scores.with_tiles(choices.tile_bytes)
-    if file.suffix.lower() in (".parquet", ".pq"):
+        return _accepted(scores.with_tiles(choices.tile_bytes), reading)
+    if format == "parquet" or (format is None and file.suffix.lower() in (".parquet", ".pq")):
         from evenscore.files import ReadOptions
 
         names = ("missing", "infinite", "duplicates", "score_column")
         chosen = {name: reading[name] for name in names if name in reading}
         return open_chunked_trials(path, ReadOptions(kind="scores", **chosen))
     return read_scores(path, **reading)
+
+
+def _accepted(scores: ChunkedScores, reading: Mapping[str, Any]) -> ChunkedScores:
+    """Return scores that are infinite as missing, if such are skipped."""
+    if reading.get("missing") != "skip" or reading.get("infinite") == "accept":
+        return scores
+    finite = transform_chunks(scores, _finite, "finite")
+    assert isinstance(finite, ChunkedScores)  # noqa: S101
+    return finite
+
+
+def _finite(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.where(np.isinf(scores), np.nan, scores)
 
 
 def chunked_training(

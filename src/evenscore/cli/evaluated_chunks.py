@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.cli.chunked_data import open_scores
 from evenscore.cli.labelled import speakers_for
@@ -18,7 +17,7 @@ from evenscore.errors import InputError
 from evenscore.files import read_trials
 from evenscore.metrics.summary import BITS
 from evenscore.progress import Progress, silent
-from evenscore.scale import ChunkedScores, ChunkedTrials, as_chunked, transform_chunks
+from evenscore.scale import ChunkedScores, ChunkedTrials, as_chunked
 from evenscore.scale.counting import ChunkCounts, count_chunks
 from evenscore.scale.pair_values import ListedValues, OwnLabels, PairValues, SideGroups, SpeakerLabels, TableLabels
 from evenscore.tables import Labels, ScoreMatrix, TrialList
@@ -75,14 +74,7 @@ def open_chunked(
         table = ChunkedTrials.of(table)
     if isinstance(table, ChunkedTrials):
         return table, len(table) > 0 and table.reader.read(slice(0, 1)).labels is not None
-    if reading.get("missing") == "skip" and reading.get("infinite") != "accept":
-        table = transform_chunks(table, _finite, "finite")
-        assert isinstance(table, ChunkedScores)  # noqa: S101
     return table, False
-
-
-def _finite(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.where(np.isinf(scores), np.nan, scores)
 
 
 def labelled_files(
