@@ -8,7 +8,7 @@ import pytest
 import zarr
 from typer.testing import CliRunner
 
-from evenscore import ChunkedScores, ChunkedTrials, Embeddings, TrialList, read_scores, write, write_chunks
+from evenscore import ChunkedScores, ChunkedTrials, Embeddings, ScoreMatrix, TrialList, read_scores, write, write_chunks
 from evenscore.cli.app import app
 from evenscore.cli.chunked_data import open_scores
 from evenscore.cli.scale_options import ScaleChoices
@@ -188,6 +188,36 @@ def test_what_is_read_in_chunks(files):
     assert ScaleChoices(memory_limit="160MB").tile_bytes == 1e7
 
 
+def test_a_key_must_fit_the_scores_as_in_memory(files):
+    table = read_scores("s.npz")
+    scores = table.scores.copy()
+    scores[2, 3] = np.nan
+    for part, rows in {"top": slice(0, 12), "rest": slice(12, 23)}.items():
+        half = ScoreMatrix(scores[rows], E[rows], T, missing="nan")
+        write(half, f"{part}.npz")
+        write_chunks(in_tiles(half), f"{part}.zarr")
+    i, j = np.divmod(np.arange(23 * 31), 31)
+    key = TrialList(E, T, i, j, labels=(i % 5 == j % 5).astype(int))
+    fits = key.select(np.arange(len(key)) != 2 * 31 + 3)
+    for name, listed in {"all": key, "fits": fits, "few": fits.select(np.arange(600))}.items():
+        write(listed, f"{name}.key", format="kaldi")
+    for ending, chunks in (("npz", ()), ("zarr", CHUNKS)):
+        both = ("--scores", f"top.{ending}", "--scores", f"rest.{ending}")
+        fit = ("fit", "--dim", 0, "-o", f"{ending}.json", *chunks)
+        run(*fit, *both, "--key", "fits.key")
+        assert "have no score" in run(*fit, *both, "--key", "all.key", code=2)
+        assert "not in the key" in run(*fit, *both, "--key", "few.key", code=2)
+        assert "score" in run(*fit, *both[2:], "--key", "fits.key", code=2)
+    models = [json.loads((files / f"{ending}.json").read_text()) for ending in ("npz", "zarr")]
+    np.testing.assert_allclose(models[0]["mu"], models[1]["mu"], rtol=1e-6)
+    more = TrialList.from_pairs([*E, "who"], [T[0]] * 24, labels=[0] * 24)
+    write(more, "more.key", format="kaldi")
+    assert "lists 24 trials, but only 23 have" in run(*fit, *both, "--key", "more.key", code=2)
+    write(read_scores("top.npz").to_trials(), "top.parquet")
+    bare = ("fit", "--scores", "top.parquet", "-o", "m.json", *CHUNKS)
+    assert "top.parquet have no labels; give --key" in run(*bare, code=2)
+
+
 def test_a_cohort_key(files):
     rng = np.random.default_rng(1)
     i, j = np.divmod(rng.permutation(17 * 17), 17)
@@ -203,5 +233,5 @@ def test_a_cohort_key(files):
         np.testing.assert_allclose(found.scores, read_scores("here.npz").align(E, T).scores, rtol=1e-5, atol=1e-5)
         shutil.rmtree("there.zarr")
     chunks = ("normalize", "--method", "zt", *blocks("zarr"), *CHUNKS, "-o", "there.zarr", "--cohort-key")
-    assert "does not list every pair" in run(*chunks, "some.key", code=2)
+    assert "c.zarr: at least 89 scored trials are not in the key" in run(*chunks, "some.key", code=2)
     assert "('who', 'c1')" in run(*chunks, "odd.key", code=2)

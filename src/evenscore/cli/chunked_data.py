@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,15 @@ from evenscore.files.score_tiles import is_score_npy, open_chunked_scores
 from evenscore.files.streams import ZARR_MARKS
 from evenscore.files.trial_chunks import open_chunked_trials
 from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, transform_chunks
+from evenscore.scale.counting import count_chunks
 from evenscore.scale.pair_values import ListedValues, SpeakerLabels
 from evenscore.scale.tiles import Tile
 from evenscore.scale.trial_labels import apart_by_phrase, with_labels
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
 
 __all__ = ["chunked_blocks", "chunked_training", "in_memory", "open_scores"]
+
+_FEW_BITS = 10  # of a summary that nobody looks at
 
 
 def open_scores(
@@ -73,24 +77,35 @@ def chunked_training(
         return from_scores(paths, labels, reading)
     if labels.keys and labels.by_speaker:
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
+    labels.for_file(0, len(paths))  # refuses a wrong number of keys
+    keys, shared = labels.read_keys(), len(labels.keys) == 1 and len(paths) > 1
+    if labels.unmatched == "error":
+        for place, key in enumerate(keys):
+            if shared or isinstance(tables[place], ChunkedTrials):
+                _refuse_beyond(key, tables if shared else tables[place : place + 1])
     data: TrainingScores = []
     for place, (path, table) in enumerate(zip(paths, tables, strict=True)):
         one = labels.for_file(place, len(paths))
         if isinstance(table, ChunkedTrials):
-            data.append(_listed(table, one, sum(map(_size, tables)) if len(labels.keys) == 1 else _size(table)))
+            data.append(_listed(path, table, one, keys[0 if shared else place] if keys else None))
         elif not isinstance(table, ChunkedScores):
-            data += from_scores([path], one, reading)[0]
+            data += from_scores([path], replace(one, unmatched="drop") if shared else one, reading)[0]
         elif labels.by_speaker:
             (enroll_path, enroll), (test_path, test) = labels.read_speaker_maps()
             rows = speakers_for(table.enroll_ids, enroll_path, enroll, "enrolment")
             columns = speakers_for(table.test_ids, test_path, test, "test")
-            key = Labels.from_speakers(rows, columns, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
-            data += by_phrase([(table, key)], labels.phrase_from)
-        elif labels.keys:
-            data += by_phrase([(table, _key_labels(table, one.read_keys()[0], labels.unmatched))], labels.phrase_from)
+            known = Labels.from_speakers(rows, columns, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
+            data += by_phrase([(table, known)], labels.phrase_from)
+        elif keys:
+            known = _key_labels(table, keys[0 if shared else place], labels.unmatched, path, shared=shared)
+            data += by_phrase([(table, known)], labels.phrase_from)
         else:
-            raise InputError(f"the scores of {path} have no labels; give --key, or --enroll-speakers")
+            raise _without_labels(path)
     return data, []
+
+
+def _without_labels(path: str) -> InputError:
+    return InputError(f"the scores of {path} have no labels; give --key, or --enroll-speakers")
 
 
 def in_memory(data: TrainingScores) -> TrainingScores:
@@ -106,41 +121,48 @@ def in_memory(data: TrainingScores) -> TrainingScores:
     return items
 
 
-def _listed(table: ChunkedTrials, labels: LabelSources, scored: int) -> ChunkedTrials:
-    """Return a list of trials with labels and phrases; ``scored``: how many trials share its key."""
+def _listed(path: str, table: ChunkedTrials, labels: LabelSources, key: TrialList | None) -> ChunkedTrials:
+    """Return a list of trials with labels and phrases."""
     if labels.by_speaker:
         table = with_labels(table, SpeakerLabels(*labels.read_speaker_maps()))
-    elif labels.keys:
-        [key] = labels.read_keys()
-        if labels.unmatched == "error" and len(key) > scored:
-            raise InputError(
-                f"the key lists {len(key)} trials, but only {scored} have scores; make the two files agree, or leave "
-                "out what does not match (--unmatched drop)"
-            )
+    elif key is not None:
         table = with_labels(table, ListedValues.of_key(key), labels.unmatched)
+    elif len(table) and table.reader.read(slice(0, 1)).labels is None:
+        raise _without_labels(path)
     if labels.phrase_from is not None:
         table = apart_by_phrase(table, phrase_lookup(labels.phrase_from), labels.phrase_from)
     return table
 
 
-def _size(table: ChunkedScores | ChunkedTrials | ScoreMatrix | TrialList) -> int:
-    return len(table) if isinstance(table, ChunkedTrials | TrialList) else table.shape[0] * table.shape[1]
+def _refuse_beyond(key: TrialList, tables: Sequence[ChunkedScores | ChunkedTrials | ScoreMatrix | TrialList]) -> None:
+    """Refuse a key that lists more trials than there can be scores of."""
+    values, scored = ListedValues.of_key(key), 0
+    for table in tables:
+        if isinstance(table, ChunkedTrials | TrialList):
+            scored += len(table)
+        else:
+            scored += len(values.align(table.enroll_ids, table.test_ids))
+    if len(key) > scored:
+        raise InputError(
+            f"the key lists {len(key)} trials, but only {scored} have scores; make the two files agree, or leave out "
+            "what does not match (--unmatched drop)"
+        )
 
 
-def _key_labels(table: ChunkedScores, key: TrialList, unmatched: str) -> Labels:
-    """Return the labels of a matrix from a key, a byte for each pair."""
+def _key_labels(table: ChunkedScores, key: TrialList, unmatched: Any, path: str, *, shared: bool = False) -> Labels:
+    """Return the labels of a matrix from a key, a byte for each pair; a ``shared`` key lists pairs of others, too.
+
+    To refuse what does not match, the scores are read: which of them are missing, nothing else tells.
+    """
     values = ListedValues.of_key(key)
     here = values.align(table.enroll_ids, table.test_ids)
-    if not len(here):
-        raise InputError("the key and the scores have no trial in common; do the two files belong together?")
-    if unmatched == "error" and len(here) < len(key):
-        pair = values.first_beyond(table.enroll_ids, table.test_ids)
-        raise InputError(
-            f"{len(key) - len(here)} of the {len(key)} trials of the key have no score, first {pair}; make the two "
-            "files agree, or leave out what does not match (--unmatched drop)"
-        )
-    if unmatched == "error" and len(here) < _size(table):
-        raise InputError("the key does not list every pair of the scores; give --enroll-speakers, or --unmatched drop")
+    try:
+        if not len(here):
+            raise InputError("the key has none of these trials; do the two files belong together?")
+        if unmatched == "error":
+            count_chunks(table, here if shared else values, unmatched=unmatched, options={"bits": _FEW_BITS})
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     whole = Tile(0, slice(0, table.shape[0]), slice(0, table.shape[1]))
     labels = np.maximum(here.of_tile(whole), UNKNOWN)
     return Labels.from_key(labels, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
@@ -166,7 +188,7 @@ def chunked_blocks(
         cohort = blocks["cohort"]
         if isinstance(cohort, ChunkedScores):
             [key] = LabelSources(keys=[key_path]).read_keys()
-            sides["cohort_labels"] = _key_labels(cohort, key, unmatched)
+            sides["cohort_labels"] = _key_labels(cohort, key, unmatched, str(paths["cohort"]))
         else:
             sides["cohort_labels"] = cohort_labels(cohort, key_path, unmatched)
     if speakers is not None:
