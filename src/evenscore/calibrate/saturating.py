@@ -25,6 +25,8 @@ __all__ = ["SHARES", "SaturatingCalibration", "saturated"]
 SHARES = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)  #: candidates of the two shares
 _BINS = 4096  # scores are put into so many bins while the shares are chosen
 _FOLDS = 5
+_WORTH = 0.02  # part of the loss that a share above the first of its candidates must save
+_PENALTY = 1e-6  # on the weight, in units of the scores' spread: without its outliers, a class may be free of errors
 
 Array = npt.NDArray[np.float64]
 
@@ -70,9 +72,9 @@ class SaturatingCalibration(Calibration):
     >>> labels = np.repeat([0, 1], [2000, 204])
     >>> calibration = SaturatingCalibration.fit(scores, labels)
     >>> calibration.target_outliers, calibration.nontarget_outliers
-    (0.01, 0.0)
+    (0.03, 0.0)
     >>> [float(one(-100.0).round(1)) for one in (calibration, LogisticCalibration.fit(scores, labels))]
-    [-4.6, -183.9]
+    [-3.5, -183.9]
     """
 
     kind: ClassVar[str] = "saturating"
@@ -109,6 +111,7 @@ class SaturatingCalibration(Calibration):
         target_outliers: float | None = None,
         nontarget_outliers: float | None = None,
         p_target: float = 0.5,
+        l2: float = 0.0,
         folds: int = _FOLDS,
     ) -> SaturatingCalibration:
         """Choose the two shares by cross-validation, then fit the affine map.
@@ -126,19 +129,21 @@ class SaturatingCalibration(Calibration):
             With a summary, in place of speakers: for each fold the summaries of the trials to fit to, none of whose
             speakers is in it, and of the trials within it.
         target_outliers, nontarget_outliers
-            A share that is known; else the one of `SHARES` with the smallest loss on trials that were not fitted to.
+            A share that is known; else the one of `SHARES` with the smallest loss on trials that were not fitted to,
+            but 0 if that saves less than 2 % of the loss.
         p_target
             Prior at which the cross-entropy is minimized.
+        l2
+            Penalty on the weight, as in `LogisticCalibration`; scores that separate the classes need one.
         folds
             How many.
         """
-        if not 0 < p_target < 1:
-            raise InputError(f"p_target is {p_target}, but must lie between 0 and 1")
         given = {"target_outliers": target_outliers, "nontarget_outliers": nontarget_outliers}
         for name, share in given.items():
             if share is not None:
                 _check_share(name, share)
-        start = LogisticCalibration.fit(scores, labels, p_target=p_target)
+        start = LogisticCalibration.fit(scores, labels, p_target=p_target, l2=l2)
+        how = _Search(start=np.array([start.weights[0], start.offset]), p_target=p_target, l2=l2)
         grids = [SHARES if share is None else (share,) for share in given.values()]
         shares, choose = (grids[0][0], grids[1][0]), max(len(grid) for grid in grids) > 1
         if isinstance(scores, ScoreSummary):
@@ -151,10 +156,14 @@ class SaturatingCalibration(Calibration):
             folded = _folds(scores, labels, enroll_speakers, test_speakers, folds) if choose else []
             parts = _binned(classes, folded)
         if choose:
-            shares = _chosen_shares(parts, grids, _theta(start), p_target)
-        weight, offset = _fit_affine(data, shares, _theta(start), p_target)
+            shares = _chosen_shares(parts, grids, how)
+        weight, offset = how.start if shares == (0.0, 0.0) else _fit_affine(data, shares, how)
         return cls(
-            weight=weight, offset=offset, target_outliers=shares[0], nontarget_outliers=shares[1], p_target=p_target
+            weight=float(weight),
+            offset=float(offset),
+            target_outliers=shares[0],
+            nontarget_outliers=shares[1],
+            p_target=p_target,
         )
 
     def __call__(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -179,9 +188,20 @@ class _Points:
     def of(cls, scores: Array) -> _Points:
         return cls(scores, np.full(len(scores), 1 / max(len(scores), 1)))
 
+    def middle(self) -> tuple[float, float]:
+        """Return the median, and half the width of the middle two thirds: about the standard deviation."""
+        order = np.argsort(self.score)
+        low, median, high = np.interp([1 / 6, 1 / 2, 5 / 6], np.cumsum(self.share[order]), self.score[order])
+        return float(median), float(high - low) / 2
 
-def _theta(fit: LogisticCalibration) -> Array:
-    return np.array([fit.weights[0], fit.offset])
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Search:
+    """Where the search for weight and offset starts (the logistic calibration of all trials), and what it minimizes."""
+
+    start: Float[np.ndarray, "2"]
+    p_target: float
+    l2: float
 
 
 def _loss(theta: Array, data: Sequence[_Points], shares: tuple[float, float], p_target: float) -> tuple[float, Array]:
@@ -201,18 +221,25 @@ def _loss(theta: Array, data: Sequence[_Points], shares: tuple[float, float], p_
     return value, gradient
 
 
-def _fit_affine(
-    data: Sequence[_Points], shares: tuple[float, float], start: Array, p_target: float
-) -> tuple[float, float]:
-    """Return weight and offset; the search runs in units of the scores' spread."""
-    if shares == (0.0, 0.0):
-        return float(start[0]), float(start[1])
+def _fit_affine(data: Sequence[_Points], shares: tuple[float, float], how: _Search) -> tuple[float, float]:
+    """Return weight and offset; the search runs in units of the scores' spread, and starts from the better of two."""
     both = np.concatenate([points.score for points in data])
-    mean, std = both.mean(), both.std()
-    scaled = [_Points((points.score - mean) / std, points.share) for points in data]
-    first = np.array([start[0] * std, start[1] + start[0] * mean])
-    found = minimize(_loss, first, args=(scaled, shares, p_target), jac=True, method="BFGS", options={"gtol": 1e-9}).x
-    weight = float(found[0] / std)
+    (low, low_width), (high, high_width) = (points.middle() for points in data)
+    mean, scale = 0.5 * (low + high), max(low_width, high_width, 0.5 * abs(high - low)) or float(both.std())
+    scaled = [_Points((points.score - mean) / scale, points.share) for points in data]
+    penalty = max(how.l2 * (float(both.std()) / scale) ** 2, _PENALTY if max(shares) > 0 else 0.0)
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        value, gradient = _loss(theta, scaled, shares, how.p_target)
+        return value + 0.5 * penalty * theta[0] ** 2, gradient + np.array([penalty * theta[0], 0.0])
+
+    starts = [np.array([how.start[0] * scale, how.start[1] + how.start[0] * mean])]
+    within = 0.5 * (low_width**2 + high_width**2)
+    if within > 0:  # a few scores that are far away may have flattened the logistic calibration beyond repair
+        starts.append(np.array([scale * (high - low) / within, 0.0]))
+    first = min(starts, key=lambda theta: loss(theta)[0])
+    found = minimize(loss, first, jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    weight = float(found[0] / scale)
     return weight, float(found[1] - weight * mean)
 
 
@@ -297,20 +324,20 @@ def _binned_summaries(
 def _chosen_shares(
     parts: Sequence[tuple[list[_Points], list[_Points]]],
     grids: Sequence[Sequence[float]],
-    start: Array,
-    p_target: float,
+    how: _Search,
 ) -> tuple[float, float]:
-    """Return the shares with the smallest loss on judged trials: one share after the other, twice; first ones win."""
+    """Return the shares with the smallest loss on judged trials: one share after the other, twice; 0 unless it pays."""
     best = (min(grids[0]), min(grids[1]))
     known: dict[tuple[float, float], float] = {}
 
     def loss(shares: tuple[float, float]) -> float:
         if shares not in known:
-            fits = [(_fit_affine(use, shares, start, p_target), test) for use, test in parts]
-            known[shares] = sum(_loss(np.array(fit), test, shares, p_target)[0] for fit, test in fits)
+            fits = [(_fit_affine(use, shares, how), test) for use, test in parts]
+            known[shares] = sum(_loss(np.array(fit), test, shares, how.p_target)[0] for fit, test in fits)
         return known[shares]
 
-    for _ in range(2):
-        best = min(((share, best[1]) for share in grids[0]), key=loss)
-        best = min(((best[0], share) for share in grids[1]), key=loss)
+    for side in (0, 1, 0, 1):
+        options = [(share, best[1]) if side == 0 else (best[0], share) for share in grids[side]]
+        plain, found = options[0], min(options, key=loss)
+        best = found if loss(found) < (1 - _WORTH) * loss(plain) else plain
     return best

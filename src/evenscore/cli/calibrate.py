@@ -75,7 +75,9 @@ def calibrate(
             "the same as --method saturating.",
         ),
     ] = False,
-    l2: Annotated[float | None, typer.Option("--l2", metavar="X", help="logistic: penalty on the weights.")] = None,
+    l2: Annotated[
+        float | None, typer.Option("--l2", metavar="X", help="logistic, saturating: penalty on the weights.")
+    ] = None,
     shared_variance: Annotated[
         bool,
         typer.Option("--shared-variance", help="gaussian, bayesian, unsupervised: one variance for both classes."),
@@ -209,7 +211,7 @@ def _options(
     """Return the options of the library's fit; one that the method does not have is refused."""
     given = {
         "--prior": ("p_target", prior, (Method.logistic, Method.saturating, Method.unsupervised)),
-        "--l2": ("l2", l2, (Method.logistic,)),
+        "--l2": ("l2", l2, (Method.logistic, Method.saturating)),
         "--shared-variance": ("shared_variance", shared_variance or None, _GAUSSIAN),
         "--smoothing": ("smoothing", smoothing, (Method.pav,)),
     }

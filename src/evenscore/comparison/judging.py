@@ -29,7 +29,7 @@ _PENALTY = 1e-5
 
 
 def calibration_settings(calibration: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the options of a calibration's ``fit``; if none are given, the logistic one gets a tiny penalty.
+    """Return the options of a calibration's ``fit``; if none are given, those that weigh scores get a tiny penalty.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def calibration_settings(calibration: str, options: Mapping[str, Any] | None) ->
     """
     calibration_class(calibration)
     if options is None:
-        return {"l2": _PENALTY} if calibration == "logistic" else {}
+        return {"l2": _PENALTY} if calibration in ("logistic", "saturating") else {}
     return dict(options)
 
 
