@@ -108,5 +108,9 @@ def test_a_cohort_evidence_model_is_shown_by_its_features(cli, tmp_path):
     for name in evidence.heads["full"].weight:
         assert name in result.stdout
     assert row(result.stdout, "scores ") == ["dev.npz"]
-    weights = json.loads(cli("model", "show", "e.json", "--json").stdout)["weights"]
-    assert weights == pytest.approx(dict(evidence.heads["full"].weight))
+    assert "sigma^2" not in result.stdout
+    assert "sigma^2" in cli("model", "show", "e.json", "--verbose").stdout
+    facts = json.loads(cli("model", "show", "e.json", "--json").stdout)
+    assert facts["weights"] == pytest.approx(dict(evidence.heads["full"].weight))
+    assert (facts["file"], facts["info"], facts["speakers"]) == ("e.json", {"scores": "dev.npz"}, 12)
+    assert facts["trials"] == {"nontarget": 264, "target": 24}

@@ -137,6 +137,7 @@ def test_tiny_training_sets_work(model, speakers, tests):
     evidence = fit_evidence([part], score_model=model.score_model)
     assert np.isfinite(normalize(part.blocks, "evidence", model=evidence).scores).all()
     assert evidence.report.folds == (3 if speakers == 7 else 0)
+    assert ("cross-validated Cllr" if speakers == 7 else "too few speakers") in evidence.report.lines()[1]
 
 
 def test_training_with_missing_scores(model):
@@ -151,10 +152,17 @@ def test_training_with_missing_scores(model):
 
 def test_one_sided_training_makes_one_sided_heads(model):
     part = training(12, 3)
-    one = LabelledBlocks(restricted(part.blocks, "enroll"), part.labels)
-    evidence = fit_evidence([one], score_model=model.score_model)
-    assert list(evidence.heads) == ["enroll", "none"]
-    assert np.isfinite(normalize(part.blocks, "evidence", model=evidence).scores).all()  # falls back to the raw score
+    for side, other in (("enroll", "test"), ("test", "enroll")):
+        one = LabelledBlocks(restricted(part.blocks, side), part.labels)
+        evidence = fit_evidence([one], score_model=model.score_model)
+        assert list(evidence.heads) == [side, "none"]
+        new = evaluation()
+        of = {
+            name: normalize(restricted(new, name), "evidence", model=evidence).scores for name in ("none", side, other)
+        }
+        assert np.array_equal(normalize(new, "evidence", model=evidence).scores, of[side])  # the other side is not used
+        assert np.array_equal(of[other], of["none"])
+        assert not np.array_equal(of[side], of["none"])
 
 
 def test_contributions_add_up(model):
@@ -163,6 +171,7 @@ def test_contributions_add_up(model):
     whole = normalize(blocks, "evidence", model=model).scores
     assert sum(found.terms.values()) == pytest.approx(found.llr) == pytest.approx(whole[1, 3])
     assert {row[0] for row in found.rows()} == set(found.terms)
+    assert found.terms["bounds"] == 0  # exactly, since this head has none
     listed = contributions(model, as_list(blocks), ("e0", "t0"))
     assert listed.llr == pytest.approx(whole[0, 0])
     with pytest.raises(InputError, match="'x' is not in the blocks"):
@@ -203,6 +212,8 @@ def test_files_keep_every_digit(model, tmp_path):
         (lambda v: v["ridges"].update(within=0), "a ridge must be above 0"),
         (lambda v: v["score_model"].update(sigma2=[1.0, -1.0]), "score_model"),
         (lambda v: v["scales"].update(enroll=3), r"\[scales.enroll\]: expected an object"),
+        (lambda v: v["scales"]["test"].update(variance=-1.0), "the variance must not be negative"),
+        (lambda v: v["scales"]["test"].update(center=1e308), "must lie between -700 and 700"),
         (lambda v: v["report"].update(loss="low"), r"\[report.loss\]: expected a number"),
         (lambda v: v.update(pickle="no"), "there is no such key"),
     ],

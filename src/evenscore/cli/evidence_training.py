@@ -17,7 +17,7 @@ from evenscore.sources import Bilinear
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.tables import LabelledBlocks, Labels, ScoreMatrix, TrialList
 
-__all__ = ["print_evidence", "train_from", "write_evidence"]
+__all__ = ["evidence_facts", "print_evidence", "train_from", "write_evidence"]
 
 LIMIT = 1e9  # bytes of training scores; they are copied several times
 WHOLE = 2_000_000  # training trials whose features are all computed
@@ -74,23 +74,30 @@ def write_evidence(model: CohortEvidence, path: str, inputs: Mapping[str, Any]) 
     save_evidence(model, path, info={"evenscore": __version__, **inputs})
 
 
+def evidence_facts(model: CohortEvidence) -> dict[str, Any]:
+    """Return what was trained on, what was chosen, and what each feature weighs, ready to become JSON."""
+    report, head = model.report, next(iter(model.heads.values()))
+    return {
+        "method": "evidence",
+        "heads": list(model.heads),
+        "weights": dict(head.weight),
+        "ridges": vars(model.ridges),
+        "penalties": vars(head.penalties),
+        "trials": {"nontarget": report.n_nontarget, "target": report.n_target},
+        "speakers": report.n_speakers,
+        "folds": report.folds,
+        "cllr": report.loss,
+        "without": dict(report.without),
+        "tried": {name: dict(losses) for name, losses in report.tried.items()},
+    }
+
+
 def print_evidence(model: CohortEvidence, notes: Sequence[str], json: bool) -> None:
     """Print what was chosen, and what each feature is worth."""
-    report, head = model.report, next(iter(model.heads.values()))
     if json:
-        facts = {
-            "method": "evidence",
-            "heads": list(model.heads),
-            "weights": dict(head.weight),
-            "ridges": vars(model.ridges),
-            "penalties": vars(head.penalties),
-            "cllr": report.loss,
-            "without": dict(report.without),
-            "tried": {name: dict(losses) for name, losses in report.tried.items()},
-            "notes": list(notes),
-        }
-        print_json(facts)
+        print_json({**evidence_facts(model), "notes": list(notes)})
         return
+    report, head = model.report, next(iter(model.heads.values()))
     rows = []
     for name, weight in head.weight.items():
         loss = report.without.get(name)

@@ -22,7 +22,13 @@ evenscore model show m.json --json
 
 def show(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Model file, as 'evenscore fit' writes it.")],
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            help="Print the covariances of the effects, too; of a cohort-evidence model its whole score model.",
+        ),
+    ] = False,
     json: opt.Json = False,
 ) -> None:
     """Show a model: where the variance of the scores comes from, per class and side, and what that means.
@@ -38,7 +44,7 @@ def show(
     if kind == location_scale_json.FORMAT:
         _show_location_scale(file, verbose, json)
     elif kind == "evenscore-evidence":  # whose module takes long to load
-        _show_evidence(file, json)
+        _show_evidence(file, verbose, json)
     else:
         _show_score_model(file, verbose, json)
 
@@ -76,14 +82,21 @@ def _show_location_scale(file: str, verbose: bool, json: bool) -> None:
     _print_info(found.info)
 
 
-def _show_evidence(file: str, json: bool) -> None:
-    from evenscore.cli.evidence_training import print_evidence
+def _show_evidence(file: str, verbose: bool, json: bool) -> None:
+    from evenscore.cli.evidence_training import evidence_facts, print_evidence
+    from evenscore.cli.variance_table import print_covariances, print_variances
     from evenscore.files.evidence_json import read_evidence_file
 
     found = read_evidence_file(file)
+    if json:
+        print_json({"file": file, **evidence_facts(found.model), "info": found.info})
+        return
+    print_lines([f"{file}: cohort-evidence model, with heads for {', '.join(found.model.heads)}"])
     print_evidence(found.model, (), json)
-    if not json:
-        _print_info(found.info)
+    if verbose:
+        print_variances(found.model.score_model)
+        print_covariances(found.model.score_model)
+    _print_info(found.info)
 
 
 def _print_info(info: Mapping[str, object]) -> None:

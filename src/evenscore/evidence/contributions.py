@@ -98,7 +98,8 @@ def contributions(model: CohortEvidence, blocks: ScoreBlocks, trial: tuple[str, 
     terms = {name: float(array[0]) for name, array in head.terms(single).items()}
     terms["offset"] = head.offset
     llr = float(head.llr(single)[0])
-    terms["bounds"] = llr - sum(terms.values())
+    bounded = head.target_outliers > 0 or head.nontarget_outliers > 0
+    terms["bounds"] = llr - sum(terms.values()) if bounded else 0.0
     return Contributions(enroll=trial[0], test=trial[1], llr=llr, terms=terms, features=values)
 
 

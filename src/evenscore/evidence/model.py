@@ -40,10 +40,13 @@ class TrainingReport:
 
     def lines(self) -> list[str]:
         """Return the report as sentences."""
-        found = [
-            f"{self.n_target} target and {self.n_nontarget} non-target trials of {self.n_speakers} speakers",
-            f"cross-validated Cllr {self.loss:.4f} ({self.folds} folds of speakers)",
-        ]
+        found = [f"{self.n_target} target and {self.n_nontarget} non-target trials of {self.n_speakers} speakers"]
+        if not self.folds:
+            return [
+                *found,
+                "too few speakers for cross-validation: nothing could be chosen, and how good it is is unknown",
+            ]
+        found.append(f"cross-validated Cllr {self.loss:.4f} ({self.folds} folds of speakers)")
         for name, loss in sorted(self.without.items(), key=lambda item: -item[1]):
             change = 100 * (loss / self.loss - 1) if self.loss > 0 else 0.0
             found.append(f"without {name}: {loss:.4f} ({change:+.1f} %)")
@@ -96,8 +99,7 @@ class CohortEvidence:
 
     def head_for(self, pattern: str) -> tuple[str, EvidenceHead]:
         """Return the head for a pattern, or that of the closest pattern that was trained."""
-        closer = {"full": ("full", "pair", "none"), "pair": ("pair", "none")}.get(pattern, (pattern, "none"))
-        for name in closer:
-            if name in self.heads:
-                return name, self.heads[name]
-        raise AssertionError(pattern)
+        both = ("pair", "enroll", "test", "none")
+        closer = {"full": ("full", *both), "pair": both}.get(pattern, (pattern, "none"))
+        name = next(name for name in closer if name in self.heads)
+        return name, self.heads[name]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.errors import InputError
 from evenscore.norms.adaptive import by_pieces, exclusion
 from evenscore.norms.block_sides import block_sides
 from evenscore.norms.options import NormOptions
@@ -19,6 +20,7 @@ from evenscore.tables import ScoreBlocks, ScoreMatrix
 __all__ = ["Moments", "ScalePrior", "shrunk_log_scale", "trial_moments"]
 
 _MEMORY = 2e8
+_LARGEST = 700.0  # of the mean of log-scales: beyond it, scales are no numbers
 _FLOOR = 5.0  # nats below the usual scale at which a scale is held
 
 
@@ -41,6 +43,13 @@ class ScalePrior:
     center: float
     variance: float
     location: float
+
+    def __post_init__(self) -> None:
+        if not (self.variance >= 0 and abs(self.center) <= _LARGEST):
+            raise InputError(
+                f"log-scales have the mean {self.center:g} and the variance {self.variance:g}, but the mean must lie "
+                f"between -{_LARGEST:g} and {_LARGEST:g}, and the variance must not be negative"
+            )
 
     @classmethod
     def of(cls, moments: list[Moments]) -> ScalePrior:
