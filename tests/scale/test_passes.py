@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from evenscore import ChunkedTrials, InputError, Labels, TrialList, summarize, summarize_chunks, transform_chunks
+from evenscore import (
+    ChunkedBlocks,
+    ChunkedTrials,
+    InputError,
+    LabelledChunks,
+    Labels,
+    ScoreBlocks,
+    TrialList,
+    summarize,
+    summarize_chunks,
+    transform_chunks,
+)
 from scale.chunked_examples import ids, in_tiles, matrix
 
 E, T = ids("e", 23), ids("t", 31)
@@ -38,3 +49,24 @@ def test_scores_are_changed_where_they_are_read():
     found = transform_chunks(ChunkedTrials.of(trials), lambda values: np.where(values > 1, np.inf, values), "llr")
     np.testing.assert_array_equal(found.gather().scores, [1.0, np.inf])
     assert found.identity() != ChunkedTrials.of(trials).identity()
+
+
+def test_what_is_given_must_be_right():
+    scores = matrix(np.random.default_rng(0), E, T)
+    chunked, labels = in_tiles(scores), Labels.from_speakers(E, T)
+    with pytest.raises(InputError, match="labels are a ndarray, but must be Labels, or a list"):
+        summarize_chunks(chunked, labels.matrix)
+    with pytest.raises(InputError, match="unmatched is 'dorp', but must be 'error' or 'drop'"):
+        summarize_chunks(chunked, labels, unmatched="dorp")
+    with pytest.raises(InputError, match="unmatched is 'dorp'"):
+        LabelledChunks(ChunkedBlocks(chunked), labels, unmatched="dorp")
+    with pytest.raises(InputError, match="labels are a ndarray, but must be Labels, or a key"):
+        LabelledChunks(ChunkedBlocks(chunked), labels.matrix)
+    with pytest.raises(InputError, match="blocks are a ScoreBlocks, but must be ChunkedBlocks"):
+        LabelledChunks(ScoreBlocks(scores), labels)
+    with pytest.raises(InputError, match="cohort_labels are a ndarray, but must be Labels"):
+        ChunkedBlocks(chunked, cohort=chunked, cohort_labels=labels.matrix)
+    with pytest.raises(InputError, match="which cannot be called"):
+        transform_chunks(chunked, 2.0, "twice")
+    with pytest.raises(InputError, match=r"made scores of shape \(1, 7\) of those of shape \(5, 7\)"):
+        transform_chunks(chunked, lambda values: values[:1], "first").block(slice(0, 5), slice(0, 7))

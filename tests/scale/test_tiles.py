@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenscore import InputError, ScoreMatrix, as_chunked
+from evenscore import InputError, ScoreMatrix, TrialList, as_chunked
 from evenscore.scale.tiles import tile_grid
 from scale.chunked_examples import ids, in_tiles, matrix
 
@@ -50,6 +50,33 @@ def test_arrays_need_ids_and_no_ids_are_no_rows():
     with pytest.raises(InputError, match="an array of scores has no ids; give them"):
         as_chunked(np.zeros((2, 2)))
     assert as_chunked(np.zeros((0, 2)), [], ["t1", "t2"]).matrix() == ScoreMatrix(np.zeros((0, 2)), [], ["t1", "t2"])
+
+
+def test_blocks_and_positions_are_those_of_an_array():
+    whole = matrix(np.random.default_rng(0), ids("e", 12), ids("t", 9))
+    chunked = in_tiles(whole)
+    for rows, columns in ((slice(None), slice(2)), (slice(-3, None), slice(0, 100)), (slice(5, 2), slice(None))):
+        np.testing.assert_array_equal(chunked.block(rows, columns), whole.scores[rows, columns])
+    for chosen in (np.array([-1, 0]), np.arange(12) % 3 == 1, np.array([], dtype=int)):
+        np.testing.assert_array_equal(chunked.take(chosen).matrix().scores, whole.scores[chosen])
+    with pytest.raises(InputError, match=r"rows cannot be taken: .*; give positions below 12, or a mask"):
+        chunked.take([12])
+    with pytest.raises(InputError, match="must be a slice without a step"):
+        chunked.block(slice(0, 8, 2), slice(None))
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ("dev.zarr", "open the file with open_chunked_scores"),
+        (None, "there are no scores"),
+        (TrialList.from_pairs(["e"], ["t"], scores=[1.0]), r"no matrix; make one with its to_matrix\(\)"),
+        (ScoreMatrix([[1.0]], ["e"], ["t"]), "have ids of their own"),
+    ],
+)
+def test_what_is_no_array(scores, said):
+    with pytest.raises(InputError, match=said):
+        as_chunked(scores, ["e1"], ["t1"])
 
 
 def test_identity_changes_with_scores_and_ids():

@@ -92,6 +92,11 @@ class ChunkedBlocks:
             if by_id and given is not None and not isinstance(given, Mapping):
                 raise InputError(f"{name} of listed trials must be a map from id to speaker")
             object.__setattr__(self, name, given if by_id else side_speakers(given, ids, name))
+        if not isinstance(cohort_labels, Labels | None):
+            raise InputError(
+                f"cohort_labels are a {type(cohort_labels).__name__}, but must be Labels; make them with "
+                "Labels.from_speakers or Labels.from_key"
+            )
         if cohort is None and cohort_labels is not None:
             raise InputError("cohort_labels were given without cohort scores; give `cohort` too")
 

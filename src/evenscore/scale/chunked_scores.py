@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,7 +14,7 @@ from evenscore.errors import InputError
 from evenscore.model.statistics import LabelledSums
 from evenscore.progress import Progress, silent
 from evenscore.scale.tiles import TILE_BYTES, Tile, tile_grid
-from evenscore.tables import Labels, ScoreMatrix
+from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
 from evenscore.tables.ids import Ids, IdsLike, as_ids, positions
 
@@ -104,8 +105,8 @@ class ChunkedScores:
         return max(min(self.stored[axis], most), 1)
 
     def block(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
-        """Return the scores of some rows and columns, given by slices with start and stop; NaN is missing."""
-        return self.reader.read(rows, columns)
+        """Return the scores of some rows and columns, given by slices without a step; NaN is missing."""
+        return self.reader.read(_within(rows, self.shape[0], "rows"), _within(columns, self.shape[1], "columns"))
 
     def matrix(self) -> ScoreMatrix:
         """Return all scores in memory."""
@@ -124,12 +125,9 @@ class ChunkedScores:
             positions(self.test_ids, columns, "test", "the scores"),
         )
 
-    def take(
-        self, rows: npt.NDArray[np.intp] | None = None, columns: npt.NDArray[np.intp] | None = None
-    ) -> ChunkedScores:
+    def take(self, rows: npt.ArrayLike | None = None, columns: npt.ArrayLike | None = None) -> ChunkedScores:
         """Return the rows and columns at these positions, in this order; None takes all. Nothing is read for it."""
-        row = np.arange(self.shape[0]) if rows is None else np.asarray(rows)
-        column = np.arange(self.shape[1]) if columns is None else np.asarray(columns)
+        row, column = _places(rows, self.shape[0], "rows"), _places(columns, self.shape[1], "columns")
         reader = Rearranged(self.reader, row, column)
         return replace(self, enroll_ids=self.enroll_ids[row], test_ids=self.test_ids[column], reader=reader)
 
@@ -179,6 +177,16 @@ def as_chunked(scores: Any, enroll_ids: IdsLike | None = None, test_ids: IdsLike
     >>> as_chunked(np.zeros((2, 3)), ["e1", "e2"], ["t1", "t2", "t3"]).shape
     (2, 3)
     """
+    bilinear = hasattr(scores, "left") and hasattr(scores, "right")
+    if isinstance(scores, ChunkedScores | ScoreMatrix) or bilinear:
+        if enroll_ids is not None or test_ids is not None:
+            raise InputError("these scores have ids of their own; leave out enroll_ids and test_ids, or call `align`")
+    elif isinstance(scores, str | os.PathLike):
+        raise InputError(f"{str(scores)!r} is a name, but scores are expected; open the file with open_chunked_scores")
+    elif isinstance(scores, TrialList):
+        raise InputError("a list of trials is no matrix; make one with its to_matrix(), or call ChunkedTrials.of")
+    elif scores is None:
+        raise InputError("there are no scores; give a score matrix, an array or scores of embeddings")
     if isinstance(scores, ChunkedScores):
         return scores
     if isinstance(scores, ScoreMatrix):
@@ -188,7 +196,7 @@ def as_chunked(scores: Any, enroll_ids: IdsLike | None = None, test_ids: IdsLike
             dtype=scores.scores.dtype,
             reader=InMemory(scores.scores),
         )
-    if hasattr(scores, "left") and hasattr(scores, "right"):
+    if bilinear:
         from evenscore.scale.embeddings import ScoredPairs
 
         return ChunkedScores(
@@ -207,6 +215,26 @@ def as_chunked(scores: Any, enroll_ids: IdsLike | None = None, test_ids: IdsLike
         dtype=array.dtype,
         reader=InMemory(array),
     )
+
+
+def _within(part: slice, size: int, side: str) -> slice:
+    """Return a slice of what is there, as Python cuts a list."""
+    if not isinstance(part, slice) or part.step not in (None, 1):
+        raise InputError(f"{side} are {part}, but must be a slice without a step, such as slice(0, 10)")
+    start, stop, _ = part.indices(size)
+    return slice(start, max(start, stop))
+
+
+def _places(chosen: npt.ArrayLike | None, size: int, side: str) -> npt.NDArray[np.intp]:
+    """Return positions, which may be given by a mask, or from the end as negative numbers, as for an array."""
+    everyone = np.arange(size)
+    if chosen is None:
+        return everyone
+    wanted = np.asarray(chosen)
+    try:
+        return everyone[wanted if wanted.size else wanted.astype(np.intp)]
+    except IndexError as error:
+        raise InputError(f"{side} cannot be taken: {error}; give positions below {size}, or a mask") from None
 
 
 def hashed(*parts: object) -> str:

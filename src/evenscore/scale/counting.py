@@ -20,7 +20,7 @@ from evenscore.scale.pair_values import UNLISTED, ListedValues, Numbers, PairVal
 from evenscore.tables import UNKNOWN, TrialList
 from evenscore.tables.ids import Ids
 
-__all__ = ["ChunkCounts", "count_chunks"]
+__all__ = ["ChunkCounts", "count_chunks", "refuse_unknown_choice"]
 
 NameOfPair = Callable[[npt.NDArray[np.intp]], tuple[str, str]]
 _REMEDY = "make the two files agree, or leave out what does not match (--unmatched drop)"
@@ -115,6 +115,12 @@ def count_chunks(
     if strict and found.n_listed < n_key:
         raise InputError(f"{n_key - found.n_listed} of the {n_key} trials of the key have no score; {_REMEDY}")
     return found
+
+
+def refuse_unknown_choice(unmatched: object) -> None:
+    """Refuse what is neither of the two things to do with trials that do not match."""
+    if unmatched not in ("error", "drop"):
+        raise InputError(f"unmatched is {unmatched!r}, but must be 'error' or 'drop'")
 
 
 def _refuse_others(key: PairValues, enroll_ids: Ids, test_ids: Ids) -> None:

@@ -12,6 +12,7 @@ from evenscore.errors import InputError
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores
 from evenscore.scale.chunked_trials import ChunkedTrials
+from evenscore.scale.counting import refuse_unknown_choice
 from evenscore.scale.pair_values import UNLISTED, ListedValues, OwnLabels, PairValues, TableLabels
 from evenscore.scale.tiles import Tile
 from evenscore.tables import UNKNOWN, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
@@ -53,6 +54,14 @@ class LabelledChunks:
     unmatched: Literal["error", "drop"] = "drop"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.blocks, ChunkedBlocks):
+            raise InputError(
+                f"blocks are a {type(self.blocks).__name__}, but must be ChunkedBlocks; make them, or take labelled "
+                "blocks with LabelledChunks.of"
+            )
+        if not isinstance(self.labels, Labels | TrialList | PairValues | None):
+            raise InputError(f"labels are a {type(self.labels).__name__}, but must be Labels, or a key")
+        refuse_unknown_choice(self.unmatched)
         trials = self.blocks.trials
         if isinstance(trials, ChunkedTrials):
             if isinstance(self.labels, Labels):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ UNLISTED = -2  #: the number of a pair that is not listed
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
 
 
+@runtime_checkable
 class PairValues(Protocol):
     """Numbers of pairs."""
 

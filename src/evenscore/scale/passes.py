@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader, refuse_unless_chunked
-from evenscore.scale.counting import count_chunks
+from evenscore.scale.counting import count_chunks, refuse_unknown_choice
 from evenscore.scale.pair_values import ListedValues, OwnLabels, PairValues, TableLabels
 from evenscore.tables import Labels, TrialList
 
@@ -64,8 +65,11 @@ def summarize_chunks(
     values: PairValues = OwnLabels()
     if isinstance(labels, TrialList):
         values = ListedValues.of_key(labels)
-    elif labels is not None:
+    elif isinstance(labels, Labels):
         values = TableLabels(labels)
+    elif labels is not None:
+        raise InputError(f"labels are a {type(labels).__name__}, but must be Labels, or a list of labelled trials")
+    refuse_unknown_choice(unmatched)
     return count_chunks(scores, values, unmatched=unmatched, client=client, progress=progress, options=options).summary
 
 
@@ -91,6 +95,8 @@ def transform_chunks(
     array([[-3.,  1.]])
     """
     refuse_unless_chunked(scores)
+    if not callable(function):
+        raise InputError(f"the function is a {type(function).__name__}, which cannot be called; give a function")
     if isinstance(scores, ChunkedScores):
         return replace(scores, reader=_ChangedTiles(scores.reader, function, identity))
     return replace(scores, reader=_ChangedTrials(scores.reader, function, identity))
@@ -104,7 +110,7 @@ class _ChangedTiles:
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         scores = self.reader.read(rows, columns)
-        return np.asarray(self.function(scores), dtype=scores.dtype)
+        return _checked(self.function(scores), scores)
 
     def identity(self) -> str:
         return hashed(self.reader.identity(), self.name)
@@ -118,7 +124,19 @@ class _ChangedTrials:
 
     def read(self, trials: slice) -> TrialList:
         table = self.reader.read(trials)
-        return table.with_scores(self.function(np.asarray(table.scores)), allow_infinite=True)
+        scores = np.asarray(table.scores)
+        return table.with_scores(_checked(self.function(scores), scores), allow_infinite=True)
 
     def identity(self) -> str:
         return hashed(self.reader.identity(), self.name)
+
+
+def _checked(found: Any, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return changed scores, in the type of the scores; refuse more or fewer of them."""
+    changed = np.asarray(found, dtype=scores.dtype)
+    if changed.shape != scores.shape:
+        raise InputError(
+            f"the function made scores of shape {changed.shape} of those of shape {scores.shape}; it must change each "
+            "of them by itself"
+        )
+    return changed
