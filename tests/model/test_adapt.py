@@ -278,3 +278,14 @@ def test_missing_pairs_are_left_out():
     result = adapt_score_model(TRAINED, holes, prior=0.1, change="affine", tol=1e-4)
     assert result.n_trials == np.isfinite(values).sum()
     np.testing.assert_allclose(result.shift, 2.0, atol=0.3)
+
+
+def test_equal_scores_are_refused_and_a_doubtful_prior_is_told():
+    trained = ScoreModel(mu=[0.0, 5.0], alpha=[[0.5], [0.5]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    speakers = [f"s{n % 20}" for n in range(40)]
+    scores, _ = simulate(trained.rescaled(1.0, 4.0), speakers, speakers, seed=1)
+    with pytest.raises(InputError, match="all trials without labels have the same score"):
+        adapt_score_model(trained, scores.with_scores(np.full(scores.shape, 0.1)), prior=0.05)
+    assert adapt_score_model(trained, scores, prior=0.05, change="affine").notes == ()
+    [note] = adapt_score_model(trained, scores, prior=0.09, change="affine").notes
+    assert "look like targets, but the prior says 9 %" in note

@@ -139,6 +139,7 @@ def adapt_score_model(
     start = model.rescaled(1 / scale, -center / scale)
     n_trials, n_known = (sum(int(getattr(p, name).sum()) for p in parts) for name in ("hidden", "known"))
     guard.refuse_few(n_trials, prior)
+    guard.refuse_equal(parts)
     enough = tol * sum(sum(part.scores.shape) for part in parts)
     run = _Stage(prior=prior, enough=enough, max_iter=max_iter)
     unadapted = run.settled(start, [initial(part, prior) for part in parts])
@@ -166,7 +167,10 @@ def adapt_score_model(
         cllr=expected,
     )
     units = (n_trials + n_known) * np.log(scale)
-    notes = () if best.converged else (f"not converged after {max_iter} iterations; raise max_iter or tol",)
+    notes: tuple[str, ...] = (
+        () if best.converged else (f"not converged after {max_iter} iterations; raise max_iter or tol",)
+    )
+    notes += guard.doubts(share, prior)
     factor = affine.scale
     return AdaptResult(
         model=best.model.rescaled(scale, center),

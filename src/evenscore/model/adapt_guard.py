@@ -17,8 +17,10 @@ from evenscore.tables import TARGET
 __all__ = [
     "ScoreGain",
     "certainty",
+    "doubts",
     "expected_cllr",
     "matching_scale",
+    "refuse_equal",
     "refuse_few",
     "refuse_unsupported",
     "score_gain",
@@ -30,6 +32,7 @@ _LEAST_MEMBERS = 10  # expected trials of the rarer class
 _LEAST_CERTAINTY = 0.3
 _LEAST_SEPARATION = 1.0  # of the class means, in standard deviations
 _SHARE_FACTOR = 3.0  # how far the share of targets may be from the prior
+_DOUBTFUL_FACTOR = 1.3  # from where on the user is told
 _LEVEL = 0.99  # of the one-sided test that the adapted model is better
 _WORTHWHILE = 0.75  # the adapted model must expect to bring Cllr down to this share; less is lost by learning labels
 
@@ -113,6 +116,23 @@ def refuse_few(n_trials: int, prior: float) -> None:
                 f"only {expected:.1f} {name} are expected among {n_trials} trials at prior {prior:g}, too few to adapt "
                 "to; give more trials"
             )
+
+
+def refuse_equal(parts: Sequence[DenseScores]) -> None:
+    """Refuse trials whose scores are all the same."""
+    hidden = np.concatenate([part.scores[part.hidden] for part in parts])
+    if not hidden.std() > 1e-12 * np.abs(hidden).max(initial=0.0):
+        raise InputError("all trials without labels have the same score, so that there is nothing to learn; check them")
+
+
+def doubts(share: float, prior: float) -> tuple[str, ...]:
+    """Return what speaks against the prior of an adaptation that was not refused."""
+    if max(share, prior) <= _DOUBTFUL_FACTOR * min(share, prior):
+        return ()
+    return (
+        f"{100 * share:.2g} % of the trials look like targets, but the prior says {100 * prior:.2g} %; if the prior is "
+        "wrong, so is the model",
+    )
 
 
 def refuse_unsupported(
