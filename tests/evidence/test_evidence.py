@@ -13,6 +13,7 @@ from evenscore import (
     FileError,
     InputError,
     LabelledBlocks,
+    Labels,
     ScoreBlocks,
     cllr,
     contributions,
@@ -163,6 +164,17 @@ def test_one_sided_training_makes_one_sided_heads(model):
         assert np.array_equal(normalize(new, "evidence", model=evidence).scores, of[side])  # the other side is not used
         assert np.array_equal(of[other], of["none"])
         assert not np.array_equal(of[side], of["none"])
+
+
+def test_the_targets_of_a_cohort_tell_its_speakers(model):
+    new = restricted(evaluation(), "full")
+    sides = {"enroll": new.enroll, "test": new.test, "cohort": new.cohort}
+    nameless = ScoreBlocks(new.trials, **sides, cohort_labels=Labels.from_key(new.cohort_labels.matrix.copy()))
+    full, found = (normalize(blocks, "evidence", model=model).scores for blocks in (new, nameless))
+    np.testing.assert_allclose(found, full, rtol=1e-9)
+    assert contributions(model, nameless, ("e1", "t3")).llr == pytest.approx(full[1, 3])
+    without = normalize(ScoreBlocks(new.trials, **sides), "evidence", model=model).scores  # no targets, no speakers
+    assert np.array_equal(without, normalize(restricted(new, "pair"), "evidence", model=model).scores)
 
 
 def test_contributions_add_up(model):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenscore.errors import InputError
-from evenscore.evidence.features import pattern_of
+from evenscore.evidence.features import pattern_of, with_cohort_speakers
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.normalizer import EvidenceNormalizer
 from evenscore.tables import ScoreBlocks, ScoreMatrix
@@ -89,7 +89,7 @@ def contributions(model: CohortEvidence, blocks: ScoreBlocks, trial: tuple[str, 
     >>> bool(np.isclose(sum(found.terms.values()), found.llr))
     True
     """
-    one = _one_trial(blocks, *trial)
+    one = with_cohort_speakers(_one_trial(blocks, *trial))
     normalizer = EvidenceNormalizer(model, one)
     found = normalizer.features(one)
     _, head = model.head_for(pattern_of(one))

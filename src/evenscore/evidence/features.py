@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from evenscore.evidence.moments import Moments, ScalePrior, shrunk_log_scale, trial_moments
 from evenscore.evidence.own_pairs import Ridges, pair_features
+from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import ScoreBlocks, ScoreMatrix
@@ -24,6 +25,7 @@ __all__ = [
     "pattern_of",
     "predicted_shifts",
     "restricted",
+    "with_cohort_speakers",
 ]
 
 #: What a head may know, by the blocks that there are.
@@ -83,6 +85,29 @@ def pattern_of(blocks: ScoreBlocks) -> str:
     if enroll and test:
         return "full" if blocks.cohort is not None and blocks.cohort_test_speakers is not None else "pair"
     return "enroll" if enroll else "test" if test else "none"
+
+
+def with_cohort_speakers(blocks: ScoreBlocks) -> ScoreBlocks:
+    """Return the blocks with the speakers of the cohort; if nobody is known by name, those that its targets connect."""
+    known = (
+        blocks.enroll_speakers,
+        blocks.test_speakers,
+        blocks.cohort_enroll_speakers,
+        blocks.cohort_test_speakers,
+    )
+    cohort, labels = blocks.cohort, blocks.cohort_labels
+    if any(names is not None for names in known) or cohort is None or labels is None or not labels.n_target:
+        return blocks
+    speakers = speakers_by_targets([cohort.to_trials(labels)])
+    return ScoreBlocks(
+        blocks.trials,
+        enroll=blocks.enroll,
+        test=blocks.test,
+        cohort=cohort,
+        cohort_labels=labels,
+        cohort_enroll_speakers=[speakers.get(name, name) for name in cohort.enroll_ids.tolist()],
+        cohort_test_speakers=[speakers.get(name, name) for name in cohort.test_ids.tolist()],
+    )
 
 
 def restricted(blocks: ScoreBlocks, pattern: str) -> ScoreBlocks:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.evidence.features import evidence_features, pattern_of, restricted
+from evenscore.evidence.features import evidence_features, pattern_of, restricted, with_cohort_speakers
 from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.own_pairs import cohort_space, meets_cohort
@@ -66,7 +66,7 @@ class EvidenceNormalizer:
     ) -> None:
         cohort = ScoreBlocks.of_cohort(cohort, labels, enroll_speakers=enroll_speakers, test_speakers=test_speakers)
         self.model = model
-        self._cohort = cohort
+        self._cohort = None if cohort is None else with_cohort_speakers(cohort)
         self._parts: dict[str, EvidenceParts] = {}
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
@@ -190,8 +190,8 @@ class EvidenceNormalizer:
         own = self._cohort
         if own is None or own.cohort is None or blocks.cohort is not None:
             if own is not None and own.cohort is not None and blocks.cohort is not own.cohort:
-                return self._checked(blocks, own)
-            return blocks
+                blocks = self._checked(blocks, own)
+            return with_cohort_speakers(blocks)
         if blocks.enroll is None or blocks.test is None:
             return blocks
         return ScoreBlocks(
