@@ -57,6 +57,7 @@ def test_fit_and_normalize(cli, files):
         (("--method", "evidence"), "the method evidence needs a trained model"),
         (("--method", "evidence", "--model", "e.json", "--top-k", "3"), "--top-k is for the classical norms"),
         (("--method", "evidence", "--model", "dev.key"), "dev.key"),
+        (("--model", "e.json"), "but found 'evenscore-evidence', a model of the method evidence"),
     ):
         refused = cli("normalize", *options, "--trials", "trials.npz", *ALL, "-o", "no.npz")
         assert refused.exit_code == 2

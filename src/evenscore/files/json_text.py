@@ -22,6 +22,14 @@ __all__ = [
 ]
 
 
+#: Which method's models say so about themselves: for those who name the wrong one.
+_METHODS = {
+    "evenscore-score-model": "lgsm",
+    "evenscore-evidence": "evidence",
+    "evenscore-location-scale-model": "lssm",
+}
+
+
 def read_json(path: PathLike, *, largest: int = 10_000_000) -> dict[str, Any]:
     r"""Read a JSON object, such as facts about speakers, from a file of at most ``largest`` bytes.
 
@@ -77,7 +85,9 @@ def check_header(path: PathLike, values: Mapping[str, Any], format: str, version
     if "format" not in values:
         raise FileError(path, f"the key is missing; a file of this kind says {format!r}", part="format")
     if values["format"] != format:
-        raise FileError(path, f"expected {format!r}, but found {shown(values['format'])}", part="format")
+        method = _METHODS.get(values["format"]) if isinstance(values["format"], str) else None
+        what = f", a model of the method {method}" if method else ""
+        raise FileError(path, f"expected {format!r}, but found {shown(values['format'])}{what}", part="format")
     if "version" not in values:
         raise FileError(path, f"the key is missing; this evenscore reads version {version}", part="version")
     found = values["version"]
