@@ -23,6 +23,9 @@ __all__ = ["FORMATS", "read_ids", "read_npy", "write_npy"]
 
 def read_npy(path: PathLike, options: ReadOptions) -> Embeddings:
     """Read a matrix of embeddings and the list of their ids."""
+    if options.kind == "scores":
+        problem = "a score matrix in npy needs its ids; write them to files of the same name, one per line,"
+        raise FileError(path, f"{problem} that end in .enroll_ids and .test_ids")
     with local_file(path) as file, parsing(path, "an npy file"), open(file, "rb") as stream:
         check_npy_header(stream, file.stat().st_size, path, None)
         stream.seek(0)

@@ -61,10 +61,18 @@ def open_chunked_scores(path: PathLike) -> ChunkedScores:
     return ChunkedScores(
         enroll_ids=stored.enroll_ids,
         test_ids=stored.test_ids,
-        dtype=np.dtype(scores.dtype),
-        reader=ZarrTiles(os.path.abspath(path), chunks, plain, _blosc_files(Path(path) / "scores")),
+        dtype=_kept(scores.dtype),
+        reader=ZarrTiles(
+            os.path.abspath(path), chunks, _kept(scores.dtype), plain, _blosc_files(Path(path) / "scores")
+        ),
         stored=_together(getattr(scores, "shards", None) or chunks, scores.shape, scores.dtype.itemsize),
     )
+
+
+def _kept(dtype: Any) -> np.dtype[Any]:
+    """Return the type in which scores are read: float32 of this machine, or float64 for all other numbers."""
+    native = np.dtype(dtype).newbyteorder("=")
+    return native if native in (np.float32, np.float64) else np.dtype(np.float64)
 
 
 def _together(chunks: tuple[int, int], shape: tuple[int, int], itemsize: int) -> tuple[int, int]:
@@ -83,6 +91,7 @@ class ZarrTiles:
 
     path: str
     chunks: tuple[int, int]
+    dtype: np.dtype[Any]
     plain: PlainChunks | None
     blosc: str | None = None  #: how the files of chunks are called, if they are packed with blosc
 
@@ -96,7 +105,7 @@ class ZarrTiles:
                 self._check_length(i, j)
         array = _array(self.path)
         try:
-            return np.asarray(array[rows, columns])
+            return np.asarray(array[rows, columns], dtype=self.dtype)
         except MemoryError:
             raise
         except Exception as error:  # a library that meets damaged data raises nearly anything
@@ -185,16 +194,16 @@ def _open_npy(path: PathLike) -> ChunkedScores:
         with open(path, "rb") as stream:
             check_npy_header(stream, os.path.getsize(path), path, None)
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    if array.dtype not in (np.float32, np.float64) or array.shape != (len(rows), len(columns)):
+    if array.dtype.kind not in "fiu" or array.shape != (len(rows), len(columns)):
         found = f"it is {array.dtype} of shape {array.shape}"
-        raise FileError(path, f"{found}, but float of shape {(len(rows), len(columns))} is expected by its ids")
+        raise FileError(path, f"{found}, but numbers of shape {(len(rows), len(columns))} are expected by its ids")
     from evenscore.tables.ids import as_ids
 
     return ChunkedScores(
         enroll_ids=as_ids(rows, "enroll_ids"),
         test_ids=as_ids(columns, "test_ids"),
-        dtype=array.dtype.newbyteorder("="),
-        reader=NpyTiles(os.path.abspath(path)),
+        dtype=_kept(array.dtype),
+        reader=NpyTiles(os.path.abspath(path), _kept(array.dtype)),
     )
 
 
@@ -203,12 +212,13 @@ class NpyTiles:
     """Tiles of an npy file, which is mapped into memory where it is read."""
 
     path: str
+    dtype: np.dtype[Any]
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Return a tile, in memory."""
         with parsing(self.path, "an npy file"):
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-            return np.array(array[rows, columns], dtype=array.dtype.newbyteorder("="), order="C")
+            return np.array(array[rows, columns], dtype=self.dtype, order="C")
 
     def identity(self) -> str:
         """Return a hash of the size and time of the file."""

@@ -63,9 +63,9 @@ def open_scores(path: PathLike) -> StoredScores:
                 raise FileError(path, "the array is missing; this store holds no score matrix", part=name)
         scores = arrays.lazy("scores")
         enroll_ids, test_ids = (ids_of(arrays[name], path, name) for name in ("enroll_ids", "test_ids"))
-        if scores.dtype not in (np.float32, np.float64) or scores.shape != (len(enroll_ids), len(test_ids)):
-            problem = f"it is {scores.dtype} of shape {scores.shape}, but float of shape"
-            raise FileError(path, f"{problem} {(len(enroll_ids), len(test_ids))} is expected", part="scores")
+        if scores.dtype.kind not in "fiu" or scores.shape != (len(enroll_ids), len(test_ids)):
+            problem = f"it is {scores.dtype} of shape {scores.shape}, but numbers of shape"
+            raise FileError(path, f"{problem} {(len(enroll_ids), len(test_ids))} are expected", part="scores")
         return StoredScores(scores, enroll_ids, test_ids)
 
 

@@ -1,0 +1,57 @@
+"""Stores as other programs may write them: shards, and numbers of any type."""
+
+import numpy as np
+import pytest
+import zarr
+
+from evenscore import FileError, ScoreMatrix, open_chunked_scores, read_scores, write
+from scale.chunked_examples import ids, matrix
+
+E, T = ids("e", 23), ids("t", 31)
+
+
+@pytest.fixture
+def whole():
+    return matrix(np.random.default_rng(0), E, T, missing=0.1, dtype=np.float32)
+
+
+@pytest.mark.skipif(not hasattr(zarr.Group, "create_array"), reason="zarr 2 knows no shards")
+def test_shards_are_read_and_written_whole(tmp_path, whole):
+    write(whole, tmp_path / "ids.zarr")
+    ids_of = zarr.open_group(str(tmp_path / "ids.zarr"), mode="r")
+    group = zarr.open_group(str(tmp_path / "in.zarr"), mode="w", zarr_format=3)
+    group.create_array("scores", shape=whole.shape, chunks=(2, 4), shards=(6, 12), dtype="float32", fill_value=np.nan)
+    group["scores"][...] = whole.scores
+    for name in ("enroll_ids", "test_ids"):
+        texts = group.create_group(name)
+        for part in ("utf8", "offsets"):
+            texts.create_array(part, data=ids_of[name][part][...])
+    scores = open_chunked_scores(tmp_path / "in.zarr")
+    assert scores.stored == (6, 12)
+    assert scores.with_tiles(300).matrix() == whole
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", "f2", "i4"])
+def test_other_numbers_are_read_in_chunks_as_into_memory(tmp_path, whole, dtype):
+    table = ScoreMatrix(np.nan_to_num(whole.scores).astype(dtype).astype(float), E, T)
+    write(table, tmp_path / "dev.zarr")
+    group = zarr.open_group(str(tmp_path / "dev.zarr"), mode="r+")
+    del group["scores"]
+    create = group.create_array if hasattr(group, "create_array") else group.create_dataset
+    array = create("scores", shape=table.shape, chunks=(5, 7), dtype=dtype, fill_value=0)
+    array[...] = table.scores
+    np.save(tmp_path / "dev.npy", table.scores.astype(dtype))
+    for name, names in (("enroll_ids", E), ("test_ids", T)):
+        (tmp_path / f"dev.{name}").write_text("".join(f"{one}\n" for one in names))
+    for name in ("dev.zarr", "dev.npy"):
+        scores = open_chunked_scores(tmp_path / name)
+        tile = scores.block(slice(0, 9), slice(2, 12))
+        assert scores.dtype == tile.dtype == (np.float32 if dtype == ">f4" else np.float64)
+        np.testing.assert_array_equal(tile, table.scores[0:9, 2:12])
+    np.testing.assert_array_equal(read_scores(tmp_path / "dev.zarr").scores, table.scores)
+
+
+def test_npy_without_lists_of_ids(tmp_path):
+    np.save(tmp_path / "dev.npy", np.zeros((2, 3)))
+    with pytest.raises(FileError, match=r"needs its ids; .* that end in .enroll_ids and .test_ids"):
+        read_scores(tmp_path / "dev.npy")
