@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from accuracy_data import PHRASES, STATUS, TAKES, column, files_of, read
 from evenscore import (
     LabelledBlocks,
     Labels,
@@ -42,10 +43,8 @@ from evenscore import (
 CLASSICAL = ("raw", "z", "t", "zt", "tz", "s", "as", "as20")
 METHODS = (*CLASSICAL, "s+sat", "lgsm", "lgsm+log", "evidence")
 OPTIONS: dict[str, dict[str, Any]] = {"as": {"top_k": 300, "excess": "clip"}, "as20": {"top_k": 0.2}}
+GOOD = "validated"  # of the clips with a status, which make a set of their own
 METRICS = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
-PHRASES = ("phrase", "digit", "word", "half", "sentence", "text")
-TAKES = ("rep", "take", "session", "repetition")
-STATUS, GOOD = "status", "validated"
 
 
 @dataclass(frozen=True)
@@ -69,28 +68,6 @@ class Side:
     test_speakers: list[str]
 
 
-def files_of(data: Sequence[str]) -> list[Path]:
-    """Return the npz files that directories and names lead to; those below ``embeddings`` count, too."""
-    found: list[Path] = []
-    for name in data:
-        path = Path(name)
-        if path.is_dir():
-            found += sorted({*path.glob("*.npz"), *path.glob("embeddings/*.npz")})
-        elif path.exists():
-            found.append(path)
-        else:
-            raise SystemExit(f"{name}: there is no such file or directory; give --data, or set EVENSCORE_DATA")
-    return found
-
-
-def column(arrays: dict[str, np.ndarray], given: str | None, guesses: Sequence[str]) -> np.ndarray | None:
-    """Return a column by its name, or the first that is there of those that are usual."""
-    if given is not None and given not in arrays:
-        return None
-    name = given or next((guess for guess in guesses if guess in arrays), None)
-    return None if name is None else arrays[name]
-
-
 def halves(arrays: dict[str, np.ndarray], keep: np.ndarray, chosen: np.ndarray, args: argparse.Namespace) -> list[Side]:
     """Return for each phrase the enrolments and tests of the chosen speakers; who has no test left is only enrolled."""
     phrases = column(arrays, args.phrase_column, PHRASES)
@@ -98,7 +75,7 @@ def halves(arrays: dict[str, np.ndarray], keep: np.ndarray, chosen: np.ndarray, 
     speakers = arrays["speakers"].astype(str)
     number = args.enroll_takes or (3 if phrases is not None else 1)
     codes = np.zeros(len(speakers), dtype=int) if phrases is None else np.unique(phrases, return_inverse=True)[1]
-    rows = np.flatnonzero(keep & np.isin(speakers, chosen))
+    rows, width = np.flatnonzero(keep & np.isin(speakers, chosen)), arrays["embeddings"].shape[1]
     sides = []
     for phrase in np.unique(codes):
         enroll, names, tests, test_names = [], [], [], []
@@ -112,7 +89,7 @@ def halves(arrays: dict[str, np.ndarray], keep: np.ndarray, chosen: np.ndarray, 
             names.append(str(speaker))
             tests.append(arrays["embeddings"][at[number:]].astype(np.float64))
             test_names += [str(speaker)] * (len(at) - number)
-        sides.append(Side(np.array(enroll), names, np.concatenate(tests), test_names))
+        sides.append(Side(np.array(enroll), names, np.concatenate([np.empty((0, width)), *tests]), test_names))
     return sides
 
 
@@ -152,6 +129,8 @@ def setting_of(
     center = arrays["embeddings"][keep & np.isin(arrays["speakers"].astype(str), halved[0])].mean(axis=0, dtype=float)
     training, evaluation = [], []
     for dev, new in zip(*(halves(arrays, keep, half, args) for half in halved), strict=True):
+        if any(len({*side.enroll_speakers}) < 2 or not side.test_speakers for side in (dev, new)):
+            continue  # hardly anybody said this phrase often enough
         E, T, E2, T2 = (unit(vectors, center) for vectors in (dev.enroll, dev.test, new.enroll, new.test))
         cohort = matrix(E, T, ("ce", "ct"))
         labels = Labels.from_speakers(
@@ -167,8 +146,7 @@ def setting_of(
 
 def embedding_settings(path: Path, args: argparse.Namespace) -> Iterator[Setting]:
     """Yield all settings of one file; a column of votes makes a set of its own of the clips that are good."""
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+    arrays = read(path)
     speakers = arrays["speakers"].astype(str)
     views = {path.stem: np.ones(len(speakers), dtype=bool)}
     if STATUS in arrays and (arrays[STATUS] == GOOD).any():
@@ -179,7 +157,13 @@ def embedding_settings(path: Path, args: argparse.Namespace) -> Iterator[Setting
             order = np.random.default_rng(seed).permutation(len(names))
             half = [names[order[: len(names) // 2]], names[order[len(names) // 2 :]]]
             for direction, halved in (("A to B", half), ("B to A", half[::-1])):
-                yield Setting(name, seed, direction, *setting_of(arrays, keep, halved, args))
+                training, evaluation = setting_of(arrays, keep, halved, args)
+                if not training:
+                    raise SystemExit(
+                        f"{path}: a half of the speakers has fewer than two with enough takes of a phrase "
+                        "(--enroll-takes, and one to test); give more speakers or takes, or --enroll-takes 1"
+                    )
+                yield Setting(name, seed, direction, training, evaluation)
 
 
 def shipped_settings() -> Iterator[Setting]:
@@ -350,7 +334,12 @@ def main() -> None:
     if not args.data:
         print("no --data and no EVENSCORE_DATA: only the scores that come with evenscore are judged")
     records: list[dict[str, Any]] = []
-    sources: list[Iterator[Setting]] = [embedding_settings(path, args) for path in files_of(args.data)]
+    paths = files_of(args.data)
+    known = {name for path in paths for name in read(path)}  # what is wrong is better told now than after an hour
+    for name in (args.phrase_column, args.take_column):
+        if paths and name not in (None, "-", *known):
+            parser.error(f"no file has a column {name!r}; there are {', '.join(sorted(known))}")
+    sources: list[Iterator[Setting]] = [embedding_settings(path, args) for path in paths]
     for source in (*sources, shipped_settings()):
         for setting in source:
             records += judged(setting, args.methods, args.replicates)
