@@ -51,6 +51,24 @@ def test_scores_are_changed_where_they_are_read():
     assert found.identity() != ChunkedTrials.of(trials).identity()
 
 
+def test_repeats_in_several_chunks_are_found_by_a_key():
+    trials = TrialList.from_pairs(["a", "b"], ["c", "d"], scores=[1.0, 2.0], labels=[0, 1])
+    twice = ChunkedTrials(size=4, reader=_Again(trials), bounds=(0, 2, 4))
+    with pytest.raises(InputError, match="4 scores are of the 2 trials of the key, so some trials are listed more"):
+        summarize_chunks(twice, trials)
+
+
+class _Again:
+    def __init__(self, trials):
+        self.trials = trials
+
+    def read(self, trials):
+        return self.trials
+
+    def identity(self):
+        return "again"
+
+
 def test_what_is_given_must_be_right():
     scores = matrix(np.random.default_rng(0), E, T)
     chunked, labels = in_tiles(scores), Labels.from_speakers(E, T)

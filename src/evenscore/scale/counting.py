@@ -112,6 +112,11 @@ def count_chunks(
     found: ChunkCounts = engine_for(client).total(_count, task, places, stage="counting scores", progress=progress)
     if n_key and not found.n_listed:
         raise InputError("the key has none of these trials; do the two files belong together?")
+    if n_key and found.n_listed > n_key:
+        raise InputError(
+            f"{found.n_listed} scores are of the {n_key} trials of the key, so some trials are listed more than once; "
+            "leave out repeats"
+        )
     if strict and found.n_listed < n_key:
         raise InputError(f"{n_key - found.n_listed} of the {n_key} trials of the key have no score; {_REMEDY}")
     return found
