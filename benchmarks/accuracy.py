@@ -27,6 +27,7 @@ import numpy as np
 
 from accuracy_data import PHRASES, STATUS, TAKES, column, files_of, read
 from evenscore import (
+    EvenscoreError,
     LabelledBlocks,
     Labels,
     LogisticCalibration,
@@ -360,4 +361,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except EvenscoreError as error:
+        raise SystemExit(f"error: {error}") from None

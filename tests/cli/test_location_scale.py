@@ -58,6 +58,7 @@ def test_fit_on_phrases_and_show(cli, files):
     fitted = cli(*FIT, "--scores", "a.npz", "--scores", "b.npz", "-o", "m.json")
     assert fitted.exit_code == 0, fitted.stderr
     assert "nats above the score model" in fitted.stdout
+    assert "enrolment's effects" not in fitted.stdout
     model = load_location_scale(files / "m.json")
     expected = fit_location_scale(DEV, 1, tol=1e-3)
     assert model == expected.model
@@ -70,6 +71,16 @@ def test_fit_on_phrases_and_show(cli, files):
     assert facts["c"] == model.c.tolist()
     assert facts["info"]["bound"] == pytest.approx(expected.bound[-1])
     assert facts["info"]["scores"] == ["a.npz", "b.npz"]
+
+
+def test_a_bound_below_the_score_model_is_called_so(cli, tmp_path):
+    same = np.random.default_rng(0).normal(size=(16, 16)) + 4.0 * DEV[0][1].matrix  # all of one spread
+    write(ScoreMatrix(same, COHORT.enroll_ids, COHORT.test_ids).to_trials(DEV[0][1]), tmp_path / "same.csv")
+    args = ("fit", "--method", "lssm", "--dim", "1", "--max-iter", "1", "--scores", "same.csv", "-o", "m.json")
+    fitted = cli(*args, "--verbose")
+    assert fitted.exit_code == 0, fitted.stderr
+    assert "nats below the score model" in fitted.stdout
+    assert "enrolment's effects" in fitted.stdout
 
 
 @pytest.mark.parametrize("names", [("enroll", "test", "cohort"), ("enroll",), ("test", "cohort"), ()])

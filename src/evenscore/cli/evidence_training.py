@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenscore.cli.output import print_json, print_lines, print_table
+from evenscore.cli.variance_table import print_covariances, print_variances
 from evenscore.errors import InputError
 from evenscore.evidence import CohortEvidence, fit_evidence, sampled_own_cohort
 from evenscore.metrics.target_speakers import speakers_by_targets
@@ -92,7 +93,7 @@ def evidence_facts(model: CohortEvidence) -> dict[str, Any]:
     }
 
 
-def print_evidence(model: CohortEvidence, notes: Sequence[str], json: bool) -> None:
+def print_evidence(model: CohortEvidence, notes: Sequence[str], *, verbose: bool = False, json: bool = False) -> None:
     """Print what was chosen, and what each feature is worth."""
     if json:
         print_json({**evidence_facts(model), "notes": list(notes)})
@@ -104,3 +105,6 @@ def print_evidence(model: CohortEvidence, notes: Sequence[str], json: bool) -> N
         rows.append((name, f"{weight:+.3f}", "-" if loss is None else f"{loss:.4f}"))
     print_table(rows, header=("feature", "weight", "Cllr without it"), title="Cohort evidence", numbers=True)
     print_lines([*report.lines()[:2], *(f"! {note}" for note in notes)])
+    if verbose:
+        print_variances(model.score_model)
+        print_covariances(model.score_model)

@@ -184,12 +184,12 @@ def fit(
     if method is TrainedMethod.evidence:
         write_evidence(evidence, output, inputs)
         if output != "-":
-            print_evidence(evidence, notes, json)
+            print_evidence(evidence, notes, verbose=verbose, json=json)
         return
     if method is TrainedMethod.lssm:
         lssm.write_location_scale(scaled, output, inputs)
         if output != "-":
-            lssm.print_location_scale(scaled, len(data), notes, json)
+            lssm.print_location_scale(scaled, len(data), notes, verbose=verbose, json=json)
         return
     _write(output, result, inputs)
     if json:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenscore.cli.output import print_json, print_lines, print_table
-from evenscore.cli.variance_table import model_facts, print_variances
+from evenscore.cli.variance_table import model_facts, print_covariances, print_variances
 from evenscore.errors import InputError
 from evenscore.location_scale import LocationScaleFit, LocationScaleModel, fit_location_scale
 from evenscore.progress import Progress
@@ -70,7 +70,9 @@ def print_scales(model: LocationScaleModel) -> None:
     print_table(rows, header=("factor of the spread at u = v = 1", "non-target", "target"), numbers=True)
 
 
-def print_location_scale(result: LocationScaleFit, n_matrices: int, notes: Sequence[str], json: bool) -> None:
+def print_location_scale(
+    result: LocationScaleFit, n_matrices: int, notes: Sequence[str], *, verbose: bool, json: bool
+) -> None:
     """Print what was learned."""
     every_note = (*result.notes, *notes)
     if json:
@@ -87,13 +89,16 @@ def print_location_scale(result: LocationScaleFit, n_matrices: int, notes: Seque
         print_json(facts)
         return
     print_scales(result.model)
+    if verbose:
+        print_covariances(result.model.location)
     matrices = "1 matrix" if n_matrices == 1 else f"{n_matrices} matrices"
     end = "converged" if result.converged else "not converged"
-    gain = f"{result.bound[-1] - result.linear_log_likelihood:.1f} nats above the score model"
+    gain = float(result.bound[-1] - result.linear_log_likelihood)
+    story = f"{abs(gain):.1f} nats {'above' if gain >= 0 else 'below'} the score model"
     print_lines(
         [
             f"{result.n_scores[1]} target and {result.n_scores[0]} non-target scores in {matrices}",
-            f"bound {result.bound[-1]:.4f}, {gain}, {end} after {result.n_iter} iterations",
+            f"bound {result.bound[-1]:.4f}, {story}, {end} after {result.n_iter} iterations",
             *(f"! {note}" for note in every_note),
         ]
     )

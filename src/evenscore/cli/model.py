@@ -84,7 +84,6 @@ def _show_location_scale(file: str, verbose: bool, json: bool) -> None:
 
 def _show_evidence(file: str, verbose: bool, json: bool) -> None:
     from evenscore.cli.evidence_training import evidence_facts, print_evidence
-    from evenscore.cli.variance_table import print_covariances, print_variances
     from evenscore.files.evidence_json import read_evidence_file
 
     found = read_evidence_file(file)
@@ -92,10 +91,7 @@ def _show_evidence(file: str, verbose: bool, json: bool) -> None:
         print_json({"file": file, **evidence_facts(found.model), "info": found.info})
         return
     print_lines([f"{file}: cohort-evidence model, with heads for {', '.join(found.model.heads)}"])
-    print_evidence(found.model, (), json)
-    if verbose:
-        print_variances(found.model.score_model)
-        print_covariances(found.model.score_model)
+    print_evidence(found.model, (), verbose=verbose)
     _print_info(found.info)
 
 
