@@ -1,10 +1,12 @@
 """The same work on a real cluster of processes, which is killed now and then."""
 
+import logging
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import dask.array
@@ -176,6 +178,38 @@ def test_errors_of_workers_arrive_as_one_sentence(client, stores, tmp_path):
         write_chunks(open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0), tmp_path / "out.zarr", client=client)
     with pytest.raises(FileError, match=r"in.zarr\[scores/3.2\]: the chunk is damaged"):
         fit_score_model([(open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0), labels())], client=client)
+
+
+def test_ctrl_c_waits_until_workers_are_started(monkeypatch):
+    done = []
+
+    class Cluster:
+        def __init__(self, **how):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])  # as in the processes that are started
+            done.append("started")
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *failure):
+            assert not logging.getLogger("distributed").isEnabledFor(logging.ERROR) or "used" not in done
+            done.append("closed")
+
+    monkeypatch.setattr("distributed.LocalCluster", Cluster)
+    monkeypatch.setattr("distributed.Client", lambda cluster: nullcontext())
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), connected(workers=1):
+            done.append("used")
+        assert done == ["started", "closed"]
+        signal.signal(signal.SIGINT, lambda *_: None)
+        with pytest.raises(AttributeError), connected(workers=1):
+            done.append("used").wrong()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done[2:] == ["started", "used", "closed"]
+    assert logging.getLogger("distributed").isEnabledFor(logging.CRITICAL)
 
 
 def test_what_cannot_be_connected_is_said(client, monkeypatch):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import signal
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 from evenscore.errors import EvenscoreError, InputError
@@ -47,18 +51,58 @@ def connected(
         with _existing(distributed, scheduler) as client:
             yield client
         return
-    with (
-        distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=memory_limit or "auto",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=_ERRORS,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+    with ExitStack() as stack:
+        stack.callback(logging.disable, logging.root.manager.disable)
+        with _ctrl_c_put_off():
+            cluster = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=memory_limit or "auto",
+                dashboard_address="127.0.0.1:0",
+                silence_logs=_ERRORS,
+            )
+            stack.enter_context(cluster)
+            client = stack.enter_context(distributed.Client(cluster))
+        with _closed_quietly():
+            yield client
+
+
+@contextmanager
+def _ctrl_c_put_off() -> Iterator[None]:
+    """Put off Ctrl-C while workers start, as half a cluster cannot be closed; they never hear of it, we end them."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    pressed: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *event: pressed.append(event))
+    masked = None
+    if hasattr(signal, "pthread_sigmask"):
+        resource_tracker.ensure_running()  # which would take the mask away
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    except Exception:
+        if pressed:  # a terminal tells the workers, too, which then do not start
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        if masked is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        handler(*pressed[0])
+
+
+@contextmanager
+def _closed_quietly() -> Iterator[None]:
+    """Keep the scheduler from reporting work that was dropped because a run ends by an error or by Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        logging.disable(logging.CRITICAL)
+        raise
 
 
 def dashboard_link(client: Any) -> str | None:
