@@ -75,7 +75,8 @@ def compare(
         tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
     calibration, calibration_options
         A name in `CALIBRATIONS`, the same for all methods, and the options of its ``fit``. By default logistic, with
-        the penalty l2 = 1e-5, which changes next to nothing but keeps it finite where scores have no errors.
+        the penalty l2 = 1e-5 (saturating has it, too), which changes next to nothing but keeps it finite where scores
+        have no errors.
     points
         Operating points of the detection costs; the first one counts for ``min_dcf`` and ``act_dcf``.
     rank_by
