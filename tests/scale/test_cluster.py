@@ -1,6 +1,5 @@
 """The same work on a real cluster of processes, which is killed now and then."""
 
-import logging
 import os
 import signal
 import subprocess
@@ -193,7 +192,6 @@ def test_ctrl_c_waits_until_workers_are_started(monkeypatch):
             return self
 
         def __exit__(self, *failure):
-            assert not logging.getLogger("distributed").isEnabledFor(logging.ERROR) or "used" not in done
             done.append("closed")
 
     monkeypatch.setattr("distributed.LocalCluster", Cluster)
@@ -209,7 +207,6 @@ def test_ctrl_c_waits_until_workers_are_started(monkeypatch):
     finally:
         signal.signal(signal.SIGINT, before)
     assert done[2:] == ["started", "used", "closed"]
-    assert logging.getLogger("distributed").isEnabledFor(logging.CRITICAL)
 
 
 def test_what_cannot_be_connected_is_said(client, monkeypatch):

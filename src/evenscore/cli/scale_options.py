@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,12 +88,35 @@ class ScaleChoices:
         from evenscore.scale.cluster import connected, dashboard_link
 
         progress("starting workers", 0.0)
-        with connected(workers=self.workers, scheduler=self.scheduler, memory_limit=self.limit) as client:
+        with (
+            _logs_restored(),
+            connected(workers=self.workers, scheduler=self.scheduler, memory_limit=self.limit) as client,
+        ):
             progress("starting workers", 1.0)
             link = None if client is None else dashboard_link(client)
             if link is not None:
                 typer.echo(f"dashboard: {link}", err=True)
-            yield client
+            with _closed_quietly():
+                yield client
+
+
+@contextmanager
+def _logs_restored() -> Iterator[None]:
+    before = logging.root.manager.disable
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+@contextmanager
+def _closed_quietly() -> Iterator[None]:
+    """Keep the scheduler from reporting work that was dropped because a run ends by an error or by Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        logging.disable(logging.CRITICAL)
+        raise
 
 
 def bytes_of(text: str, option: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from collections.abc import Iterator
@@ -52,7 +51,6 @@ def connected(
             yield client
         return
     with ExitStack() as stack:
-        stack.callback(logging.disable, logging.root.manager.disable)
         with _ctrl_c_put_off():
             cluster = distributed.LocalCluster(
                 n_workers=workers,
@@ -64,8 +62,7 @@ def connected(
             )
             stack.enter_context(cluster)
             client = stack.enter_context(distributed.Client(cluster))
-        with _closed_quietly():
-            yield client
+        yield client
 
 
 @contextmanager
@@ -93,16 +90,6 @@ def _ctrl_c_put_off() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
     if pressed:
         handler(*pressed[0])
-
-
-@contextmanager
-def _closed_quietly() -> Iterator[None]:
-    """Keep the scheduler from reporting work that was dropped because a run ends by an error or by Ctrl-C."""
-    try:
-        yield
-    except BaseException:
-        logging.disable(logging.CRITICAL)
-        raise
 
 
 def dashboard_link(client: Any) -> str | None:
