@@ -21,10 +21,11 @@ Table = Mapping[Any, Array]
 
 #: Candidates of each choice; the first is the default, which another one must clearly beat. Penalties can only grow:
 #: vectors are often centred on the training speakers, which makes cohort scores of training trials tell a little about
-#: their targets that those of new trials do not, and cross-validation within these speakers cannot see it.
+#: their targets that those of new trials do not, and cross-validation within these speakers cannot see it. Those of
+#: ``views`` are multiples of the penalty for so many speakers (`Penalties.of`).
 CANDIDATES: Mapping[str, Sequence[Any]] = {
     "extras": (0.03, 0.1, 0.3),
-    "views": (0.003, 0.03, 0.3),
+    "views": (1, 10, 100),
     "impostor ridge": (0.3, 0.1, 1.0),
     "within ridge": (0.1, 0.03, 0.3),
     "rank": (128, 16),
@@ -42,8 +43,10 @@ class Choice:
 
     def having(self, name: str, value: Any) -> Choice:
         """Return the choice with another value of one of the `CANDIDATES`."""
-        if name in ("extras", "views"):
-            return replace(self, penalties=replace(self.penalties, **{name: value}))
+        if name == "views":
+            return replace(self, penalties=replace(self.penalties, views=value * self.penalties.views))
+        if name == "extras":
+            return replace(self, penalties=replace(self.penalties, extras=value))
         return replace(self, ridges=replace(self.ridges, **{name.split()[0]: value}))
 
     def without(self, name: str) -> Choice:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.evidence.choice import CANDIDATES, Choice, Judge, best_choice, bounded, cross_fitted
 from evenscore.evidence.features import EXTRAS, PATTERNS, VIEWS, Scales, evidence_features, pattern_of, restricted
-from evenscore.evidence.head import BEND, EvidenceHead
+from evenscore.evidence.head import BEND, EvidenceHead, Penalties
 from evenscore.evidence.model import CohortEvidence, TrainingReport
 from evenscore.evidence.own_pairs import Ridges, pair_tables
 from evenscore.evidence.training_trials import TrainingTrials
@@ -155,7 +155,8 @@ def _table(
 def _choose(
     table: dict[Any, Array], trials: TrainingTrials, pattern: str
 ) -> tuple[Choice, dict[str, dict[str, float]], Judge]:
-    choice = Choice(views=VIEWS[pattern], extras=EXTRAS[pattern], ridges=Ridges())
+    penalties = Penalties.of(trials.n_speakers)
+    choice = Choice(views=VIEWS[pattern], extras=EXTRAS[pattern], ridges=Ridges(), penalties=penalties)
     judge = Judge(table, trials, trials.sample(_CHOOSE))
     if not judge:
         return choice, {}, judge

@@ -19,6 +19,7 @@ BEND = "bend"  #: the positive part of the views' average
 _CHUNK = 1 << 16
 _STEPS = 100
 _POWER = 2  # a view counts by its loss to this power, before the head is fitted
+_MANY_SPEAKERS = 200  # from here on the penalty on views does not fall any more
 _STILL = 1e-10  # expected fall of the loss at which the search ends
 _TINY = 1e-8  # penalty that keeps the weights of separable training trials finite
 
@@ -43,6 +44,16 @@ class Penalties:
     views: float = 0.003
     bend: float = 0.0003
     extras: float = 0.03
+
+    @classmethod
+    def of(cls, n_speakers: int) -> Penalties:
+        """Return the penalties for so many training speakers; few of them leave the views no freedom.
+
+        Where vectors are centred on the training speakers, the others know a little of each: their mean is opposite to
+        it, by 1 / number. Views differ in what they make of that mean, so that their difference would tell targets of
+        the training side, and of no other. The square of what it tells falls with the square of the number.
+        """
+        return cls(views=max(cls.views, cls.views * (_MANY_SPEAKERS / max(n_speakers, 1)) ** 2))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

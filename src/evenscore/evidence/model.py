@@ -27,7 +27,7 @@ class TrainingReport:
     without
         The same for each feature, when the head has to do without it.
     tried
-        For every choice the candidates with their losses.
+        For every choice the candidates with their losses; those of ``views`` are multiples of the penalty.
     """
 
     n_target: int
