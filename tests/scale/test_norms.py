@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said():
     with pytest.raises(InputError, match="block `enroll`: enrolment 'e0'"):
         ChunkedBlocks(in_tiles(blocks["trials"]), enroll=matrix(rng, ids("x", 3), C))
     with pytest.raises(InputError, match="without cohort scores"):
-        ChunkedBlocks(in_tiles(blocks["trials"]), cohort_labels=object())
+        ChunkedBlocks(in_tiles(blocks["trials"]), cohort_labels=Labels.from_speakers(["a"], ["a"]))
     with pytest.raises(InputError, match="must be a map"):
         ChunkedBlocks(blocks["trials"].to_trials(), enroll_speakers=["a"])
     with pytest.raises(InputError, match="no scores"):
