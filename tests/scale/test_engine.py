@@ -123,6 +123,19 @@ def test_who_takes_no_more_results_ends_the_work(cores):
     assert task.now == 0
 
 
+def test_work_that_another_thread_gives_up_is_not_waited_for(cores):
+    """As the garbage collector does, in any thread, when an error left results untaken."""
+    gate = threading.Event()
+    results = engine_for().map(lambda _, place: place and gate.wait(PATIENCE), None, range(100))
+    assert next(results) == (0, 0)
+    other = threading.Thread(target=results.close)
+    other.start()
+    other.join(10)
+    waited = other.is_alive()
+    gate.set()
+    assert not waited
+
+
 def test_limits_on_threads_are_lifted_again(cores):
     from numba import get_num_threads
 

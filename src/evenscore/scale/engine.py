@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from operator import add
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, Generic, TypeVar
 
 from evenscore.errors import EvenscoreError, InputError
@@ -110,20 +110,26 @@ class _Here(Engine):
         threads, cores = _shares()
         left = iter(work.places)
         begun: deque[tuple[Place, Future[Result]]] = deque()
-        with ThreadPoolExecutor(threads, thread_name_prefix="evenscore-tile") as pool:
-            try:
-                while True:
-                    for place in islice(left, 2 * threads - len(begun)):  # so that a slow one does not hold up the rest
-                        begun.append((place, pool.submit(_on_cores, cores, work.function, work.shared, place)))
-                    if not begun:
-                        return
-                    place, future = begun[0]
-                    result = future.result()
-                    begun.popleft()
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="evenscore-tile")
+        owner, wait = get_ident(), True
+        try:
+            while True:
+                for place in islice(left, 2 * threads - len(begun)):  # so that a slow one does not hold up the rest
+                    begun.append((place, pool.submit(_on_cores, cores, work.function, work.shared, place)))
+                if not begun:
+                    return
+                place, future = begun[0]
+                result = future.result()
+                begun.popleft()
+                try:
                     yield place, result
-            finally:
-                for _, future in begun:
-                    future.cancel()
+                except GeneratorExit:
+                    # Nobody wants the rest. If it is the garbage collector who says so, in a thread that is just
+                    # starting, waiting for other threads can last for ever.
+                    wait = get_ident() == owner
+                    raise
+        finally:
+            pool.shutdown(wait=wait, cancel_futures=True)
 
     def _sum(self, work: _Work[Place, Any]) -> Any:
         return _pairwise((part for _, part in self._reported(work)), add)
