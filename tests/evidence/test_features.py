@@ -162,6 +162,14 @@ def test_a_randomized_factorization_finds_the_leading_part(monkeypatch):
     assert np.abs(found.test_map.T @ (exact.test_map * exact.strength)) == pytest.approx(np.eye(6), abs=1e-5)
 
 
+@pytest.mark.parametrize("exact", [10, 1000])
+def test_scores_that_are_all_alike_span_nothing(monkeypatch, exact):
+    monkeypatch.setattr(sys.modules["evenscore.evidence.pair_space"], "_EXACT", exact)
+    space = pair_space(np.ones((20, 30)), [f"s{at % 7}" for at in range(30)])
+    assert space.strength.shape == (0,)
+    assert space.enroll(np.ones((2, 30))).shape == (2, 0)
+
+
 def test_one_test_a_speaker_leaves_nothing_within_speakers():
     (CE, _), (CT, ct) = sides(6, 1, 0)
     space = pair_space(product(CE, CT), ct)

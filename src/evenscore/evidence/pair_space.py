@@ -229,7 +229,7 @@ def _orthonormal(A: Float[Array, "n r"]) -> Float[Array, "n k"]:
     A = A.astype(np.float64)
     for _ in range(2):
         values, axes = _eigh(A.T @ A)
-        kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
+        kept = values > len(values) * np.finfo(np.float64).eps * values.max(initial=0.0)
         A = A @ (axes[:, kept] / np.sqrt(values[kept]))
     return A
 

@@ -120,7 +120,7 @@ def score_chunks(
         sides = EmbeddingSides(enroll, test, cohort, scores, cohort_scores, mirrored, condition)
         return _normalized(raw, _classical(norm, sides, client, progress, keep), inputs)
     if condition is not None:
-        raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
+        raise InputError(f"the norm {method!r} knows no conditions; leave them out")
     if method == "lgsm" and not meet(enroll, test, cohort):
         normalizer = BilinearNormalizer(norm.model, cohort_scores, cohort_labels(cohort_scores, cohort.speakers))
         return _normalized(raw, _Folded(normalizer, scores), inputs)

@@ -136,7 +136,7 @@ def score_embeddings(
             raw, norm.normalize_sides(raw, sides.of(str(method), row, column, memory), memory=memory)
         )
     if condition is not None:
-        raise InputError(f"the norm {method!r} knows no conditions; leave out condition")
+        raise InputError(f"the norm {method!r} knows no conditions; leave them out")
     if method == "lgsm" and not meet(enroll, test, cohort):
         among = scorer.score(cohort, cohort)
         normalizer = BilinearNormalizer(norm.model, among, cohort_labels(among, cohort.speakers))
