@@ -9,8 +9,6 @@ from numba import njit
 
 __all__ = ["head_list", "head_matrix"]
 
-_REORDER = {"reassoc", "nsz", "contract"}
-
 
 @njit(inline="always", cache=True)
 def _log_sum(a: float, b: float) -> float:
@@ -41,7 +39,7 @@ def _saturated(z: float, bounds: Any) -> float:
     return _log_sum(bounds[1] + z, bounds[0]) - _log_sum(bounds[3], bounds[2] + z)
 
 
-@njit(cache=True, nogil=True, fastmath=_REORDER)
+@njit(cache=True, nogil=True)
 def head_matrix(
     S: Any, pairs: Any, rows: Any, columns: Any, model: Any, slopes: Any, shares: Any, bend: float, bounds: Any,
     start: int, stop: int, out: Any,
@@ -71,7 +69,7 @@ def head_matrix(
                 out[i, j] = _saturated(np.float64(out[i, j]), bounds)
 
 
-@njit(cache=True, nogil=True, fastmath=_REORDER)
+@njit(cache=True, nogil=True)
 def head_list(
     S: Any, enroll: Any, test: Any, x: Any, y: Any, rows: Any, columns: Any, model: Any, slopes: Any, shares: Any,
     bend: float, bounds: Any, start: int, stop: int, out: Any,

@@ -9,6 +9,8 @@ from numba import njit, prange
 
 __all__ = ["llr_list", "llr_matrix", "llr_one", "weigh_columns", "weigh_rows"]
 
+# Only where a loop adds up may the compiler reorder. Elsewhere it would choose anew whenever it compiles: a process
+# that compiles and one that loads what was compiled would differ in the last digit.
 _REORDER = {"reassoc", "nsz", "contract"}
 _TILE = 2048  # columns whose running sums stay in the cache
 
@@ -34,7 +36,7 @@ def weigh_rows(scores: Any, center: float, weights: Any, out: Any) -> None:
         out[i, 1] = second
 
 
-@njit(parallel=True, fastmath=_REORDER, cache=True)
+@njit(parallel=True, cache=True)
 def weigh_columns(scores: Any, center: float, weights: Any, out: Any) -> None:
     """Set out (n x 2) to the weighted sums of each column's (score - center); missing scores count nothing."""
     n_rows, n_columns = scores.shape
@@ -58,7 +60,7 @@ def weigh_columns(scores: Any, center: float, weights: Any, out: Any) -> None:
         out[left:right, 1] = second
 
 
-@njit(parallel=True, fastmath=_REORDER, cache=True)
+@njit(parallel=True, cache=True)
 def llr_matrix(scores: Any, enroll: Any, test: Any, half: Any, constant: float, out: Any) -> None:
     """Set out to constant + half_0 (s - p_0)^2 - half_1 (s - p_1)^2 with p_h = enroll[i, h] + test[h, j]."""
     n_columns = scores.shape[1]
@@ -72,7 +74,7 @@ def llr_matrix(scores: Any, enroll: Any, test: Any, half: Any, constant: float, 
             out[i, j] = constant + half0 * d0 * d0 - half1 * d1 * d1
 
 
-@njit(parallel=True, fastmath=_REORDER, cache=True)
+@njit(parallel=True, cache=True)
 def llr_list(
     scores: Any, enroll: Any, test: Any, rows: Any, columns: Any, half: Any, constant: float, out: Any
 ) -> None:

@@ -77,7 +77,7 @@ def _add_four_rows(scores: Any, i: int, left: int, right: int, center: float, co
         columns[part, j] += (a + b) + (c + d)
 
 
-@njit(fastmath=_REORDER, cache=True)
+@njit(cache=True)
 def add_targets(
     scores: Any,
     center: float,

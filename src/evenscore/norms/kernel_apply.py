@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from evenscore.norms.kernel_summary import FAST
-
 __all__ = ["chain_matrix", "sum_list", "sum_matrix", "transpose"]
 
 _SQUARE = 16
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def sum_matrix(
     S: Any,
     row_mean: Any,
@@ -37,7 +35,7 @@ def sum_matrix(
         finite[i] = good == S.shape[1]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def sum_list(
     scores: Any,
     row: Any,
@@ -56,7 +54,7 @@ def sum_list(
         out[p] = (s - row_mean[i]) * row_weight[i] + (s - column_mean[j]) * column_weight[j]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def chain_matrix(
     S: Any,
     row_mean: Any,

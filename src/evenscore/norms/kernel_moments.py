@@ -20,7 +20,7 @@ _SPREAD_LEFT = 1e-6
 # its distance to the mean is at most n times the variance, so at most n units in the last place are lost.
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _entry(X: Any, i: int, j: int, shift: Any, weight: Any, of: int) -> float:
     """Return X[i, j], or (X[i, j] - shift) * weight with the shift and weight of its row or column."""
     x = np.float64(X[i, j])
@@ -61,7 +61,7 @@ def row_moments(
         _finish(i, number, first, total, squares, ddof, (count, mean, std))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def column_moments(
     X: Any, shift: Any, weight: Any, ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any
 ) -> None:

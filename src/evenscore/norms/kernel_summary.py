@@ -9,7 +9,8 @@ from numba import njit
 
 __all__ = ["FAST", "MEAN", "MEDIAN", "TRIMMED", "location_scale", "summary", "take_largest"]
 
-# Sums may be reordered (so that they vectorize), but NaN must stay NaN: it marks what is missing.
+# Sums may be reordered (so that they vectorize), but NaN must stay NaN: it marks what is missing. Loops that write each
+# element by itself are compiled without it: they need no order, and the last digit must not depend on the compiler's.
 FAST = {"reassoc", "nsz", "contract", "arcp"}
 
 MEAN, TRIMMED, MEDIAN = 0, 1, 2  # options.Statistic

@@ -1,0 +1,40 @@
+"""What one process compiles and what the next one loads from the cache give the same bits.
+
+A run that is continued, and workers beside the process that compiled, promise the same bytes.
+"""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from evenscore.model.normalize_kernels import llr_matrix, weigh_columns, weigh_rows
+from evenscore.model.sum_kernels import sum_all
+
+rng = np.random.default_rng(0)
+found = []
+for m, n in ((5, 7), (12, 36), (61, 77)):
+    scores = 3 * rng.normal(size=(m, n))
+    rows, columns, shifts = np.zeros(m), np.zeros((1, n)), [np.empty((m, 2)), np.empty((n, 2))]
+    found += [np.array(sum_all(scores, scores[0, 0], rows, columns)), rows, columns]
+    weigh_rows(scores, 0.3, rng.normal(size=(2, n)), shifts[0])
+    weigh_columns(scores, 0.3, rng.normal(size=(2, m)), shifts[1])
+    llrs = np.empty((m, n))
+    llr_matrix(scores, shifts[0], np.ascontiguousarray(shifts[1].T), np.array([0.3, 0.7]), 0.2, llrs)
+    found += [*shifts, llrs]
+print(*(hashlib.sha256(part.tobytes()).hexdigest() for part in found))
+"""
+
+
+def test_compiled_and_loaded_loops_give_the_same_bits(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    compiled, loaded = (
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    )
+    assert list(tmp_path.glob("cache/**/*.nbc"))
+    assert compiled == loaded
