@@ -58,3 +58,11 @@ def test_bad_requests_are_refused():
         fit_norm("nonsense", DEV)
     with pytest.raises(InputError, match="no training scores"):
         fit_norm("s", [])
+    for wrong in (None, [None], [(DEV[0].blocks, DEV[0].labels)]):
+        with pytest.raises(InputError, match="training scores are given as a .*, but must be LabelledBlocks"):
+            fit_norm("evidence", wrong)
+
+
+def test_blocks_alone_are_a_list_of_one():
+    [alone], [listed] = (fit_norm("s", given).training_scores for given in (DEV[0], DEV[:1]))
+    assert np.array_equal(alone.scores, listed.scores)

@@ -26,6 +26,7 @@ from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
 from evenscore.scale import LabelledChunks
 from evenscore.tables import LabelledBlocks
+from evenscore.tables.labelled_blocks import labelled_parts
 
 if TYPE_CHECKING:
     from evenscore.files.streams import PathLike
@@ -35,10 +36,12 @@ __all__ = ["compare"]
 _TRAINING = 0.25  # of the memory, for training scores
 _LIBRARIES = ("evenscore", "numpy", "scipy", "numba", "polars")
 
+Labelled = LabelledBlocks | LabelledChunks
+
 
 def compare(
-    training: Sequence[LabelledBlocks | LabelledChunks],
-    evaluation: Sequence[LabelledBlocks | LabelledChunks],
+    training: Labelled | Sequence[Labelled],
+    evaluation: Labelled | Sequence[Labelled],
     methods: Iterable[str | Method] | None = None,
     *,
     calibration: str = "logistic",
@@ -124,9 +127,8 @@ def compare(
     """
     start = time.perf_counter()
     how = _checked(calibration, calibration_options, points, rank_by, bootstrap, level, seed, folds)
-    for name, parts in (("training", training), ("evaluation", evaluation)):
-        if not parts:
-            raise InputError(f"there are no {name} scores; give at least one LabelledBlocks")
+    training = _labelled(training, "training")
+    evaluation = _labelled(evaluation, "evaluation")
     wanted = as_methods(methods, evaluation)
     progress("checking the data", 0.0)
     sides, warnings = _sides(training, evaluation, client, memory, progress)
@@ -164,6 +166,10 @@ def compare(
 
         write_results(comparison, directory)
     return comparison
+
+
+def _labelled(parts: Labelled | Sequence[Labelled], side: str) -> list[Labelled]:
+    return labelled_parts(parts, side, LabelledBlocks, LabelledChunks)
 
 
 def _checked(

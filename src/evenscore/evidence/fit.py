@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.errors import InputError
 from evenscore.evidence.choice import CANDIDATES, Choice, Judge, best_choice, bounded, cross_fitted
 from evenscore.evidence.features import EXTRAS, PATTERNS, VIEWS, Scales, evidence_features, pattern_of, restricted
 from evenscore.evidence.head import BEND, EvidenceHead, Penalties
@@ -21,6 +20,7 @@ from evenscore.norms.model_norm import training_data
 from evenscore.norms.threads import one_thread_if_small
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreMatrix, TrialList
+from evenscore.tables.labelled_blocks import labelled_parts
 
 __all__ = ["EvidenceFit", "fit_evidence", "train_evidence"]
 
@@ -47,7 +47,7 @@ class EvidenceFit:
 
 
 def fit_evidence(
-    training: Sequence[LabelledBlocks],
+    training: LabelledBlocks | Sequence[LabelledBlocks],
     *,
     score_model: ScoreModel | None = None,
     dim: int = 2,
@@ -86,15 +86,14 @@ def fit_evidence(
 
 
 def train_evidence(
-    training: Sequence[LabelledBlocks],
+    training: LabelledBlocks | Sequence[LabelledBlocks],
     *,
     score_model: ScoreModel | None = None,
     dim: int = 2,
     progress: Progress = silent,
 ) -> EvidenceFit:
     """Train the model and cross-fit the training trials; see `fit_evidence`."""
-    if not training:
-        raise InputError("there are no training scores; give at least one LabelledBlocks")
+    training = labelled_parts(training, "training")
     with one_thread_if_small(*(part.blocks.trials.scores for part in training)):
         return _trained(training, score_model, dim, progress)
 

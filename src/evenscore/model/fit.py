@@ -243,8 +243,8 @@ def _counts(statistics: list[Statistics]) -> Float[Array, "2"]:
 
 
 def _check_options(dim: int, tol: float, max_iter: int, starts: int) -> None:
-    if dim < 0:
-        raise InputError(f"dim is {dim}, but must be 0 or more")
+    if not isinstance(dim, int | np.integer) or dim < 0:
+        raise InputError(f"dim is {dim!r}, but must be a whole number, 0 or more")
     if not tol >= 0:
         raise InputError(f"tol is {tol}, but must not be negative")
     if max_iter < 1 or starts < 1:

@@ -74,7 +74,7 @@ def label_sums(data: TrainingData, *, client: Any = None, progress: Progress = s
     """Pass over the scores of each matrix or trial list, tiled ones on a `distributed.Client`: independent parts."""
     if isinstance(data, TrialList | TiledSource) or _is_pair(data):
         data = [data]
-    items = list(data)
+    items = list(data) if isinstance(data, Iterable) else [data]
     if not items:
         raise InputError("there are no scores; give at least one pair (scores, labels)")
     parts = [part for item in items for part in _parts(item, client, progress)]

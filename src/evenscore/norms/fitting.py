@@ -11,6 +11,7 @@ from evenscore.errors import InputError
 from evenscore.norms.registry import Normalizer, norm_methods, prepare_norm
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables.labelled_blocks import labelled_parts
 
 __all__ = ["FittedNorm", "fit_methods", "fit_norm", "register_trainer"]
 
@@ -95,7 +96,7 @@ def fit_methods() -> tuple[str, ...]:
 
 
 def fit_norm(
-    method: str, training: Sequence[LabelledBlocks], *, progress: Progress = silent, **options: Any
+    method: str, training: LabelledBlocks | Sequence[LabelledBlocks], *, progress: Progress = silent, **options: Any
 ) -> FittedNorm:
     """Train a norm on labelled scores; a classical one has nothing to learn and only normalizes them.
 
@@ -120,13 +121,12 @@ def fit_norm(
     >>> fitted.training_scores[0].shape, fitted.is_llr
     ((12, 12), False)
     """
-    if not training:
-        raise InputError("there are no training scores; give at least one LabelledBlocks")
+    parts = labelled_parts(training, "training")
     trainer = _TRAINERS.get(method, _fit_nothing)
     if isinstance(trainer, str):
         module, _, name = trainer.partition(":")
         trainer = getattr(import_module(module), name)
-    return trainer(method, list(training), progress=progress, **options)
+    return trainer(method, parts, progress=progress, **options)
 
 
 def _fit_nothing(

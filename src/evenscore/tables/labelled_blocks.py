@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,9 @@ from evenscore.tables.labels import Labels
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["LabelledBlocks"]
+__all__ = ["LabelledBlocks", "labelled_parts"]
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +97,16 @@ class LabelledBlocks:
         if (match < 0).any():
             raise InputError(f"the trial {scores.pair(int(np.argmax(match < 0)))} is not one of the blocks' trials")
         return self.blocks.trials.labels[match]
+
+
+def labelled_parts(given: Part | Iterable[Part], side: str, *kinds: type) -> list[Part]:
+    """Return labelled blocks, of which one alone may be given, as a list; ``side`` is their name in an error."""
+    kinds = kinds or (LabelledBlocks,)
+    parts = list(given) if isinstance(given, Iterable) else [given]
+    for part in parts:
+        if not isinstance(part, kinds):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise InputError(f"{side} scores are given as a {type(part).__name__}, but must be {wanted}")
+    if not parts:
+        raise InputError(f"there are no {side} scores; give at least one LabelledBlocks")
+    return parts
