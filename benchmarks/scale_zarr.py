@@ -119,7 +119,7 @@ def zarr_alone(folder: Path) -> dict[str, float]:
     import zarr
 
     source = zarr.open_group(folder / "trials.zarr", mode="r")["scores"]
-    out = zarr.open_group(folder / "out.zarr", mode="w", zarr_format=2)
+    out = zarr.open_group(folder / "out.zarr", mode="w", zarr_format=source.metadata.zarr_format)
     copy = out.create_array(
         "scores", shape=source.shape, chunks=source.chunks, dtype=source.dtype, compressors=source.compressors
     )

@@ -10,58 +10,80 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
-from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
+from evenscore import Embeddings, FileError, ScoreMatrix, TrialList, open_chunked_scores
 from evenscore.files.formats import ReadOptions
 from evenscore.files.zarr_store import open_scores, read_zarr, write_zarr
 from strategies import embeddings, score_matrices, trial_lists
-
-pytest.importorskip("zarr", reason="zarr is not installed (pip install 'evenscore[zarr]')")
+from zarr_formats import FORMATS, ZARR_3, chunk_name, write_format
 
 DEFAULT = ReadOptions()
 MATRIX = ScoreMatrix([[1.5, np.nan], [0.25, -3.0]], ["e1", "e2"], ["t1", "t2"], missing="nan")
 
 
-def golden_array(folder, values, **changes):
+def golden_array(folder, values, format=2, **changes):
     """An array of one chunk, written by hand: metadata in JSON, and the bytes of the chunk."""
     folder.mkdir(parents=True)
-    metadata = {
-        "zarr_format": 2,
-        "shape": list(values.shape),
-        "chunks": [max(size, 1) for size in values.shape],
-        "dtype": values.dtype.str,
-        "compressor": None,
-        "filters": None,
-        "fill_value": None,
-        "order": "C",
-    }
-    (folder / ".zarray").write_text(json.dumps(metadata | changes))
-    (folder / ".".join("0" * values.ndim)).write_bytes(values.tobytes())
+    chunks = [max(size, 1) for size in values.shape]
+    metadata = {"zarr_format": format, "shape": list(values.shape)}
+    if format == 2:
+        metadata |= {"chunks": chunks, "dtype": values.dtype.str, "compressor": None, "filters": None}
+        metadata |= {"fill_value": None, "order": "C"}
+    else:
+        metadata |= {"node_type": "array", "data_type": data_type(values.dtype), "fill_value": fill_of(values.dtype)}
+        metadata["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": chunks}}
+        metadata["chunk_key_encoding"] = {"name": "default", "configuration": {"separator": "/"}}
+        metadata["codecs"] = [LITTLE]
+    (folder / {2: ".zarray", 3: "zarr.json"}[format]).write_text(json.dumps(metadata | changes))
+    chunk = folder / {2: ".".join("0" * values.ndim), 3: "/".join("c" + "0" * values.ndim)}[format]
+    chunk.parent.mkdir(parents=True, exist_ok=True)
+    chunk.write_bytes(values.tobytes())
 
 
-def golden_text(folder, *texts):
+LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
+
+
+def data_type(dtype):
+    texts = {"name": "fixed_length_utf32", "configuration": {"length_bytes": dtype.itemsize}}
+    return texts if dtype.kind == "U" else dtype.name
+
+
+def fill_of(dtype):
+    return "" if dtype.kind == "U" else 0
+
+
+def golden_group(folder, format):
+    folder.mkdir(exist_ok=True)
+    if format == 2:
+        (folder / ".zgroup").write_text('{"zarr_format": 2}')
+    else:
+        (folder / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+
+
+def golden_text(folder, *texts, format=2):
     data = "".join(texts).encode()
     offsets = np.cumsum([0, *(len(text.encode()) for text in texts)])
-    golden_array(folder / "utf8", np.frombuffer(data, dtype=np.uint8))
-    golden_array(folder / "offsets", offsets.astype("<i8"))
-    (folder / ".zgroup").write_text('{"zarr_format": 2}')
+    golden_array(folder / "utf8", np.frombuffer(data, dtype=np.uint8), format)
+    golden_array(folder / "offsets", offsets.astype("<i8"), format)
+    golden_group(folder, format)
 
 
-def golden_store(folder, **changes):
-    folder.mkdir()
-    (folder / ".zgroup").write_text('{"zarr_format": 2}')
-    golden_array(folder / "scores", MATRIX.scores.astype("<f8"), **changes)
-    golden_text(folder / "enroll_ids", "e1", "e2")
-    golden_text(folder / "test_ids", "t1", "t2")
+def golden_store(folder, format=2, **changes):
+    golden_group(folder, format)
+    golden_array(folder / "scores", MATRIX.scores.astype("<f8"), format, **changes)
+    golden_text(folder / "enroll_ids", "e1", "e2", format=format)
+    golden_text(folder / "test_ids", "t1", "t2", format=format)
     return folder
 
 
 @settings(max_examples=20)  # each store is a dozen files
 @given(
-    score_matrices(spaces=True)
+    table=score_matrices(spaces=True)
     | trial_lists(measures=True, unused_ids=True, spaces=True, min_size=0)
-    | embeddings(columns=True, spaces=True)
+    | embeddings(columns=True, spaces=True),
+    format=st.sampled_from(FORMATS),
 )
-def test_round_trip(tmp_path, table):
+def test_round_trip(tmp_path, monkeypatch, table, format):
+    write_format(monkeypatch, format)
     write_zarr(table, tmp_path / "t.zarr")
     again = read_zarr(tmp_path / "t.zarr", DEFAULT)
     assert again == table
@@ -69,19 +91,22 @@ def test_round_trip(tmp_path, table):
         assert again.scores.dtype == table.scores.dtype
 
 
-def test_golden(tmp_path):
-    assert read_zarr(golden_store(tmp_path / "g.zarr"), DEFAULT) == MATRIX
+@pytest.mark.parametrize("format", FORMATS)
+def test_golden(tmp_path, format):
+    assert read_zarr(golden_store(tmp_path / "g.zarr", format), DEFAULT) == MATRIX
     shutil.rmtree(tmp_path / "g.zarr/enroll_ids")
-    golden_array(tmp_path / "g.zarr/enroll_ids", np.array(["x", "yy"]))  # NumPy's own text is read, too
+    golden_array(tmp_path / "g.zarr/enroll_ids", np.array(["x", "yy"]), format)  # NumPy's own text is read, too
     assert read_zarr(tmp_path / "g.zarr", DEFAULT).enroll_ids.tolist() == ["x", "yy"]
 
 
 def test_what_we_write(tmp_path):
     write_zarr(MATRIX, tmp_path / "t.zarr")
-    metadata = json.loads((tmp_path / "t.zarr/scores/.zarray").read_text())
-    assert (metadata["zarr_format"], metadata["shape"], metadata["fill_value"]) == (2, [2, 2], "NaN")
-    assert (tmp_path / "t.zarr/scores/0.0").read_bytes() == MATRIX.scores.tobytes()
-    assert {place.name for place in tmp_path.glob("t.zarr/enroll_ids/*/.zarray")} == {".zarray"}
+    format, file = (3, "zarr.json") if ZARR_3 else (2, ".zarray")
+    metadata = json.loads((tmp_path / "t.zarr/scores" / file).read_text())
+    assert (metadata["zarr_format"], metadata["shape"], metadata["fill_value"]) == (format, [2, 2], "NaN")
+    chunk = chunk_name(tmp_path / "t.zarr", 0, 0)
+    assert (tmp_path / "t.zarr/scores" / chunk).read_bytes() == MATRIX.scores.tobytes()
+    assert len(list(tmp_path.glob(f"t.zarr/enroll_ids/*/{file}"))) == 2
 
 
 def test_scores_in_chunks(tmp_path):
@@ -92,17 +117,20 @@ def test_scores_in_chunks(tmp_path):
     assert stored.scores.chunks == (3, 4096)
     np.testing.assert_array_equal(stored.scores[1:, 5000:5003], scores[1:, 5000:5003])
     assert stored.test_ids[-1] == "t8999"
-    (tmp_path / "t.zarr/scores/0.1").unlink()
+    (tmp_path / "t.zarr/scores" / chunk_name(tmp_path / "t.zarr", 0, 1)).unlink()
     partly = read_zarr(tmp_path / "t.zarr", DEFAULT)
     assert partly.n_missing == 3 * 4096
 
 
-def test_a_store_of_format_3(tmp_path):
-    zarr = pytest.importorskip("zarr", minversion="3")
+@pytest.mark.skipif(not ZARR_3, reason="zarr 2 writes no format 3")
+def test_a_store_that_zarr_wrote(tmp_path):
+    import zarr
+
     group = zarr.open_group(str(tmp_path / "t.zarr"), mode="w", zarr_format=3)
     for name, values in {"embeddings": np.ones((2, 3)), "ids": np.array([7, 8]), "rep": np.array([1, 2])}.items():
         group.create_array(name, data=values)
     group.create_array("ignored", data=np.ones((2, 2)), chunks=(1, 1), shards=(2, 2))
+    group.create_group("nested").create_group("deeper").create_array("ignored", shape=(2, 2), dtype=str)
     table = read_zarr(tmp_path / "t.zarr", DEFAULT)
     assert table == Embeddings(["7", "8"], np.ones((2, 3)), columns={"rep": [1, 2]})
 
@@ -146,11 +174,73 @@ BAD_METADATA = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_METADATA)
-def test_bad_metadata(tmp_path, case):
-    changes, message = BAD_METADATA[case]
+def grid(*shape, name="regular"):
+    return {"chunk_grid": {"name": name, "configuration": {"chunk_shape": shape}}}
+
+
+def shards(*codecs, index=(LITTLE,)):
+    settings = {"chunk_shape": [1, 1], "codecs": codecs, "index_codecs": index}
+    return {"codecs": [{"name": "sharding_indexed", "configuration": settings}]}
+
+
+def named(encoding, separator):
+    return {"chunk_key_encoding": {"name": encoding, "configuration": {"separator": separator}}}
+
+
+BAD_METADATA_3 = {
+    "pickle": ({"codecs": [{"name": "pickle"}, LITTLE]}, r"\[scores\]: it is packed with 'pickle', which is not read"),
+    "short name": ({"codecs": ["pickle"]}, "packed with 'pickle'"),
+    "pickle in shards": (shards({"name": "pickle"}), "packed with 'pickle'"),
+    "pickle in the index": (shards(LITTLE, index=[{"name": "pickle"}]), "packed with 'pickle'"),
+    "pickle in shards of shards": (shards(*shards({"name": "pickle"})["codecs"]), "packed with 'pickle'"),
+    "strings": ({"data_type": "string", "codecs": ["vlen-utf8"]}, "it has type string, but only numbers"),
+    "records": ({"data_type": {"name": "struct", "configuration": {}}}, "only numbers are read"),
+    "no type": ({"data_type": "?!"}, "not a zarr store, or it is damaged"),
+    "huge text": ({"data_type": {"name": "fixed_length_utf32", "configuration": {"length_bytes": 1 << 50}}}, "damaged"),
+    "huge chunk": (grid(1 << 40, 1 << 10), "more than the .* of memory"),
+    "huge array": ({"shape": [1 << 40, 2]}, r"\[scores\]: .*more than the .* of memory"),
+    "negative": ({"shape": [-1, 2]}, r"shape \[-1, 2\] makes no sense"),
+    "other shape": ({"shape": [2, 1]}, r"\[scores\]: the array has shape \(2, 1\)"),
+    "other grid": (grid(1, 1, name="rectilinear"), "its chunks lie in the way 'rectilinear', which is not read"),
+    "other names": (named("hilbert", "/"), "its chunks are named in the way 'hilbert', which is not read"),
+    "names elsewhere": (named("v2", "/../"), "chunks cannot be named with '/../'"),
+    "transformers": ({"storage_transformers": [{"name": "x"}]}, "it has storage transformers, which are not read"),
+    "format": ({"zarr_format": 2}, "is not of zarr's format 3, as that of the store is; the store is damaged"),
+}
+ALL_BAD = [(2, case) for case in BAD_METADATA] + [(3, case) for case in BAD_METADATA_3 if ZARR_3]
+
+
+@pytest.mark.parametrize(("format", "case"), ALL_BAD)
+def test_bad_metadata(tmp_path, format, case):
+    changes, message = {2: BAD_METADATA, 3: BAD_METADATA_3}[format][case]
     with pytest.raises(FileError, match=message):
-        read_zarr(golden_store(tmp_path / "g.zarr", **changes), DEFAULT)
+        read_zarr(golden_store(tmp_path / "g.zarr", format, **changes), DEFAULT)
+
+
+@pytest.mark.skipif(ZARR_3, reason="zarr 3 reads format 3")
+def test_format_3_needs_zarr_3(tmp_path):
+    with pytest.raises(FileError, match=r"g.zarr: it is in zarr's format 3; install zarr 3 or newer"):
+        read_zarr(golden_store(tmp_path / "g.zarr", 3), DEFAULT)
+
+
+@pytest.mark.skipif(not ZARR_3, reason="zarr 2 does not look for consolidated metadata")
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+@pytest.mark.parametrize("format", FORMATS)
+def test_only_metadata_that_was_checked_is_used(tmp_path, format):
+    """A second copy of the metadata, which may say anything, is left alone: consolidated, or of the other format."""
+    import zarr
+
+    store = golden_store(tmp_path / "g.zarr", format)
+    zarr.consolidate_metadata(str(store), zarr_format=format)
+    file = store / {2: ".zmetadata", 3: "zarr.json"}[format]
+    metadata = json.loads(file.read_text())
+    assert str(metadata).count("float64" if format == 3 else "<f8") == 1
+    file.write_text(json.dumps(metadata).replace("float64", "int64").replace("<f8", "<i8"))
+    other = tmp_path / "other"
+    golden_array(other, np.zeros((7, 7)), 5 - format)
+    shutil.copytree(other, store / "scores", dirs_exist_ok=True, ignore=lambda *_: {"0.0", "c"})
+    assert read_zarr(store, DEFAULT) == MATRIX
+    assert open_chunked_scores(store).matrix() == MATRIX
 
 
 def test_bad_stores(tmp_path):
@@ -176,10 +266,12 @@ def test_bad_stores(tmp_path):
         open_scores(store)
 
 
-@pytest.mark.parametrize("lost", ["enroll_ids/utf8/0", "enroll_ids/offsets/0"])
-def test_a_lost_chunk_of_ids_is_noticed(tmp_path, lost):
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("lost", ["enroll_ids/utf8", "enroll_ids/offsets"])
+def test_a_lost_chunk_of_ids_is_noticed(tmp_path, monkeypatch, lost, format):
+    write_format(monkeypatch, format)
     write_zarr(MATRIX, tmp_path / "t.zarr")
-    (tmp_path / "t.zarr" / lost).unlink()
+    (tmp_path / "t.zarr" / lost / chunk_name(tmp_path / "t.zarr", 0)).unlink()
     with pytest.raises(FileError, match=r"t\.zarr\[enroll_ids\]"):
         read_zarr(tmp_path / "t.zarr", DEFAULT)
 
@@ -187,9 +279,12 @@ def test_a_lost_chunk_of_ids_is_noticed(tmp_path, lost):
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
-    write_zarr(MATRIX, folder / "scores.zarr")
-    write_zarr(Embeddings(["a", "b"], [[1.0], [2.0]]), folder / "embeddings.zarr")
-    return [folder / "scores.zarr", folder / "embeddings.zarr"]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for format in FORMATS:
+            write_format(monkeypatch, format)
+            write_zarr(MATRIX, folder / f"scores-{format}.zarr")
+            write_zarr(Embeddings(["a", "b"], [[1.0], [2.0]]), folder / f"embeddings-{format}.zarr")
+    return sorted(folder.iterdir())
 
 
 @given(data=st.data())

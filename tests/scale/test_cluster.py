@@ -33,6 +33,7 @@ from evenscore.model.statistics import label_sums
 from evenscore.scale.cluster import connected
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 from slow_tiles import slowed
+from zarr_formats import chunk_name
 
 E, T, C, D = ids("e", 53), ids("t", 71), ids("c", 17), ids("d", 19)
 
@@ -172,10 +173,11 @@ def test_a_killed_client_can_go_on(client, stores, tmp_path):
 
 def test_errors_of_workers_arrive_as_one_sentence(client, stores, tmp_path):
     write_chunks(in_tiles(stores[0]["trials"]), tmp_path / "in.zarr")
-    (tmp_path / "in.zarr" / "scores" / "3.2").write_bytes(b"nonsense")
-    with pytest.raises(FileError, match=r"in.zarr\[scores/3.2\]: the chunk is damaged"):
+    name = chunk_name(tmp_path / "in.zarr", 3, 2)
+    (tmp_path / "in.zarr" / "scores" / name).write_bytes(b"nonsense")
+    with pytest.raises(FileError, match=rf"in.zarr\[scores/{name}\]: the chunk is damaged"):
         write_chunks(open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0), tmp_path / "out.zarr", client=client)
-    with pytest.raises(FileError, match=r"in.zarr\[scores/3.2\]: the chunk is damaged"):
+    with pytest.raises(FileError, match=rf"in.zarr\[scores/{name}\]: the chunk is damaged"):
         fit_score_model([(open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0), labels())], client=client)
 
 

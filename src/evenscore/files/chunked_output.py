@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from evenscore._version import __version__
 from evenscore.errors import FileError
+from evenscore.files.checks import parsing
 from evenscore.files.parquet import parquet_parts, write_parquet
 from evenscore.files.streams import ZARR_MARKS, PathLike, reading, writing
 from evenscore.files.zarr_chunks import PlainChunks
@@ -196,14 +197,16 @@ class ChunkedOutput:
             raise FileError(self.path, problem)
 
     def _store(self, scores: ChunkedScores) -> PlainChunks:
+        """Return where the chunks go: to the store that was begun, whichever its format, or to a new one."""
         folder = self.partial / "data"
-        chunks = PlainChunks(str(folder / "scores"), scores.shape, _sizes(scores), scores.dtype, checksum=True)
-        if not (folder / "scores" / ".zarray").exists():
-            with writing(self.path):
-                shutil.rmtree(folder)
-                create_score_store(folder, scores.enroll_ids, scores.test_ids, self.path)
-                chunks.create()
-        return chunks
+        with parsing(folder, "a zarr store"):
+            begun = PlainChunks.of(folder / "scores")
+        if begun is not None:
+            return begun
+        with writing(self.path):
+            shutil.rmtree(folder)
+            create_score_store(folder, scores.enroll_ids, scores.test_ids, self.path)
+            return PlainChunks.create(folder / "scores", scores.shape, _sizes(scores), scores.dtype)
 
     def _finish(self) -> None:
         data = self.partial / "data"

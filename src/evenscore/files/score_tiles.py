@@ -5,7 +5,6 @@ The ids of an npy file ``name.npy`` are in ``name.enroll_ids`` and ``name.test_i
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from evenscore.files.npy import read_ids
 from evenscore.files.npz import check_npy_header
 from evenscore.files.streams import PathLike, reading
 from evenscore.files.zarr_chunks import PlainChunks
+from evenscore.files.zarr_metadata import array_metadata, store_format
 from evenscore.files.zarr_store import open_scores
 from evenscore.scale.chunked_scores import ChunkedScores, hashed
 
@@ -54,18 +54,25 @@ def open_chunked_scores(path: PathLike) -> ChunkedScores:
     if str(path).lower().endswith(".npy"):
         return _open_npy(path)
     stored = open_scores(path)
-    scores = stored.scores
-    chunks = (int(scores.chunks[0]), int(scores.chunks[1]))
-    with reading(path):
-        plain = PlainChunks.of(Path(path) / "scores")
+    folder = Path(path) / "scores"
+    with parsing(path, "a zarr store"):
+        metadata = array_metadata(folder, store_format(folder.parent), path, "scores")
+        assert metadata is not None  # noqa: S101
+        plain = PlainChunks.of(folder)
+    dtype, (rows, columns) = _kept(stored.scores.dtype), metadata.chunks
     return ChunkedScores(
         enroll_ids=stored.enroll_ids,
         test_ids=stored.test_ids,
-        dtype=_kept(scores.dtype),
+        dtype=dtype,
         reader=ZarrTiles(
-            os.path.abspath(path), chunks, _kept(scores.dtype), plain, _blosc_files(Path(path) / "scores")
+            path=os.path.abspath(path),
+            chunks=(rows, columns),
+            dtype=dtype,
+            plain=plain,
+            names=metadata.names,
+            blosc=metadata.codecs[-1][0] == "blosc",
         ),
-        stored=_together(getattr(scores, "shards", None) or chunks, scores.shape, scores.dtype.itemsize),
+        stored=_together((rows, columns), stored.scores.shape, stored.scores.dtype.itemsize),
     )
 
 
@@ -90,17 +97,18 @@ class ZarrTiles:
     """Tiles of the array ``scores`` of a zarr store."""
 
     path: str
-    chunks: tuple[int, int]
+    chunks: tuple[int, int]  #: or shards: what is in a file
     dtype: np.dtype[Any]
     plain: PlainChunks | None
-    blosc: str | None = None  #: how the files of chunks are called, if they are packed with blosc
+    names: str  #: of the files, with {} for each place
+    blosc: bool  #: whether they are packed with blosc
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Return a tile, NaN where a pair is missing; a chunk that cannot be read is named."""
         if self.plain is not None:
             with reading(self.path):
                 return self.plain.read(rows, columns)
-        if self.blosc is not None:
+        if self.blosc:
             for i, j in self._places(rows, columns):
                 self._check_length(i, j)
         array = _array(self.path)
@@ -134,8 +142,7 @@ class ZarrTiles:
 
     def _check_length(self, i: int, j: int) -> None:
         """Refuse a chunk that is cut off, which blosc would not notice; its length stands at byte 12."""
-        assert self.blosc is not None  # noqa: S101
-        file = Path(self.path) / "scores" / self.blosc.format(i, j)
+        file = Path(self.path) / "scores" / self.names.format(i, j)
         if not file.is_file():
             return
         with reading(self.path), open(file, "rb") as stream:
@@ -145,21 +152,7 @@ class ZarrTiles:
 
     def _damaged(self, i: int, j: int, why: str) -> FileError:
         problem = f"the chunk is damaged ({why}); copy or write it again"
-        return FileError(self.path, problem, part=f"scores/{i}.{j}")
-
-
-def _blosc_files(folder: Path) -> str | None:
-    """Return how the files of chunks are called, None if they are not packed with blosc."""
-    with reading(folder.parent):
-        if (folder / ".zarray").is_file():
-            metadata = json.loads((folder / ".zarray").read_bytes())
-            packed = (metadata.get("compressor") or {}).get("id") == "blosc"
-            return "{}" + (metadata.get("dimension_separator") or ".") + "{}" if packed else None
-        metadata = json.loads((folder / "zarr.json").read_bytes())
-    names = [codec["name"] for codec in metadata["codecs"]]
-    key = metadata.get("chunk_key_encoding", {})
-    plain = key.get("name") == "default" and key.get("configuration", {}).get("separator", "/") == "/"
-    return "c/{}/{}" if names[-1] == "blosc" and plain else None
+        return FileError(self.path, problem, part=f"scores/{self.names.format(i, j)}")
 
 
 @lru_cache(maxsize=8)

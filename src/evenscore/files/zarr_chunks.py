@@ -1,7 +1,8 @@
 """The chunks of plain zarr arrays, read and written without the zarr library, at the speed of the disk.
 
-Plain is format 2, two dimensions, C order, no filters, and packed not at all or with a checksum before the numbers
-(numcodecs' ``crc32``). The zarr library reads and writes such arrays, too; it only takes several times as long.
+Plain is two dimensions, float32 or float64 in C order, little-endian, NaN where a chunk is missing, and packed not at
+all or with a checksum: CRC-32 before the numbers in format 2 (numcodecs' ``crc32``), CRC-32C after them in format 3.
+The zarr library reads and writes such arrays, too; it only takes several times as long.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from io import FileIO
 from pathlib import Path
 from socket import gethostname
@@ -20,12 +22,29 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
+from evenscore.files.zarr_metadata import METADATA_FILES, ZarrFormat, array_metadata, store_format
 from evenscore.scale.tiles import spans
 
-__all__ = ["PlainChunks"]
+__all__ = ["PlainChunks", "crc32c"]
+
+Checksum = Callable[[Any, int], int]  #: of the bytes of an array, given that of what stands before them
 
 _CHECKSUM = 4  # bytes
+_CHECKSUM_CODECS: dict[ZarrFormat, str] = {2: "crc32", 3: "crc32c"}
 _PIECE = 1 << 19  # bytes that are read or written at a time; they stay in the cache for the checksum and the copy
+
+
+@cache
+def crc32c() -> Checksum | None:
+    """Return the checksum that comes with zarr 3; None where it is not installed, or was not compiled."""
+    try:
+        import google_crc32c
+    except ImportError:
+        return None
+    if google_crc32c.implementation != "c":
+        return None
+    # It takes arrays, but no memoryviews, and keeps other threads waiting, but for less time than it takes to copy.
+    return lambda numbers, before: int(google_crc32c.extend(before, numbers))
 
 
 @dataclass(frozen=True)
@@ -37,48 +56,62 @@ class PlainChunks:
     chunks: tuple[int, int]
     dtype: np.dtype[Any]
     checksum: bool
-    separator: str = "."
+    format: ZarrFormat
+    names: str  #: of the files, ``{}.{}`` or ``c/{}/{}``
 
     @classmethod
     def of(cls, folder: Path) -> PlainChunks | None:
-        """Return the chunks of an array, None if it is not plain."""
-        metadata_file = folder / ".zarray"
-        if not metadata_file.is_file():
+        """Return the chunks of an array of a store, None if it is not there or not plain."""
+        found = array_metadata(folder, store_format(folder.parent), folder.parent, folder.name)
+        if found is None:
             return None
-        metadata = json.loads(metadata_file.read_bytes())
-        packed = metadata.get("compressor")
-        dtype = np.dtype(metadata["dtype"])
+        packed = found.codecs[1:]
+        checked = packed == ((_CHECKSUM_CODECS[found.format], {}),)
         plain = (
-            metadata.get("order") == "C"
-            and not metadata.get("filters")
-            and packed in (None, {"id": "crc32"})
-            and len(metadata["shape"]) == 2
-            and dtype in (np.dtype("<f4"), np.dtype("<f8"))
-            and metadata.get("fill_value") == "NaN"
+            len(found.shape) == 2
+            and all(found.chunks)
+            and found.codecs[0] == ("bytes", {"endian": "little"})
+            and found.data_type in ("<f4", "<f8", "float32", "float64")
+            and found.fill_value == "NaN"
+            and (not packed or checked)
         )
-        if not plain:
+        if not plain or (checked and found.format == 3 and crc32c() is None):
             return None
-        shape, chunks = tuple(metadata["shape"]), tuple(metadata["chunks"])
+        (rows, columns), (chunk_rows, chunk_columns) = found.shape, found.chunks
         return cls(
-            str(folder.absolute()), shape, chunks, dtype, packed is not None, metadata.get("dimension_separator") or "."
+            folder=str(folder.absolute()),
+            shape=(rows, columns),
+            chunks=(chunk_rows, chunk_columns),
+            dtype=found.dtype.newbyteorder("<"),
+            checksum=checked,
+            format=found.format,
+            names=found.names,
         )
 
-    def create(self) -> None:
-        """Write the metadata of an array that has no chunk yet."""
-        metadata = {
-            "zarr_format": 2,
-            "shape": self.shape,
-            "chunks": self.chunks,
-            "dtype": self.dtype.str,
-            "order": "C",
-            "filters": None,
-            "compressor": {"id": "crc32"} if self.checksum else None,
-            "dimension_separator": self.separator,
-            "fill_value": "NaN",
-        }
-        folder = Path(self.folder)
+    @classmethod
+    def create(cls, folder: Path, shape: tuple[int, int], chunks: tuple[int, int], dtype: np.dtype[Any]) -> PlainChunks:
+        """Add an array with checksums to a store, in its format; the array has no chunk yet."""
+        format = store_format(folder.parent)
+        assert format is not None  # noqa: S101
+        dtype = dtype.newbyteorder("<")
+        metadata: dict[str, Any] = {"zarr_format": format, "shape": shape, "fill_value": "NaN"}
+        if format == 2:
+            metadata |= {"chunks": chunks, "dtype": dtype.str, "order": "C", "filters": None}
+            metadata |= {"compressor": {"id": _CHECKSUM_CODECS[2]}, "dimension_separator": "."}
+        else:
+            metadata |= {"node_type": "array", "data_type": dtype.name, "attributes": {}, "storage_transformers": []}
+            metadata["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": chunks}}
+            metadata["chunk_key_encoding"] = {"name": "default", "configuration": {"separator": "/"}}
+            numbers = {"name": "bytes", "configuration": {"endian": "little"}}
+            metadata["codecs"] = [numbers, {"name": _CHECKSUM_CODECS[3]}]
         folder.mkdir()
-        (folder / ".zarray").write_text(json.dumps(metadata, indent=2), encoding="utf-8")
+        file = folder / METADATA_FILES[format]
+        temporary = file.with_name(f".{file.name}.part")
+        temporary.write_text(json.dumps(metadata, indent=2), encoding="utf-8")
+        os.replace(temporary, file)
+        created = cls.of(folder)
+        assert created is not None  # noqa: S101
+        return created
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Return some rows and columns; a chunk that is not there is missing scores, a damaged one is an error."""
@@ -121,7 +154,7 @@ class PlainChunks:
         return self.chunks[0] * self.chunks[1] * self.dtype.itemsize + _CHECKSUM * self.checksum
 
     def _file(self, i: int, j: int) -> Path:
-        return Path(self.folder) / f"{i}{self.separator}{j}"
+        return Path(self.folder) / self.names.format(i, j)
 
     def _places(self, rows: slice, columns: slice) -> list[tuple[int, int]]:
         first = (rows.start // self.chunks[0], columns.start // self.chunks[1])
@@ -140,7 +173,7 @@ class PlainChunks:
                     place = target[max(start - first, 0) :][: len(wanted)]
                     place[:] = wanted[: len(place)]
         except FileNotFoundError:
-            if not Path(self.folder, ".zarray").is_file():
+            if not Path(self.folder, METADATA_FILES[self.format]).is_file():
                 problem = f"there is no such store on {gethostname()}; all workers must see the same files"
                 raise FileError(Path(self.folder).parent, problem) from None
             target[:] = np.nan
@@ -151,7 +184,8 @@ class PlainChunks:
         """Read a chunk: some of its rows at a time, and which is the first of them; the next overwrite them."""
         if os.fstat(stream.fileno()).st_size != self._file_size:
             raise self._damaged(i, j, f"it does not have the {self._file_size} bytes that are expected")
-        expected = stream.read(_CHECKSUM) if self.checksum else b""
+        checksum = self._checksum()
+        expected = stream.read(_CHECKSUM) if checksum and self.format == 2 else b""
         found = 0
         buffer = np.empty((self._piece_rows, self.chunks[1]), dtype=self.dtype)
         for rows in spans(self.chunks[0], self._piece_rows):
@@ -162,10 +196,12 @@ class PlainChunks:
                 if not more:
                     raise self._damaged(i, j, "it is cut off")
                 length += more
-            if self.checksum:
-                found = zlib.crc32(data, found)
+            if checksum:
+                found = checksum(piece, found)
             yield rows.start, piece
-        if self.checksum and found != int.from_bytes(expected, "little"):
+        if checksum and self.format == 3:
+            expected = stream.read(_CHECKSUM)
+        if checksum and found != int.from_bytes(expected, "little"):
             raise self._damaged(i, j, "its checksum is wrong")
 
     @property
@@ -174,8 +210,19 @@ class PlainChunks:
 
     def _damaged(self, i: int, j: int, why: str) -> FileError:
         folder = Path(self.folder)
-        name = f"{folder.name}/{i}{self.separator}{j}"
+        name = f"{folder.name}/{self.names.format(i, j)}"
         return FileError(folder.parent, f"the chunk is damaged ({why}); copy or write it again", part=name)
+
+    def _checksum(self) -> Checksum | None:
+        if not self.checksum:
+            return None
+        found: Checksum | None = zlib.crc32 if self.format == 2 else crc32c()
+        if found is None:
+            problem = (
+                f"google-crc32c, which comes with zarr 3, is not installed on {gethostname()}; install zarr 3 there"
+            )
+            raise FileError(Path(self.folder).parent, problem)
+        return found
 
     def _write_one(self, i: int, j: int, part: npt.NDArray[Any]) -> None:
         if part.shape != self.chunks:
@@ -183,18 +230,27 @@ class PlainChunks:
             whole[: part.shape[0], : part.shape[1]] = part
             part = whole
         file = self._file(i, j)
+        self._make_folders(file)
         temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
-        checksum = 0
+        checksum = self._checksum()
+        found = 0
         try:
             with open(temporary, "wb") as stream:
-                stream.write(bytes(_CHECKSUM * self.checksum))
+                if checksum and self.format == 2:
+                    stream.write(bytes(_CHECKSUM))
                 for rows in spans(self.chunks[0], self._piece_rows):
                     piece = np.ascontiguousarray(part[rows], dtype=self.dtype)
-                    checksum = zlib.crc32(piece.data, checksum) if self.checksum else 0
+                    found = checksum(piece, found) if checksum else 0
                     stream.write(piece.data)
-                if self.checksum:
+                if checksum and self.format == 2:
                     stream.seek(0)
-                    stream.write(checksum.to_bytes(_CHECKSUM, "little"))
+                if checksum:
+                    stream.write(found.to_bytes(_CHECKSUM, "little"))
             os.replace(temporary, file)
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _make_folders(self, file: Path) -> None:
+        """Make the folders of a chunk within that of the array, which must be there: all workers see the same files."""
+        for place in reversed(list(file.relative_to(self.folder).parents)[:-1]):
+            (Path(self.folder) / place).mkdir(exist_ok=True)

@@ -1,8 +1,9 @@
 """zarr stores: directories with the arrays of `named_arrays`, in chunks that can be read and written one by one.
 
-Written in zarr's format 2, which zarr-python 2 and 3 both read. Text (ids, speakers) is a group with two arrays,
-``utf8`` (all texts, joined, as bytes) and ``offsets`` (where each begins, and the end of the last). A chunk of scores
-that is not there means missing pairs (the fill value is NaN), so scores can be filled in chunk by chunk.
+Written in zarr's format 3, or in format 2 where zarr 2 is installed, which reads no other; format 2 is always read.
+Text (ids, speakers) is a group with two arrays, ``utf8`` (all texts, joined, as bytes) and ``offsets`` (where each
+begins, and the end of the last). A chunk of scores that is not there means missing pairs (the fill value is NaN), so
+scores can be filled in chunk by chunk.
 
 zarr finds decoders by name and one of them is pickle; so the metadata is checked before zarr opens a store, and only
 plain numbers with well-known compressors are read.
@@ -10,7 +11,6 @@ plain numbers with well-known compressors are read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,16 +26,18 @@ from evenscore.files.checks import parsing, refuse_larger_than_memory
 from evenscore.files.formats import Format, ReadOptions, Table
 from evenscore.files.named_arrays import from_arrays, ids_of, to_arrays
 from evenscore.files.streams import PathLike, atomic_directory, reading
+from evenscore.files.zarr_chunks import crc32c
+from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
 from evenscore.tables.ids import Ids
 
 __all__ = ["FORMATS", "StoredScores", "create_score_store", "open_scores", "read_zarr", "write_zarr"]
 
 _VALUES_PER_CHUNK = 1 << 22
 _COLUMNS_PER_CHUNK = 4096
-_LARGEST_METADATA = 1 << 20
 _CODECS = {
     *("blosc", "zstd", "zlib", "gzip", "bz2", "lz4", "lzma"),
-    *("shuffle", "delta", "bitround", "crc32", "crc32c", "adler32", "fletcher32", "bytes", "transpose"),
+    *("shuffle", "delta", "bitround", "crc32", "crc32c", "adler32", "fletcher32"),
+    *("bytes", "transpose", "sharding_indexed"),
 }
 _TEXT = {"utf8", "offsets"}
 
@@ -95,8 +97,17 @@ def create_score_store(folder: Path, enroll_ids: Ids, test_ids: Ids, path: PathL
 
 
 def _new_group(zarr: Any, folder: Path) -> Any:
-    version = {"zarr_format": 2} if hasattr(zarr.Group, "create_array") else {}
+    version = {"zarr_format": _written_format(zarr)} if _has_format_3(zarr) else {}
     return zarr.open_group(str(folder), mode="w", **version)
+
+
+def _has_format_3(zarr: Any) -> bool:
+    return hasattr(zarr.Group, "create_array")  # zarr 3 or newer
+
+
+def _written_format(zarr: Any) -> ZarrFormat:
+    """Return the newest format that is written at full speed, which needs the checksum that comes with zarr 3."""
+    return 3 if _has_format_3(zarr) and crc32c() is not None else 2
 
 
 def _library(path: PathLike) -> Any:
@@ -144,7 +155,14 @@ def _opened(path: PathLike) -> Iterator[_Arrays]:
     zarr = _library(path)
     with parsing(path, "a zarr store"):
         arrays = _checked_arrays(Path(path), path)
-        yield _Arrays(zarr.open_group(str(path), mode="r"), arrays, path)
+        how: dict[str, Any] = {}
+        format = store_format(Path(path))
+        if _has_format_3(zarr):  # what was checked is what is used, not a copy of it, nor what is in the other format
+            how = {"zarr_format": format, "use_consolidated": False}
+        elif format == 3:
+            problem = "it is in zarr's format 3; install zarr 3 or newer, which needs Python 3.11, to read it"
+            raise FileError(path, problem)
+        yield _Arrays(zarr.open_group(str(path), mode="r", **how), arrays, path)
 
 
 class _Arrays(Mapping[str, npt.NDArray[Any]]):
@@ -209,55 +227,34 @@ def _checked_arrays(folder: Path, path: PathLike) -> set[str]:
                 "it is a file, but a zarr store is a directory" if folder.exists() else "there is no such directory"
             )
             raise FileError(path, f"{problem}; check the name")
-        if not any((folder / name).is_file() for name in (".zgroup", ".zarray", "zarr.json")):
+        format = store_format(folder)
+        if format is None:
             raise FileError(path, "it is not a zarr store, as it has neither .zgroup nor zarr.json; check the name")
-        if _metadata(folder, path, "") is not None:
+        if array_metadata(folder, format, path, "") is not None:
             raise FileError(path, "the store is a single array, but a group of arrays with ids is expected")
         names = set()
         for child in sorted(folder.iterdir()):
             for place in [child, *(child / part for part in sorted(_TEXT))]:
                 name = place.relative_to(folder).as_posix()
-                metadata = _metadata(place, path, name)
+                metadata = array_metadata(place, format, path, name)
                 if metadata is not None:
                     _refuse_unsafe(metadata, path, name)
                     names.add(name)
         return names
 
 
-def _metadata(folder: Path, path: PathLike, name: str) -> dict[str, Any] | None:
-    """Return the metadata of an array of either format, None for a group or any other directory."""
-    file = next((folder / name for name in (".zarray", "zarr.json") if (folder / name).is_file()), None)
-    if file is None:
-        return None
-    if file.stat().st_size > _LARGEST_METADATA:
-        raise FileError(path, "its metadata is larger than 1 MB; the store is damaged", part=name)
-    metadata = json.loads(file.read_bytes())
-    if not isinstance(metadata, dict):
-        raise FileError(path, "its metadata is not a JSON object; the store is damaged", part=name)
-    return metadata if file.name == ".zarray" or metadata.get("node_type") == "array" else None
-
-
-def _refuse_unsafe(metadata: dict[str, Any], path: PathLike, name: str) -> None:
-    if metadata["zarr_format"] == 2:
-        codecs = [*(metadata.get("filters") or []), *([metadata["compressor"]] if metadata.get("compressor") else [])]
-        kind, chunks = metadata["dtype"], metadata["chunks"]
-    else:
-        codecs = list(metadata["codecs"])
-        kind, chunks = metadata["data_type"], metadata["chunk_grid"]["configuration"]["chunk_shape"]
-    for codec in codecs:
-        name_of_codec = codec.get("id", codec.get("name"))
-        if name_of_codec == "sharding_indexed":
-            codecs.extend(codec["configuration"]["codecs"] + codec["configuration"]["index_codecs"])
-        elif name_of_codec not in _CODECS:
-            problem = f"it is packed with {name_of_codec!r}, which is not read for safety; pack it with zstd or blosc"
-            raise FileError(path, problem, part=name)
-    dtype = np.dtype(kind) if isinstance(kind, str) and kind != "string" else np.dtype(object)
+def _refuse_unsafe(metadata: ArrayMetadata, path: PathLike, name: str) -> None:
+    dtype = metadata.dtype
     if dtype.hasobject or dtype.kind not in "biufUS":
-        raise FileError(path, f"it has type {kind}, but only numbers are read (no objects)", part=name)
-    for shape in (metadata["shape"], chunks):
+        raise FileError(path, f"it has type {metadata.data_type}, but only numbers are read (no objects)", part=name)
+    for codec in metadata.all_codecs():
+        if codec not in _CODECS:
+            problem = f"it is packed with {codec!r}, which is not read for safety; pack it with zstd or blosc"
+            raise FileError(path, problem, part=name)
+    for shape in (metadata.shape, metadata.chunks):
         if not all(isinstance(size, int) and size >= 0 for size in shape):
-            raise FileError(path, f"shape {shape} makes no sense; the store is damaged", part=name)
-    refuse_larger_than_memory(path, int(np.prod(chunks, dtype=object)) * dtype.itemsize, part=name)
+            raise FileError(path, f"shape {list(shape)} makes no sense; the store is damaged", part=name)
+    refuse_larger_than_memory(path, int(np.prod(metadata.chunks, dtype=object)) * dtype.itemsize, part=name)
 
 
 FORMATS = (
