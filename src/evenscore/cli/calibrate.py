@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +13,11 @@ from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, printable
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices
+from evenscore.cli.scorers import EmbeddingChoices, TrainingChoices
 from evenscore.errors import InputError
+
+if TYPE_CHECKING:
+    from evenscore.cli.embedded_scores import EmbeddedScores, Source
 
 __all__ = ["EXAMPLES", "Method", "calibrate"]
 
@@ -24,6 +29,8 @@ evenscore calibrate --train d1 --train d2 --train-key k e1 e2 -o fused
 evenscore calibrate --saturate --train dev --train-key k eval -o out
 evenscore calibrate --cross-validate --key eval.key eval.scores -o out
 evenscore calibrate --load c.json eval.zarr --workers 4 -o llr.zarr
+evenscore calibrate --train-embeddings dev.npz -o llr.zarr \\
+    --enroll-embeddings x.npz --test-embeddings y.npz --workers 4
 """
 
 
@@ -130,6 +137,12 @@ def calibrate(
     key_format: opt.KeyFormat = None,
     to_format: opt.ToFormat = None,
     *,
+    training: TrainingChoices,
+    vectors: EmbeddingChoices,
+    trials: Annotated[
+        str | None,
+        typer.Option("--trials", metavar="FILE", help="For embeddings, the trials to score; without, all pairs."),
+    ] = None,
     scale: ScaleChoices,
     resume: Resume = False,
     json: opt.Json = False,
@@ -145,8 +158,13 @@ def calibrate(
     Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are read in chunks if they are large or if
     workers or a memory limit are asked for: a fit then uses a fine histogram of the training scores, and the output,
     .zarr or .parquet, is written chunk by chunk. Fusions and quality measures need scores in memory.
+
+    Embeddings can take the place of --train, of SCORES, or of both: --scorer makes scores of the trials that a key or
+    --trials lists, or of every enrolment against every test, but of no utterance against itself. Labels come from
+    --train-key (--key to cross-validate), from the speaker maps, or from the speakers in the embeddings.
     """
     from evenscore.cli.calibration import CalibrationJob, run_job
+    from evenscore.cli.embedded_scores import EmbeddedScores, embedded_scores, is_large
     from evenscore.cli.scored_output import write_scores
     from evenscore.cli.training_data import LabelSources
 
@@ -154,9 +172,22 @@ def calibrate(
         if method not in (Method.logistic, Method.saturating):
             raise InputError(f"--saturate bounds an affine map; the method is {method.value}; leave one of them out")
         method = Method.saturating
+    labels = LabelSources(
+        key_format=key_format,
+        enroll_speakers=enroll_speakers,
+        test_speakers=test_speakers,
+        unmatched=unmatched.value,
+    )
+    if trials is not None and (vectors.sides is None or key is not None):
+        remedy = "leave it out" if vectors.sides is None else "leave out --trials or --key"
+        raise InputError(f"--trials lists the trials of embeddings, if no key does; {remedy}")
+    vectors.check(training)
+    known = labels if cross_validate else replace(labels, enroll_speakers=None, test_speakers=None)
+    made = embedded_scores(vectors, known, from_format, key=key, trials=(trials, None))
+    to_train = embedded_scores(vectors, labels, from_format, training=training, key=train_key)
     job = CalibrationJob(
-        scores=tuple(scores or ()),
-        train=tuple(train or ()),
+        scores=_one_of(scores, made, "SCORES", "--enroll-embeddings"),
+        train=_one_of(train, to_train, "--train", "--train-embeddings"),
         train_key=train_key,
         key=key,
         load=load,
@@ -166,12 +197,7 @@ def calibrate(
         quality=tuple(name for text in quality or () for name in text.split(",")),
         metadata=metadata,
         train_metadata=train_metadata or metadata,
-        sources=LabelSources(
-            key_format=key_format,
-            enroll_speakers=enroll_speakers,
-            test_speakers=test_speakers,
-            unmatched=unmatched.value,
-        ),
+        sources=labels,
         reading={
             "format": from_format,
             "missing": missing.value,
@@ -181,8 +207,8 @@ def calibrate(
     )
     _check_outputs(job.scores, output, save, json, cross_validate)
     with progress_bar() as progress, scale.client(progress) as client:
-        asked = resume or scale.given
-        if asked or (scale.in_chunks(*job.train, *job.scores) and not job.is_fusion):
+        sources = (*job.train, *job.scores)
+        if resume or scale.given or (is_large(scale, sources) and not job.is_fusion):
             from evenscore.cli.calibration_in_chunks import calibrate_in_chunks
 
             result = calibrate_in_chunks(job, (output, to_format), scale, resume, client, progress)
@@ -197,12 +223,20 @@ def calibrate(
 
             assert result.calibration is not None  # noqa: S101
             save_calibration(result.calibration, save, info=result.info)
-    for line in result.warnings:
+    unscored = (line for source in sources if isinstance(source, EmbeddedScores) for line in source.warnings())
+    for line in (*unscored, *result.warnings):
         typer.echo(f"warning: {printable(line)}", err=True)
     if json:
         print_json(result.facts)
     elif "-" not in (output, save):
         print_lines(result.story)
+
+
+def _one_of(paths: list[str] | None, made: EmbeddedScores | None, files: str, embeddings: str) -> tuple[Source, ...]:
+    """Return score files, or scores of embeddings."""
+    if paths and made is not None:
+        raise InputError(f"both {files} and {embeddings} were given; choose one")
+    return tuple(paths or ()) if made is None else (made,)
 
 
 def _options(
@@ -227,7 +261,7 @@ def _options(
 
 
 def _check_outputs(
-    scores: tuple[str, ...], output: str | None, save: str | None, json: bool, cross_validate: bool
+    scores: tuple[Source, ...], output: str | None, save: str | None, json: bool, cross_validate: bool
 ) -> None:
     """Refuse what leaves no trace, or too many."""
     if scores and output is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,19 @@ from evenscore.calibrate import (
     cross_calibrate,
 )
 from evenscore.cli.combine import as_list
+from evenscore.cli.embedded_scores import EmbeddedScores, Source, label_sources, read_source
 from evenscore.cli.evaluated_trials import labelled
 from evenscore.cli.speaker_sources import Speakers, speakers_of
 from evenscore.cli.training_data import LabelSources
 from evenscore.cli.trial_columns import numbers_of
 from evenscore.errors import InputError
-from evenscore.files import read_scores
 from evenscore.files.calibration_json import read_calibration_file
 from evenscore.files.metadata import read_metadata
 from evenscore.metrics import cllr
 from evenscore.progress import Progress, silent
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
 
-__all__ = ["CalibrationJob", "CalibrationResult", "inputs_of", "run_job", "story"]
+__all__ = ["CalibrationJob", "CalibrationResult", "inputs_of", "run_job", "story", "trained_on"]
 
 LOG = "log:"  # before the name of a measure: its logarithm
 
@@ -41,8 +41,8 @@ Array = npt.NDArray[np.float64]
 class CalibrationJob:
     """Files and options; exactly one of training, loading and cross-validation."""
 
-    scores: tuple[str, ...] = ()
-    train: tuple[str, ...] = ()
+    scores: tuple[Source, ...] = ()
+    train: tuple[Source, ...] = ()
     train_key: str | None = None
     key: str | None = None
     load: str | None = None
@@ -133,12 +133,12 @@ def run_job(job: CalibrationJob, progress: Progress = silent) -> CalibrationResu
 def _trained(job: CalibrationJob, progress: Progress) -> CalibrationResult:
     supervised = job.method != "unsupervised"
     infinite = job.method == "pav"
-    sources = replace(job.sources, keys=(job.train_key,) if job.train_key else ())
     paths = job.train or job.scores
+    sources = label_sources(paths[0], job.sources, job.train_key)
     training = _read(paths, job.reading, infinite, sources if supervised or job.train_key else None)
     progress("training", 0.3)
     measures = _measures(training.first, job.train_metadata, job.quality)
-    calibration = _fit(job, training, measures)
+    calibration = _fit(job, training, measures, sources)
     info = _training_facts(job, paths, training, calibration, measures)
     scored = training if not job.train else _read(job.scores, job.reading, infinite) if job.scores else None
     calibrated, warnings = None, []
@@ -157,11 +157,11 @@ def _trained(job: CalibrationJob, progress: Progress) -> CalibrationResult:
     )
 
 
-def _fit(job: CalibrationJob, training: _Systems, measures: Array | None) -> Calibration:
+def _fit(job: CalibrationJob, training: _Systems, measures: Array | None, sources: LabelSources) -> Calibration:
     kind: Any = calibration_class(job.method)
     extra: dict[str, Any] = {} if measures is None else {"quality": measures}
     if job.method == "saturating":
-        enroll, test = _speaker_codes(training.first, speakers_of(training.with_key, job.sources))
+        enroll, test = _speaker_codes(training.first, speakers_of(training.with_key, sources))
         extra = {"enroll_speakers": enroll, "test_speakers": test}
     fitted: Calibration = kind.fit(training.values, training.key, **extra, **job.options)
     return fitted
@@ -193,9 +193,9 @@ def _loaded(job: CalibrationJob) -> CalibrationResult:
 
 def _cross_validated(job: CalibrationJob, progress: Progress) -> CalibrationResult:
     assert job.folds is not None  # noqa: S101
-    sources = replace(job.sources, keys=(job.key,) if job.key else ())
+    sources = label_sources(job.scores[0], job.sources, job.key)
     scored = _read(job.scores, job.reading, job.method == "pav", sources)
-    speakers = speakers_of(scored.with_key, job.sources)
+    speakers = speakers_of(scored.with_key, sources)
     progress("cross-validating", 0.3)
     enroll, test = _speaker_codes(scored.first, speakers)
     result = cross_calibrate(
@@ -224,10 +224,11 @@ def _cross_validated(job: CalibrationJob, progress: Progress) -> CalibrationResu
 
 
 def _read(
-    paths: Sequence[str], reading: Mapping[str, Any], infinite: bool, sources: LabelSources | None = None
+    paths: Sequence[Source], reading: Mapping[str, Any], infinite: bool, sources: LabelSources | None = None
 ) -> _Systems:
     """Read the systems, with the labels of the sources, if there are any."""
-    tables = [read_scores(path, **reading, infinite="accept" if infinite else "error") for path in paths]
+    how = {**reading, "infinite": "accept" if infinite else "error"}
+    tables = [read_source(path, how) for path in paths]
     lists, key = [as_list(table) for table in tables], None
     if sources is not None:
         joined = labelled(paths, lists, sources)
@@ -244,7 +245,7 @@ def _read(
     )
 
 
-def _scores_on(trials: TrialList, system: TrialList, first: str, path: str) -> Array:
+def _scores_on(trials: TrialList, system: TrialList, first: Source, path: Source) -> Array:
     """Return the scores of a system in the order of the trials of the first one."""
     assert system.scores is not None  # noqa: S101
     if system is trials:
@@ -312,12 +313,10 @@ def _about_cheating(training: TrialList, scored: TrialList) -> list[str]:
 
 
 def _training_facts(
-    job: CalibrationJob, paths: Sequence[str], training: _Systems, calibration: Calibration, measures: Array | None
+    job: CalibrationJob, paths: Sequence[Source], training: _Systems, calibration: Calibration, measures: Array | None
 ) -> dict[str, Any]:
     """Return the facts that are kept with the calibration."""
-    facts: dict[str, Any] = {"evenscore": __version__, "train": list(paths)}
-    if job.train_key:
-        facts["train_key"] = job.train_key
+    facts = trained_on(job, paths)
     if job.quality:
         facts["quality"] = list(job.quality)
     if training.key is None:
@@ -326,6 +325,16 @@ def _training_facts(
         facts[name] = int(np.count_nonzero(training.key == label))
     llrs = calibration(training.values) if measures is None else calibration(training.values, measures)  # type: ignore[call-arg]
     return facts | {"cllr": cllr(llrs, training.key)}
+
+
+def trained_on(job: CalibrationJob, paths: Sequence[Source]) -> dict[str, Any]:
+    """Return what is known of the training before it begins."""
+    facts: dict[str, Any] = {"evenscore": __version__, "train": list(map(str, paths))}
+    if job.train_key:
+        facts["train_key"] = job.train_key
+    if isinstance(paths[0], EmbeddedScores):
+        facts["scorer"] = paths[0].scoring.scorer.value
+    return facts
 
 
 def story(calibration: Calibration, names: Sequence[str], info: Mapping[str, Any]) -> list[str]:

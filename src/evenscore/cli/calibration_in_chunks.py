@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from evenscore._version import __version__
 from evenscore.calibrate import Calibration, PavCalibration, calibration_class, calibration_from_dict
 from evenscore.calibrate.fold_summaries import cross_fits, fit_to_folds, summary_cllr, summed_cost
-from evenscore.cli.calibration import CalibrationJob, CalibrationResult, inputs_of, story
+from evenscore.cli.calibration import CalibrationJob, CalibrationResult, inputs_of, story, trained_on
 from evenscore.cli.chunked_scoring import output_in_chunks, write_result
+from evenscore.cli.embedded_scores import label_sources
 from evenscore.cli.evaluated_chunks import LabelledFile, labelled_files, open_chunked
 from evenscore.cli.fold_groups import FoldGroups, fold_groups
 from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.training_data import LabelSources
 from evenscore.errors import FileError, InputError
 from evenscore.files.calibration_json import read_calibration_file
 from evenscore.files.chunked_output import ChunkedOutput
@@ -149,15 +150,22 @@ def _training(job: CalibrationJob, engine: _Engine) -> LabelledFile:
     [path] = job.train or job.scores
     if job.method == "unsupervised" and not job.train_key:
         scores, _ = open_chunked(path, engine.scale, job.reading)
-        return LabelledFile(path=path, scores=scores, labels=SideGroups([], None, [], None))
-    sources = replace(job.sources, keys=(job.train_key,) if job.train_key else ())
-    [file] = labelled_files([path], sources, engine.scale, job.reading)
+        return LabelledFile(path=str(path), scores=scores, labels=SideGroups([], None, [], None))
+    [file] = labelled_files([path], _label_sources(job), engine.scale, job.reading)
     return file
+
+
+def _label_sources(job: CalibrationJob) -> LabelSources:
+    """Return where the labels of what to train on come from."""
+    if job.folds is not None:
+        return label_sources(job.scores[0], job.sources, job.key)
+    return label_sources((job.train or job.scores)[0], job.sources, job.train_key)
 
 
 def _identity(job: CalibrationJob, training: LabelledFile) -> str:
     options = json.dumps([job.method, dict(job.options), job.sources.unmatched])
-    maps = job.sources.read_speaker_maps() if job.sources.by_speaker else ()
+    sources = _label_sources(job)
+    maps = sources.read_speaker_maps() if sources.by_speaker else ()
     who = [sorted(speakers.items()) for _, speakers in maps]
     return hashed(training.scores.identity(), training.labels.identity(), options, *who)
 
@@ -176,14 +184,12 @@ def _keep(output: ChunkedOutput | None, fitted: _Fitted) -> None:
 def _trained(job: CalibrationJob, training: LabelledFile, engine: _Engine) -> _Fitted:
     groups = None
     if job.method == "saturating":
-        groups = fold_groups(training, job.sources, _FOLDS, at_most=True)
+        groups = fold_groups(training, _label_sources(job), _FOLDS, at_most=True)
     counts = _counted(training, groups, engine)
     pairs = {} if groups is None else groups.by_pair(counts.groups[0])
     with _named(training.path):
         calibration = fit_to_folds(calibration_class(job.method), pairs, job.options, counts.summary)
-    info: dict[str, Any] = {"evenscore": __version__, "train": [training.path]}
-    if job.train_key:
-        info["train_key"] = job.train_key
+    info = trained_on(job, job.train or job.scores)
     summary = counts.summary
     if job.method == "unsupervised" and not job.train_key:
         info["n_trials"] = summary.n_nontarget
@@ -224,7 +230,7 @@ def _cross_validated(
         raise InputError(
             f"folds is {job.folds}, but a trial's two speakers can be in two folds, and a third must be left"
         )
-    sources = replace(job.sources, keys=(job.key,) if job.key else ())
+    sources = _label_sources(job)
     [file] = labelled_files(job.scores, sources, engine.scale, job.reading)
     groups = fold_groups(file, sources, job.folds)
     if output is not None:

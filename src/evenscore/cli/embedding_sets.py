@@ -31,6 +31,7 @@ class EmbeddingFiles:
     enroll_map: str | None = None
     enroll_length_norm: LengthNorm = LengthNorm.none
     speakers: str | None = None
+    test_speakers: str | None = None  #: None if `speakers` serve the tests, too
     cohort_speakers: str | None = None
     conditions: str | None = None
     cohort_conditions: str | None = None
@@ -43,7 +44,7 @@ class EmbeddingFiles:
         utterances = self._read(self.enroll)
         if self.enroll_map is None:
             enroll = self._with_facts(utterances, utterances, {}, "enrolment")
-            if self.test == self.enroll:
+            if self.test == self.enroll and self.test_speakers in (None, self.speakers):
                 return enroll, enroll
         else:
             models = read_members(self.enroll_map)
@@ -78,9 +79,9 @@ class EmbeddingFiles:
     def _with_facts(
         self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str
     ) -> Embeddings:
-        if self.speakers is not None:
-            known = _speaker_map(self.speakers)
-            sides = sides.with_speakers(_values(sides.ids, models, known, self.speakers, "speaker", what))
+        path = self.test_speakers or self.speakers if what == "test" else self.speakers
+        if path is not None:
+            sides = sides.with_speakers(_values(sides.ids, models, _speaker_map(path), path, "speaker", what))
         if self.conditions is not None:
             sides = _with_conditions(sides, utterances, models, self.conditions, what)
         return sides

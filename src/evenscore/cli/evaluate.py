@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +13,11 @@ from evenscore.cli.option_records import with_records
 from evenscore.cli.output import printable
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.scorers import EmbeddingChoices
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
+    from evenscore.cli.embedded_scores import EmbeddedScores, Source
     from evenscore.metrics import OperatingPoint
 
 __all__ = ["EXAMPLES", "Eer", "Metric", "evaluate", "parsed_points"]
@@ -26,6 +29,8 @@ evenscore evaluate raw.npz llr.npz --key k --points 0.01 --points 0.05,10,1
 evenscore evaluate e.scores --key k --metadata meta.csv --by gender
 evenscore evaluate a.scores b.scores --key k --paired --metric cllr
 evenscore evaluate eval.zarr --enroll-speakers utt2spk --workers 4
+evenscore evaluate --enroll-embeddings x.npz --test-embeddings y.npz \\
+    --key eval.trials
 """
 
 
@@ -53,8 +58,9 @@ class Metric(str, Enum):
 @with_records
 def evaluate(
     scores: Annotated[
-        list[str], typer.Argument(metavar="SCORES", help="Score files, one per system; '-' is standard input.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="SCORES", help="Score files, one per system; '-' is standard input."),
+    ] = None,
     key: opt.Key = None,
     points: Annotated[
         list[str] | None,
@@ -104,6 +110,7 @@ def evaluate(
     from_format: opt.FromFormat = None,
     key_format: opt.KeyFormat = None,
     *,
+    vectors: EmbeddingChoices,
     scale: ScaleChoices,
     json: opt.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of tables.")] = False,
@@ -120,12 +127,27 @@ def evaluate(
     Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are counted chunk by chunk if they are large
     or if workers or a memory limit are asked for. Cllr, actual costs and counts are exact then; the other figures come
     from a fine histogram, and certain bounds are printed where they matter.
+
+    In place of SCORES, embeddings are scored by --scorer: the trials of the key, or every enrolment against every test,
+    but no utterance against itself. Without key and maps, labels follow from the speakers in the embeddings. The matrix
+    of all scores is never formed if it is large or if workers or a memory limit are asked for.
     """
+    from evenscore.cli.embedded_scores import embedded_scores, is_large
     from evenscore.cli.evaluated_trials import read_evaluated, warnings_about
     from evenscore.cli.evaluation import EvaluationOptions, evaluate_systems
     from evenscore.cli.evaluation_output import print_evaluation
     from evenscore.cli.training_data import LabelSources
 
+    labels = LabelSources(
+        keys=(key,) if key else (),
+        key_format=key_format,
+        enroll_speakers=enroll_speakers,
+        test_speakers=test_speakers,
+        unmatched=unmatched.value,
+    )
+    made = embedded_scores(vectors, labels, from_format, key=key)
+    systems = _systems(scores or [], made)
+    vectors.check()
     options = EvaluationOptions(
         points=parsed_points(points or []),
         eer_method=eer.value,
@@ -137,19 +159,13 @@ def evaluate(
         level=level,
         seed=seed,
         compared=tuple(one.value for one in metric or [Metric.eer]) if paired else (),
-        sources=LabelSources(
-            keys=(key,) if key else (),
-            key_format=key_format,
-            enroll_speakers=enroll_speakers,
-            test_speakers=test_speakers,
-            unmatched=unmatched.value,
-        ),
+        sources=labels,
     )
     form = _form(json=json, csv=csv, latex=latex)
     if metric and not paired:
         raise InputError("--metric says what --paired compares; give --paired, too")
-    if paired and len(scores) != 2:
-        raise InputError(f"--paired compares two systems, but there are {len(scores)} score files; give two")
+    if paired and len(scores or ()) != 2:
+        raise InputError(f"--paired compares two systems, but there are {len(scores or ())} score files; give two")
     if paired and form in ("csv", "latex"):
         raise InputError(f"a comparison has no place in --{form}; use --json, or leave out --paired")
     reading = {
@@ -161,16 +177,28 @@ def evaluate(
     }
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
-        if scale.in_chunks(*scores):
+        if made is not None:
+            options = replace(options, metadata=metadata or key, sources=made.labels_from(labels))
+        if is_large(scale, systems):
             from evenscore.cli.evaluation_in_chunks import evaluate_in_chunks
 
-            results = evaluate_in_chunks(scores, options, reading, scale, client, progress)
+            results = evaluate_in_chunks(systems, options, reading, scale, client, progress)
         else:
-            items = read_evaluated(scores, options.sources, reading)
+            items = read_evaluated(systems, options.sources, reading)
             results = evaluate_systems(items, options, progress)
-    for line in (line for system in results.get("systems", [results]) for line in warnings_about(system)):
+    warnings = [] if made is None else made.warnings()
+    for line in (*warnings, *(line for one in results.get("systems", [results]) for line in warnings_about(one))):
         typer.echo(f"warning: {printable(line)}", err=True)
     print_evaluation(results, options, form)
+
+
+def _systems(scores: list[str], made: EmbeddedScores | None) -> list[Source]:
+    """Return what is evaluated: score files, or scores of embeddings."""
+    if scores and made is not None:
+        raise InputError("both scores and embeddings were given; evaluate one of the two")
+    if not scores and made is None:
+        raise InputError("there is nothing to evaluate; give SCORES, or --enroll-embeddings and --test-embeddings")
+    return [*scores] if made is None else [made]
 
 
 def parsed_points(texts: list[str]) -> tuple[OperatingPoint, ...]:

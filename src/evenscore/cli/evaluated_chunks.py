@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenscore.cli.chunked_data import open_scores
+from evenscore.cli.embedded_scores import EmbeddedScores, Source
 from evenscore.cli.labelled import speakers_for
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.training_data import LabelSources
+from evenscore.cli.training_data import LabelSources, SpeakerMap
 from evenscore.cli.trial_columns import EMPTY, named_column, only_side, row_of_id
 from evenscore.errors import InputError
 from evenscore.files import read_trials
@@ -27,13 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelledFile", "conditions_in_chunks", "labelled_files", "open_chunked"]
 
-SpeakerMap = tuple[str, Mapping[str, str]]  #: name of the file, and the speaker of each id
 Conditions = tuple[tuple[str, ...], PairValues]  #: names of groups, and which group each pair belongs to
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledFile:
-    """Scores of one file, which stay there, and their labels."""
+    """Scores of one file, which stay there, or of embeddings, and their labels."""
 
     path: str
     scores: ChunkedScores | ChunkedTrials
@@ -64,10 +64,14 @@ class LabelledFile:
 
 
 def open_chunked(
-    path: str, choices: ScaleChoices, reading: Mapping[str, Any]
+    source: Source, choices: ScaleChoices, reading: Mapping[str, Any]
 ) -> tuple[ChunkedScores | ChunkedTrials, bool]:
     """Open scores to be read chunk by chunk, whatever their form, and tell whether they have labels."""
-    table = open_scores(path, choices, reading)
+    table: ChunkedScores | ChunkedTrials | ScoreMatrix | TrialList
+    if isinstance(source, EmbeddedScores):
+        table = source.chunked(choices.tile_bytes)
+    else:
+        table = open_scores(source, choices, reading)
     if isinstance(table, ScoreMatrix):
         table = as_chunked(table).with_tiles(choices.tile_bytes)
     elif isinstance(table, TrialList):
@@ -78,27 +82,28 @@ def open_chunked(
 
 
 def labelled_files(
-    paths: Sequence[str], sources: LabelSources, choices: ScaleChoices, reading: Mapping[str, Any]
+    paths: Sequence[Source], sources: LabelSources, choices: ScaleChoices, reading: Mapping[str, Any]
 ) -> list[LabelledFile]:
     """Open scores with labels: of the key if there is one, else their own, else by the speaker maps."""
     key, listed = None, None
     if sources.keys:
-        [path] = sources.keys
-        key = read_trials(path, format=sources.key_format, infinite="accept")
+        [name] = sources.keys
+        key = read_trials(name, format=sources.key_format, infinite="accept")
         if key.labels is None:
-            raise InputError(f"the key {path} has no labels; give a list of trials with labels")
+            raise InputError(f"the key {name} has no labels; give a list of trials with labels")
         listed = ListedValues.of_key(key)
     maps = sources.read_speaker_maps() if listed is None and sources.by_speaker else None
     files = []
     for path in paths:
         scores, has_labels = open_chunked(path, choices, reading)
         labels = listed if listed is not None else OwnLabels() if has_labels else _by_speaker(path, scores, maps)
-        files.append(LabelledFile(path=path, scores=scores, labels=labels, unmatched=sources.unmatched, key=key))
+        own = path.listed if isinstance(path, EmbeddedScores) and has_labels else key
+        files.append(LabelledFile(path=str(path), scores=scores, labels=labels, unmatched=sources.unmatched, key=own))
     return files
 
 
 def _by_speaker(
-    path: str, scores: ChunkedScores | ChunkedTrials, maps: tuple[SpeakerMap, SpeakerMap] | None
+    path: Source, scores: ChunkedScores | ChunkedTrials, maps: tuple[SpeakerMap, SpeakerMap] | None
 ) -> PairValues:
     if maps is None:
         raise InputError(f"{path}: the scores have no labels; give a key, or --enroll-speakers")

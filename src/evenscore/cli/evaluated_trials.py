@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from evenscore.cli.combine import as_list, with_key
+from evenscore.cli.embedded_scores import Source, read_source
 from evenscore.cli.labelled import label_by_speakers
 from evenscore.cli.suspicions import FEW_TRIALS
 from evenscore.cli.training_data import LabelSources
 from evenscore.errors import InputError
-from evenscore.files import read_scores, read_trials
+from evenscore.files import read_trials
 from evenscore.tables import UNKNOWN, TrialList
 
 __all__ = ["EvaluatedTrials", "evaluated", "labelled", "read_evaluated", "warnings_about"]
@@ -28,7 +29,7 @@ class EvaluatedTrials:
     n_unknown: int
 
 
-def labelled(paths: Sequence[str], tables: Sequence[TrialList], sources: LabelSources) -> list[TrialList]:
+def labelled(paths: Sequence[Source], tables: Sequence[TrialList], sources: LabelSources) -> list[TrialList]:
     """Return scores with labels: of the key if there is one, else their own, else by the speaker maps."""
     key = None
     if sources.keys:
@@ -40,7 +41,7 @@ def labelled(paths: Sequence[str], tables: Sequence[TrialList], sources: LabelSo
     return [_labelled(path, trials, key, maps, sources) for path, trials in zip(paths, tables, strict=True)]
 
 
-def _labelled(path: str, trials: TrialList, key: TrialList | None, maps: Any, sources: LabelSources) -> TrialList:
+def _labelled(path: Source, trials: TrialList, key: TrialList | None, maps: Any, sources: LabelSources) -> TrialList:
     try:
         if key is not None:
             joined = with_key(trials, key, sources.unmatched)
@@ -58,13 +59,13 @@ def _labelled(path: str, trials: TrialList, key: TrialList | None, maps: Any, so
     return trials
 
 
-def read_evaluated(paths: Sequence[str], sources: LabelSources, reading: Mapping[str, Any]) -> list[EvaluatedTrials]:
+def read_evaluated(paths: Sequence[Source], sources: LabelSources, reading: Mapping[str, Any]) -> list[EvaluatedTrials]:
     """Read what `evaluate` can measure, or say why a file cannot be evaluated."""
-    tables = [as_list(read_scores(path, **reading)) for path in paths]
+    tables = [as_list(read_source(path, reading)) for path in paths]
     return [evaluated(*one) for one in zip(paths, labelled(paths, tables, sources), strict=True)]
 
 
-def evaluated(path: str, trials: TrialList) -> EvaluatedTrials:
+def evaluated(path: Source, trials: TrialList) -> EvaluatedTrials:
     """Return the trials whose class is known; refuse those that tell nothing."""
     target, nontarget, unknown = trials.counts
     if not target or not nontarget:
@@ -81,7 +82,7 @@ def evaluated(path: str, trials: TrialList) -> EvaluatedTrials:
             f"{path}: all {len(known)} scores are {known.scores[0]:g}, so they cannot tell targets from non-targets; "
             "check how they were made"
         )
-    return EvaluatedTrials(path=path, trials=known, n_unknown=unknown)
+    return EvaluatedTrials(path=str(path), trials=known, n_unknown=unknown)
 
 
 def warnings_about(system: Mapping[str, Any]) -> list[str]:

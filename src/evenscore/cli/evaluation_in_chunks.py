@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenscore.cli.combine import as_list
+from evenscore.cli.embedded_scores import Source
 from evenscore.cli.evaluated_chunks import LabelledFile, conditions_in_chunks, labelled_files, open_chunked
 from evenscore.cli.evaluated_trials import evaluated, labelled
 from evenscore.cli.evaluation import EvaluationOptions, evaluate_systems, metadata_of
@@ -26,7 +27,7 @@ _MOST_IN_MEMORY = 1 << 24  # trials that are brought into memory where counts do
 
 
 def evaluate_in_chunks(
-    paths: Sequence[str],
+    paths: Sequence[Source],
     options: EvaluationOptions,
     reading: Mapping[str, Any],
     scale: ScaleChoices,
@@ -60,7 +61,7 @@ def _needs_trials(options: EvaluationOptions) -> str | None:
 
 def _in_memory(
     needed: str,
-    paths: Sequence[str],
+    paths: Sequence[Source],
     options: EvaluationOptions,
     reading: Mapping[str, Any],
     scale: ScaleChoices,

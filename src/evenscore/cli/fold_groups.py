@@ -58,10 +58,12 @@ def _speakers(file: LabelledFile, sources: LabelSources) -> tuple[list[list[str]
     ids = [scores.enroll_ids.tolist(), scores.test_ids.tolist()] if isinstance(scores, ChunkedScores) else None
     if sources.by_speaker:
         maps = sources.read_speaker_maps()
-        ids = ids or [list(known) for _, known in maps]
+        if ids is None:  # a list of trials
+            order = [known for _, known in maps] if key is None else [key.enroll_ids, key.test_ids]
+            ids = [[name for name in side if name in known] for side, (_, known) in zip(order, maps, strict=True)]
         both = zip(ids, maps, ("enrolment", "test"), strict=True)
         sides = [speakers_for(np.array(side, dtype=object), *one, what) for side, one, what in both]
-        return ids, sides, "the speaker maps"
+        return ids, sides, sources.origin
     if key is None:
         raise InputError(f"{file.path}: the speakers are not known; give --enroll-speakers, or a key")
     known, listed = speakers_by_targets([key]), [key.enroll_ids.tolist(), key.test_ids.tolist()]

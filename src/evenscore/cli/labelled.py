@@ -120,8 +120,7 @@ def label_by_speakers(
     )
     if isinstance(table, ScoreMatrix):
         return table, labels
-    rows, columns, _ = labels.speaker_codes
-    return table.with_labels(rows[table.enroll_index] == columns[table.test_index])
+    return table.with_labels(labels.of_pairs(table.enroll_index, table.test_index))
 
 
 def speakers_for(ids: Ids, path: str, speakers: Mapping[str, str], side: str) -> list[str]:

@@ -52,7 +52,7 @@ def speakers_of(trials: TrialList, sources: LabelSources) -> Speakers:
         absent = [name for name in ids if name not in known]
         if absent:
             raise InputError(f"{path} has no speaker for {side} {shown(absent)}; add it to the map")
-    return Speakers(enroll=enroll, test=test, origin="the speaker maps")
+    return Speakers(enroll=enroll, test=test, origin=sources.origin)
 
 
 def _speakers_by_targets(trials: TrialList) -> Speakers:

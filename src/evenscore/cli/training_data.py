@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from evenscore.sources import Bilinear, Scorer
     from evenscore.tables import Embeddings
 
-__all__ = ["LabelSources", "TrainingScores", "by_phrase", "from_embeddings", "from_scores"]
+__all__ = ["LabelSources", "SpeakerMap", "TrainingScores", "by_phrase", "from_embeddings", "from_scores"]
 
+SpeakerMap: TypeAlias = tuple[str, Mapping[str, str]]  #: name of the file, and the speaker of each id
 TrainingScores: TypeAlias = "list[TrialList | ChunkedTrials | tuple[Any, Labels]]"
 
 
@@ -35,11 +36,22 @@ class LabelSources:
     test_speakers: str | None = None
     unmatched: Literal["error", "drop"] = "error"
     phrase_from: str | None = None
+    speaker_maps: tuple[SpeakerMap, SpeakerMap] | None = None  #: of both sides, where they are known already
 
     @property
     def by_speaker(self) -> bool:
         """Whether there is a speaker map."""
+        return self.speaker_maps is not None or self.has_map_files
+
+    @property
+    def has_map_files(self) -> bool:
+        """Whether a file with a speaker map was given."""
         return self.enroll_speakers is not None or self.test_speakers is not None
+
+    @property
+    def origin(self) -> str:
+        """What the speakers are known from, if they are known."""
+        return "the speaker maps" if self.has_map_files else "the embeddings"
 
     def read_keys(self) -> list[TrialList]:
         """Read the keys."""
@@ -55,8 +67,10 @@ class LabelSources:
             raise InputError(f"there are {number} score files and {len(self.keys)} keys; give one key, or one for each")
         return self if len(self.keys) < 2 else replace(self, keys=self.keys[place : place + 1])
 
-    def read_speaker_maps(self) -> tuple[tuple[str, Mapping[str, str]], tuple[str, Mapping[str, str]]]:
+    def read_speaker_maps(self) -> tuple[SpeakerMap, SpeakerMap]:
         """Read the maps of both sides, with their names; one that is given alone serves both."""
+        if self.speaker_maps is not None:
+            return self.speaker_maps
         enroll, test = self.enroll_speakers or self.test_speakers, self.test_speakers or self.enroll_speakers
         assert enroll is not None and test is not None  # noqa: S101, PT018
         first = read_speakers(enroll)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from evenscore.evidence import CohortEvidence
     from evenscore.evidence.parts import EvidenceParts
 
-__all__ = ["ScoredPairs", "chunked_pairs", "score_chunks"]
+__all__ = ["ScoredPairs", "chunked_pairs", "chunked_trials", "score_chunks"]
 
 _CHAINED = ("zt", "tz")
 _PIECES = 16  # of each side, at least, so that many workers have something to do
@@ -96,7 +96,7 @@ def score_chunks(
     if (method is None) != (cohort is None):
         raise InputError("a norm needs a cohort, and a cohort a norm; give both `method` and `cohort`, or none of them")
     scores = scorer.score(enroll, test)
-    raw = as_chunked(scores) if trials is None else _listed(scores, trials)
+    raw = as_chunked(scores) if trials is None else chunked_trials(scores, trials)
     if method is None or cohort is None:
         if keep is not None:
             keep.begin(_identity(raw, trials))
@@ -202,7 +202,8 @@ class _ScoredTrials:
         return hashed(ScoredPairs(self.scores).identity(), self.listed.identity())
 
 
-def _listed(scores: Bilinear, trials: TrialList) -> ChunkedTrials:
+def chunked_trials(scores: Bilinear, trials: TrialList) -> ChunkedTrials:
+    """Return listed trials with the scores of their embeddings, made when they are read."""
     reader = _ScoredTrials(scores, ListedTrials(trials))
     return ChunkedTrials(size=len(trials), reader=reader, bounds=ChunkedTrials.cut(len(trials)))
 
