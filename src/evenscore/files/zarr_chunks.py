@@ -11,6 +11,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from io import FileIO
@@ -25,7 +26,7 @@ from evenscore.errors import FileError
 from evenscore.files.zarr_metadata import METADATA_FILES, ZarrFormat, array_metadata, store_format
 from evenscore.scale.tiles import spans
 
-__all__ = ["PlainChunks", "crc32c"]
+__all__ = ["PlainChunks", "fast_crc32c"]
 
 Checksum = Callable[[Any, int], int]  #: of the bytes of an array, given that of what stands before them
 
@@ -35,16 +36,19 @@ _PIECE = 1 << 19  # bytes that are read or written at a time; they stay in the c
 
 
 @cache
-def crc32c() -> Checksum | None:
+def fast_crc32c() -> Checksum | None:
     """Return the checksum that comes with zarr 3; None where it is not installed, or was not compiled."""
-    try:
+    with suppress(ImportError):
         import google_crc32c
-    except ImportError:
-        return None
-    if google_crc32c.implementation != "c":
-        return None
-    # It takes arrays, but no memoryviews, and keeps other threads waiting, but for less time than it takes to copy.
-    return lambda numbers, before: int(google_crc32c.extend(before, numbers))
+
+        if google_crc32c.implementation == "c":
+            # It takes arrays, but no memoryviews, and keeps other threads waiting, but for less time than a copy takes.
+            return lambda numbers, before: int(google_crc32c.extend(before, numbers))
+    with suppress(ImportError):  # that of earlier releases of zarr 3
+        import crc32c
+
+        return lambda numbers, before: int(crc32c.crc32c(numbers, before))
+    return None
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class PlainChunks:
             and found.fill_value == "NaN"
             and (not packed or checked)
         )
-        if not plain or (checked and found.format == 3 and crc32c() is None):
+        if not plain or (checked and found.format == 3 and fast_crc32c() is None):
             return None
         (rows, columns), (chunk_rows, chunk_columns) = found.shape, found.chunks
         return cls(
@@ -216,11 +220,9 @@ class PlainChunks:
     def _checksum(self) -> Checksum | None:
         if not self.checksum:
             return None
-        found: Checksum | None = zlib.crc32 if self.format == 2 else crc32c()
+        found: Checksum | None = zlib.crc32 if self.format == 2 else fast_crc32c()
         if found is None:
-            problem = (
-                f"google-crc32c, which comes with zarr 3, is not installed on {gethostname()}; install zarr 3 there"
-            )
+            problem = f"the checksums of zarr 3 cannot be had on {gethostname()}; install the same zarr there as here"
             raise FileError(Path(self.folder).parent, problem)
         return found
 

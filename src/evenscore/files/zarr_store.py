@@ -26,7 +26,7 @@ from evenscore.files.checks import parsing, refuse_larger_than_memory
 from evenscore.files.formats import Format, ReadOptions, Table
 from evenscore.files.named_arrays import from_arrays, ids_of, to_arrays
 from evenscore.files.streams import PathLike, atomic_directory, reading
-from evenscore.files.zarr_chunks import crc32c
+from evenscore.files.zarr_chunks import fast_crc32c
 from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
 from evenscore.tables.ids import Ids
 
@@ -107,7 +107,7 @@ def _has_format_3(zarr: Any) -> bool:
 
 def _written_format(zarr: Any) -> ZarrFormat:
     """Return the newest format that is written at full speed, which needs the checksum that comes with zarr 3."""
-    return 3 if _has_format_3(zarr) and crc32c() is not None else 2
+    return 3 if _has_format_3(zarr) and fast_crc32c() is not None else 2
 
 
 def _library(path: PathLike) -> Any:
@@ -130,7 +130,7 @@ def _create(group: Any, name: str, values: npt.NDArray[Any]) -> None:
     how = {
         "shape": values.shape,
         "chunks": (rows, max(columns, 1))[: values.ndim],
-        "dtype": values.dtype,
+        "dtype": values.dtype.newbyteorder("<"),  # the first releases of zarr 3 know no other
         "fill_value": {"f": np.nan, "i": -1, "u": 255, "b": False}[values.dtype.kind],
     }
     if hasattr(group, "create_array"):
