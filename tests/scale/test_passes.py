@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 
 from evenscore import (
+    CALIBRATIONS,
     ChunkedBlocks,
     ChunkedTrials,
+    Embeddings,
     InputError,
     LabelledChunks,
     Labels,
     ScoreBlocks,
     TrialList,
+    as_chunked,
+    cllr,
+    evaluate,
+    open_chunked_scores,
+    score_chunks,
+    score_embeddings,
     summarize,
     summarize_chunks,
     transform_chunks,
@@ -51,6 +59,56 @@ def test_scores_are_changed_where_they_are_read():
     assert found.identity() != ChunkedTrials.of(trials).identity()
 
 
+@pytest.fixture(scope="module")
+def spoken():
+    """Give embeddings of five people on two sides, the labels of their pairs, and their scores."""
+    rng = np.random.default_rng(1)
+    people = rng.normal(size=(5, 6))
+    sides = [
+        Embeddings(
+            names, people[np.arange(len(names)) % 5] + rng.normal(size=(len(names), 6)), np.arange(len(names)) % 5
+        )
+        for names in (E, T)
+    ]
+    return *sides, Labels.from_speakers(*(side.speakers for side in sides)), score_embeddings(*sides).raw
+
+
+@pytest.fixture(params=["embeddings", "listed embeddings", "Dask array", "mapped array", "mapped file"])
+def source(request, spoken, tmp_path):
+    """Give scores that are not in memory, and their labels."""
+    enroll, test, labels, scores = spoken
+    if request.param == "embeddings":
+        return score_chunks(enroll, test), labels
+    if request.param == "listed embeddings":
+        return score_chunks(enroll, test, scores.to_trials(labels)), None
+    if request.param == "Dask array":
+        array = pytest.importorskip("dask.array").from_array(scores.scores, chunks=(7, 9))
+        return as_chunked(array, E, T), labels
+    np.save(tmp_path / "s.npy", scores.scores)
+    if request.param == "mapped array":
+        return as_chunked(np.load(tmp_path / "s.npy", mmap_mode="r"), E, T), labels
+    for side, names in (("enroll", E), ("test", T)):
+        (tmp_path / f"s.{side}_ids").write_text("".join(f"{name}\n" for name in names))
+    return open_chunked_scores(tmp_path / "s.npy"), labels
+
+
+def test_every_source_is_evaluated_and_calibrated_like_an_array(source, spoken):
+    scores, key = spoken[3].scores, spoken[2].matrix
+    wanted, found = evaluate(scores.ravel(), key.ravel(), points=[0.1]), evaluate(*source, points=[0.1])
+    assert [found[name] for name in ("cllr", "act_dcf", "n_target")] == pytest.approx(
+        [wanted[name] for name in ("cllr", "act_dcf", "n_target")], rel=1e-12
+    )
+    low, high = found["bounds"]["eer"]
+    assert low - 1e-12 <= wanted["eer"] <= high + 1e-12
+    for name, kind in CALIBRATIONS.items():
+        how = {"target_outliers": 0.01, "nontarget_outliers": 0.01} if name == "saturating" else {}
+        calibration = kind.fit(*source, **how)
+        llrs = transform_chunks(source[0], calibration)
+        values = llrs.matrix() if isinstance(source[1], Labels) else llrs.gather().to_matrix()
+        np.testing.assert_allclose(values.scores, kind.fit(scores.ravel(), key.ravel(), **how)(scores), atol=0.01)
+        np.testing.assert_allclose(values.scores, calibration(scores), rtol=1e-10, atol=1e-12)
+
+
 def test_repeats_in_several_chunks_are_found_by_a_key():
     trials = TrialList.from_pairs(["a", "b"], ["c", "d"], scores=[1.0, 2.0], labels=[0, 1])
     twice = ChunkedTrials(size=4, reader=_Again(trials), bounds=(0, 2, 4))
@@ -84,6 +142,14 @@ def test_what_is_given_must_be_right():
         LabelledChunks(ScoreBlocks(scores), labels)
     with pytest.raises(InputError, match="cohort_labels are a ndarray, but must be Labels"):
         ChunkedBlocks(chunked, cohort=chunked, cohort_labels=labels.matrix)
+    with pytest.raises(InputError, match="the EER by rocch, and no weights"):
+        evaluate(chunked, labels, eer_method="kaldi")
+    with pytest.raises(InputError, match=r"not in memory; count them first: summarize_chunks\(scores, labels\)"):
+        cllr(chunked, labels)
+    with pytest.raises(InputError, match=r"not in memory; calibrate them chunk by chunk: transform_chunks\(scores, "):
+        CALIBRATIONS["pav"](edges=[0.0], llr=[-1.0, 1.0])(chunked)
+    with pytest.raises(InputError, match="nothing tells when this function changes; give identity"):
+        transform_chunks(chunked, np.negative)
     with pytest.raises(InputError, match="which cannot be called"):
         transform_chunks(chunked, 2.0, "twice")
     with pytest.raises(InputError, match=r"made scores of shape \(1, 7\) of those of shape \(5, 7\)"):

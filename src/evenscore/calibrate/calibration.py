@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
-from evenscore.metrics.trials import validate
+from evenscore.metrics.trials import is_chunked, validate
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 
@@ -30,7 +30,8 @@ class Calibration:
     """A function from scores to natural-log likelihood ratios.
 
     Every kind has a classmethod ``fit(scores, labels, ...)``, is called with scores, and goes to and from a
-    dictionary of plain numbers that JSON can hold. Its fields are the parameters.
+    dictionary of plain numbers that JSON can hold. Its fields are the parameters. ``fit`` takes `ChunkedScores` and
+    `ChunkedTrials`, too, with labels as in `summarize_chunks`; `transform_chunks` applies a calibration to them.
 
     Examples
     --------
@@ -154,6 +155,7 @@ def class_moments(
     scores: npt.ArrayLike | TrialList | ScoreSummary, labels: npt.ArrayLike | None
 ) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
     """Return the number, the mean and the variance of the scores of each class."""
+    scores, labels = counted(scores, labels)
     if isinstance(scores, ScoreSummary):
         refuse_labels(labels)
         return scores.moments()
@@ -164,6 +166,23 @@ def class_moments(
     return number, mean, variance
 
 
+def counted(scores: Any, labels: Any) -> tuple[Any, Any]:
+    """Return scores that are not in memory as a summary, without labels; others with theirs, as they are."""
+    if not is_chunked(scores):
+        return scores, labels
+    from evenscore.scale.passes import summarize_chunks
+
+    return summarize_chunks(scores, labels), None
+
+
+def refuse_chunks(scores: object) -> None:
+    """Refuse to calibrate scores that are not in memory as if they were an array."""
+    if is_chunked(scores):
+        raise InputError(
+            "these scores are not in memory; calibrate them chunk by chunk: transform_chunks(scores, calibration)"
+        )
+
+
 def refuse_labels(labels: object) -> None:
     """Refuse labels beside a summary."""
     if labels is not None:
@@ -172,6 +191,7 @@ def refuse_labels(labels: object) -> None:
 
 def as_input(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return scores of any shape as float64; NaN (missing) is kept, infinite scores are refused."""
+    refuse_chunks(scores)
     array = np.asarray(scores)
     values = as_scores(array.reshape(-1), "scores", ndim=1).reshape(array.shape).astype(np.float64, copy=False)
     if np.isinf(values).any():

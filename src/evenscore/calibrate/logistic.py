@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore.calibrate.calibration import Calibration, as_input, finite
+from evenscore.calibrate.calibration import Calibration, as_input, counted, finite
 from evenscore.calibrate.logistic_regression import Design, minimize
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
@@ -96,6 +96,7 @@ class LogisticCalibration(Calibration):
             that without a penalty the weights would be infinite.
         """
         _check_options(p_target, l2)
+        scores, labels = counted(scores, labels)
         if isinstance(scores, ScoreSummary):
             slopes, intercept = minimize(_summary_design(scores, labels, quality), p_target=p_target, l2=l2)
             return cls(weights=slopes, quality_weights=np.empty(0), offset=intercept, p_target=p_target, l2=l2)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from evenscore.calibrate.calibration import Calibration, finite, refuse_labels
+from evenscore.calibrate.calibration import Calibration, counted, finite, refuse_chunks, refuse_labels
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import ScoresLike, sort_scores
@@ -99,6 +99,7 @@ class PavCalibration(Calibration):
 
     def __call__(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the LLR of each score; NaN stays NaN, infinite scores have the LLR of the ends."""
+        refuse_chunks(scores)
         array = np.asarray(scores)
         values = as_scores(array.reshape(-1), "scores", ndim=1).reshape(array.shape).astype(np.float64, copy=False)
         llr = self.llr[np.searchsorted(self.edges, values, side="right")]
@@ -110,6 +111,7 @@ Counted = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  # sorted scor
 
 def _counted(scores: ScoresLike | ScoreSummary, labels: npt.ArrayLike | None) -> tuple[Counted, Counted]:
     """Return the distinct places of non-targets and of targets, and the running count, which starts with 0."""
+    scores, labels = counted(scores, labels)
     if isinstance(scores, ScoreSummary):
         refuse_labels(labels)
         places = scores.sorted_scores("tied")

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from evenscore.calibrate.calibration import Calibration, as_input, class_scores, finite, refuse_labels
+from evenscore.calibrate.calibration import Calibration, as_input, class_scores, counted, finite, refuse_labels
 from evenscore.calibrate.folds import judged_by_speaker
 from evenscore.calibrate.logistic import LogisticCalibration
 from evenscore.errors import InputError
@@ -142,6 +142,7 @@ class SaturatingCalibration(Calibration):
         for name, share in given.items():
             if share is not None:
                 _check_share(name, share)
+        scores, labels = counted(scores, labels)
         start = LogisticCalibration.fit(scores, labels, p_target=p_target, l2=l2)
         how = _Search(start=np.array([start.weights[0], start.offset]), p_target=p_target, l2=l2)
         grids = [SHARES if share is None else (share,) for share in given.values()]

@@ -14,6 +14,7 @@ from evenscore.calibrate.gaussian import gaussian_llr
 from evenscore.calibrate.mixture import Mixture, fit_mixture, log_likelihood, variance_of
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
+from evenscore.metrics.trials import is_chunked
 from evenscore.tables import TrialList
 from evenscore.tables.arrays import as_scores
 
@@ -109,6 +110,10 @@ Array = npt.NDArray[np.float64]
 
 def _finite_scores(scores: npt.ArrayLike | TrialList | ScoreSummary) -> tuple[Array, Array]:
     """Return scores, and how often each of them occurs."""
+    if is_chunked(scores):
+        from evenscore.scale.passes import count_unlabelled
+
+        scores = count_unlabelled(scores)  # type: ignore[arg-type]
     if isinstance(scores, ScoreSummary):
         if not scores.is_finite:
             raise InputError("the summary has infinite scores; drop the trials")

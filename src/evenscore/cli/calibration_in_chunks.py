@@ -100,7 +100,7 @@ def _calibrated(
     if scored is not None:
         assert files[0] is not None  # noqa: S101
         _refuse_infinite(calibration, scored, files[0])
-        result = transform_chunks(scored, calibration, json.dumps(calibration.to_dict()))
+        result = transform_chunks(scored, calibration)
         write_result(result, output, files[0], files[1], engine.client, engine.progress)
     parameters = calibration.to_dict()["parameters"]
     return CalibrationResult(

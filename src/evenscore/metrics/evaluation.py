@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,18 @@ from evenscore.metrics.detection_cost import detection_costs
 from evenscore.metrics.error_rates import EerMethod, equal_error_rate
 from evenscore.metrics.hull import rocch
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
-from evenscore.metrics.trials import ScoresLike, SortedScores, as_labels, sort_scores
-from evenscore.tables import NONTARGET, TARGET, TrialList
+from evenscore.metrics.trials import ScoresLike, SortedScores, as_labels, is_chunked, sort_scores
+from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
+
+if TYPE_CHECKING:
+    from evenscore.scale import ChunkedScores, ChunkedTrials
 
 __all__ = ["equalized_weights", "evaluate", "evaluate_by"]
 
 
 def evaluate(
-    scores: ScoresLike,
-    labels: npt.ArrayLike | None = None,
+    scores: ScoresLike | ChunkedScores | ChunkedTrials,
+    labels: npt.ArrayLike | Labels | TrialList | None = None,
     *,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
     eer_method: EerMethod = "rocch",
@@ -34,7 +37,8 @@ def evaluate(
     Parameters
     ----------
     scores, labels
-        As in `validate`, or `SortedScores`.
+        As in `validate`, or `SortedScores`. `ChunkedScores` and `ChunkedTrials` are counted chunk by chunk, with
+        labels as in `summarize_chunks`; the result is that of `ScoreSummary.evaluate`, with bounds.
     points
         Operating points of the detection cost: priors, or (p_target, c_miss, c_fa) triples.
     eer_method
@@ -60,7 +64,13 @@ def evaluate(
     >>> [point["p_target"] for point in result["dcf"]]
     [0.5, 0.01]
     """
-    trials = sort_scores(scores, labels, weights=weights)
+    if is_chunked(scores):
+        if eer_method != "rocch" or weights is not None:
+            raise InputError("scores that are not in memory have the EER by rocch, and no weights; leave these out")
+        from evenscore.scale.passes import summarize_chunks
+
+        return summarize_chunks(scores, labels, points=points).evaluate(normalize=normalize)  # type: ignore[arg-type]
+    trials = sort_scores(scores, labels, weights=weights)  # type: ignore[arg-type]
     hull = rocch(trials)
     equal = equal_error_rate(trials, method=eer_method, hull=hull)
     costs = detection_costs(trials, points=points, normalize=normalize, hull=hull)

@@ -13,7 +13,7 @@ from evenscore.errors import InputError
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 
-__all__ = ["ScoresLike", "SortedScores", "sort_scores", "validate"]
+__all__ = ["ScoresLike", "SortedScores", "is_chunked", "sort_scores", "validate"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -108,6 +108,8 @@ def validate(
     >>> validate([1, 2, 0], [True, True, False])
     (array([1., 2., 0.]), array([1, 1, 0], dtype=int8))
     """
+    if is_chunked(scores):
+        raise InputError("these scores are not in memory; count them first: summarize_chunks(scores, labels)")
     if isinstance(scores, TrialList):
         if scores.scores is None:
             raise InputError("the trials have no scores; read a score file, or give them with with_scores")
@@ -125,6 +127,11 @@ def validate(
             f"there are {target} target and {nontarget} non-target trials, but both kinds are needed; check the key"
         )
     return values, key
+
+
+def is_chunked(scores: object) -> bool:
+    """Tell whether scores are `ChunkedScores` or `ChunkedTrials`, without loading what makes them."""
+    return hasattr(scores, "reader") and hasattr(scores, "labelled_sums")
 
 
 def as_labels(labels: npt.ArrayLike, length: int) -> npt.NDArray[np.int8]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -9,16 +10,17 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.calibrate import Calibration
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialReader, refuse_unless_chunked
 from evenscore.scale.counting import count_chunks, refuse_unknown_choice
-from evenscore.scale.pair_values import ListedValues, OwnLabels, PairValues, TableLabels
+from evenscore.scale.pair_values import ListedValues, OwnLabels, PairValues, SideGroups, TableLabels
 from evenscore.tables import Labels, TrialList
 
-__all__ = ["summarize_chunks", "transform_chunks"]
+__all__ = ["count_unlabelled", "summarize_chunks", "transform_chunks"]
 
 Function = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 
@@ -73,8 +75,13 @@ def summarize_chunks(
     return count_chunks(scores, values, unmatched=unmatched, client=client, progress=progress, options=options).summary
 
 
+def count_unlabelled(scores: ChunkedScores | ChunkedTrials) -> ScoreSummary:
+    """Count scores whatever their labels: all are of one class."""
+    return count_chunks(scores, SideGroups([], None, [], None)).summary
+
+
 def transform_chunks(
-    scores: ChunkedScores | ChunkedTrials, function: Function, identity: str
+    scores: ChunkedScores | ChunkedTrials, function: Function, identity: str | None = None
 ) -> ChunkedScores | ChunkedTrials:
     """Return scores that a function, such as a calibration, changes one by one when they are read.
 
@@ -85,7 +92,7 @@ def transform_chunks(
     function
         Takes and gives an array; on a cluster it travels to the workers.
     identity
-        A text that changes when the function does, for runs that are continued.
+        A text that changes when the function does, for runs that are continued; a calibration needs none.
 
     Examples
     --------
@@ -97,6 +104,10 @@ def transform_chunks(
     refuse_unless_chunked(scores)
     if not callable(function):
         raise InputError(f"the function is a {type(function).__name__}, which cannot be called; give a function")
+    if identity is None:
+        if not isinstance(function, Calibration):
+            raise InputError("nothing tells when this function changes; give identity, a text that changes with it")
+        identity = json.dumps(function.to_dict())
     if isinstance(scores, ChunkedScores):
         return replace(scores, reader=_ChangedTiles(scores.reader, function, identity))
     return replace(scores, reader=_ChangedTrials(scores.reader, function, identity))
