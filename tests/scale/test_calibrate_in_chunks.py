@@ -200,9 +200,11 @@ def test_infinite_llrs_and_scores(files):
 
 def test_what_cannot_be(files):
     train = ("--train", "train.zarr", *SPEAKERS)
-    two = run(*train, "--train", "train.npz", "s.zarr", "s.npz", *CHUNKS, "-o", "out.zarr", code=2)
-    assert "one system at a time, without quality measures; train a fusion on scores that fit into memory" in two
-    assert "one system at a time" in run(*train, "--quality", "snr", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2)
+    two = run("--cross-validate", *SPEAKERS, "s.zarr", "s.npz", *CHUNKS, "-o", "out.zarr", code=2)
+    assert "the cross-validation of a fusion cannot be had in chunks; leave it out, or use scores that fit into" in two
+    assert "quality measures cannot be had" in run(
+        *train, "--quality", "snr", "s.zarr", *CHUNKS, "-o", "o.zarr", code=2
+    )
     assert "give its name with -o" in run(*train, "--save", "c.json", "--resume", code=2)
     assert "--resume has nothing to go on with" in run(*train, "s.zarr", "--resume", "-o", "out.npz", code=2)
     saturate = run("--saturate", "--train", "train.parquet", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2)
@@ -214,10 +216,80 @@ def test_what_cannot_be(files):
     )
     assert "target and 0 non-target trials, but both kinds are needed" in one
     run("--train", "train.npz", "--train", "train.npz", *SPEAKERS, "--l2", "0.1", "--save", "fusion.json")
-    assert "fusion.json is a fusion" in run("--load", "fusion.json", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2)
+    assert "fusion.json is for 2 systems, but there are 1" in run(
+        "--load", "fusion.json", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2
+    )
     assert "a third must be left" in run(
         "--cross-validate", *SPEAKERS, "--folds", "2", "s.zarr", *CHUNKS, "-o", "out.zarr", code=2
     )
+
+
+@pytest.fixture
+def second(files):
+    """Give scores of another system on the same trials, in another order."""
+    rng = np.random.default_rng(5)
+    for name in ("train", "s"):
+        table = read_scores(f"{name}.npz")
+        other = ScoreMatrix(
+            0.4 * table.scores + rng.normal(size=table.shape), table.enroll_ids, table.test_ids, missing="nan"
+        )
+        order = rng.permutation(table.shape[0])
+        write(other.take(order, None), f"{name}2.npz")
+        write_chunks(in_tiles(other.take(order, None)), f"{name}2.zarr")
+        listed = read_scores(f"{name}.parquet")
+        write(other.to_trials().with_labels(listed.labels), f"{name}2.parquet")
+        write(other.take(order, None).to_trials(), f"{name}3.parquet")
+    return files
+
+
+@pytest.mark.parametrize("how", [(), ("--l2", "0.1", "--prior", "0.05")], ids=["plain", "penalty"])
+def test_fusions(second, how):
+    one = run("--train", "train.npz", "--train", "train2.npz", *SPEAKERS, *how, "s.npz", "s2.npz", "-o", "one.npz")
+    wanted = read_scores("one.npz")
+    train = ("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, *how, *CHUNKS, "--save", "two.json")
+    assert run(*train, "s.zarr", "s2.zarr", "-o", "two.zarr") == one
+    np.testing.assert_allclose(read_scores("two.zarr").scores, wanted.scores, rtol=1e-9, atol=1e-9)
+    lists = ("--train", "train.parquet", "--train", "train2.parquet", *how, "s.parquet", "s2.parquet", *CHUNKS)
+    assert run(*lists, "-o", "three.parquet") == one
+    found = read_scores("three.parquet").to_matrix().align(E, T)
+    np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-9, atol=1e-9)
+    run("--load", "two.json", "s.zarr", "s2.zarr", *CHUNKS, "-o", "four.zarr")
+    assert contents(second / "four.zarr") == contents(second / "two.zarr")
+
+
+def test_fusions_that_cannot_be(second):
+    run("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, *CHUNKS, "--save", "c.json")
+    load = ("--load", "c.json", *CHUNKS, "-o", "out.parquet")
+    assert "do not have the same trials in the same order; sort" in run(*load, "s.parquet", "s3.parquet", code=2)
+    assert "the same trials, all in matrices or all in lists" in run(*load, "s.parquet", "s2.zarr", code=2)
+    assert "the same trials, all in matrices or all in lists" in run(*load, "s.zarr", "train.zarr", code=2)
+    assert "scores of some systems only" in run(*load, "s.zarr", "full.zarr", code=2)
+    twice = ("--train", "train.zarr", "--train", "train.zarr", *SPEAKERS, *CHUNKS, "--save", "d.json")
+    assert "train.zarr and train.zarr: one of the inputs is a weighted sum of the others" in run(*twice, code=2)
+
+
+def test_a_fusion_that_was_cut_short_goes_on(second, monkeypatch):
+    how = ("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, "s.zarr", "s2.zarr", *CHUNKS)
+    run(*how, "-o", "whole.zarr")
+
+    def broken(task, place):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("evenscore.files.chunked_output._write_one", broken)
+        run(*how, "-o", "out.zarr", code=1)
+    other = ("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, "s.zarr", "full.zarr", *CHUNKS)
+    assert "another scores" in run(*other, "--resume", "-o", "out.zarr", code=2)
+    monkeypatch.setattr("evenscore.cli.calibration_in_chunks.fit_fusion", None)  # it was kept
+    run(*how, "--resume", "-o", "out.zarr")
+    assert contents(second / "out.zarr") == contents(second / "whole.zarr")
+
+
+def test_a_fusion_on_a_cluster(second, client):
+    how = ("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, "s.zarr", "s2.zarr")
+    run(*how, *CHUNKS, "-o", "here.zarr")
+    run(*how, "--scheduler", client.scheduler.address, "-o", "there.zarr")
+    assert contents(second / "here.zarr") == contents(second / "there.zarr")
 
 
 def test_on_a_cluster(files, client):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from scipy.special import expit, logit
 
 from evenscore.errors import InputError
 
-__all__ = ["Design", "Objective", "minimize", "objective"]
+__all__ = ["Design", "Objective", "cross_entropy", "minimize", "newton", "objective", "refuse_dependent"]
 
 _CHUNK = 1 << 16  # rows at a time, to bound memory
 _STEPS = 200
@@ -76,26 +77,50 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Objective:
-    """Value, gradient and Hessian of (L2) at one point, and whether its scores separate the classes."""
+    """Value, gradient and Hessian of (L2) at one point; those of parts of the trials are added with ``+``.
+
+    ``lowest`` is the smallest margin of each class.
+    """
 
     value: float
     gradient: Float[np.ndarray, " c"]
     hessian: Float[np.ndarray, "c c"]
-    separated: bool
+    lowest: Float[np.ndarray, "2"]
+
+    @property
+    def separated(self) -> bool:
+        """Whether a threshold separates the classes."""
+        return bool(self.lowest.sum() >= 0)
+
+    def __add__(self, other: Objective) -> Objective:
+        return Objective(
+            value=self.value + other.value,
+            gradient=self.gradient + other.gradient,
+            hessian=self.hessian + other.hessian,
+            lowest=np.minimum(self.lowest, other.lowest),
+        )
 
 
 def objective(theta: Float[np.ndarray, " c"], design: Design, p_target: float, l2: float) -> Objective:
     """Evaluate (L2) for standardized weights and the intercept ``theta``."""
+    return _penalty(theta, l2) + cross_entropy(theta, design, p_target)
+
+
+def _penalty(theta: Float[np.ndarray, " c"], l2: float) -> Objective:
     penalty = np.append(np.full(theta.size - 1, l2), 0.0)
     value = 0.5 * float(penalty @ theta**2)
-    gradient, hessian = penalty * theta, np.diag(penalty)
-    extremes = []
+    return Objective(value=value, gradient=penalty * theta, hessian=np.diag(penalty), lowest=np.full(2, np.inf))
+
+
+def cross_entropy(theta: Float[np.ndarray, " c"], design: Design, p_target: float) -> Objective:
+    """Evaluate (L2) without its penalty."""
+    value, gradient, hessian = 0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size))
+    lowest = np.full(2, np.inf)
     classes = (
         (design.nontarget, design.nontarget_share, -1.0, 1 - p_target),
         (design.target, design.target_share, 1.0, p_target),
     )
-    for rows, shares, sign, weight in classes:
-        worst = np.inf
+    for label, (rows, shares, sign, weight) in enumerate(classes):
         for start in range(0, len(rows), _CHUNK):
             part, share = rows[start : start + _CHUNK], weight * shares[start : start + _CHUNK]
             margin = sign * (part @ theta + logit(p_target))
@@ -103,23 +128,37 @@ def objective(theta: Float[np.ndarray, " c"], design: Design, p_target: float, l
             value += float(share @ np.logaddexp(0.0, -margin))
             gradient = gradient - sign * ((share * wrong) @ part)
             hessian = hessian + part.T @ (part * (share * wrong * expit(margin))[:, None])
-            worst = min(worst, float(margin.min()))
-        extremes.append(worst)
-    return Objective(value=value, gradient=gradient, hessian=hessian, separated=sum(extremes) >= 0)
+            lowest[label] = min(lowest[label], float(margin.min()))
+    return Objective(value=value, gradient=gradient, hessian=hessian, lowest=lowest)
 
 
 def minimize(design: Design, *, p_target: float, l2: float) -> tuple[npt.NDArray[np.float64], float]:
     """Return slopes and intercept, in the units of the inputs."""
     if l2 == 0:
-        _refuse_dependent(design)
-    theta = np.zeros(design.mean.size + 1)
-    here = objective(theta, design, p_target, l2)
+        both = design.nontarget[:, :-1].T @ design.nontarget[:, :-1] + design.target[:, :-1].T @ design.target[:, :-1]
+        refuse_dependent(both / (len(design.nontarget) + len(design.target)))
+    return newton(lambda theta: cross_entropy(theta, design, p_target), design.mean, design.std, l2)
+
+
+def newton(
+    data: Callable[[npt.NDArray[np.float64]], Objective],
+    mean: Float[np.ndarray, " d"],
+    std: Float[np.ndarray, " d"],
+    l2: float,
+) -> tuple[npt.NDArray[np.float64], float]:
+    """Minimize (L2) given its value without penalty, and how inputs were standardized; return slopes and intercept."""
+
+    def at(theta: npt.NDArray[np.float64]) -> Objective:
+        return _penalty(theta, l2) + data(theta)
+
+    theta = np.zeros(mean.size + 1)
+    here = at(theta)
     for _ in range(_STEPS):
         if np.abs(here.gradient).max() <= _FLAT:
             break
         step = np.linalg.solve(here.hessian, here.gradient)
         fall = float(here.gradient @ step)  # twice the expected fall of the objective
-        theta, here = _descend(theta, step, here, design, p_target, l2)
+        theta, here = _descend(theta, step, here, at)
         if l2 == 0 and here.separated:
             raise InputError(
                 "the scores separate targets from non-targets without error, so the best weights are infinite; "
@@ -129,32 +168,29 @@ def minimize(design: Design, *, p_target: float, l2: float) -> tuple[npt.NDArray
             break
     else:
         raise InputError("the logistic regression does not converge; give a penalty such as l2=0.001")
-    slopes = theta[:-1] / design.std
-    return slopes, float(theta[-1] - slopes @ design.mean)
+    slopes = theta[:-1] / std
+    return slopes, float(theta[-1] - slopes @ mean)
 
 
 def _descend(
     theta: npt.NDArray[np.float64],
     step: npt.NDArray[np.float64],
     here: Objective,
-    design: Design,
-    p_target: float,
-    l2: float,
+    at: Callable[[npt.NDArray[np.float64]], Objective],
 ) -> tuple[npt.NDArray[np.float64], Objective]:
     """Halve the Newton step until the objective falls enough, up to rounding."""
     slope, rounding = float(here.gradient @ step), 1e-14 * abs(here.value)
     length = 1.0
     while True:
         candidate = theta - length * step
-        there = objective(candidate, design, p_target, l2)
+        there = at(candidate)
         if there.value <= here.value - 1e-4 * length * slope + rounding or length < 1e-10:
             return candidate, there
         length /= 2
 
 
-def _refuse_dependent(design: Design) -> None:
-    both = design.nontarget[:, :-1].T @ design.nontarget[:, :-1] + design.target[:, :-1].T @ design.target[:, :-1]
-    correlation = both / (len(design.nontarget) + len(design.target))
+def refuse_dependent(correlation: Float[np.ndarray, "d d"]) -> None:
+    """Refuse inputs whose weights are not determined, given how they go together."""
     if np.linalg.eigvalsh(correlation)[0] < 1e-12:
         raise InputError(
             "one of the inputs is a weighted sum of the others, so the weights are not determined; leave one out, or "

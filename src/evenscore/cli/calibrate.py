@@ -157,7 +157,7 @@ def calibrate(
 
     Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are read in chunks if they are large or if
     workers or a memory limit are asked for: a fit then uses a fine histogram of the training scores, and the output,
-    .zarr or .parquet, is written chunk by chunk. Fusions and quality measures need scores in memory.
+    .zarr or .parquet, is written chunk by chunk. Quality measures need scores in memory.
 
     Embeddings can take the place of --train, of SCORES, or of both: --scorer makes scores of the trials that a key or
     --trials lists, or of every enrolment against every test, but of no utterance against itself. Labels come from
@@ -208,7 +208,7 @@ def calibrate(
     _check_outputs(job.scores, output, save, json, cross_validate)
     with progress_bar() as progress, scale.client(progress) as client:
         sources = (*job.train, *job.scores)
-        if resume or scale.given or (is_large(scale, sources) and not job.is_fusion):
+        if resume or scale.given or (is_large(scale, sources) and not job.needs_memory):
             from evenscore.cli.calibration_in_chunks import calibrate_in_chunks
 
             result = calibrate_in_chunks(job, (output, to_format), scale, resume, client, progress)

@@ -83,9 +83,11 @@ class CalibrationJob:
             raise InputError(f"quality measures serve the method logistic; {self.method} takes none")
 
     @property
-    def is_fusion(self) -> bool:
-        """Whether there are several systems, or quality measures."""
-        return max(len(self.train), len(self.scores)) > 1 or bool(self.quality)
+    def needs_memory(self) -> str | None:
+        """Return what the chunks of scores do not do for, None if they do."""
+        if self.quality:
+            return "quality measures"
+        return "the cross-validation of a fusion" if self.folds is not None and len(self.scores) > 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)

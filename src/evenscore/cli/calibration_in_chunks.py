@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from evenscore.calibrate import Calibration, PavCalibration, calibration_class, calibration_from_dict
+from evenscore.calibrate import (
+    Calibration,
+    LogisticCalibration,
+    PavCalibration,
+    calibration_class,
+    calibration_from_dict,
+)
 from evenscore.calibrate.fold_summaries import cross_fits, fit_to_folds, summary_cllr, summed_cost
 from evenscore.cli.calibration import CalibrationJob, CalibrationResult, inputs_of, story, trained_on
 from evenscore.cli.chunked_scoring import output_in_chunks, write_result
@@ -28,6 +34,7 @@ from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
 from evenscore.scale.chunked_scores import hashed
 from evenscore.scale.counting import ChunkCounts
 from evenscore.scale.cross_calibrated import cross_calibrated
+from evenscore.scale.fusion import fit_fusion, fused, stack_systems, systems_of
 from evenscore.scale.pair_values import SideGroups
 
 __all__ = ["calibrate_in_chunks"]
@@ -35,7 +42,6 @@ __all__ = ["calibrate_in_chunks"]
 _KEPT = "calibration"
 _FOLD_BITS = 17  # of the summaries of pairs of folds, which are many
 _FOLDS = 5  # of speakers, by which the saturating calibration is chosen
-_NO_FUSION = "scores in chunks are calibrated one system at a time, without quality measures"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +84,10 @@ def calibrate_in_chunks(
     """Do what the job says, and write the result; ``files``: the output, if any, and its format."""
     if resume and files[0] is None:
         raise InputError("--resume goes on with an output that was cut short; give its name with -o")
-    if job.is_fusion:
-        remedy = "train a fusion on scores that fit into memory, or combine the systems first"
-        raise InputError(f"{_NO_FUSION}; {remedy}")
+    if job.needs_memory:
+        raise InputError(
+            f"{job.needs_memory} cannot be had in chunks; leave it out, or use scores that fit into memory"
+        )
     engine = _Engine(scale=scale, client=client, progress=progress)
     with nullcontext() if files[0] is None else output_in_chunks(files[0], files[1], resume) as output:
         return _calibrated(job, output, files, engine)
@@ -92,7 +99,7 @@ def _calibrated(
     job = replace(job, reading={**job.reading, "infinite": "accept" if _takes_infinite(job) else "error"})
     if job.folds is not None:
         return _cross_validated(job, output, files, engine)
-    scored = open_chunked(job.scores[0], engine.scale, job.reading)[0] if job.scores else None
+    scored = _stacked([open_chunked(one, engine.scale, job.reading)[0] for one in job.scores])
     if output is not None and isinstance(scored, ChunkedTrials):
         output.refuse_lists()
     fitted, warnings = _fitted(job, scored, output, engine)
@@ -100,7 +107,7 @@ def _calibrated(
     if scored is not None:
         assert files[0] is not None  # noqa: S101
         _refuse_infinite(calibration, scored, files[0])
-        result = transform_chunks(scored, calibration)
+        result = fused(scored, calibration) if _is_fusion(calibration) else transform_chunks(scored, calibration)
         write_result(result, output, files[0], files[1], engine.client, engine.progress)
     parameters = calibration.to_dict()["parameters"]
     return CalibrationResult(
@@ -140,19 +147,33 @@ def _takes_infinite(job: CalibrationJob) -> bool:
 def _loaded(job: CalibrationJob) -> _Fitted:
     assert job.load is not None  # noqa: S101
     found = read_calibration_file(job.load)
-    if inputs_of(found.calibration) != (1, 0):
-        raise InputError(f"{job.load} is a fusion, or uses quality measures, but {_NO_FUSION}")
+    systems, measures = inputs_of(found.calibration)
+    if measures:
+        raise InputError(f"{job.load} uses quality measures, which cannot be had in chunks")
+    if job.scores and len(job.scores) != systems:
+        raise InputError(f"{job.load} is for {systems} systems, but there are {len(job.scores)} score files")
     return _Fitted(calibrations={"": found.calibration}, info=dict(found.info))
 
 
 def _training(job: CalibrationJob, engine: _Engine) -> LabelledFile:
     """Open what to train on; without labels, all scores count as one class."""
-    [path] = job.train or job.scores
+    paths = job.train or job.scores
     if job.method == "unsupervised" and not job.train_key:
-        scores, _ = open_chunked(path, engine.scale, job.reading)
-        return LabelledFile(path=str(path), scores=scores, labels=SideGroups([], None, [], None))
-    [file] = labelled_files([path], _label_sources(job), engine.scale, job.reading)
-    return file
+        scores, _ = open_chunked(paths[0], engine.scale, job.reading)
+        return LabelledFile(path=str(paths[0]), scores=scores, labels=SideGroups([], None, [], None))
+    files = labelled_files(paths, _label_sources(job), engine.scale, job.reading)
+    stack = _stacked([file.scores for file in files])
+    assert stack is not None  # noqa: S101
+    return replace(files[0], scores=stack, path=" and ".join(file.path for file in files))
+
+
+def _stacked(systems: Sequence[ChunkedScores | ChunkedTrials]) -> ChunkedScores | ChunkedTrials | None:
+    """Return one system, or several as one; None if there is none."""
+    return stack_systems(systems) if len(systems) > 1 else next(iter(systems), None)
+
+
+def _is_fusion(calibration: Calibration) -> TypeGuard[LogisticCalibration]:
+    return inputs_of(calibration)[0] > 1
 
 
 def _label_sources(job: CalibrationJob) -> LabelSources:
@@ -181,7 +202,20 @@ def _keep(output: ChunkedOutput | None, fitted: _Fitted) -> None:
         output.put(_KEPT, fitted.packed())
 
 
+def _fusion(job: CalibrationJob, training: LabelledFile, engine: _Engine) -> _Fitted:
+    """Fit the weights of several systems, by as many passes as Newton's method takes steps."""
+    how: dict[str, Any] = {"client": engine.client, "progress": engine.progress}
+    summaries = [replace(training, scores=system).count(**how).summary for system in systems_of(training.scores)]
+    with _named(training.path):
+        calibration = fit_fusion(training.scores, training.labels, summaries, **how, **job.options)
+    made = replace(training, scores=fused(training.scores, calibration)).count(**how).summary
+    counts = {"n_target": made.n_target, "n_nontarget": made.n_nontarget, "cllr": made.cllr()}
+    return _Fitted(calibrations={"": calibration}, info={**trained_on(job, job.train or job.scores), **counts})
+
+
 def _trained(job: CalibrationJob, training: LabelledFile, engine: _Engine) -> _Fitted:
+    if len(job.train or job.scores) > 1:
+        return _fusion(job, training, engine)
     groups = None
     if job.method == "saturating":
         groups = fold_groups(training, _label_sources(job), _FOLDS, at_most=True)

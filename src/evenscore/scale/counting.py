@@ -20,7 +20,7 @@ from evenscore.scale.pair_values import UNLISTED, ListedValues, Numbers, PairVal
 from evenscore.tables import UNKNOWN, TrialList
 from evenscore.tables.ids import Ids
 
-__all__ = ["ChunkCounts", "count_chunks", "refuse_unknown_choice"]
+__all__ = ["ChunkCounts", "aligned", "count_chunks", "refuse_unknown_choice"]
 
 NameOfPair = Callable[[npt.NDArray[np.intp]], tuple[str, str]]
 _REMEDY = "make the two files agree, or leave out what does not match (--unmatched drop)"
@@ -96,8 +96,8 @@ def count_chunks(
         places, ids = scores.tiles(), (scores.enroll_ids, scores.test_ids)
         if strict:
             _refuse_others(labels, *ids)
-        labels = _aligned(labels, *ids)
-        groupings = [_aligned(groups, *ids) for groups in groupings]
+        labels = aligned(labels, *ids)
+        groupings = [aligned(groups, *ids) for groups in groupings]
     else:
         places = scores.chunks()
     task = _Count(
@@ -136,7 +136,8 @@ def _refuse_others(key: PairValues, enroll_ids: Ids, test_ids: Ids) -> None:
         raise InputError(f"the trial {pair} of the key has no score; {_REMEDY}")
 
 
-def _aligned(values: PairValues, enroll_ids: Ids, test_ids: Ids) -> PairValues:
+def aligned(values: PairValues, enroll_ids: Ids, test_ids: Ids) -> PairValues:
+    """Return the numbers of the pairs of a matrix, for its tiles."""
     if isinstance(values, ListedValues | SideGroups):
         return values.align(enroll_ids, test_ids)
     if isinstance(values, TableLabels):
