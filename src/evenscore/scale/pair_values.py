@@ -17,7 +17,7 @@ from evenscore.errors import InputError
 from evenscore.scale.chunked_scores import hashed
 from evenscore.scale.tile_sums import key_of_tile
 from evenscore.scale.tiles import Tile
-from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
+from evenscore.tables import Labels, TrialList
 from evenscore.tables.ids import Ids, as_ids, shown
 
 __all__ = ["UNLISTED", "ListedValues", "OwnLabels", "PairValues", "SideGroups", "SpeakerLabels", "TableLabels"]
@@ -168,10 +168,7 @@ class SpeakerLabels:
         """Return the labels of trials."""
         enroll = _looked_up(trials.enroll_ids, *self.enroll, "enrolment")
         test = _looked_up(trials.test_ids, *self.test, "test")
-        codes = {name: code for code, name in enumerate(dict.fromkeys([*enroll, *test]))}
-        row, column = (np.array([codes[name] for name in names], dtype=np.int64) for names in (enroll, test))
-        same = row[trials.enroll_index] == column[trials.test_index]
-        return np.where(same, TARGET, NONTARGET).astype(np.int8)
+        return Labels.from_speakers(enroll, test).of_pairs(trials.enroll_index, trials.test_index)
 
     def identity(self) -> str:
         """Return a hash of the maps."""
