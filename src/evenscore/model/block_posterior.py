@@ -185,7 +185,7 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
         sw[h, at_y] = (per_column * first[:, y, column_phi] + column_sum[:, :, h]).sum(axis=0)
 
     explained = (
-        np.einsum("spf,spg,bsfg->", gamma, P_gamma, stats.phi, optimize=True)
+        np.einsum("sfg,bsfg->", gamma.transpose(0, 2, 1) @ P_gamma, stats.phi)
         - np.einsum("bp,pq,bq->", t, T, t)
         + np.einsum("hd,sdh->", terms.alpha_precision, row_sum)
         + np.einsum("hd,sdh->", terms.beta_precision, column_sum)
