@@ -59,7 +59,7 @@ def test_bad_requests_are_refused():
     with pytest.raises(InputError, match="no training scores"):
         fit_norm("s", [])
     for wrong in (None, [None], [(DEV[0].blocks, DEV[0].labels)]):
-        with pytest.raises(InputError, match="training scores are given as a .*, but must be LabelledBlocks"):
+        with pytest.raises(InputError, match=r"training scores are given as a .*, but must be LabelledBlocks"):
             fit_norm("evidence", wrong)
 
 
