@@ -24,7 +24,7 @@ NORMS = {
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("evenscore.scale.embeddings.TILE_BYTES", 2000)
+    monkeypatch.setattr("evenscore.scale.embeddings._COHORT_BYTES", 2000)
 
 
 def some(rng, prefix, number, speakers=None):

@@ -18,6 +18,7 @@ NO_GROUP = -1
 
 #: Rows are read in pieces of about this size: large enough for matrix products, small beside anybody's memory.
 PIECE_BYTES = 24e6
+_ROWS, _MOST_BYTES = 128, 64e6  # of large cohorts more is read: a product with few rows takes as long as with many
 
 Rows = slice | npt.NDArray[np.intp]
 Codes = npt.NDArray[np.int64]
@@ -150,7 +151,8 @@ class Side:
         A piece has at least one row; ``within`` splits only a range of the rows.
         """
         each = self.shape[1] * self.itemsize * (2 if self.masks else 1) + beside
-        step = max(1, int(min(memory, PIECE_BYTES + beside) // max(each, 1)))
+        wanted = max(PIECE_BYTES + beside, min(_ROWS * each, _MOST_BYTES))
+        step = max(1, int(min(memory, wanted) // max(each, 1)))
         first, last = (0, self.shape[0]) if within is None else within
         for start in range(first, last, step):
             yield slice(start, min(start + step, last))

@@ -30,7 +30,7 @@ from evenscore.scale.normalize import (
     side_parts,
 )
 from evenscore.scale.separable import ClassicalParts, Part
-from evenscore.scale.tiles import TILE_BYTES, spans
+from evenscore.scale.tiles import spans
 from evenscore.scoring.embedding_sides import EmbeddingSides
 from evenscore.scoring.embeddings import meet, scorer_named
 from evenscore.scoring.products import Vectors
@@ -47,6 +47,7 @@ __all__ = ["ScoredPairs", "chunked_pairs", "chunked_trials", "score_chunks"]
 
 _CHAINED = ("zt", "tz")
 _PIECES = 16  # of each side, at least, so that many workers have something to do
+_COHORT_BYTES = 1 << 28  # of the cohort scores of the embeddings of a task, of which some are made at a time
 _MEMORY = 1e9  # bytes that the cohort against itself, or the cohort scores of one tile, may take
 
 
@@ -229,7 +230,7 @@ def _classical(
     needed = [name for name in NEEDS[norm.method] if name in sizes]
     if one_side and len(needed) == 2:
         needed = ["enroll"]
-    step = max(1, int(TILE_BYTES // (len(sides.cohort) * sides.scores.dtype.itemsize + 1)))
+    step = max(1, int(_COHORT_BYTES // (len(sides.cohort) * sides.scores.dtype.itemsize + 1)))
     pieces = [
         Piece(name, rows, (name, rows))
         for name in needed

@@ -11,8 +11,9 @@ from evenscore.errors import InputError
 
 __all__ = ["TILE_BYTES", "Tile", "spans", "tile_grid"]
 
-#: A tile is about this large: far above the cost of starting a task, and small beside anybody's memory.
-TILE_BYTES = 1 << 26
+#: A tile is about this large: far above the cost of starting a task, and small enough (below 32 MB) that the allocator
+#: keeps its memory for the next one. Larger ones get theirs from the system each time, which clears it, at a price.
+TILE_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
