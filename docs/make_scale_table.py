@@ -8,6 +8,8 @@ import re
 import sys
 from pathlib import Path
 
+from evenscore.scale.tiles import TILE_BYTES
+
 FOLDER = Path(__file__).resolve().parent
 PAGE, COSTS = FOLDER / "scale.md", FOLDER / "scale_costs.json"
 
@@ -16,7 +18,7 @@ CORES, MEMORY, DISK = 16, 64e9, 1e9  # of a machine: cores, bytes, bytes per sec
 HOURS = 8.0  # that a job may take; more machines are counted until it does
 DIM, COHORT = 256, 5000
 BYTES = 4  # of a score, and of a component of an embedding
-PROCESS = 0.3e9 + 8 * 2**26  # bytes of a process: Python with its libraries, and eight tiles
+PROCESS = 0.3e9 + 8 * TILE_BYTES  # bytes of a process: Python with its libraries, and eight tiles
 EXPONENTS = (6, 8, 9, 10, 11, 12, 13, 15)
 NAME = 150  # bytes of an id in memory, with its place in tables
 
@@ -114,7 +116,7 @@ def span(seconds: float) -> str:
     for unit, length in (("years", 365.25 * 86400), ("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:,.0f} {unit}"
-    return f"{seconds:.2g} s" if seconds >= 1 else "< 1 s"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s" if seconds >= 1 else "< 1 s"
 
 
 def size(nbytes: float) -> str:

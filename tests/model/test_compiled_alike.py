@@ -11,14 +11,14 @@ PROGRAM = """
 import hashlib
 import numpy as np
 from evenscore.model.normalize_kernels import llr_matrix, weigh_columns, weigh_rows
-from evenscore.model.sum_kernels import sum_all
+from evenscore.model.sum_kernels import sum_rows
 
 rng = np.random.default_rng(0)
 found = []
 for m, n in ((5, 7), (12, 36), (61, 77)):
     scores = 3 * rng.normal(size=(m, n))
-    rows, columns, shifts = np.zeros(m), np.zeros((1, n)), [np.empty((m, 2)), np.empty((n, 2))]
-    found += [np.array(sum_all(scores, scores[0, 0], rows, columns)), rows, columns]
+    rows, columns, shifts = np.zeros(m), np.zeros(n), [np.empty((m, 2)), np.empty((n, 2))]
+    found += [np.array(sum_rows(scores, scores[0, 0], 0, m, rows, columns)), rows, columns]
     weigh_rows(scores, 0.3, rng.normal(size=(2, n)), shifts[0])
     weigh_columns(scores, 0.3, rng.normal(size=(2, m)), shifts[1])
     llrs = np.empty((m, n))

@@ -5,56 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-__all__ = ["add_targets", "sum_all", "sum_labelled"]
+__all__ = ["add_targets", "sum_labelled", "sum_rows"]
 
 _TILE = 4096  # columns whose running sums stay in the cache
 _REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and infinity keep their meaning
 
 
-# Where one loop adds up and also writes, the compiler picks the order of the sum when it runs, by where the arrays lie
-# in memory, and the last digit changes from run to run. So sums of rows and of columns have loops of their own; the
-# second finds the scores in the cache.
+# The last digit must not change from run to run, nor between the process that compiles and one that loads what was
+# compiled. Where one loop adds up and also writes, the compiler picks the order of the sum when it runs, by where the
+# arrays lie in memory; and numba's own parallel loops are optimized twice, the second time for the cache only. So sums
+# of rows and of columns have loops of their own (the second finds the scores in the cache), and threads are ours.
 
 
-@njit(parallel=True, fastmath=_REORDER, cache=True)
-def sum_all(scores: Any, center: float, rows: Any, columns: Any) -> float:
-    """Add (score - center) to the sums of rows (K) and of columns (parts x L); return the sum of squares."""
-    n_rows, n_columns = scores.shape
-    n_parts = columns.shape[0]
-    squares = np.zeros(n_parts)
-    for part in prange(n_parts):
-        first, last = part * n_rows // n_parts, (part + 1) * n_rows // n_parts
-        in_fours = last - (last - first) % 4
-        for left in range(0, n_columns, _TILE):
-            right = min(left + _TILE, n_columns)
-            for i in range(first, in_fours, 4):  # four rows at a time: running sums are loaded and stored less often
-                total0, total1, total2, total3, square = 0.0, 0.0, 0.0, 0.0, 0.0
-                for j in range(left, right):
-                    a, b = np.float64(scores[i, j]) - center, np.float64(scores[i + 1, j]) - center
-                    c, d = np.float64(scores[i + 2, j]) - center, np.float64(scores[i + 3, j]) - center
-                    total0 += a
-                    total1 += b
-                    total2 += c
-                    total3 += d
-                    square += (a * a + b * b) + (c * c + d * d)
-                rows[i] += total0
-                rows[i + 1] += total1
-                rows[i + 2] += total2
-                rows[i + 3] += total3
-                squares[part] += square
-                _add_four_rows(scores, i, left, right, center, columns, part)
-            for i in range(in_fours, last):
+@njit(nogil=True, fastmath=_REORDER, cache=True)
+def sum_rows(scores: Any, center: float, first: int, last: int, rows: Any, columns: Any) -> float:
+    """Add (score - center) of the rows from first to last to the sums of rows (K) and of columns (L).
+
+    Returns the sum of squares.
+    """
+    squares = 0.0
+    for left in range(0, scores.shape[1], _TILE):
+        right = min(left + _TILE, scores.shape[1])
+        for top in range(first, last, 8):
+            bottom = min(top + 8, last)
+            if bottom == top + 8:
+                _add_eight_rows(scores, top, left, right, center, columns)
+            for i in range(top, bottom):
                 total, square = 0.0, 0.0
                 for j in range(left, right):
                     value = np.float64(scores[i, j]) - center
                     total += value
                     square += value * value
                 rows[i] += total
-                squares[part] += square
-                _add_row(scores, i, left, right, center, columns, part)
-    return squares.sum()
+                squares += square
+                if bottom < top + 8:
+                    _add_row(scores, i, left, right, center, columns)
+    return squares
 
 
 # Nothing may be reordered in the next two, and they must say so, or they inherit it: from (a - center) + (b - center)
@@ -62,19 +50,21 @@ def sum_all(scores: Any, center: float, rows: Any, columns: Any) -> float:
 
 
 @njit(fastmath=False, cache=True)
-def _add_row(scores: Any, i: int, left: int, right: int, center: float, columns: Any, part: int) -> None:
+def _add_row(scores: Any, i: int, left: int, right: int, center: float, columns: Any) -> None:
     """Add (score - center) of a row to the sums of columns."""
     for j in range(left, right):
-        columns[part, j] += np.float64(scores[i, j]) - center
+        columns[j] += np.float64(scores[i, j]) - center
 
 
 @njit(fastmath=False, cache=True)
-def _add_four_rows(scores: Any, i: int, left: int, right: int, center: float, columns: Any, part: int) -> None:
-    """Add (score - center) of four rows to the sums of columns."""
+def _add_eight_rows(scores: Any, i: int, left: int, right: int, center: float, columns: Any) -> None:
+    """Add (score - center) of eight rows to the sums of columns, which are so loaded and stored less often."""
     for j in range(left, right):
         a, b = np.float64(scores[i, j]) - center, np.float64(scores[i + 1, j]) - center
         c, d = np.float64(scores[i + 2, j]) - center, np.float64(scores[i + 3, j]) - center
-        columns[part, j] += (a + b) + (c + d)
+        e, f = np.float64(scores[i + 4, j]) - center, np.float64(scores[i + 5, j]) - center
+        g, h = np.float64(scores[i + 6, j]) - center, np.float64(scores[i + 7, j]) - center
+        columns[j] += ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
 @njit(cache=True)

@@ -139,13 +139,22 @@ def sum_blocks(
     """Sum a complete block whose targets are the pairs of equal codes: everything, then the targets among it."""
     from numba import get_num_threads
 
-    from evenscore.model.sum_kernels import add_targets, sum_all
+    from evenscore.model.sum_kernels import add_targets, sum_rows
+    from evenscore.norms.threads import in_parallel
 
     n_rows, n_columns = scores.shape
     rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
-    parts = np.zeros((min(get_num_threads(), max(n_rows, 1)), n_columns))
-    squares[0] = sum_all(_kernel_layout(scores), center, rows[0], parts)
-    columns[0] = parts.sum(axis=0)
+    n_parts = min(get_num_threads(), max(n_rows, 1))  # what threads share out, they add up in one order
+    by_part, squares_by_part = np.zeros((n_parts, n_columns)), np.zeros(n_parts)
+    in_order = _kernel_layout(scores)
+
+    def work(start: int, stop: int) -> None:
+        for part in range(start, stop):
+            first, last = part * n_rows // n_parts, (part + 1) * n_rows // n_parts
+            squares_by_part[part] = sum_rows(in_order, center, first, last, rows[0], by_part[part])
+
+    in_parallel(work, n_parts, scores.size // n_parts)
+    columns[0], squares[0] = by_part.sum(axis=0), squares_by_part.sum()
     row_order, row_bounds = group_order(row_codes, n_speakers)
     column_order, column_bounds = group_order(column_codes, n_speakers)
     squares[1] = add_targets(scores, center, row_order, row_bounds, column_order, column_bounds, rows[1], columns[1])
