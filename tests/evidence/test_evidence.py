@@ -25,6 +25,7 @@ from evenscore import (
     prepare_norm,
     save_evidence,
 )
+from evenscore.evidence.choice import clearly_better
 from evenscore.evidence.features import PATTERNS, evidence_features, pattern_of, restricted
 from evenscore.evidence.head import Penalties, _newton, fit_head
 
@@ -292,3 +293,11 @@ def test_a_strong_penalty_gives_the_average_of_the_views():
     assert [head.weight["bend"], head.weight["ls_e"]] == pytest.approx([0, 0], abs=1e-6)
     with pytest.raises(InputError, match="one kind is missing"):
         fit_head(features, np.zeros(400, dtype=np.int8), ("raw",), (), strong)
+
+
+def test_a_choice_does_not_hang_on_rounding():
+    losses = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert not clearly_better(losses * (1 - 1e-15), losses)
+    assert not clearly_better(losses, losses)
+    assert clearly_better(losses - 0.01, losses)
+    assert not clearly_better(losses - [0.3, -0.2, 0.1, -0.1, 0.1], losses)

@@ -14,7 +14,7 @@ from evenscore.evidence.head import BEND, EvidenceHead, Penalties, fit_head, log
 from evenscore.evidence.own_pairs import Ridges
 from evenscore.evidence.training_trials import TrainingTrials
 
-__all__ = ["Choice", "Judge", "best_choice", "bounded", "cross_fitted"]
+__all__ = ["Choice", "Judge", "best_choice", "bounded", "clearly_better", "cross_fitted"]
 
 Array = npt.NDArray[np.float64]
 Table = Mapping[Any, Array]
@@ -30,6 +30,7 @@ CANDIDATES: Mapping[str, Sequence[Any]] = {
     "within ridge": (0.1, 0.03, 0.3),
     "rank": (128, 16),
 }
+_NOTICEABLE = 1e-6  # of a loss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,9 +110,13 @@ class Judge:
 
 
 def clearly_better(losses: Array, than: Array) -> bool:
-    """Tell whether the mean loss falls by more than two standard errors of its difference over the folds."""
+    """Tell whether the mean loss falls by more than two standard errors of its difference over the folds.
+
+    What rounding can do does not count, so that a feature which says nothing stays.
+    """
     gain = than - losses
-    return bool(gain.mean() > 0 and gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain)))
+    least = max(2 * gain.std(ddof=1) / np.sqrt(len(gain)), _NOTICEABLE * than.mean())
+    return bool(gain.mean() > least)
 
 
 def best_choice(judge: Judge, start: Choice) -> tuple[Choice, dict[str, dict[str, float]]]:
