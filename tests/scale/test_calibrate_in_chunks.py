@@ -160,16 +160,21 @@ def test_a_run_that_was_cut_short_goes_on(files, monkeypatch, target):
     assert (files / "again.json").read_bytes() == (files / "whole.json").read_bytes()
 
 
-def test_a_cross_validation_that_was_cut_short_goes_on(files, monkeypatch):
-    how = ("--cross-validate", *SPEAKERS, "s.zarr", *CHUNKS)
-    run(*how, "-o", "whole.zarr")
+def cut_short(monkeypatch, *how):
+    """Run a command that fails when its first chunk is to be written."""
 
     def broken(task, place):
         raise MemoryError
 
     with monkeypatch.context() as patched:
         patched.setattr("evenscore.files.chunked_output._write_one", broken)
-        run(*how, "-o", "out.zarr", code=1)
+        run(*how, code=1)
+
+
+def test_a_cross_validation_that_was_cut_short_goes_on(files, monkeypatch):
+    how = ("--cross-validate", *SPEAKERS, "s.zarr", *CHUNKS)
+    run(*how, "-o", "whole.zarr")
+    cut_short(monkeypatch, *how, "-o", "out.zarr")
     assert "another training" in run(*how, "--folds", "4", "--resume", "-o", "out.zarr", code=2)
     run(*how, "--resume", "-o", "out.zarr")
     assert contents(files / "out.zarr") == contents(files / "whole.zarr")
@@ -271,13 +276,7 @@ def test_fusions_that_cannot_be(second):
 def test_a_fusion_that_was_cut_short_goes_on(second, monkeypatch):
     how = ("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, "s.zarr", "s2.zarr", *CHUNKS)
     run(*how, "-o", "whole.zarr")
-
-    def broken(task, place):
-        raise MemoryError
-
-    with monkeypatch.context() as patched:
-        patched.setattr("evenscore.files.chunked_output._write_one", broken)
-        run(*how, "-o", "out.zarr", code=1)
+    cut_short(monkeypatch, *how, "-o", "out.zarr")
     other = ("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, "s.zarr", "full.zarr", *CHUNKS)
     assert "another scores" in run(*other, "--resume", "-o", "out.zarr", code=2)
     monkeypatch.setattr("evenscore.cli.calibration_in_chunks.fit_fusion", None)  # it was kept

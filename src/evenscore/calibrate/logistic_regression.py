@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 
 from evenscore.errors import InputError
 
-__all__ = ["Design", "Objective", "cross_entropy", "minimize", "newton", "objective", "refuse_dependent"]
+__all__ = ["Design", "Objective", "cross_entropy", "minimize", "newton", "objective", "penalty", "refuse_dependent"]
 
 _CHUNK = 1 << 16  # rows at a time, to bound memory
 _STEPS = 200
@@ -103,13 +103,14 @@ class Objective:
 
 def objective(theta: Float[np.ndarray, " c"], design: Design, p_target: float, l2: float) -> Objective:
     """Evaluate (L2) for standardized weights and the intercept ``theta``."""
-    return _penalty(theta, l2) + cross_entropy(theta, design, p_target)
+    return penalty(theta, l2) + cross_entropy(theta, design, p_target)
 
 
-def _penalty(theta: Float[np.ndarray, " c"], l2: float) -> Objective:
-    penalty = np.append(np.full(theta.size - 1, l2), 0.0)
-    value = 0.5 * float(penalty @ theta**2)
-    return Objective(value=value, gradient=penalty * theta, hessian=np.diag(penalty), lowest=np.full(2, np.inf))
+def penalty(theta: Float[np.ndarray, " c"], l2: float) -> Objective:
+    """Evaluate the penalty of (L2)."""
+    each = np.append(np.full(theta.size - 1, l2), 0.0)
+    value = 0.5 * float(each @ theta**2)
+    return Objective(value=value, gradient=each * theta, hessian=np.diag(each), lowest=np.full(2, np.inf))
 
 
 def cross_entropy(theta: Float[np.ndarray, " c"], design: Design, p_target: float) -> Objective:
@@ -137,22 +138,22 @@ def minimize(design: Design, *, p_target: float, l2: float) -> tuple[npt.NDArray
     if l2 == 0:
         both = design.nontarget[:, :-1].T @ design.nontarget[:, :-1] + design.target[:, :-1].T @ design.target[:, :-1]
         refuse_dependent(both / (len(design.nontarget) + len(design.target)))
-    return newton(lambda theta: cross_entropy(theta, design, p_target), design.mean, design.std, l2)
+
+    def at(theta: npt.NDArray[np.float64]) -> Objective:
+        return objective(theta, design, p_target, l2)
+
+    return newton(at, at(np.zeros(design.mean.size + 1)), design.mean, design.std, l2)
 
 
 def newton(
-    data: Callable[[npt.NDArray[np.float64]], Objective],
+    at: Callable[[npt.NDArray[np.float64]], Objective],
+    here: Objective,
     mean: Float[np.ndarray, " d"],
     std: Float[np.ndarray, " d"],
     l2: float,
 ) -> tuple[npt.NDArray[np.float64], float]:
-    """Minimize (L2) given its value without penalty, and how inputs were standardized; return slopes and intercept."""
-
-    def at(theta: npt.NDArray[np.float64]) -> Objective:
-        return _penalty(theta, l2) + data(theta)
-
+    """Minimize (L2), of which ``here`` is the value at 0; return slopes and intercept, in the units of the inputs."""
     theta = np.zeros(mean.size + 1)
-    here = at(theta)
     for _ in range(_STEPS):
         if np.abs(here.gradient).max() <= _FLAT:
             break

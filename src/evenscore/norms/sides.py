@@ -18,7 +18,7 @@ NO_GROUP = -1
 
 #: Rows are read in pieces of about this size: large enough for matrix products, small beside anybody's memory.
 PIECE_BYTES = 24e6
-_ROWS, _MOST_BYTES = 128, 64e6  # of large cohorts more is read: a product with few rows takes as long as with many
+_ROWS, _MOST_BYTES = 128, 64e6  # of large cohorts more is read: products with few rows are slow
 
 Rows = slice | npt.NDArray[np.intp]
 Codes = npt.NDArray[np.int64]

@@ -11,7 +11,14 @@ import numpy.typing as npt
 from jaxtyping import Float
 
 from evenscore.calibrate import LogisticCalibration
-from evenscore.calibrate.logistic_regression import Design, Objective, cross_entropy, newton, refuse_dependent
+from evenscore.calibrate.logistic_regression import (
+    Design,
+    Objective,
+    cross_entropy,
+    newton,
+    penalty,
+    refuse_dependent,
+)
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress, silent
@@ -159,15 +166,15 @@ def fit_fusion(
         places = stack.chunks()
     task = {"reader": stack.reader, "labels": labels, "mean": mean, "std": std, "number": number, "p_target": p_target}
 
-    def data(theta: Float[np.ndarray, " c"]) -> Objective:
+    def at(theta: Float[np.ndarray, " c"]) -> Objective:
         what = _Task(theta=theta, **task)  # type: ignore[arg-type]
         found: Objective = engine_for(client).total(_part, what, places, stage="fusing systems", progress=progress)
-        return found
+        return penalty(theta, l2) + found
 
+    start = at(np.zeros(mean.size + 1))
     if l2 == 0:
-        start = data(np.zeros(mean.size + 1)).hessian
-        refuse_dependent(start[:-1, :-1] / start[-1, -1])
-    slopes, intercept = newton(data, mean, std, l2)
+        refuse_dependent(start.hessian[:-1, :-1] / start.hessian[-1, -1])
+    slopes, intercept = newton(at, start, mean, std, l2)
     return LogisticCalibration(weights=slopes, quality_weights=np.empty(0), offset=intercept, p_target=p_target, l2=l2)
 
 
@@ -180,10 +187,9 @@ def _part(task: _Task, place: Any) -> Objective:
         _, scores = task.reader.stack(place.rows, place.columns)
         labels = np.broadcast_to(task.labels.of_tile(place), scores.shape[:-1])
     rows, key = scores.reshape(-1, scores.shape[-1]), labels.reshape(-1)
-    parts = [_rows_part(task, rows[at : at + _TRIALS], key[at : at + _TRIALS]) for at in range(0, len(rows), _TRIALS)]
-    total = _rows_part(task, rows[:0], key[:0])
-    for part in parts:
-        total = total + part
+    total = _rows_part(task, rows[:_TRIALS], key[:_TRIALS])
+    for start in range(_TRIALS, len(rows), _TRIALS):
+        total = total + _rows_part(task, rows[start : start + _TRIALS], key[start : start + _TRIALS])
     return total
 
 
