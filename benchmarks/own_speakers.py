@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evenscore import ChunkedBlocks, open_chunked_scores
+from evenscore.files import open_chunked_scores
 from evenscore.norms.registry import prepare_norm
-from evenscore.scale import normalize_chunks
+from evenscore.scale import ChunkedBlocks, normalize_chunks
 from evenscore.scale.normalize import normalize_by
 
 

@@ -21,24 +21,13 @@ os.environ.update(dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBL
 
 import numpy as np
 
-from evenscore import (
-    BilinearNormalizer,
-    ChunkedBlocks,
-    Cosine,
-    Embeddings,
-    Labels,
-    ScoreMatrix,
-    ScoreModel,
-    as_chunked,
-    fit_score_model,
-    normalize,
-    open_chunked_scores,
-    score_chunks,
-    summarize,
-    write_chunks,
-)
+from evenscore import Cosine, Embeddings, Labels, ScoreMatrix, ScoreModel, fit_score_model, normalize
+from evenscore.files import open_chunked_scores, write_chunks
+from evenscore.metrics import summarize
 from evenscore.model.statistics import label_sums
 from evenscore.norms.threads import alone
+from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
+from evenscore.sources import BilinearNormalizer
 
 DIM, COHORT, TOP_K = 256, 5000, 300
 MODEL = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0])

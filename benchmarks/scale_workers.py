@@ -16,7 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evenscore import Embeddings, score_chunks, write_chunks
+from evenscore import Embeddings
+from evenscore.files import write_chunks
+from evenscore.scale import score_chunks
 from evenscore.scale.cluster import connected
 
 

@@ -24,17 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evenscore import (
-    ChunkedBlocks,
-    Labels,
-    ScoreMatrix,
-    ScoreModel,
-    as_chunked,
-    fit_score_model,
-    normalize,
-    open_chunked_scores,
-    write_chunks,
-)
+from evenscore import Labels, ScoreMatrix, ScoreModel, fit_score_model, normalize
+from evenscore.files import open_chunked_scores, write_chunks
+from evenscore.scale import ChunkedBlocks, as_chunked
 from evenscore.scale.chunked_scores import TileReader
 from evenscore.scale.engine import engine_for
 from evenscore.scale.tiles import Tile

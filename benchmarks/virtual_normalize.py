@@ -15,7 +15,8 @@ import time
 
 import numpy as np
 
-from evenscore import BilinearNormalizer, Cosine, Embeddings, ScoreModel
+from evenscore import Cosine, Embeddings, ScoreModel
+from evenscore.sources import BilinearNormalizer
 
 MODEL = ScoreModel(
     mu=[0.0, 0.6], alpha=[[0.03, 0.0], [0.02, 0.05]], beta=[[0.03, 0.0], [0.01, 0.06]], sigma2=[0.004, 0.01]

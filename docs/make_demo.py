@@ -9,7 +9,8 @@ import json
 import sys
 from pathlib import Path
 
-from evenscore import load_audiomnist_scores, plot_det, read_scores, save_figure
+from evenscore import load_audiomnist_scores, read_scores
+from evenscore.plot import plot_det, save_figure
 from evenscore.tables import TrialList
 
 METHODS = ("raw", "zt", "lgsm", "s", "evidence")

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from evenscore import (
-    ScoreModel,
-    ScoreModelNormalizer,
-    bootstrap_det,
-    normalize,
+from evenscore import ScoreModel, ScoreModelNormalizer, normalize, simulate_blocks
+from evenscore.metrics import bootstrap_det
+from evenscore.plot import (
+    figure_style,
     plot_bayes_error,
     plot_det,
     plot_histograms,
@@ -25,9 +24,7 @@ from evenscore import (
     plot_reliability,
     plot_tippett,
     save_figure,
-    simulate_blocks,
 )
-from evenscore.plot import figure_style
 
 MODEL = ScoreModel(mu=[-5.0, 8.0], alpha=[[1.8, 0.0], [1.4, 1.0]], beta=[[1.6, 0.0], [1.2, 0.9]], sigma2=[6.0, 7.0])
 SPEAKERS = [f"s{n}" for n in range(80)]

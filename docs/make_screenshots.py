@@ -15,7 +15,8 @@ from typing import Any
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from evenscore import Comparison, LabelledBlocks, ScoreModel, compare, simulate, simulate_blocks
+from evenscore import LabelledBlocks, ScoreModel, compare, simulate, simulate_blocks
+from evenscore.comparison import Comparison
 
 FIGURES = Path(__file__).parent / "figures"
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars")

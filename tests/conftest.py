@@ -1,15 +1,17 @@
 """Make the modules beside this file importable (`strategies`, `reference`), as pytest's importlib mode does not."""
 
+import builtins
 import os
 import sys
 from pathlib import Path
 
+import jaxtyping
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# The shapes in the signatures of the maths are checked at run time, in the tests only. Kernels are compiled, and
+# The shapes in the signatures of the maths are checked at run time, in the tests only: elsewhere they are for readers
+# and type checkers, and jaxtyping is not loaded, so its names are given to the modules here. Kernels are compiled, and
 # the public boundary checks its input itself, with messages that the tests look at.
 _CHECKED = (
     "block_posterior",
@@ -26,7 +28,9 @@ _CHECKED = (
     "sums",
 )
 _RECIPE = tuple(f"evenscore.recipes.text_dependent.{name}" for name in ("ubm", "statistics", "eigenchannels"))
-install_import_hook([*(f"evenscore.model.{name}" for name in _CHECKED), *_RECIPE], "beartype.beartype")
+for _name in ("Bool", "Float", "Int", "Num"):
+    setattr(builtins, _name, getattr(jaxtyping, _name))
+jaxtyping.install_import_hook([*(f"evenscore.model.{name}" for name in _CHECKED), *_RECIPE], "beartype.beartype")
 
 collect_ignore_glob = ["*/golden/make_*.py"]  # they need other programs, and are run by hand
 

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -86,6 +87,18 @@ def test_every_public_name_is_explained_with_an_example(name):
     assert doc.strip()
     if not (isinstance(documented, type) and issubclass(documented, Exception)):
         assert ">>>" in doc, f"{name} has no example"
+
+
+@pytest.mark.parametrize("home", [name for name in evenscore.__all__ if inspect.ismodule(getattr(evenscore, name))])
+def test_every_name_of_a_public_module_is_explained(home):
+    module = getattr(evenscore, home)
+    assert (module.__doc__ or "").strip()
+    names = [
+        name
+        for name in module.__all__
+        if inspect.isroutine(getattr(module, name)) or inspect.isclass(getattr(module, name))
+    ]
+    assert [name for name in names if not (getattr(module, name).__doc__ or "").strip()] == []
 
 
 def test_links_between_pages_lead_somewhere():

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import inspect
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import evenscore
 
 PACKAGE = Path(evenscore.__file__).parent
+MODULE_NAMES = [name for name in evenscore.__all__ if inspect.ismodule(getattr(evenscore, name))]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 OUTER = {
     "files",
@@ -134,7 +136,8 @@ def test_only_the_command_line_prints(path):
 @pytest.mark.parametrize("path", [path for path in MODULES if part_of(path) in {"recipes", "experiments"}], ids=named)
 def test_recipes_and_experiments_use_only_what_is_public(path):
     own = ("evenscore.recipes", "evenscore.experiments")
-    public = {f"evenscore.{name}" for name in evenscore.__all__} | {"evenscore"}
+    modules = [getattr(evenscore, name) for name in MODULE_NAMES]
+    public = {f"{home.__name__}.{name}" for home in (evenscore, *modules) for name in home.__all__} | {"evenscore"}
     used = {name for name in imports(path) if name.partition(".")[0] == "evenscore" and not name.startswith(own)}
     assert used <= public
 
@@ -154,10 +157,15 @@ def test_nothing_is_unpickled_or_evaluated(path):
     assert pickles == []
 
 
-def test_every_public_name_can_be_had_and_is_listed_once():
-    assert len(set(evenscore.__all__)) == len(evenscore.__all__)
-    assert dir(evenscore) == sorted(evenscore.__all__)
-    for name in evenscore.__all__:
-        assert getattr(evenscore, name) is not None
-    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-        _ = evenscore.nonsense
+@pytest.mark.parametrize("home", [evenscore, *(getattr(evenscore, name) for name in MODULE_NAMES)], ids=str)
+def test_every_public_name_can_be_had_and_is_listed_once(home):
+    assert len(set(home.__all__)) == len(home.__all__)
+    for name in home.__all__:
+        assert getattr(home, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = home.nonsense
+
+
+def test_the_names_at_the_top_are_few_and_no_module_hides_one():
+    assert len(evenscore.__all__) - len(MODULE_NAMES) <= 70
+    assert callable(evenscore.evidence.contributions)  # the module of this name must not take its place

@@ -13,9 +13,9 @@ from evenscore import (
     PavCalibration,
     SaturatingCalibration,
     UnsupervisedCalibration,
-    summarize,
 )
 from evenscore.calibrate.folds import judged_by_speaker
+from evenscore.metrics import summarize
 from evenscore.metrics.speakers import trial_speakers
 
 

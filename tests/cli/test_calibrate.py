@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from evenscore import (
-    CALIBRATIONS,
     LogisticCalibration,
     PavCalibration,
     ScoreMatrix,
@@ -17,6 +16,7 @@ from evenscore import (
     save_calibration,
     write,
 )
+from evenscore.calibrate import CALIBRATIONS
 from evenscore.cli.calibrate import Method
 
 RNG = np.random.default_rng(7)

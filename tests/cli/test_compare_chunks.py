@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from evenscore import Embeddings, ScoreMatrix, ScoreModel, as_chunked, simulate_blocks, write, write_chunks
+from evenscore import Embeddings, ScoreMatrix, ScoreModel, simulate_blocks, write
+from evenscore.files import write_chunks
+from evenscore.scale import as_chunked
 
 MODEL = ScoreModel(mu=[-2.0, 2.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 QUICK = ("--bootstrap", "20", "--methods", "raw,z,s")

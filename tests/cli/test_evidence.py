@@ -12,11 +12,11 @@ from evenscore import (
     SaturatingCalibration,
     fit_evidence,
     load_calibration,
-    load_evidence,
     normalize,
     read_scores,
     write,
 )
+from evenscore.files import load_evidence
 
 PART, NEW = training(), evaluation()
 SPEAKERS = {

@@ -5,16 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from evenscore import (
-    Labels,
-    ScoreBlocks,
-    ScoreMatrix,
-    fit_location_scale,
-    load_location_scale,
-    normalize,
-    read_scores,
-    write,
-)
+from evenscore import Labels, ScoreBlocks, ScoreMatrix, normalize, read_scores, write
+from evenscore.files import load_location_scale
+from evenscore.location_scale import fit_location_scale
 
 SPEAKERS = [f"s{n % 8}" for n in range(16)]
 OTHERS = [f"n{n % 4}" for n in range(8)]

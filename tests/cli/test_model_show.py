@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from evenscore import LabelledBlocks, ScoreModel, fit_evidence, save_evidence, save_model, simulate
+from evenscore import LabelledBlocks, ScoreModel, fit_evidence, save_model, simulate
+from evenscore.files import save_evidence
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.6, 0.0], [0.8, 0.6]], beta=[[0.8, 0.0], [0.0, 1.5]], sigma2=[1.0, 2.0])
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evenscore import ChunkedBlocks, LabelledChunks, as_chunked
+from evenscore.scale import ChunkedBlocks, LabelledChunks, as_chunked
 
 BLOCKS = ("trials", "enroll", "test", "cohort")
 FACTS = ("cohort_labels", "enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")

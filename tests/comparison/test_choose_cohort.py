@@ -14,12 +14,12 @@ from evenscore import (
     choose_cohort,
     evaluate,
     normalize,
-    plot_cohort_choice,
     simulate,
     simulate_blocks,
 )
 from evenscore.comparison import Method
 from evenscore.comparison.cohort_runs import Search, Way, _chooser
+from evenscore.plot import plot_cohort_choice
 
 QUICK = {"bootstrap": 20, "repeats": 2}
 

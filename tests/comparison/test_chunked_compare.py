@@ -9,23 +9,22 @@ from chunked_sides import in_chunks, listed_chunks
 from compared_sides import MODEL, evaluation_side, speakers, training_side
 
 from evenscore import (
-    ChunkedBlocks,
     InputError,
     LabelledBlocks,
-    LabelledChunks,
     Labels,
     ScoreBlocks,
     ScoreMatrix,
     TrialList,
     compare,
-    open_chunked_scores,
     read_scores,
     simulate_blocks,
 )
 from evenscore.comparison.chunked_trials import counted_trials
 from evenscore.comparison.data import summary_of
 from evenscore.comparison.trials import pooled_trials
+from evenscore.files import open_chunked_scores
 from evenscore.progress import silent
+from evenscore.scale import ChunkedBlocks, LabelledChunks
 
 METHODS = ("raw", "z", "zt", "as:top_k=5", "lgsm")
 EXACT = ("cllr", "act_dcf", "n_target", "n_nontarget")

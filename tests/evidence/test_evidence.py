@@ -8,8 +8,6 @@ from tests.evidence.material import evaluation, training
 from tests.evidence.test_features import as_list, looked_up
 
 from evenscore import (
-    CohortEvidence,
-    EvidenceNormalizer,
     FileError,
     InputError,
     LabelledBlocks,
@@ -19,15 +17,15 @@ from evenscore import (
     contributions,
     fit_evidence,
     fit_norm,
-    load_evidence,
     normalize,
-    plot_contributions,
     prepare_norm,
-    save_evidence,
 )
+from evenscore.evidence import CohortEvidence, EvidenceNormalizer
 from evenscore.evidence.choice import clearly_better
 from evenscore.evidence.features import PATTERNS, evidence_features, pattern_of, restricted
 from evenscore.evidence.head import Penalties, _newton, fit_head
+from evenscore.files import load_evidence, save_evidence
+from evenscore.plot import plot_contributions
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from tests.evidence.material import evaluation, product, sides, training
 from tests.reference import naive_evidence as naive
 
-from evenscore import Bilinear, LabelledBlocks, ScoreBlocks, ScoreMatrix, ScoreModelNormalizer, fit_score_model
+from evenscore import LabelledBlocks, ScoreBlocks, ScoreMatrix, ScoreModelNormalizer, fit_score_model
 from evenscore.evidence import (
     Ridges,
     evidence_features,
@@ -19,6 +19,7 @@ from evenscore.evidence import (
 )
 from evenscore.evidence.features import TOP, Scales, pattern_of, restricted
 from evenscore.evidence.own_pairs import pair_tables
+from evenscore.sources import Bilinear
 
 
 @pytest.fixture(scope="module")

@@ -8,25 +8,28 @@ import pytest
 from tests.evidence.material import embeddings, evaluation, training
 
 from evenscore import (
-    ChunkedBlocks,
-    ChunkedTrials,
     Cosine,
     DotProduct,
     Embeddings,
-    EvidenceNormalizer,
     InputError,
     ScoreModel,
     TrialList,
-    as_chunked,
     fit_evidence,
     fit_plda,
     normalize,
     score_blocks,
-    score_chunks,
     score_embeddings,
 )
-from evenscore.evidence import PairSpace, impostor_prediction, pair_space, pair_space_of_vectors, within_speaker_part
+from evenscore.evidence import (
+    EvidenceNormalizer,
+    PairSpace,
+    impostor_prediction,
+    pair_space,
+    pair_space_of_vectors,
+    within_speaker_part,
+)
 from evenscore.evidence.features import PATTERNS, restricted
+from evenscore.scale import ChunkedBlocks, ChunkedTrials, as_chunked, score_chunks
 from evenscore.scale.normalize import ByBlocks, ByParts
 
 GENERATOR = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5, 0.1], [0.4, 0.2]], beta=[[0.5, 0.2], [0.3, 0.3]], sigma2=[1.0, 1.2])

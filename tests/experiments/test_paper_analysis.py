@@ -215,8 +215,8 @@ def test_mean_curves_of_equal_splits_are_the_curve_itself(groups):
     pytest.importorskip("matplotlib", reason="figures need the extra evenscore[plot]")
     from scipy.special import ndtr
 
-    from evenscore import p_miss_at
     from evenscore.experiments.paper_figures import draw_mean_det
+    from evenscore.metrics import p_miss_at
 
     (line, *_) = draw_mean_det([groups["apart"], groups["apart"]]).axes[0].get_lines()
     p_fa, p_miss = ndtr(line.get_data())

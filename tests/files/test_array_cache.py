@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from evenscore import ArrayCache, FileError
+from evenscore import FileError
+from evenscore.files import ArrayCache
 
 
 def test_arrays_come_back_for_the_same_recipe_only(tmp_path):

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
-from evenscore import CALIBRATIONS, FileError, InputError, LogisticCalibration, load_calibration, save_calibration
+from evenscore import FileError, InputError, LogisticCalibration, load_calibration, save_calibration
+from evenscore.calibrate import CALIBRATIONS
 from evenscore.files.calibration_json import read_calibration_file
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from evenscore import FORMATS, Embeddings, FileError, InputError, ScoreMatrix, TrialList, read, sniff, write
+from evenscore import Embeddings, FileError, InputError, ScoreMatrix, TrialList, read, write
+from evenscore.files import FORMATS, sniff
 
 TABLES = {
     "scores": TrialList.from_pairs(["e1", "e2"], ["t1", "t1"], scores=[0.5, -1.25]),

@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
-from evenscore import FORMATS, FileError, read, read_speakers
+from evenscore import FileError, read, read_speakers
+from evenscore.files import FORMATS
 from evenscore.files.formats import ReadOptions
 from evenscore.files.text.layouts import LAYOUTS
 from evenscore.files.text.read import read_trials_text

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenscore import TrialList, read, read_scores, read_speakers, read_trials, sniff
+from evenscore import TrialList, read, read_scores, read_speakers, read_trials
+from evenscore.files import sniff
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenscore import FORMATS, FileError, ScoreMatrix, TrialList, read, read_scores, read_speakers, read_trials, write
+from evenscore import FileError, ScoreMatrix, TrialList, read, read_scores, read_speakers, read_trials, write
+from evenscore.files import FORMATS
 from evenscore.files.formats import ReadOptions
 from evenscore.files.text.layouts import LAYOUTS
 from evenscore.files.text.read import read_trials_text

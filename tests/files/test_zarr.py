@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
-from evenscore import Embeddings, FileError, ScoreMatrix, TrialList, open_chunked_scores
+from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
+from evenscore.files import open_chunked_scores
 from evenscore.files.formats import ReadOptions
 from evenscore.files.zarr_store import open_scores, read_zarr, write_zarr
 from strategies import embeddings, score_matrices, trial_lists

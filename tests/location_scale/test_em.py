@@ -7,18 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from designs import draw_scores, keys, models
-from evenscore import (
-    InputError,
-    Labels,
+from evenscore import InputError, Labels, ScoreMatrix, ScoreModel, TrialList, log_likelihood, simulate
+from evenscore.location_scale import (
     LocationScaleModel,
     LocationScaleNormalizer,
-    ScoreMatrix,
-    ScoreModel,
-    TrialList,
     fit_location_scale,
     location_scale_bound,
-    log_likelihood,
-    simulate,
 )
 from evenscore.location_scale.em import (
     bound,

@@ -13,19 +13,16 @@ from evenscore import (
     InputError,
     LabelledBlocks,
     Labels,
-    LocationScaleModel,
-    LocationScaleNormalizer,
     ScoreBlocks,
     ScoreMatrix,
     ScoreModel,
     ScoreModelNormalizer,
     fit_norm,
-    load_location_scale,
     prepare_norm,
-    save_location_scale,
     simulate_blocks,
 )
-from evenscore.location_scale import prediction
+from evenscore.files import load_location_scale, save_location_scale
+from evenscore.location_scale import LocationScaleModel, LocationScaleNormalizer, prediction
 from evenscore.location_scale.prediction import Predicted, predictive_llr
 from evenscore.location_scale.scales import ScalePosterior
 from reference.dense_location_scale import dense_weighted_posterior, monte_carlo_llr

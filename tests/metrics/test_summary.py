@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenscore import InputError, LogisticCalibration, TrialList, cllr, evaluate, summarize
+from evenscore import InputError, LogisticCalibration, TrialList, cllr, evaluate
+from evenscore.metrics import summarize
 
 POINTS = [0.01, 0.5, (0.1, 10.0, 1.0)]
 awkward = st.one_of(

@@ -6,15 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designs import draw_scores, models
-from evenscore import (
-    InputError,
-    Labels,
-    ScoreBlocks,
-    ScoreMatrix,
-    ScoreModel,
-    ScoreModelNormalizer,
-    leave_one_speaker_out,
-)
+from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer
+from evenscore.model import leave_one_speaker_out
 from reference.dense_score_model import dense_llr, dense_posterior
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from evenscore import InputError, LabelledBlocks, ScoreModel, fit_norm, leave_one_speaker_out, normalize, simulate
+from evenscore import InputError, LabelledBlocks, ScoreModel, fit_norm, normalize, simulate
+from evenscore.model import leave_one_speaker_out
 from evenscore.norms import FittedNorm, fit_methods, fitting, register_trainer
 
 MODEL = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])

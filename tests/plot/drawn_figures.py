@@ -8,9 +8,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from evenscore import (
-    GaussianCalibration,
-    bootstrap_det,
+from evenscore import GaussianCalibration
+from evenscore.metrics import bootstrap_det
+from evenscore.plot import (
+    figure_style,
     plot_bayes_error,
     plot_det,
     plot_histograms,
@@ -18,7 +19,6 @@ from evenscore import (
     plot_reliability,
     plot_tippett,
 )
-from evenscore.plot import figure_style
 
 BASELINES = Path(__file__).parent / "baseline"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drawn_figures import BAND, BASELINES, BOTH, FIGURES, LABELS, RAW, drawn, picture, pixels
 
-from evenscore import plot_det
+from evenscore.plot import plot_det
 
 TOLERANCE = 0.005  # root of the mean squared difference, where white is 1; matplotlib 3.8 and 3.11 draw the same
 

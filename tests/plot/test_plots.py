@@ -19,21 +19,18 @@ from evenscore import (
     ScoreModel,
     TrialList,
     UnsupervisedCalibration,
+    eer,
+)
+from evenscore.metrics import (
     bayes_error_curve,
     detection_costs,
-    eer,
     equal_error_rate,
     equalized_weights,
-    plot_bayes_error,
-    plot_det,
-    plot_histograms,
-    plot_norm_effect,
-    plot_reliability,
-    plot_tippett,
     roc,
     rocch,
     sort_scores,
 )
+from evenscore.plot import plot_bayes_error, plot_det, plot_histograms, plot_norm_effect, plot_reliability, plot_tippett
 from evenscore.plot.style import PALETTE, percent, system_look
 
 SYSTEM_PLOTS = [plot_det, plot_bayes_error, plot_tippett, plot_reliability]
@@ -348,7 +345,7 @@ def test_without_matplotlib_the_remedy_is_named():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "import evenscore\n"
-        "try: evenscore.plot_det([0.0, 1.0], [0, 1])\n"
+        "try: evenscore.plot.plot_det([0.0, 1.0], [0, 1])\n"
         "except evenscore.EvenscoreError as error: print(error)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from drawn_figures import FIGURES, LABELS, LLR, RAW, drawn
 
-from evenscore import FileError, plot_det, plot_norm_effect, save_figure
-from evenscore.plot import figure_style
+from evenscore import FileError
+from evenscore.plot import figure_style, plot_det, plot_norm_effect, save_figure
 
 
 @pytest.mark.parametrize(

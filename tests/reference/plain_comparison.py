@@ -3,7 +3,6 @@
 import numpy as np
 
 from evenscore import (
-    CALIBRATIONS,
     ScoreModelNormalizer,
     bootstrap,
     cross_calibrate,
@@ -12,6 +11,7 @@ from evenscore import (
     normalize,
     paired_test,
 )
+from evenscore.calibrate import CALIBRATIONS
 
 
 def compare_plainly(training, evaluation, methods, *, calibration="logistic", replicates=50, seed=0):

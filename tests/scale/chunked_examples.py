@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from evenscore import ScoreMatrix, ScoreModel, as_chunked
+from evenscore import ScoreMatrix, ScoreModel
+from evenscore.scale import as_chunked
 
 MODEL = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5, 0.1], [0.4, 0.2]], beta=[[0.5, 0.2], [0.3, 0.3]], sigma2=[1.0, 1.2])
 

@@ -6,8 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from evenscore import ScoreMatrix, TrialList, read_scores, write, write_chunks
+from evenscore import ScoreMatrix, TrialList, read_scores, write
 from evenscore.cli.scale_options import ScaleChoices
+from evenscore.files import write_chunks
 from scale.chunked_examples import contents, ids, in_tiles, run_command
 
 E, T, C, D = ids("e", 37), ids("t", 41), ids("c", 23), ids("d", 29)

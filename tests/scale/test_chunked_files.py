@@ -13,20 +13,11 @@ import numpy as np
 import pytest
 import zarr
 
-from evenscore import (
-    ChunkedBlocks,
-    FileError,
-    ScoreBlocks,
-    as_chunked,
-    normalize,
-    open_chunked_scores,
-    open_chunked_trials,
-    read_scores,
-    write,
-    write_chunks,
-)
+from evenscore import FileError, ScoreBlocks, normalize, read_scores, write
+from evenscore.files import open_chunked_scores, open_chunked_trials, write_chunks
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.zarr_chunks import PlainChunks
+from evenscore.scale import ChunkedBlocks, as_chunked
 from scale.chunked_examples import contents, ids, in_tiles, matrix
 from slow_tiles import SlowTiles
 from zarr_formats import FORMATS, ZARR_3, chunk_name, write_format
@@ -347,7 +338,8 @@ KILLED = """
 import sys, numpy as np
 sys.path[:0] = {path!r}
 from scale.chunked_examples import in_tiles
-from evenscore import read_scores, write_chunks
+from evenscore import read_scores
+from evenscore.files import write_chunks
 from slow_tiles import slowed
 write_chunks(slowed(in_tiles(read_scores({source!r}))), {target!r})
 """

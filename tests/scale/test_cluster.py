@@ -13,23 +13,20 @@ import numpy as np
 import pytest
 
 from evenscore import (
-    ChunkedBlocks,
     Embeddings,
     EvenscoreError,
     FileError,
     InputError,
     Labels,
     ScoreBlocks,
-    as_chunked,
     fit_score_model,
     normalize,
-    open_chunked_scores,
     read_scores,
-    score_chunks,
     score_embeddings,
-    write_chunks,
 )
+from evenscore.files import open_chunked_scores, write_chunks
 from evenscore.model.statistics import label_sums
+from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
 from evenscore.scale.cluster import connected
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 from slow_tiles import slowed
@@ -140,7 +137,7 @@ KILLED = """
 import sys
 sys.path[:0] = {path!r}
 from distributed import Client
-from evenscore import open_chunked_scores, write_chunks
+from evenscore.files import open_chunked_scores, write_chunks
 from slow_tiles import slowed
 scores = open_chunked_scores({source!r}).with_tiles(600.0)
 write_chunks(slowed(scores), {target!r}, client=Client({scheduler!r}))

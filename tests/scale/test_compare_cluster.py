@@ -5,7 +5,9 @@ import pytest
 
 from comparison.chunked_sides import FACTS
 from comparison.compared_sides import evaluation_side, training_side
-from evenscore import ChunkedBlocks, LabelledChunks, compare, open_chunked_scores, write_chunks
+from evenscore import compare
+from evenscore.files import open_chunked_scores, write_chunks
+from evenscore.scale import ChunkedBlocks, LabelledChunks
 from scale.chunked_examples import in_tiles
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")

@@ -4,19 +4,9 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from evenscore import (
-    ChunkedBlocks,
-    InputError,
-    Labels,
-    ScoreBlocks,
-    ScoreMatrix,
-    as_chunked,
-    fit_score_model,
-    normalize,
-    summarize_chunks,
-    transform_chunks,
-    write_chunks,
-)
+from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, fit_score_model, normalize
+from evenscore.files import write_chunks
+from evenscore.scale import ChunkedBlocks, as_chunked, summarize_chunks, transform_chunks
 from scale.chunked_examples import ids, matrix
 
 E, T, C = ids("e", 23), ids("t", 31), ids("c", 17)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenscore import Embeddings, InputError, TrialList, as_chunked, fit_score_model, score_chunks, score_embeddings
+from evenscore import Embeddings, InputError, TrialList, fit_score_model, score_embeddings
+from evenscore.scale import as_chunked, score_chunks
 from evenscore.sources import Cosine
 from evenscore.tables import Labels
 from scale.chunked_examples import MODEL, ids

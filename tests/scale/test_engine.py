@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from evenscore import ChunkedBlocks, EvenscoreError, InputError, Labels, fit_score_model, normalize, write_chunks
+from evenscore import EvenscoreError, InputError, Labels, fit_score_model, normalize
+from evenscore.files import write_chunks
 from evenscore.model.statistics import label_sums
-from evenscore.scale import engine
+from evenscore.scale import ChunkedBlocks, engine
 from evenscore.scale.engine import engine_for
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evenscore import ScoreMatrix, TrialList, summarize_chunks, write, write_chunks
+from evenscore import ScoreMatrix, TrialList, write
 from evenscore.cli.scale_options import ScaleChoices
+from evenscore.files import write_chunks
+from evenscore.scale import summarize_chunks
 from scale.chunked_examples import ids, in_tiles, run_command
 
 E, T = ids("e", 23), ids("t", 31)

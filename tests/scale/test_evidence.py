@@ -5,20 +5,10 @@ import pytest
 from tests.evidence.material import embeddings, evaluation, training
 from typer.testing import CliRunner
 
-from evenscore import (
-    ChunkedBlocks,
-    Embeddings,
-    fit_evidence,
-    normalize,
-    open_chunked_scores,
-    read_scores,
-    save_evidence,
-    score_chunks,
-    score_embeddings,
-    write,
-    write_chunks,
-)
+from evenscore import Embeddings, fit_evidence, normalize, read_scores, score_embeddings, write
 from evenscore.cli.app import app
+from evenscore.files import open_chunked_scores, save_evidence, write_chunks
+from evenscore.scale import ChunkedBlocks, score_chunks
 from scale.chunked_examples import MODEL, contents, in_tiles
 
 CHUNKS = ("--memory-limit", "1GB")
@@ -90,7 +80,8 @@ def test_embeddings_from_the_command_line(run, tmp_path):
 
 
 def test_workers_give_the_numbers_of_memory(folder, client, tmp_path):
-    from evenscore import load_evidence, read_embeddings
+    from evenscore import read_embeddings
+    from evenscore.files import load_evidence
 
     model = load_evidence(folder / "model.json")
     opened = {name: open_chunked_scores(folder / f"{name}.zarr").with_tiles(400.0) for name in BLOCKS}

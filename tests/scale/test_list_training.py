@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenscore import ChunkedTrials, InputError, Labels, ScoreMatrix, TrialList, fit_score_model, log_likelihood
+from evenscore import InputError, Labels, ScoreMatrix, TrialList, fit_score_model, log_likelihood
 from evenscore.model.list_sums import ListSums, sum_list
 from evenscore.model.patterns import Exceptions, SpeakerBlocks
 from evenscore.model.statistics import label_sums
+from evenscore.scale import ChunkedTrials
 from scale.chunked_examples import MODEL, ids, matrix
 
 SUMS = ("rows", "columns", "squares", "row_counts", "column_counts")

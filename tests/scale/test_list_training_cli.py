@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from evenscore import ScoreModel, TrialList, load_location_scale, simulate, write
+from evenscore import ScoreModel, TrialList, simulate, write
 from evenscore.cli.app import app
+from evenscore.files import load_location_scale
 from evenscore.scale import chunked_trials
 
 TRUTH = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
@@ -98,7 +99,8 @@ def test_what_does_not_match_is_said(lists):
 
 
 def test_a_cluster_gives_the_same(lists, client):
-    from evenscore import fit_score_model, open_chunked_trials
+    from evenscore import fit_score_model
+    from evenscore.files import open_chunked_trials
 
     here = fit_score_model(lists, max_iter=10, starts=1, tol=0.0)
     there = fit_score_model(open_chunked_trials("parts.parquet"), max_iter=10, starts=1, tol=0.0, client=client)

@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from evenscore import (
-    ChunkedBlocks,
-    ChunkedScores,
-    ChunkedTrials,
     Conditions,
     InputError,
     Labels,
@@ -20,7 +17,7 @@ from evenscore import (
     TrialList,
     normalize,
 )
-from evenscore.scale import own_parts
+from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, own_parts
 from evenscore.scale.chunked_scores import InMemory
 from evenscore.scale.cohort_parts import cohort_weights
 from evenscore.scale.normalize import ByBlocks, ByParts

@@ -3,23 +3,16 @@
 import numpy as np
 import pytest
 
-from evenscore import (
-    CALIBRATIONS,
+from evenscore import Embeddings, InputError, Labels, ScoreBlocks, TrialList, cllr, evaluate, score_embeddings
+from evenscore.calibrate import CALIBRATIONS
+from evenscore.files import open_chunked_scores
+from evenscore.metrics import summarize
+from evenscore.scale import (
     ChunkedBlocks,
     ChunkedTrials,
-    Embeddings,
-    InputError,
     LabelledChunks,
-    Labels,
-    ScoreBlocks,
-    TrialList,
     as_chunked,
-    cllr,
-    evaluate,
-    open_chunked_scores,
     score_chunks,
-    score_embeddings,
-    summarize,
     summarize_chunks,
     transform_chunks,
 )

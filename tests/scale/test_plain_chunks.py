@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import zarr
 
-from evenscore import FileError, open_chunked_scores, write
+from evenscore import FileError, write
+from evenscore.files import open_chunked_scores
 from evenscore.files.zarr_chunks import PlainChunks
 from scale.chunked_examples import contents, ids, matrix
 from zarr_formats import FORMATS, ZARR_3, write_format

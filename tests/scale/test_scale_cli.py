@@ -8,10 +8,12 @@ import pytest
 import zarr
 from typer.testing import CliRunner
 
-from evenscore import ChunkedScores, ChunkedTrials, Embeddings, ScoreMatrix, TrialList, read_scores, write, write_chunks
+from evenscore import Embeddings, ScoreMatrix, TrialList, read_scores, write
 from evenscore.cli.app import app
 from evenscore.cli.chunked_data import open_scores
 from evenscore.cli.scale_options import ScaleChoices
+from evenscore.files import write_chunks
+from evenscore.scale import ChunkedScores, ChunkedTrials
 from scale.chunked_examples import ids, in_tiles, matrix
 
 E, T, C, D = ids("e", 23), ids("t", 31), ids("c", 17), ids("d", 17)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import zarr
 
-from evenscore import FileError, ScoreMatrix, open_chunked_scores, read_scores, write
+from evenscore import FileError, ScoreMatrix, read_scores, write
+from evenscore.files import open_chunked_scores
 from scale.chunked_examples import ids, matrix
 from zarr_formats import ZARR_3
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenscore import InputError, ScoreMatrix, TrialList, as_chunked
+from evenscore import InputError, ScoreMatrix, TrialList
+from evenscore.scale import as_chunked
 from evenscore.scale.tiles import tile_grid
 from scale.chunked_examples import ids, in_tiles, matrix
 

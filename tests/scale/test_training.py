@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from evenscore import InputError, Labels, ScoreMatrix, as_chunked, fit_score_model
+from evenscore import InputError, Labels, ScoreMatrix, fit_score_model
 from evenscore.model.statistics import label_sums
+from evenscore.scale import as_chunked
 from scale.chunked_examples import ids, in_tiles, matrix
 
 ROWS, COLUMNS = ids("e", 33), ids("t", 41)

@@ -5,19 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenscore import (
-    Bilinear,
-    Cosine,
-    Embeddings,
-    InputError,
-    ScoreBlocks,
-    ScoreMatrix,
-    ScoreModel,
-    TrialList,
-    score_blocks,
-)
+from evenscore import Cosine, Embeddings, InputError, ScoreBlocks, ScoreMatrix, ScoreModel, TrialList, score_blocks
 from evenscore.norms import Conditions, normalize
 from evenscore.scoring import make_cohort, score_embeddings
+from evenscore.sources import Bilinear
 
 
 class Lopsided:

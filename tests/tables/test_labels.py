@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from evenscore import NONTARGET, TARGET, UNKNOWN, InputError, Labels
+from evenscore import InputError, Labels
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
 SPEAKERS = st.lists(st.sampled_from(["ann", "bob", "eve", None, ""]), max_size=6)
 

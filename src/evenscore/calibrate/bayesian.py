@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from scipy.special import betaln
 
 from evenscore.calibrate.calibration import Calibration, as_input, class_moments, finite, positive
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.tables import TrialList
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["BayesianCalibration", "NormalGammaPrior"]
 

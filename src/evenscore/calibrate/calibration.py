@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import is_chunked, validate
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import as_scores, frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["FORMAT", "VERSION", "Calibration", "as_input", "class_moments", "class_scores", "positive"]
 
@@ -35,7 +37,7 @@ class Calibration:
 
     Examples
     --------
-    >>> from evenscore import CALIBRATIONS
+    >>> from evenscore.calibrate import CALIBRATIONS
     >>> calibration = CALIBRATIONS["gaussian"].fit([0.0, 2.0, 4.0, 8.0], [0, 0, 1, 1])
     >>> calibration.to_dict()["parameters"]
     {'mean': [1.0, 6.0], 'variance': [1.0, 4.0]}

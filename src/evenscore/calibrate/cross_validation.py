@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int
 
 from evenscore.calibrate.calibration import Calibration
 from evenscore.calibrate.folds import assign_folds
@@ -19,6 +18,9 @@ from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.trials import as_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["CrossCalibration", "cross_calibrate", "without_folds"]
 

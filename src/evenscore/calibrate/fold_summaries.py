@@ -34,7 +34,8 @@ def fit_to_folds(
 
     Examples
     --------
-    >>> from evenscore import GaussianCalibration, summarize
+    >>> from evenscore import GaussianCalibration
+    >>> from evenscore.metrics import summarize
     >>> fit_to_folds(GaussianCalibration, {(0, 0): summarize([0.0, 2.0, 4.0, 8.0], [0, 0, 1, 1])}, {}).mean
     array([1., 6.])
     """
@@ -59,7 +60,8 @@ def cross_fits(kind: type[Any], pairs: FoldPairs, options: Mapping[str, Any]) ->
 
     Examples
     --------
-    >>> from evenscore import GaussianCalibration, summarize
+    >>> from evenscore import GaussianCalibration
+    >>> from evenscore.metrics import summarize
     >>> parts = {(fold, fold): summarize([0.0, 2.0, 4.0 + fold, 8.0], [0, 0, 1, 1]) for fold in range(3)}
     >>> cross_fits(GaussianCalibration, parts, {})[0, 0].mean
     array([1.  , 6.75])
@@ -87,7 +89,7 @@ def summary_cllr(llrs: Llrs, summary: ScoreSummary) -> float:
 
     Examples
     --------
-    >>> from evenscore import summarize
+    >>> from evenscore.metrics import summarize
     >>> summary_cllr(lambda scores: 0 * scores, summarize([2.0, -1.0], [1, 0]))
     1.0
     """

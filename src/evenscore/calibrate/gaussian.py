@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.calibrate.calibration import Calibration, as_input, class_moments, finite, positive
 from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.tables import TrialList
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["GaussianCalibration", "gaussian_llr"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.calibrate.calibration import Calibration, as_input, counted, finite
 from evenscore.calibrate.logistic_regression import Design, minimize
@@ -15,6 +14,9 @@ from evenscore.errors import InputError
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import as_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["LogisticCalibration"]
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from scipy.special import expit, logit
 
 from evenscore.errors import InputError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Design", "Objective", "cross_entropy", "minimize", "newton", "objective", "penalty", "refuse_dependent"]
 

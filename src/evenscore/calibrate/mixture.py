@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from scipy.special import expit
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Mixture", "em_step", "fit_mixture", "log_likelihood", "variance_of"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.calibrate.calibration import Calibration, counted, finite, refuse_chunks, refuse_labels
 from evenscore.errors import InputError
@@ -15,6 +14,9 @@ from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import ScoresLike, sort_scores
 from evenscore.tables import NONTARGET, TARGET
 from evenscore.tables.arrays import as_scores, frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["PavCalibration"]
 

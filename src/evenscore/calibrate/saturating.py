@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
@@ -19,6 +18,9 @@ from evenscore.errors import InputError
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.tables import TrialList
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["SHARES", "SaturatingCalibration", "saturated"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.calibrate.calibration import Calibration, as_input, finite, positive
 from evenscore.calibrate.gaussian import gaussian_llr
@@ -17,6 +16,9 @@ from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import is_chunked
 from evenscore.tables import TrialList
 from evenscore.tables.arrays import as_scores
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["UnsupervisedCalibration"]
 

@@ -50,7 +50,7 @@ class LabelledFile:
         progress: Progress = silent,
         **options: Any,
     ) -> ChunkCounts:
-        """Pass over the scores; ``options`` are those of `evenscore.summarize`."""
+        """Pass over the scores; ``options`` are those of `evenscore.metrics.summarize`."""
         how: dict[str, Any] = {
             "group_bits": group_bits,
             "unmatched": self.unmatched,

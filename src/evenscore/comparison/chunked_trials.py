@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Int
 
 from evenscore.comparison.trials import FROM_BLOCKS, FROM_TARGETS, ComparedTrials, unique_names
 from evenscore.errors import InputError
@@ -20,6 +19,9 @@ from evenscore.scale.engine import engine_for
 from evenscore.scale.labelled_chunks import LabelledChunks
 from evenscore.scale.pair_values import UNLISTED, ListedValues, PairValues, TableLabels
 from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 __all__ = ["AnyTrials", "ChunkedCompared", "PartSize", "Speakers", "counted_trials"]
 
@@ -113,7 +115,8 @@ def counted_trials(parts: Sequence[LabelledChunks], *, client: Any, progress: Pr
 
     Examples
     --------
-    >>> from evenscore import ChunkedBlocks, Labels, ScoreMatrix
+    >>> from evenscore import Labels, ScoreMatrix
+    >>> from evenscore.scale import ChunkedBlocks
     >>> from evenscore.progress import silent
     >>> blocks = ChunkedBlocks(ScoreMatrix([[3.0, 0.0]], ["e"], ["t", "u"]))
     >>> part = LabelledChunks(blocks, Labels.from_key([[1, 0]]))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.comparison.comparison import METRICS
 from evenscore.comparison.verdict import METRIC_NAMES, listed, shown_value
@@ -16,6 +15,7 @@ from evenscore.metrics.uncertainty import Metric
 
 if TYPE_CHECKING:
     import polars as pl
+    from jaxtyping import Float
 
 __all__ = ["CohortCandidate", "CohortChoice", "candidate_name"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int
 
 from evenscore.progress import Progress
 from evenscore.scale.chunked_scores import ChunkedScores
@@ -15,6 +14,9 @@ from evenscore.scale.engine import engine_for
 from evenscore.scale.tiles import Tile
 from evenscore.tables import ScoreMatrix
 from evenscore.tables.ids import Ids
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["SURPRISING", "SideSums", "SpeakerCodes", "side_sums", "surprise"]
 

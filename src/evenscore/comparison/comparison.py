@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.calibrate import Calibration
 from evenscore.comparison.cohorts import CohortDiagnostics
@@ -19,6 +18,7 @@ from evenscore.metrics.uncertainty import Metric
 
 if TYPE_CHECKING:
     import polars as pl
+    from jaxtyping import Float
 
     from evenscore.comparison.chunked_trials import AnyTrials
     from evenscore.comparison.examples import ExampleContributions

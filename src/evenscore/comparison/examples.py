@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.comparison.chunked_trials import AnyTrials
 from evenscore.comparison.cohorts import AnyBlocks
 from evenscore.comparison.comparison import MethodResult
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.tables import NONTARGET, TARGET, ScoreBlocks
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["ExampleContributions", "with_examples"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.calibrate import Calibration, calibration_class
 from evenscore.comparison.chunked_trials import AnyTrials, ChunkedCompared
@@ -21,6 +20,9 @@ from evenscore.comparison.trials import ComparedTrials
 from evenscore.progress import Progress
 from evenscore.tables import LabelledBlocks
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Judged", "Judging", "Keep", "Sides", "calibration_settings", "judge"]
 

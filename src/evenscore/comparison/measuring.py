@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.calibrate import Calibration
 from evenscore.comparison.chunked_trials import ChunkedCompared, Speakers
@@ -27,6 +26,9 @@ from evenscore.scale.engine import engine_for
 from evenscore.scale.pair_values import PairValues
 from evenscore.scale.tiles import spans
 from evenscore.tables import UNKNOWN
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["ChunkedTable", "Judging", "Measured", "calibrated_tables", "measured_chunks", "measured_scores"]
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Int
 
 from evenscore.errors import InputError
 from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.tables import TARGET, UNKNOWN, LabelledBlocks, ScoreMatrix, TrialList
 from evenscore.tables.arrays import frozen
 from evenscore.tables.ids import Ids
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 __all__ = ["FROM_BLOCKS", "FROM_TARGETS", "ComparedTrials", "pooled_trials", "unique_names"]
 

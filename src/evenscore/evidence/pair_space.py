@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from scipy.linalg import eigh
 
 from evenscore.errors import InputError
 from evenscore.norms.threads import one_thread_if_small
 from evenscore.tables.ids import Ids
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["PairSpace", "impostor_prediction", "leading", "made", "pair_space", "rounding", "within_speaker_part"]
 

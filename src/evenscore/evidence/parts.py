@@ -7,11 +7,10 @@ complete, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.evidence.features import SIDES, TOP, Scales
 from evenscore.evidence.head import BEND, EvidenceHead
@@ -24,10 +23,13 @@ from evenscore.norms.statistics import Summary, row_statistics
 from evenscore.norms.threads import in_parallel
 from evenscore.tables import ScoreMatrix, TrialList
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
 __all__ = ["EvidenceParts"]
 
 Array = np.ndarray
-Part = Float[Array, "n p"]
+Part = npt.NDArray[np.float64]  #: n x width, a row for each member
 
 _NUMBERS = 7  # per element, beside its coordinates
 _PIECE = 1 << 22  # products of coordinates that are kept at a time

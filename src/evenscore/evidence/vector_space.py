@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.evidence.pair_space import PairSpace, leading, made, rounding
 from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.cohort_weights import same_utterances
 from evenscore.tables.ids import Ids
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["pair_space_of_vectors"]
 

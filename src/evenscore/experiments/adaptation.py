@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore import (
-    AdaptResult,
     InputError,
     LabelledBlocks,
     ScoreBlocks,
@@ -22,6 +21,7 @@ from evenscore import (
     fit_score_model,
     min_cllr,
 )
+from evenscore.model import AdaptResult
 
 __all__ = ["AdaptationOutcome", "AdaptationShown", "show_adaptation"]
 

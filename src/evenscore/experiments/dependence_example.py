@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int
 
 from evenscore import InputError
 from evenscore.experiments.dependence import COHORT_SCORES
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["CASES", "Case", "World", "cohort_information", "conditional_information"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from evenscore import (
@@ -24,6 +23,9 @@ from evenscore import (
 )
 from evenscore.experiments.ideal_breaks import BREAKS, Break, ScoredWorld, break_named
 from evenscore.experiments.ideal_world import Sizes
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = [
     "METRICS",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore import PLDA, Cosine, InputError, LabelledBlocks, fit_plda
 from evenscore.experiments.ideal_world import (
@@ -19,6 +18,9 @@ from evenscore.experiments.ideal_world import (
     draw_truth,
     labelled_scores,
 )
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["BREAKS", "Break", "ScoredWorld", "break_named"]
 

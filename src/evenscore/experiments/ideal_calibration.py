@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore import (
     LabelledBlocks,
     LogisticCalibration,
     ScoreModel,
     ScoreModelNormalizer,
-    bayes_error_curve,
     evaluate,
     fit_norm,
     simulate,
     simulate_blocks,
 )
 from evenscore.experiments.ideal import NORMS, Trials, ignore
+from evenscore.metrics import bayes_error_curve
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["LOG_ODDS", "MODEL", "TRUE_MODEL", "Checked", "check_calibration", "model_scores"]
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
-from evenscore import plot_bayes_error
 from evenscore.experiments.ideal import NORMS, ORACLE, REFERENCE, Estimate, Ideal, Level
 from evenscore.experiments.ideal_breaks import BREAKS
 from evenscore.experiments.ideal_calibration import LOG_ODDS, Checked
 from evenscore.experiments.ideal_tables import TITLES
+from evenscore.plot import plot_bayes_error
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 

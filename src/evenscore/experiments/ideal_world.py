@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore import PLDA, Embeddings, InputError, LabelledBlocks, Labels, score_blocks
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["DIM", "Recordings", "Sizes", "draw_embeddings", "draw_recordings", "draw_truth", "labelled_scores"]
 

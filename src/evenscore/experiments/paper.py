@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from evenscore import InputError, silent
+from evenscore import InputError
 from evenscore.experiments.paper_genders import GENDER_NAMES
 from evenscore.experiments.paper_metrics import measure_groups, summarize_metrics, variances
 from evenscore.experiments.paper_shift import CLEAN, DEFAULT_SHIFTS, check_shifts, shift_of
 from evenscore.experiments.paper_stages import StageClock
 from evenscore.experiments.paper_systems import Groups, TrainedSystem, apply_systems, train_systems
+from evenscore.progress import silent
 from evenscore.recipes.text_dependent import (
     Corpus,
     RecognizerOptions,

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from evenscore import TrialList, eer, p_miss_at, plot_bayes_error, roc, sort_scores
+from evenscore import TrialList, eer
 from evenscore.experiments.paper_systems import POOLED, SYSTEMS, Groups
+from evenscore.metrics import p_miss_at, roc, sort_scores
+from evenscore.plot import plot_bayes_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenscore import FittedNorm, LabelledBlocks, LogisticCalibration, ScoreModel, TrialList, fit_norm
+from evenscore import LabelledBlocks, LogisticCalibration, ScoreModel, TrialList, fit_norm
 from evenscore.experiments.paper_genders import GENDER_NAMES, genders_of, within_gender
+from evenscore.norms import FittedNorm
 
 if TYPE_CHECKING:
     from evenscore.recipes.text_dependent import ScoreSet

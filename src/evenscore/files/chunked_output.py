@@ -71,7 +71,8 @@ def write_chunks(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from evenscore import as_chunked, read_scores
+    >>> from evenscore import read_scores
+    >>> from evenscore.scale import as_chunked
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "out.zarr"
     >>> write_chunks(as_chunked(ScoreMatrix([[1.5, 2.0]], ["e1"], ["t1", "t2"])), path)
     >>> read_scores(path)

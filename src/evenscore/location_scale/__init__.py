@@ -1,13 +1,5 @@
 """The location-scale score model: hidden variables move the mean and the spread of scores."""
 
-from evenscore.location_scale.fit import LocationScaleFit, fit_location_scale, location_scale_bound
-from evenscore.location_scale.normalizer import LocationScaleNormalizer
-from evenscore.location_scale.parameters import LocationScaleModel
+import lazy_loader
 
-__all__ = [
-    "LocationScaleFit",
-    "LocationScaleModel",
-    "LocationScaleNormalizer",
-    "fit_location_scale",
-    "location_scale_bound",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

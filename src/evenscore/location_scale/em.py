@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.location_scale.parameters import LocationScaleModel
 from evenscore.location_scale.scales import ClassSquares, ScalePosterior, fit_loadings, update_scales
@@ -23,6 +23,9 @@ from evenscore.model.weighted_posterior import (
     weighted_moments,
     weighted_posterior,
 )
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = [
     "MatrixPosterior",

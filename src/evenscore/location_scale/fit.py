@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.location_scale.em import (
@@ -24,6 +24,9 @@ from evenscore.model.statistics import TiledSource, TrainingData
 from evenscore.progress import Progress, silent
 from evenscore.tables import TrialList
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["LocationScaleFit", "fit_location_scale", "location_scale_bound"]
 

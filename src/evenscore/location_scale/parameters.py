@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables.arrays import frozen, same_array
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["LocationScaleModel"]
 

@@ -6,16 +6,19 @@ Equation numbers as in docs/location-scale.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.location_scale.parameters import LocationScaleModel
 from evenscore.location_scale.prepared_cohort import CohortSide, PreparedCohort
 from evenscore.location_scale.scales import ScalePosterior, update_scales
 from evenscore.model.missing_evidence import missing_patterns
 from evenscore.tables import NONTARGET, TARGET
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Predicted", "TrialSide", "predict_trials", "predictive_llr"]
 

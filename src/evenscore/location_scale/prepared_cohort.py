@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.location_scale.em import MatrixPosterior, precision_of
 from evenscore.location_scale.fit import settle
@@ -15,6 +15,9 @@ from evenscore.model.cohort import Cohort
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.patterns import components, exceptions_of_key
 from evenscore.tables import NONTARGET, UNKNOWN
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["CohortSide", "PreparedCohort", "prepare_cohort"]
 

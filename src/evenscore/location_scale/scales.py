@@ -6,9 +6,12 @@ Both are Newton steps with backtracking, so that the bound never falls. Equation
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["ScalePosterior", "fit_loadings", "update_scales"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from scipy.special import expit
 
 from evenscore.errors import InputError
@@ -15,6 +15,9 @@ from evenscore.metrics.hull import Rocch, rocch
 from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, PointLike, as_points
 from evenscore.metrics.trials import ScoresLike, SortedScores, sort_scores
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["BayesErrorCurve", "DetectionCost", "act_dcf", "bayes_error_curve", "detection_costs", "min_dcf"]
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int
 
 from evenscore.errors import InputError
 from evenscore.metrics.trials import ScoresLike, sort_scores
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["Roc", "Rocch", "roc", "rocch"]
 

@@ -6,16 +6,18 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Bool, Float, Int
 
 from evenscore.errors import InputError
 from evenscore.metrics.operating_points import OperatingPoint
 from evenscore.metrics.speakers import TrialSpeakers
 from evenscore.tables import TARGET, UNKNOWN
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 __all__ = ["RankedTrials", "check_speakers", "rank_trials", "replicate"]
 

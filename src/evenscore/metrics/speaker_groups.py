@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Int
 
 from evenscore.errors import InputError
 from evenscore.metrics.operating_points import OperatingPoint
@@ -16,6 +15,9 @@ from evenscore.metrics.resampling import replicate
 from evenscore.metrics.speaker_group_kernels import HALF, NEAR, count_trials, replicate_bins
 from evenscore.metrics.uncertainty import Bootstrap
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 __all__ = ["MOST_GROUPS", "GroupCounter", "GroupCounts", "count_groups", "speaker_groups"]
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Int
 
 from evenscore.errors import InputError
 from evenscore.tables import TrialList
 from evenscore.tables.ids import Ids, as_speakers, shown
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 __all__ = ["SpeakersLike", "TrialSpeakers", "trial_speakers"]
 

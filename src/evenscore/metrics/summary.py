@@ -6,11 +6,10 @@ import math
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int, Num
 
 from evenscore.errors import InputError
 from evenscore.metrics.cross_entropy import min_cllr
@@ -21,6 +20,9 @@ from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, P
 from evenscore.metrics.trials import SortedScores, as_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, Num
 
 __all__ = ["BITS", "ScoreSummary", "bin_edges", "summarize"]
 

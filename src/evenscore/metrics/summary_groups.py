@@ -57,7 +57,7 @@ def total(summaries: Iterable[ScoreSummary]) -> ScoreSummary:
 
 
 def equalized(groups: Mapping[str, ScoreSummary]) -> ScoreSummary:
-    """Return the summary in which every group weighs the same, see `evenscore.equalized_weights`.
+    """Return the summary in which every group weighs the same, see `evenscore.metrics.equalized_weights`.
 
     Examples
     --------

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
 from evenscore.tables.arrays import as_scores, frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["ScoresLike", "SortedScores", "is_chunked", "sort_scores", "validate"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.metrics.evaluation import evaluate
@@ -18,6 +17,9 @@ from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.trials import validate
 from evenscore.tables import TrialList
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Bootstrap", "DetBand", "Interval", "Metric", "PairedTest", "bootstrap", "bootstrap_det", "paired_test"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model import adapt_guard as guard
@@ -29,6 +28,9 @@ from evenscore.model.hidden_labels import (
 from evenscore.model.parameters import ScoreModel
 from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["AdaptResult", "adapt_score_model"]
 

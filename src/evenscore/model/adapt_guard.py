@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import TARGET
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = [
     "ScoreGain",

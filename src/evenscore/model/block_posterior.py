@@ -6,13 +6,16 @@ The letters and the equation numbers are those of docs/math.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.model.moments import Moments, SideMoments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.shapes import ShapeStatistics
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = [
     "Couplings",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.model.block_posterior import Couplings, background_correction, couplings, marginal
 from evenscore.model.listed_posterior import eliminate_listed
@@ -18,6 +18,9 @@ from evenscore.model.moments import Moments, SideMoments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Component, Exceptions
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["ComponentPosterior", "ComponentStatistics", "component_posterior", "expect_components", "solve_speakers"]
 

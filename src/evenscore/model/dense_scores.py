@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.statistics import TiledSource, TrainingData
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["DenseScores", "class_counts", "dense_scores"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.moments import m_step
@@ -16,6 +15,9 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.statistics import Statistics, TrainingData, expect, label_sums, standardize
 from evenscore.progress import silent
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["FitResult", "fit_score_model", "log_likelihood"]
 

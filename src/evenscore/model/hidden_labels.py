@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.moments import Moments, SideMoments, m_step
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.weighted_posterior import WeightedPosterior, expected_squares, weighted_moments, weighted_posterior
 from evenscore.tables import NONTARGET, TARGET
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = [
     "Anchor",

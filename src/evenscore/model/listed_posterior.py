@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.tables import UNKNOWN
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["eliminate_listed"]
 

@@ -7,16 +7,18 @@ is the number of missing scores, so that no trial needs a factorization of the w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.block_posterior import couplings
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import NONTARGET, UNKNOWN
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["EffectPosterior", "effect_posterior", "missing_patterns", "without_missing"]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.model.parameters import ScoreModel
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Moments", "SideMoments", "m_step"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.cohort import Cohort
@@ -18,6 +17,9 @@ from evenscore.model.score_weights import ScoreWeights, side_shifts
 from evenscore.tables import NONTARGET, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 from evenscore.tables.rescore import as_list, rescored, rescored_pairs
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["HiddenPosterior", "ScoreModelNormalizer", "apply_shifts", "leave_one_speaker_out"]
 

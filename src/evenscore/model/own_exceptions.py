@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.model.block_posterior import Couplings, background, couplings
 from evenscore.model.cohort import Cohort
@@ -23,6 +22,9 @@ from evenscore.model.own_speakers import group_columns
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Component
 from evenscore.tables import NONTARGET, TARGET, Labels
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["LocalCohort", "local_cohort", "predict_without_speakers"]
 

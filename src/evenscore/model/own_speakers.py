@@ -8,15 +8,17 @@ that are dropped: one factorization for each pair of shapes, and sums of scores 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import SpeakerBlocks, SpeakerShapes
 from evenscore.model.prediction import GroupWeights, group_weights
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["SpeakerSums", "TrialSums", "group_columns", "predict_without_own", "speaker_sums"]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.model.cohort import Cohort
 from evenscore.model.missing_evidence import effect_posterior, missing_patterns, without_missing
@@ -17,6 +16,9 @@ from evenscore.model.prediction import predict
 from evenscore.model.score_weights import ScoreWeights, llr, side_shifts
 from evenscore.model.sums import group_order
 from evenscore.tables import NONTARGET, ScoreBlocks, ScoreMatrix, TrialList
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["has_missing", "score_by_sums", "score_without_missing", "score_without_own"]
 

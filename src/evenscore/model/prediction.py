@@ -8,11 +8,10 @@ serves all of them. Letters and equation numbers as in docs/math.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.model.block_posterior import background_correction, couplings, group_precisions
 from evenscore.model.component_posterior import component_posterior
@@ -20,6 +19,9 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Exceptions, SpeakerBlocks, components, exceptions_of_key, pattern_of_key
 from evenscore.model.sums import ClassSums, sum_blocks, sum_by_key
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = [
     "GroupWeights",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["ScoreWeights", "enroll_shifts", "llr", "side_shifts", "test_shifts"]
 

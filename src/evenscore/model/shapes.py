@@ -8,13 +8,15 @@ the posterior means are linear in those. So one small moment matrix per distinct
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int
 
 from evenscore.model.sums import ClassSums
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["ShapeStatistics", "compress", "merge"]
 

@@ -7,11 +7,10 @@ trials, scores that are a bilinear form of embeddings) ends as one of two record
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.block_posterior import expect_blocks
@@ -25,6 +24,9 @@ from evenscore.model.sums import ClassSums, sum_matrix
 from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = [
     "LabelledSums",

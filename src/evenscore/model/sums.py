@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.tables import Labels
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["ClassSums", "group_order", "pilot", "sum_blocks", "sum_by_key", "sum_matrix"]
 

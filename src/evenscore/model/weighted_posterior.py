@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from evenscore.model.moments import Moments, SideMoments
 from evenscore.model.parameters import ScoreModel
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["WeightedPosterior", "expected_squares", "weighted_moments", "weighted_posterior"]
 

@@ -1,22 +1,5 @@
 """Classical score norms, and the registry in which every norm stands."""
 
-from evenscore.norms.conditions import Conditions
-from evenscore.norms.fitting import FittedNorm, fit_methods, fit_norm, register_trainer
-from evenscore.norms.options import CLASSICAL_METHODS, CONVENTIONS, NormOptions
-from evenscore.norms.registry import Normalizer, norm_methods, normalize, prepare_norm, register_norm
+import lazy_loader
 
-__all__ = [
-    "CLASSICAL_METHODS",
-    "CONVENTIONS",
-    "Conditions",
-    "FittedNorm",
-    "NormOptions",
-    "Normalizer",
-    "fit_methods",
-    "fit_norm",
-    "norm_methods",
-    "normalize",
-    "prepare_norm",
-    "register_norm",
-    "register_trainer",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,6 +1,5 @@
 """Two-covariance PLDA: log-likelihood ratios from embeddings."""
 
-from evenscore.plda.fit import PLDAFit, fit_plda
-from evenscore.plda.model import PLDA
+import lazy_loader
 
-__all__ = ["PLDA", "PLDAFit", "fit_plda"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.plda.model import PLDA, diagonalize
 from evenscore.plda.projection import SpeakerScatter, check_full_rank, fit_projection, scatter_by_speaker
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["PLDAFit", "fit_plda"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.plda.projection import Projection
@@ -17,6 +16,9 @@ from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["PLDA", "diagonalize"]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Projection", "SpeakerScatter", "fit_projection", "scatter_by_speaker"]
 

@@ -26,7 +26,7 @@ def plot_contributions(found: Contributions, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from evenscore import Contributions
+    >>> from evenscore.evidence import Contributions
     >>> terms = {"s_norm": 2.5, "score_model": 1.5, "w": -0.5, "offset": 0.25, "bounds": 0.0}
     >>> ax = plot_contributions(Contributions(enroll="ann", test="t1", llr=3.75, terms=terms, features={}))
     >>> ax.get_title(), [text.get_text().split(":")[0] for text in ax.get_yticklabels()][-1]

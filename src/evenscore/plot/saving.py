@@ -56,7 +56,7 @@ def save_figure(figure: Figure | Axes, path: PathLike, *, dpi: float = 200) -> N
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from evenscore import plot_det
+    >>> from evenscore.plot import plot_det
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "det.svg"
     >>> save_figure(plot_det([-1.0, 0.0, 0.5, 2.0], [0, 1, 0, 1]), path)
     >>> path.read_bytes()[:5]

@@ -3,6 +3,6 @@
 `content` says what is on the page, `page` makes it HTML, ``template/`` holds its markup, style and scripts.
 """
 
-from evenscore.report.page import require_report, write_report
+import lazy_loader
 
-__all__ = ["require_report", "write_report"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

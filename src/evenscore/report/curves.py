@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from scipy.special import ndtri
 
 from evenscore.metrics import SortedScores, equal_error_rate, roc, rocch
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["DetCurve", "Histogram", "det_curve", "det_range", "histogram", "probit", "shape_points"]
 

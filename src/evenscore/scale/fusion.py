@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.calibrate import LogisticCalibration
 from evenscore.calibrate.logistic_regression import (
@@ -28,6 +27,9 @@ from evenscore.scale.counting import aligned
 from evenscore.scale.engine import engine_for
 from evenscore.scale.pair_values import PairValues
 from evenscore.tables import NONTARGET, TARGET, TrialList
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["StackedTiles", "StackedTrials", "fit_fusion", "fused", "stack_systems", "systems_of"]
 

@@ -41,7 +41,7 @@ class LabelledChunks:
 
     Examples
     --------
-    >>> from evenscore import as_chunked
+    >>> from evenscore.scale import as_chunked
     >>> trials = as_chunked(ScoreMatrix([[5.0, 0.0], [1.0, 6.0]], ["e1", "e2"], ["t1", "t2"]))
     >>> part = LabelledChunks(ChunkedBlocks(trials), Labels.from_speakers(["ann", "bob"], ["ann", "bob"]))
     >>> part.in_memory().trials

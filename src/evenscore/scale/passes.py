@@ -55,7 +55,8 @@ def summarize_chunks(
 
     Examples
     --------
-    >>> from evenscore import ScoreMatrix, as_chunked
+    >>> from evenscore import ScoreMatrix
+    >>> from evenscore.scale import as_chunked
     >>> scores = as_chunked(ScoreMatrix([[3.0, -1.0], [0.5, 2.0]], ["e1", "e2"], ["t1", "t2"]))
     >>> summarize_chunks(scores, Labels.from_speakers(["a", "b"], ["a", "b"]))
     ScoreSummary(2 targets, 2 non-targets, 20 bits)
@@ -96,7 +97,8 @@ def transform_chunks(
 
     Examples
     --------
-    >>> from evenscore import ScoreMatrix, as_chunked
+    >>> from evenscore import ScoreMatrix
+    >>> from evenscore.scale import as_chunked
     >>> scores = as_chunked(ScoreMatrix([[3.0, -1.0]], ["e1"], ["t1", "t2"]))
     >>> transform_chunks(scores, np.negative, "negative").matrix().scores
     array([[-3.,  1.]])

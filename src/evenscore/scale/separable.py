@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.model.normalizer import ScoreModelNormalizer, apply_shifts
 from evenscore.model.score_weights import ScoreWeights, enroll_shifts, test_shifts
@@ -27,10 +26,13 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, positions
 
+if TYPE_CHECKING:
+    pass
+
 __all__ = ["ClassicalParts", "Part", "ScoreModelParts", "Separable", "cohort_alone", "speakers_meet", "tile_matrix"]
 
 Array = np.ndarray
-Part = Float[Array, "n width"]
+Part = npt.NDArray[np.float64]  #: n x width, a row for each member
 
 
 class Separable(Protocol):

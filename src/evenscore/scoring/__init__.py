@@ -1,7 +1,5 @@
 """Raw and normalized scores from embeddings, and the cohorts they need."""
 
-from evenscore.scoring.averages import average_embeddings
-from evenscore.scoring.cohorts import make_cohort
-from evenscore.scoring.embeddings import EmbeddingScores, score_embeddings
+import lazy_loader
 
-__all__ = ["EmbeddingScores", "average_embeddings", "make_cohort", "score_embeddings"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,8 +1,5 @@
 """Scores made from embeddings without a matrix of scores."""
 
-from evenscore.sources.bilinear import Bilinear
-from evenscore.sources.blocks import score_blocks
-from evenscore.sources.normalize import BilinearNormalizer
-from evenscore.sources.scorers import Cosine, DotProduct, Scorer
+import lazy_loader
 
-__all__ = ["Bilinear", "BilinearNormalizer", "Cosine", "DotProduct", "Scorer", "score_blocks"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

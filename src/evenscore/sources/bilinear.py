@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 from evenscore.tables.ids import Ids, IdsLike, as_ids, positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Bilinear", "Places"]
 

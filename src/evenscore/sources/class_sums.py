@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums, group_order
@@ -24,6 +23,8 @@ from evenscore.sources.chunks import chunk_slices, float64_chunks
 from evenscore.tables import Labels
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
+
     from evenscore.sources.bilinear import Bilinear
 
 __all__ = ["class_sums"]

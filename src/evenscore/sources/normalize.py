@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.model.normalizer import ScoreModelNormalizer
@@ -19,6 +18,9 @@ from evenscore.sources.chunks import float64_chunks
 from evenscore.sources.cohort_weights import cohort_weights
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, positions, shown
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["BilinearNormalizer"]
 

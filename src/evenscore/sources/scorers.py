@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.errors import InputError
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import as_scores, frozen
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Cosine", "DotProduct", "Scorer", "length_normalized"]
 

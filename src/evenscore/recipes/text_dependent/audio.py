@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import soundfile
-from jaxtyping import Float
 
 from evenscore import FileError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["RATE", "read_audio", "resampled"]
 

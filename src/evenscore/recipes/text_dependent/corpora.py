@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from evenscore import FileError, InputError, read_json, read_metadata, read_speakers
+from evenscore import FileError, InputError, read_speakers
+from evenscore.files import read_json, read_metadata
 from evenscore.recipes.text_dependent.recordings import ROLES, Corpus, Recording, Split
 
 __all__ = ["CORPORA", "read_audiomnist", "read_corpus", "read_manifest", "read_rsr2015"]

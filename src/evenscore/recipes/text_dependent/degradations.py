@@ -7,15 +7,17 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import soundfile
-from jaxtyping import Float
 
 from evenscore import InputError
 from evenscore.recipes.text_dependent.audio import RATE, read_audio, resampled
 from evenscore.recipes.text_dependent.recordings import Recording
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["AdditiveNoise", "Codec", "Degradation", "TelephoneBand", "made_from", "with_background"]
 

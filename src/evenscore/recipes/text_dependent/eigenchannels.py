@@ -18,25 +18,28 @@ and given x, with relevance factor k and sums over the recordings of the class,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
-from evenscore import InputError, silent
+from evenscore import InputError
+from evenscore.progress import silent
 from evenscore.recipes.text_dependent.recordings import Progress
 from evenscore.recipes.text_dependent.statistics import Statistics
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["channel_factors", "class_offsets", "compensated", "fit_eigenchannels"]
 
 _SUBSPACE_ITERATIONS = 4
 
-Eigenchannels = Float[np.ndarray, "c d rank"]
-
 
 def channel_factors(
-    statistics: Statistics, eigenchannels: Eigenchannels, offsets: Float[np.ndarray, "r c d"] | None = None
+    statistics: Statistics,
+    eigenchannels: Float[np.ndarray, "c d rank"],
+    offsets: Float[np.ndarray, "r c d"] | None = None,
 ) -> tuple[Float[np.ndarray, "r rank"], Float[np.ndarray, "r rank rank"]]:
     """Return mean and covariance of each recording's channel factors, relative to its offset (none: zero)."""
     size, dim, rank = eigenchannels.shape
@@ -49,7 +52,7 @@ def channel_factors(
 
 
 def compensated(
-    statistics: Statistics, eigenchannels: Eigenchannels, factors: Float[np.ndarray, "r rank"]
+    statistics: Statistics, eigenchannels: Float[np.ndarray, "c d rank"], factors: Float[np.ndarray, "r rank"]
 ) -> Statistics:
     """Return statistics with the channel taken off: f_rc - n_rc U_c x_r."""
     size, dim, rank = eigenchannels.shape
@@ -82,7 +85,7 @@ def fit_eigenchannels(
     relevance: float,
     iterations: int = 5,
     progress: Progress = silent,
-) -> Eigenchannels:
+) -> Float[np.ndarray, "c d rank"]:
     """Learn U from recordings of known classes: principal directions of their deviations, then EM.
 
     Parameters
@@ -126,7 +129,7 @@ def _principal(
     offsets: Float[np.ndarray, "s c d"],
     rank: int,
     relevance: float,
-) -> Eigenchannels:
+) -> Float[np.ndarray, "c d rank"]:
     """Return the principal directions of recordings' MAP offsets around their class, each as long as it varies."""
     residual = statistics.f - statistics.n[:, :, None] * offsets[classes]
     residual /= (statistics.n + relevance)[:, :, None]
@@ -145,7 +148,7 @@ def _m_step(
     offsets: Float[np.ndarray, "r c d"],
     factors: Float[np.ndarray, "r rank"],
     covariance: Float[np.ndarray, "r rank rank"],
-) -> Eigenchannels:
+) -> Float[np.ndarray, "c d rank"]:
     size, dim = statistics.f.shape[1:]
     rank = factors.shape[1]
     residual = (statistics.f - statistics.n[:, :, None] * offsets).reshape(len(factors), size * dim)

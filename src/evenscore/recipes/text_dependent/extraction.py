@@ -15,7 +15,9 @@ import kaldi_native_fbank as knf
 import numpy as np
 import numpy.typing as npt
 
-from evenscore import ArrayCache, EvenscoreError, FileError, silent
+from evenscore import EvenscoreError, FileError
+from evenscore.files import ArrayCache
+from evenscore.progress import silent
 from evenscore.recipes.text_dependent.audio import read_audio
 from evenscore.recipes.text_dependent.degradations import Degradation, made_from
 from evenscore.recipes.text_dependent.features import FeatureOptions, features

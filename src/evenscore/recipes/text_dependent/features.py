@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import kaldi_native_fbank as knf
 import numpy as np
-from jaxtyping import Bool, Float
 
 from evenscore import InputError
 from evenscore.recipes.text_dependent.audio import RATE
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 __all__ = ["FeatureOptions", "NoSpeechError", "deltas", "features", "mfcc", "normalized", "speech_frames"]
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
-from evenscore import InputError, silent
+from evenscore import InputError
+from evenscore.progress import silent
 from evenscore.recipes.text_dependent.eigenchannels import (
     channel_factors,
     class_offsets,
@@ -28,6 +29,9 @@ from evenscore.recipes.text_dependent.features import FeatureOptions
 from evenscore.recipes.text_dependent.recordings import Progress, Recording
 from evenscore.recipes.text_dependent.statistics import Statistics, baum_welch
 from evenscore.recipes.text_dependent.ubm import DiagonalMixture, fit_mixture
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Recognizer", "RecognizerOptions", "enrolled", "linear_scores", "probe_vectors", "train_recognizer"]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 
 from evenscore.recipes.text_dependent.ubm import DiagonalMixture, posteriors
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Statistics", "baum_welch"]
 

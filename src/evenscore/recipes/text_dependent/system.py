@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evenscore import InputError, ScoreMatrix, silent
+from evenscore import InputError, ScoreMatrix
+from evenscore.progress import silent
 from evenscore.recipes.text_dependent.degradations import Degradation, with_background
 from evenscore.recipes.text_dependent.extraction import Extracted, extract_features, process_pool
 from evenscore.recipes.text_dependent.recognizer import (

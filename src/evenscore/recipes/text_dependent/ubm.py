@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from evenscore import InputError, silent
+from evenscore import InputError
+from evenscore.progress import silent
 from evenscore.recipes.text_dependent.recordings import Progress
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["DiagonalMixture", "fit_mixture", "posteriors", "sum_moments", "update"]
 

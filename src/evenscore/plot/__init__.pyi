@@ -1,0 +1,15 @@
+from .bayes_error import plot_bayes_error as plot_bayes_error
+from .cohort_choice import plot_cohort_choice as plot_cohort_choice
+from .contributions import plot_contributions as plot_contributions
+from .det import plot_det as plot_det
+from .histograms import plot_histograms as plot_histograms
+from .norm_effect import plot_norm_effect as plot_norm_effect
+from .reliability import plot_reliability as plot_reliability
+from .saving import (
+    FIGURE_FORMATS as FIGURE_FORMATS,
+)
+from .saving import (
+    save_figure as save_figure,
+)
+from .style import figure_style as figure_style
+from .tippett import plot_tippett as plot_tippett

@@ -1,0 +1,17 @@
+from .blocks import ChunkedBlocks as ChunkedBlocks
+from .chunked_scores import (
+    ChunkedScores as ChunkedScores,
+)
+from .chunked_scores import (
+    as_chunked as as_chunked,
+)
+from .chunked_trials import ChunkedTrials as ChunkedTrials
+from .embeddings import score_chunks as score_chunks
+from .labelled_chunks import LabelledChunks as LabelledChunks
+from .normalize import normalize_chunks as normalize_chunks
+from .passes import (
+    summarize_chunks as summarize_chunks,
+)
+from .passes import (
+    transform_chunks as transform_chunks,
+)
