@@ -179,6 +179,8 @@ from .norms import (
 )
 from .norms import (
     FittedNorm as FittedNorm,
+)
+from .norms import (
     NormOptions as NormOptions,
 )
 from .norms import (
@@ -192,6 +194,8 @@ from .norms import (
 )
 from .norms import (
     register_norm as register_norm,
+)
+from .norms import (
     register_trainer as register_trainer,
 )
 from .plda import (
