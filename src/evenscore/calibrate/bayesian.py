@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln
 
 from evenscore.calibrate.calibration import Calibration, as_input, class_moments, finite, positive
 from evenscore.errors import InputError
@@ -137,5 +136,7 @@ class BayesianCalibration(Calibration):
 
 def _log_t(scores: npt.NDArray[np.float64], mean: float, scale2: float, df: float) -> npt.NDArray[np.float64]:
     """Return the log-density of a Student t; the beta function stays exact for millions of degrees of freedom."""
+    from scipy.special import betaln
+
     normalizer = -betaln(0.5, df / 2) - 0.5 * np.log(df * scale2)
     return np.asarray(normalizer - (df + 1) / 2 * np.log1p((scores - mean) ** 2 / (df * scale2)))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
 
 from evenscore.errors import InputError
+from evenscore.log_odds import expit, logit
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+
+from evenscore.log_odds import expit
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from evenscore.calibrate.calibration import Calibration, counted, finite, refuse_chunks, refuse_labels
 from evenscore.errors import InputError
+from evenscore.metrics.pooling import hull_of, roc_corners
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.metrics.trials import ScoresLike, sort_scores
 from evenscore.tables import NONTARGET, TARGET
@@ -85,12 +86,11 @@ class PavCalibration(Calibration):
             raise InputError(f"smoothing is {smoothing}, but must be finite and at least 0")
         (non, non_count), (tar, tar_count) = _counted(scores, labels)
         n_tar, n_non = tar_count[-1], non_count[-1]
-        from evenscore.metrics.kernels import pool_masses
-
         tar, tar_count = _with_ends(tar, tar_count, smoothing, smoothing * n_tar / n_non)
         non, non_count = _with_ends(non, non_count, smoothing * n_non / n_tar, smoothing)
-        i, j, _ = pool_masses(tar, non, tar_count, non_count)
-        i, j = np.append(0, i), np.append(0, j)
+        i, j = roc_corners(tar, non)
+        vertices = hull_of(tar_count[i], non_count[j])
+        i, j = i[vertices], j[vertices]
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
             llr = np.log(np.diff(tar_count[i]) / np.ptp(tar_count)) - np.log(np.diff(non_count[j]) / np.ptp(non_count))
         low = np.minimum(_at(tar, i[1:-1], np.inf), _at(non, j[1:-1], np.inf))

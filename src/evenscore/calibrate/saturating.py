@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
-from scipy.special import expit, logit
 
 from evenscore.calibrate.calibration import Calibration, as_input, class_scores, counted, finite, refuse_labels
 from evenscore.calibrate.folds import judged_by_speaker
 from evenscore.calibrate.logistic import LogisticCalibration
 from evenscore.errors import InputError
+from evenscore.log_odds import expit, logit
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.tables import TrialList
@@ -241,6 +240,8 @@ def _fit_affine(data: Sequence[_Points], shares: tuple[float, float], how: _Sear
     if within > 0:  # a few scores that are far away may have flattened the logistic calibration beyond repair
         starts.append(np.array([scale * (high - low) / within, 0.0]))
     first = min(starts, key=lambda theta: loss(theta)[0])
+    from scipy.optimize import minimize
+
     found = minimize(loss, first, jac=True, method="BFGS", options={"gtol": 1e-9}).x
     weight = float(found[0] / scale)
     return weight, float(found[1] - weight * mean)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from evenscore.cli.scorers import EmbeddingChoices, TrainingChoices, scorer_of
 from evenscore.cli.training_data import LabelSources, SpeakerMap
 from evenscore.errors import InputError
 from evenscore.files import read_scores, read_trials
-from evenscore.scale import ChunkedScores, ChunkedTrials
-from evenscore.scale.embeddings import chunked_pairs, chunked_trials
-from evenscore.sources import Bilinear, Scorer
-from evenscore.sources.blocks import cohort_matrix
-from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 from evenscore.tables.ids import shown
+
+if TYPE_CHECKING:
+    from evenscore.scale import ChunkedScores, ChunkedTrials
+    from evenscore.sources import Bilinear, Scorer
+    from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 
 __all__ = ["EmbeddedScores", "Source", "embedded_scores", "is_large", "label_sources", "read_source"]
 
@@ -106,10 +106,14 @@ class EmbeddedScores:
 
     def table(self) -> ScoreMatrix | TrialList:
         """Return all scores in memory, with the labels of the list, if any."""
+        from evenscore.sources.blocks import cohort_matrix
+
         return cohort_matrix(self.scores) if self.listed is None else self.scores.score_trials(self.listed)
 
     def chunked(self, tile_bytes: float) -> ChunkedScores | ChunkedTrials:
         """Return the same scores, made tile by tile when they are read."""
+        from evenscore.scale.embeddings import chunked_pairs, chunked_trials
+
         if self.listed is None:
             return chunked_pairs(self.scores).with_tiles(tile_bytes)
         return chunked_trials(self.scores, self.listed)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from evenscore.calibrate.saturating import saturated
 from evenscore.errors import InputError
+from evenscore.log_odds import expit
 
 __all__ = ["BEND", "EvidenceHead", "Features", "Penalties", "fit_head", "log_loss"]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
 
 from evenscore.errors import InputError
 from evenscore.norms.threads import one_thread_if_small
@@ -220,9 +219,9 @@ def leading(
 
 
 def _eigh(A: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
-    """Return eigenvalues, the largest last, and eigenvectors of a symmetric matrix, which is overwritten."""
+    """Return eigenvalues, the largest last, and eigenvectors of a symmetric matrix."""
     with one_thread_if_small(A):
-        values, vectors = eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+        values, vectors = np.linalg.eigh(A)
     return values, vectors
 
 

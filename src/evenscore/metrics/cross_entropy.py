@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,9 @@ from evenscore.metrics.hull import Rocch, rocch
 from evenscore.metrics.trials import ScoresLike, sort_scores
 
 __all__ = ["calibration_loss", "cllr", "min_cllr"]
+
+_FOLDED = 256
+_PIECE = 1 << 16  # scores whose numbers stay in the cache
 
 
 def cllr(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> float:
@@ -32,11 +36,30 @@ def cllr(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> float:
         miss = _weighted(np.logaddexp(0.0, -trials.target.astype(np.float64)), np.diff(trials.target_mass))
         alarm = _weighted(np.logaddexp(0.0, trials.nontarget.astype(np.float64)), np.diff(trials.nontarget_mass))
     else:
-        from evenscore.metrics.kernels import softplus_sum
-
-        miss = softplus_sum(trials.target, -1.0) / trials.target.size
-        alarm = softplus_sum(trials.nontarget, 1.0) / trials.nontarget.size
+        miss = _softplus_sum(trials.target, -1.0) / trials.target.size
+        alarm = _softplus_sum(trials.nontarget, 1.0) / trials.nontarget.size
     return float((miss + alarm) / (2 * math.log(2)))
+
+
+def _softplus_sum(scores: npt.NDArray[Any], sign: float) -> float:
+    """Return the sum of log(1 + exp(sign * score)), with one logarithm per 256 scores.
+
+    softplus(x) = max(x, 0) + log(1 + u) with u = exp(-|x|), and q = prod(1 + u) - 1 is built up without ever adding a
+    small u to 1, so that tiny terms keep all their digits; 1 + u is at most 2, so a product of 256 stays far below
+    overflow.
+    """
+    total = 0.0
+    for start in range(0, scores.size, _PIECE):
+        x = sign * scores[start : start + _PIECE].astype(np.float64)
+        total += np.maximum(x, 0.0).sum()
+        u = np.zeros(-x.size % _FOLDED + x.size)
+        np.exp(-np.abs(x), out=u[: x.size])
+        q = u.reshape(_FOLDED, -1)
+        while len(q) > 1:
+            one, other = q[: len(q) // 2], q[len(q) // 2 :]
+            q = one + other + one * other
+        total += np.log1p(q).sum()
+    return float(total)
 
 
 def _weighted(costs: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]) -> float:

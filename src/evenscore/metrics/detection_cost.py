@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from evenscore.errors import InputError
+from evenscore.log_odds import expit
 from evenscore.metrics.hull import Rocch, rocch
 from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, PointLike, as_points
 from evenscore.metrics.trials import ScoresLike, SortedScores, sort_scores

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.metrics.hull import Rocch, rocch
+from evenscore.metrics.pooling import nearest_corner
 from evenscore.metrics.trials import ScoresLike, SortedScores, sort_scores
 
 __all__ = ["EerMethod", "EqualErrorRate", "auc", "eer", "equal_error_rate", "p_fa_at", "p_miss_at"]
@@ -163,8 +164,6 @@ def _nearest_mean(trials: SortedScores) -> tuple[float, float]:
 
 
 def _nearest_max(trials: SortedScores) -> tuple[float, float]:
-    from evenscore.metrics.kernels import nearest_corner
-
     i, j = nearest_corner(trials.target, trials.nontarget)
     return float(max(trials.miss_rate(i), trials.false_alarm_rate(j))), trials.threshold(i, j)
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.metrics.pooling import hull_of, ordered_pairs, roc_corners
 from evenscore.metrics.trials import ScoresLike, sort_scores
 from evenscore.tables.arrays import frozen
 
@@ -102,16 +103,15 @@ def rocch(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> Rocch:
     array([  -inf, -0.405,    inf])
     """
     trials = sort_scores(scores, labels)
-    from evenscore.metrics.kernels import pool_counts, pool_masses
-
     tar, non = trials.target, trials.nontarget
-    if trials.target_mass is None:
-        i_end, j_end, pairs = pool_counts(tar, non)
-        auc = pairs / (2 * tar.size * non.size)
+    i, j = roc_corners(tar, non)
+    if trials.target_mass is None or trials.nontarget_mass is None:
+        t, n = i, j
     else:
-        i_end, j_end, pairs = pool_masses(tar, non, trials.target_mass, trials.nontarget_mass)
-        auc = pairs / 2
-    i, j = (np.concatenate(([0], end)) for end in (i_end, j_end))
+        t, n = trials.target_mass[i], trials.nontarget_mass[j]
+    auc = ordered_pairs(t, n) / (2 * t[-1] * n[-1])
+    vertices = hull_of(t, n)
+    i, j = i[vertices], j[vertices]
     lowest = np.minimum(_at(tar, i, np.inf), _at(non, j, np.inf))
     highest = np.maximum(_at(tar, i - 1, -np.inf), _at(non, j - 1, -np.inf))
     threshold = lowest.copy()
@@ -156,8 +156,6 @@ def roc(scores: ScoresLike, labels: npt.ArrayLike | None = None, *, most: int | 
     if most is not None and most < 2:
         raise InputError(f"most is {most}, but a curve has at least 2 points")
     trials = sort_scores(scores, labels)
-    from evenscore.metrics.kernels import roc_corners
-
     i, j = roc_corners(trials.target, trials.nontarget)
     if most is not None and i.size > most:
         keep = _spread(i, j, most)

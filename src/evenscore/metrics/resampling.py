@@ -84,8 +84,8 @@ def rank_trials(
     cuts = np.searchsorted(ranked, [point.threshold for point in points])
     starts = np.unique(np.concatenate((_run_starts(ranked, target), cuts, [len(at)]))).astype(np.int64)
     return RankedTrials(
-        enroll=speakers.enroll[at],
-        test=speakers.test[at],
+        enroll=speakers.enroll[at].astype(np.int32, copy=False),
+        test=speakers.test[at].astype(np.int32, copy=False),
         target=target,
         loss=np.logaddexp(0.0, np.where(target, -ranked, ranked)),
         starts=starts,

@@ -4,14 +4,25 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from evenscore.metrics.kernels import push
+from evenscore.compiled import inner, loop
 
-__all__ = ["replicate_hulls", "replicate_metrics"]
+__all__ = ["eer_and_min_cllr", "push", "replicate_hulls", "replicate_metrics"]
 
 
-@njit(cache=True, nogil=True)
+@inner
+def push(block_t, block_n, size, t, n):
+    """Add a group of mass (t, n) above ``size`` blocks; pool until the share of targets rises; return the new size."""
+    while size > 0 and block_t[size - 1] * n >= t * block_n[size - 1]:
+        size -= 1
+        t += block_t[size]
+        n += block_n[size]
+    block_t[size] = t
+    block_n[size] = n
+    return size + 1
+
+
+@inner
 def _pool(times, enroll, test, target, starts, loss, block_t, block_n, below_t, below_n, losses):
     """Weigh each trial by how often its speakers were drawn, and pool adjacent violators; return the block count.
 
@@ -40,8 +51,9 @@ def _pool(times, enroll, test, target, starts, loss, block_t, block_n, below_t, 
     return size
 
 
-@njit(cache=True, nogil=True)
-def _eer_and_min_cllr(block_t, block_n, size, T, N):
+@inner
+def eer_and_min_cllr(block_t, block_n, size, T, N):
+    """Return the equal error rate and minCllr of pooled blocks of T targets and N non-targets."""
     miss, alarm, equal, nats = 0.0, 1.0, -1.0, 0.0
     i = j = 0
     for b in range(size):
@@ -58,7 +70,7 @@ def _eer_and_min_cllr(block_t, block_n, size, T, N):
     return equal, nats / (2 * np.log(2.0))
 
 
-@njit(cache=True, nogil=True)
+@loop("I2 J1 J1 B1 I1 D1 I1 D1 D1 -> D2")
 def replicate_metrics(draws, enroll, test, target, starts, loss, cuts, miss_weight, fa_weight, out):
     """Fill row b of ``out`` with EER, Cllr, minCllr, then minDCF and actDCF per point, of replicate b.
 
@@ -76,7 +88,7 @@ def replicate_metrics(draws, enroll, test, target, starts, loss, cuts, miss_weig
         if T == 0 or N == 0:
             out[b, :] = np.nan
             continue
-        out[b, 0], out[b, 2] = _eer_and_min_cllr(block_t, block_n, size, T, N)
+        out[b, 0], out[b, 2] = eer_and_min_cllr(block_t, block_n, size, T, N)
         out[b, 1] = (losses[1] / T + losses[0] / N) / (2 * np.log(2.0))
         for p in range(cuts.size):
             i = j = 0
@@ -90,7 +102,7 @@ def replicate_metrics(draws, enroll, test, target, starts, loss, cuts, miss_weig
             out[b, 4 + 2 * p] = miss_weight[p] * i / T + fa_weight[p] * (N - j) / N
 
 
-@njit(cache=True, nogil=True)
+@loop("I2 J1 J1 B1 I1 D1 D1 -> D2")
 def replicate_hulls(draws, enroll, test, target, starts, loss, p_fa, out):
     """Fill row b of ``out`` with the miss rates of replicate b's hull at the false-alarm rates ``p_fa``, rising."""
     runs = starts.size - 1

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from evenscore.metrics.kernels import push
-from evenscore.metrics.resampling_kernels import _eer_and_min_cllr
+from evenscore.compiled import inner, loop
+from evenscore.metrics.resampling_kernels import eer_and_min_cllr, push
 
 __all__ = ["HALF", "NEAR", "count_trials", "replicate_bins"]
 
@@ -17,7 +16,7 @@ _FIRST = np.int64(0x40800000 >> 17)  # the bin of 4 + 0
 HALF = 641  #: bins of each sign: ten powers of two, and one for infinite LLRs
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _bin(llr, bits):
     """Return the bin of an LLR; ``bits`` is 4 + |llr| as float32, read as an unsigned integer."""
     place = np.int64(bits >> _SHIFT) - _FIRST
@@ -26,7 +25,7 @@ def _bin(llr, bits):
     return HALF + place if llr >= 0 else HALF - 1 - place
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _cell(enroll, test, group, groups):
     """Return the row of the counts of non-targets that belongs to two speakers."""
     one, other = group[enroll], group[test]
@@ -36,7 +35,7 @@ def _cell(enroll, test, group, groups):
     return groups + high * (high + 1) // 2 + low
 
 
-@njit(cache=True, nogil=True)
+@loop("D1 U1 K1 J1 J1 J1 D1 -> I2 I2 I2 I2")
 def count_trials(llrs, bits, labels, enroll, test, group, thresholds, tar, tar_below, non, non_below):
     """Count trials with these speakers; return which target has two speakers, or -1.
 
@@ -62,7 +61,7 @@ def count_trials(llrs, bits, labels, enroll, test, group, thresholds, tar, tar_b
     return -1
 
 
-@njit(cache=True, nogil=True)
+@loop("D2 D2 D1 D1 -> D2")
 def replicate_bins(tar, non, miss_weight, fa_weight, out):
     """Fill row b of ``out`` with EER, minCllr and then minDCF per point of the weighted bins of replicate b."""
     bins = tar.shape[1]
@@ -74,7 +73,7 @@ def replicate_bins(tar, non, miss_weight, fa_weight, out):
                 size = push(block_t, block_n, size, tar[b, k], non[b, k])
                 T += tar[b, k]
                 N += non[b, k]
-        out[b, 0], out[b, 1] = _eer_and_min_cllr(block_t, block_n, size, T, N)
+        out[b, 0], out[b, 1] = eer_and_min_cllr(block_t, block_n, size, T, N)
         for p in range(miss_weight.size):
             i, j = 0.0, 0.0
             best = fa_weight[p]

@@ -140,7 +140,7 @@ def _losses(counts: npt.NDArray[np.float64], sign: float) -> npt.NDArray[np.floa
 def _rows(enroll: Int[np.ndarray, " n"], width: int) -> Iterator[tuple[Any, Int[np.ndarray, " m"]]]:
     """Yield each row of a tile, with its speaker as often as there are columns."""
     for row, speaker in enumerate(enroll):
-        yield row, np.full(width, speaker)
+        yield row, np.full(width, speaker, dtype=np.int32)
 
 
 class GroupCounter:
@@ -149,7 +149,7 @@ class GroupCounter:
     def __init__(self, group: Int[np.ndarray, " s"], points: Sequence[OperatingPoint]) -> None:
         number = int(group.max()) + 1
         cells = number + number * (number + 1) // 2
-        self._group = group
+        self._group = group.astype(np.int32)
         self._thresholds = np.array([point.threshold for point in points])
         self._counts = {
             "target": np.zeros((number, 2 * HALF), np.int64),
@@ -166,10 +166,11 @@ class GroupCounter:
         test: Int[np.ndarray, " m"],
     ) -> None:
         """Count a tile of a matrix, with the speakers of its rows and columns, or a list with those of each trial."""
+        enroll, test = (np.ascontiguousarray(side, dtype=np.int32) for side in (enroll, test))
         for at, who in [(slice(None), enroll)] if llrs.ndim == 1 else _rows(enroll, len(test)):
             part = np.ascontiguousarray(llrs[at], dtype=np.float64)
             bits = (np.minimum(np.abs(part), _LARGEST) + NEAR).astype(np.float32).view(np.uint32)
-            sides = (labels[at], who, test, self._group, self._thresholds)
+            sides = (np.ascontiguousarray(labels[at]), who, test, self._group, self._thresholds)
             if count_trials(part, bits, *sides, *self._counts.values()) >= 0:
                 raise InputError("a target trial has two different speakers; check the key and the speakers")
 

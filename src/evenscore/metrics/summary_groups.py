@@ -37,13 +37,13 @@ def summarize_groups(
     >>> {group: (summary.n_target, summary.n_nontarget) for group, summary in found.items()}
     {0: (1, 0), 7: (1, 1)}
     """
-    from evenscore.metrics.summary_kernels import group_sizes, sort_by_group
+    from evenscore.metrics.summary_kernels import sort_by_group
 
     most = int(groups.max(initial=-1))
     if most >= 0 and (groups == most).all():
         return {most: summarize(scores, labels, **options)}
-    code = np.broadcast_to(groups, scores.shape).ravel()
-    sizes = group_sizes(code, most + 1)
+    code = np.broadcast_to(groups, scores.shape).ravel().astype(np.int64, copy=False)
+    sizes = np.bincount(code[code >= 0], minlength=most + 1)
     ends = np.cumsum(sizes)
     values, key = (np.empty(sizes.sum(), dtype=dtype) for dtype in (scores.dtype, np.int8))
     sort_by_group(scores.ravel(), labels.ravel(), code, ends - sizes, values, key)

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-__all__ = ["count_scores", "group_sizes", "sort_by_group"]
+from evenscore.compiled import loop
 
-_PRODUCT = 256  # one logarithm per so many scores, see `kernels.softplus_sum`
+__all__ = ["count_scores", "sort_by_group"]
+
+_PRODUCT = 256  # one logarithm per so many scores, see `cross_entropy`
 _SIGN = np.uint32(0x80000000)
 
 
-@njit(cache=True, nogil=True)
+@loop("F1 U1 S1 K1 int D1 -> I2 D2 D1 D1 I2")
 def count_scores(scores, bits, edges, labels, shift, thresholds, counts, sums, squares, costs, below):
     """Add scores to all sums; return the bins that were empty before.
 
@@ -56,17 +57,7 @@ def count_scores(scores, bits, edges, labels, shift, thresholds, counts, sums, s
     return fresh[:n_fresh].copy()
 
 
-@njit(cache=True, nogil=True)
-def group_sizes(groups, number):
-    """Return how many scores each group has; those of negative numbers belong to none."""
-    sizes = np.zeros(number, np.int64)
-    for i in range(groups.size):
-        if groups[i] >= 0:
-            sizes[groups[i]] += 1
-    return sizes
-
-
-@njit(cache=True, nogil=True)
+@loop("F1 K1 I1 I1 -> F1 K1")
 def sort_by_group(scores, labels, groups, starts, sorted_scores, sorted_labels):
     """Put the scores of each group together; ``starts`` says where those of each group begin."""
     place = starts.copy()

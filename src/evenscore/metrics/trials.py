@@ -171,13 +171,9 @@ def sort_scores(
     values, key = validate(scores, labels)
     if weights is not None:
         return _sorted_with_weights(values, key, weights)
-    from evenscore.metrics.kernels import split
-
-    tar = np.empty(np.count_nonzero(key == TARGET), values.dtype)
-    non = np.empty(np.count_nonzero(key == NONTARGET), values.dtype)
-    _refuse_nan(split(values, key, tar, non))
-    tar.sort()
-    non.sort()
+    tar, non = np.sort(values[key == TARGET]), np.sort(values[key == NONTARGET])
+    if np.isnan(tar[-1]) or np.isnan(non[-1]):  # sorted to the end
+        _refuse_nan(int(np.argmax(np.isnan(values) & (key != UNKNOWN))))
     return SortedScores(target=frozen(tar), nontarget=frozen(non))
 
 

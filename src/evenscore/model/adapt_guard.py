@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.log_odds import expit
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import TARGET
@@ -79,8 +80,6 @@ def score_gain(
 
 def expected_cllr(model: ScoreModel, adapted: ScoreModel, parts: Sequence[DenseScores], prior: float) -> float:
     """Return the Cllr that the adapted model expects of a model on the trials without labels, each score by itself."""
-    from scipy.special import expit
-
     llr, belief = (np.concatenate([_llr(one, part)[part.hidden] for part in parts]) for one in (model, adapted))
     target = expit(belief + np.log(prior) - np.log1p(-prior))
     costs = [(np.logaddexp(0, -llr), target), (np.logaddexp(0, llr), 1 - target)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenscore.log_odds import expit
 from evenscore.model.dense_scores import DenseScores
 from evenscore.model.moments import Moments, SideMoments, m_step
 from evenscore.model.parameters import ScoreModel
@@ -105,8 +106,6 @@ def start_from_scores(model: ScoreModel, state: HiddenLabels, prior: float) -> H
 
 
 def _responsibilities(state: HiddenLabels, llr: Float[Array, "k l"], prior: float) -> Float[Array, "k l"]:
-    from scipy.special import expit
-
     posterior = expit(llr + np.log(prior) - np.log1p(-prior))
     return np.where(state.data.hidden, posterior, state.p_target)
 
