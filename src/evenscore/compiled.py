@@ -3,7 +3,7 @@
 numba compiles a function anew for every combination of types and memory layouts that it meets. So a `loop` states what
 it takes, and gets nothing else: arrays in C order that it only reads, and arrays that it writes.
 
-Loading numba takes longer than NumPy needs for a few million scores. So what a command does with `few` scores is
+Loading numba takes longer than NumPy needs for a million scores. So what a command does with `few` scores is
 written in NumPy, and only more than that is given to a loop; modules with loops are imported where they are used.
 """
 
@@ -12,18 +12,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["FEW", "LOOPS", "REORDER", "announce_compilation", "few", "inner", "loop"]
+__all__ = ["FEW", "LOOPS", "REORDER", "announce_compilation", "few", "inner", "loop", "reordering"]
 
-FEW = 1 << 22  #: so many numbers NumPy handles in less time than numba needs to load
+FEW = 1 << 20  #: so many numbers NumPy handles in less time than numba needs to load
 
 #: What a loop that adds up may ask for: sums may be reordered, so that they vectorize, but NaN must stay NaN, as it
 #: marks what is missing. Loops that write each element by itself need no order, and their last digit must not depend
 #: on the compiler's, so they do not ask for it.
 REORDER = frozenset({"reassoc", "nsz", "contract", "arcp"})
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _DTYPES = {"D": "float64", "S": "float32", "I": "int64", "J": "int32", "K": "int8", "B": "bool", "U": "uint32"}
 _PATIENCE = 0.8  # seconds
@@ -38,7 +40,7 @@ def few(*sizes: int) -> bool:
 
     Examples
     --------
-    >>> few(1000, 1000), few(10_000, 10_000)
+    >>> few(100, 1000), few(10_000, 10_000)
     (True, False)
     """
     return int(np.prod(sizes, dtype=np.float64)) <= FEW
@@ -100,13 +102,20 @@ def loop(signature: str, *, reorder: bool = False) -> Callable[[Callable[..., An
     return lambda function: Loop(function, signature, reorder)
 
 
-def inner(function: Callable[..., Any] | None = None, *, reorder: bool = False) -> Any:
+def inner(function: F) -> F:
     """Compile a function that only loops call; it becomes a part of theirs."""
+    return _compiled_inside(function, fastmath=False)
+
+
+def reordering(function: F) -> F:
+    """Do the same with a function that adds up, where the compiler may reorder."""
+    return _compiled_inside(function, fastmath=set(REORDER))
+
+
+def _compiled_inside(function: F, fastmath: Any) -> F:
     from numba import njit
 
-    if function is None:
-        return lambda function: inner(function, reorder=reorder)
-    return njit(nogil=True, error_model="numpy", fastmath=set(REORDER) if reorder else False)(function)
+    return cast(F, njit(nogil=True, error_model="numpy", fastmath=fastmath)(function))
 
 
 def announce_compilation(tell: Callable[[], None]) -> None:

@@ -19,10 +19,10 @@ for m, n in ((5, 7), (12, 36), (61, 77)):
     scores = 3 * rng.normal(size=(m, n))
     rows, columns, shifts = np.zeros(m), np.zeros(n), [np.empty((m, 2)), np.empty((n, 2))]
     found += [np.array(sum_rows(scores, scores[0, 0], 0, m, rows, columns)), rows, columns]
-    weigh_rows(scores, 0.3, rng.normal(size=(2, n)), shifts[0])
-    weigh_columns(scores, 0.3, rng.normal(size=(2, m)), shifts[1])
+    weigh_rows(scores, 0.3, rng.normal(size=(2, n)), 0, m, shifts[0])
+    weigh_columns(scores, 0.3, rng.normal(size=(2, m)), 0, n, shifts[1])
     llrs = np.empty((m, n))
-    llr_matrix(scores, shifts[0], np.ascontiguousarray(shifts[1].T), np.array([0.3, 0.7]), 0.2, llrs)
+    llr_matrix(scores, shifts[0], np.ascontiguousarray(shifts[1].T), np.array([0.3, 0.7]), 0.2, 0, m, llrs)
     found += [*shifts, llrs]
 print(*(hashlib.sha256(part.tobytes()).hexdigest() for part in found))
 """

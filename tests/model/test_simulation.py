@@ -34,7 +34,7 @@ def test_the_same_seed_gives_the_same_scores_however_they_are_chunked(monkeypatc
     scores, labels = simulate(MODEL, *speakers, seed=4)
     assert simulate(MODEL, *speakers, seed=4)[0] == scores
     assert simulate(MODEL, *speakers, seed=5)[0] != scores
-    monkeypatch.setattr("evenscore.model.simulate._SCORES", 20)
+    monkeypatch.setattr("evenscore.model.simulation._SCORES", 20)
     assert simulate(MODEL, *speakers, seed=4)[0] == scores
     assert labels == Labels.from_speakers(*speakers, enroll_ids=scores.enroll_ids, test_ids=scores.test_ids)
     single = simulate(MODEL, *speakers, seed=4, dtype=np.float32)[0]

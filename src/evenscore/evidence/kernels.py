@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from evenscore.compiled import inner, loop
 
 __all__ = ["head_list", "head_matrix"]
 
 
-@njit(inline="always", cache=True)
+@inner
 def _log_sum(a: float, b: float) -> float:
     top = max(a, b)
     return top + np.log1p(np.exp(min(a, b) - top))
 
 
-@njit(inline="always", cache=True)
+@inner
 def _z(
     s: float, pair: float, a: float, b: float, c: float, d: float, plain: float, p0: float, p1: float, half0: float,
     half1: float, constant: float, predicted: bool, slope: float, w0: float, w1: float, w2: float, v0: float, v1: float,
@@ -34,12 +35,12 @@ def _z(
     return w0 * first + w1 * second + w2 * other + plain + pair + bend * max(average, 0.0)
 
 
-@njit(inline="always", cache=True)
+@inner
 def _saturated(z: float, bounds: Any) -> float:
     return _log_sum(bounds[1] + z, bounds[0]) - _log_sum(bounds[3], bounds[2] + z)
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 F2 D2 D2 D1 D1 D1 float D1 int int -> F2")
 def head_matrix(
     S: Any, pairs: Any, rows: Any, columns: Any, model: Any, slopes: Any, shares: Any, bend: float, bounds: Any,
     start: int, stop: int, out: Any,
@@ -69,7 +70,7 @@ def head_matrix(
                 out[i, j] = _saturated(np.float64(out[i, j]), bounds)
 
 
-@njit(cache=True, nogil=True)
+@loop("F1 J1 J1 F2 F2 D2 D2 D1 D1 D1 float D1 int int -> F1")
 def head_list(
     S: Any, enroll: Any, test: Any, x: Any, y: Any, rows: Any, columns: Any, model: Any, slopes: Any, shares: Any,
     bend: float, bounds: Any, start: int, stop: int, out: Any,

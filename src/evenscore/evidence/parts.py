@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.evidence.features import SIDES, TOP, Scales
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence
@@ -137,13 +138,22 @@ class EvidenceParts:
         model = np.full(3, np.nan) if self.model is None else self.model
         constants = (model, slopes, shares, self.head.weight[BEND], _log_bounds(self.head))
         out = np.empty_like(scores)
-        if isinstance(trials, ScoreMatrix):
+        if few(scores.size):
+            if isinstance(trials, ScoreMatrix):
+                numbers = (row[:, None] + column for row, column in zip(rows.T, columns.T, strict=True))
+                pairs = x @ y.T
+            else:
+                i, j = trials.enroll_index, trials.test_index
+                numbers = (row[i] + column[j] for row, column in zip(rows.T, columns.T, strict=True))
+                pairs = np.einsum("nd,nd->n", x[i], y[j])
+            out[...] = _head_of(scores.astype(np.float64), pairs, list(numbers), *constants)
+        elif isinstance(trials, ScoreMatrix):
             _matrix(scores, x, y, rows, columns, constants, out)
         else:
             from evenscore.evidence.kernels import head_list
 
-            pairs = (scores, trials.enroll_index, trials.test_index, x, y, rows, columns)
-            in_parallel(lambda start, stop: head_list(*pairs, *constants, start, stop, out), len(out), 8 + x.shape[1])
+            listed = (scores, trials.enroll_index, trials.test_index, x, y, rows, columns)
+            in_parallel(lambda start, stop: head_list(*listed, *constants, start, stop, out), len(out), 8 + x.shape[1])
         return trials.with_scores(out)
 
     def _part(self, side: str, scores: npt.NDArray[Any]) -> Part:
@@ -198,11 +208,30 @@ def _turned(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return columns as rows."""
     if scores.T.flags.c_contiguous:
         return scores.T
+    if few(scores.size):
+        return np.ascontiguousarray(scores.T)
     from evenscore.norms.kernel_apply import transpose
 
+    scores = np.ascontiguousarray(scores)
     out = np.empty(scores.shape[::-1], dtype=scores.dtype)
     in_parallel(lambda start, stop: transpose(scores, start, stop, out), *out.shape)
     return out
+
+
+def _head_of(
+    s: Array, pair: Array, numbers: list[Array], model: Array, slopes: Array, shares: Array, bend: float, bounds: Array
+) -> Array:
+    """Return (H2) and (H3) of few trials; what the numbers mean, `kernels.head_matrix` tells."""
+    a, b, c, d, plain, p0, p1 = numbers
+    first, second, other = s * a - b, s * c - d, s
+    if not np.isnan(model[0]):
+        other = model[2] + model[0] * (s - p0) ** 2 - model[1] * (s - p1) ** 2
+    other = other * slopes[0]
+    average = shares[0] * first + shares[1] * second + shares[2] * other + shares[3]
+    z = slopes[1] * first + slopes[2] * second + slopes[3] * other + plain + pair + bend * np.maximum(average, 0.0)
+    if bounds[0] == bounds[2] == -np.inf:
+        return z
+    return np.logaddexp(bounds[1] + z, bounds[0]) - np.logaddexp(bounds[3], bounds[2] + z)
 
 
 def _matrix(
@@ -217,10 +246,10 @@ def _matrix(
     for first in range(0, len(scores), step):
         part = slice(first, min(first + step, len(scores)))
         pairs = x[part] @ y.T if paired else np.empty((0, 0), dtype=scores.dtype)
-        arguments: tuple[Any, ...] = (scores[part], pairs, rows[:, part], columns, *constants)
+        arguments: tuple[Any, ...] = (scores[part], pairs, np.ascontiguousarray(rows[:, part]), columns, *constants)
         result = out[part]
         in_parallel(
-            lambda start, stop: head_matrix(*arguments, start, stop, result),  # type: ignore[call-arg]  # noqa: B023
+            lambda start, stop: head_matrix(*arguments, start, stop, result),  # noqa: B023
             part.stop - part.start,
             8 * scores.shape[1],
         )

@@ -28,5 +28,5 @@ from .parameters import (
 from .parameters import (
     VarianceTable as VarianceTable,
 )
-from .simulate import simulate as simulate
-from .simulate import simulate_blocks as simulate_blocks
+from .simulation import simulate as simulate
+from .simulation import simulate_blocks as simulate_blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from evenscore.model.cohort import Cohort
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing, score_without_missing, score_without_own
 from evenscore.model.prediction import Prediction, predict
-from evenscore.model.score_weights import ScoreWeights, side_shifts
+from evenscore.model.score_weights import ScoreWeights, llrs_of_sums, side_shifts
 from evenscore.tables import NONTARGET, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 from evenscore.tables.rescore import as_list, rescored, rescored_pairs
@@ -144,12 +145,12 @@ class ScoreModelNormalizer:
         test
             Scores of the cohort's enrolments against the trial's test, in the order of `cohort_enroll_ids`.
         """
-        from evenscore.model.normalize_kernels import llr_one
-
         e, t = _vector(enroll, len(self.cohort_test_ids), "enroll"), _vector(test, len(self.cohort_enroll_ids), "test")
         w = self.weights(enroll=enroll is not None, test=test is not None)
-        llr = llr_one(float(score), w.center, e, t, w.enroll, w.test, w.offset, w.half, w.constant)
-        if np.isnan(llr):
+        p0, p1 = (w.offset + w.enroll @ (e - w.center) + w.test @ (t - w.center)).tolist()
+        half0, half1 = w.half.tolist()
+        llr = w.constant + half0 * (float(score) - p0) ** 2 - half1 * (float(score) - p1) ** 2
+        if math.isnan(llr):
             llr = self._one_with_missing(score, None if enroll is None else e, None if test is None else t)
         return float(llr)
 
@@ -195,15 +196,8 @@ def apply_shifts(
     weights: ScoreWeights, trials: ScoreMatrix | TrialList, rows: Float[Array, "m 2"], columns: Float[Array, "n 2"]
 ) -> ScoreMatrix | TrialList:
     """Return the log-likelihood ratios of trials, from the two sides' parts of their predicted scores."""
-    from evenscore.model.normalize_kernels import llr_list, llr_matrix
-
-    columns = np.ascontiguousarray(columns.T)
     scores = np.ascontiguousarray(_scores_of(trials))
-    out = np.empty_like(scores)
-    if isinstance(trials, ScoreMatrix):
-        llr_matrix(scores, rows, columns, weights.half, weights.constant, out)
-    else:
-        llr_list(scores, rows, columns, trials.enroll_index, trials.test_index, weights.half, weights.constant, out)
+    out = llrs_of_sums(weights, scores, rows, columns.T, None if isinstance(trials, ScoreMatrix) else trials)
     if scores.dtype == np.float32 and _cannot_overflow(weights, rows, columns):
         return rescored(trials, out, trials.n_missing if isinstance(trials, ScoreMatrix) else 0)
     return trials.with_scores(out)  # which refuses what is not finite
@@ -246,10 +240,10 @@ def _cannot_overflow(weights: ScoreWeights, rows: Float[Array, "m 2"], columns: 
 def _vector(scores: npt.ArrayLike | None, size: int, what: str) -> npt.NDArray[Any]:
     if scores is None:
         return np.empty(0)
-    vector = np.asarray(scores)
+    vector = np.asarray(scores, dtype=np.float64)
     if vector.shape != (size,):
         raise InputError(f"{what} has shape {vector.shape}, but the cohort has {size} members")
-    return vector if vector.dtype in (np.float32, np.float64) else vector.astype(np.float64)
+    return vector
 
 
 def _scores_of(trials: ScoreMatrix | TrialList) -> npt.NDArray[Any]:

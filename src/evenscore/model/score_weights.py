@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
+from evenscore.norms.threads import in_parallel
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["ScoreWeights", "enroll_shifts", "llr", "side_shifts", "test_shifts"]
+__all__ = ["ScoreWeights", "enroll_shifts", "llr", "llrs_of_sums", "side_shifts", "test_shifts"]
 
 Array = np.ndarray
 
@@ -64,22 +66,69 @@ def side_shifts(
 
 def enroll_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Array, "m 2"]:
     """Return each enrolment's part of the predicted scores, from its cohort scores (a row, empty if there are none)."""
+    if few(scores.size):
+        return _centered(scores, weights.center) @ weights.enroll.T + weights.offset
     from evenscore.model.normalize_kernels import weigh_rows
 
-    shifts = np.zeros((len(scores), 2))
-    if scores.size:
-        weigh_rows(np.ascontiguousarray(scores), weights.center, weights.enroll, shifts)
+    shifts, block = np.zeros((len(scores), 2)), np.ascontiguousarray(scores)
+    in_parallel(
+        lambda start, stop: weigh_rows(block, weights.center, weights.enroll, start, stop, shifts), *scores.shape
+    )
     return shifts + weights.offset
 
 
 def test_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Array, "n 2"]:
     """Return each test's part of the predicted scores, from its cohort scores (a column, empty if there are none)."""
+    if few(scores.size):
+        return (weights.test @ _centered(scores, weights.center)).T
     from evenscore.model.normalize_kernels import weigh_columns
 
-    shifts = np.zeros((scores.shape[1], 2))
-    if scores.size:
-        weigh_columns(np.ascontiguousarray(scores), weights.center, weights.test, shifts)
+    shifts, block = np.zeros((scores.shape[1], 2)), np.ascontiguousarray(scores)
+    in_parallel(
+        lambda start, stop: weigh_columns(block, weights.center, weights.test, start, stop, shifts), *scores.shape[::-1]
+    )
     return shifts
+
+
+def _centered(scores: npt.NDArray[Any], center: float) -> Float[Array, "m n"]:
+    centered = scores.astype(np.float64) - center
+    return np.where(np.isnan(centered), 0.0, centered)
+
+
+def llrs_of_sums(
+    weights: ScoreWeights,
+    scores: npt.NDArray[Any],
+    enroll: Float[Array, "m 2"],
+    test: Float[Array, "2 n"],
+    listed: TrialList | None = None,
+    out: npt.NDArray[Any] | None = None,
+) -> npt.NDArray[Any]:
+    """Return (S4) of a matrix of scores, or of those of listed trials: the predicted score is the sum of two parts.
+
+    The result is in the precision of the scores; ``out`` may be the scores themselves.
+    """
+    out = np.empty_like(scores) if out is None else out
+    half, constant = weights.half, weights.constant
+    if few(scores.size):
+        d0, d1 = (
+            (scores - enroll[:, h, None] - test[h])
+            if listed is None
+            else (scores - enroll[listed.enroll_index, h] - test[h, listed.test_index])
+            for h in (NONTARGET, TARGET)
+        )
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the result refuses what is not finite
+            out[...] = constant + half[NONTARGET] * d0 * d0 - half[TARGET] * d1 * d1
+        return out
+    from evenscore.model.normalize_kernels import llr_list, llr_matrix
+
+    scores, enroll, test = (np.ascontiguousarray(part) for part in (scores, enroll, test))
+    if listed is None:
+        how = (scores, enroll, test, half, constant)
+        in_parallel(lambda start, stop: llr_matrix(*how, start, stop, out), *scores.shape)
+    else:
+        trials = (scores, enroll, test, listed.enroll_index, listed.test_index, half, constant)
+        in_parallel(lambda start, stop: llr_list(*trials, start, stop, out), scores.size)
+    return out
 
 
 def llr(scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Array) -> Float[Array, " t"]:

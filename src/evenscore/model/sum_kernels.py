@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from evenscore.compiled import inner, loop
 
 __all__ = ["add_targets", "sum_labelled", "sum_rows"]
 
 _TILE = 4096  # columns whose running sums stay in the cache
-_REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and infinity keep their meaning
 
 
 # The last digit must not change from run to run, nor between the process that compiles and one that loads what was
@@ -19,7 +19,7 @@ _REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and 
 # of rows and of columns have loops of their own (the second finds the scores in the cache), and threads are ours.
 
 
-@njit(nogil=True, fastmath=_REORDER, cache=True)
+@loop("F2 float int int -> D1 D1", reorder=True)
 def sum_rows(scores: Any, center: float, first: int, last: int, rows: Any, columns: Any) -> float:
     """Add (score - center) of the rows from first to last to the sums of rows (K) and of columns (L).
 
@@ -45,18 +45,18 @@ def sum_rows(scores: Any, center: float, first: int, last: int, rows: Any, colum
     return squares
 
 
-# Nothing may be reordered in the next two, and they must say so, or they inherit it: from (a - center) + (b - center)
+# Nothing may be reordered in the next two, and `inner` says so, or they inherit it: of (a - center) + (b - center)
 # the compiler would make a + b - 2 * center, which loses the digits that centring keeps.
 
 
-@njit(fastmath=False, cache=True)
+@inner
 def _add_row(scores: Any, i: int, left: int, right: int, center: float, columns: Any) -> None:
     """Add (score - center) of a row to the sums of columns."""
     for j in range(left, right):
         columns[j] += np.float64(scores[i, j]) - center
 
 
-@njit(fastmath=False, cache=True)
+@inner
 def _add_eight_rows(scores: Any, i: int, left: int, right: int, center: float, columns: Any) -> None:
     """Add (score - center) of eight rows to the sums of columns, which are so loaded and stored less often."""
     for j in range(left, right):
@@ -67,7 +67,7 @@ def _add_eight_rows(scores: Any, i: int, left: int, right: int, center: float, c
         columns[j] += ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@njit(cache=True)
+@loop("F2 float I1 I1 I1 I1 -> D1 D1")
 def add_targets(
     scores: Any,
     center: float,
@@ -95,7 +95,7 @@ def add_targets(
     return squares
 
 
-@njit(cache=True)
+@loop("F2 K2 float -> D2 D2 D1 D2 D2")
 def sum_labelled(
     scores: Any, key: Any, center: float, rows: Any, columns: Any, squares: Any, row_counts: Any, column_counts: Any
 ) -> None:

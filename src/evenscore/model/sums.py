@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.tables import Labels
+from evenscore.compiled import few
+from evenscore.tables import NONTARGET, TARGET, Labels
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["ClassSums", "group_order", "pilot", "sum_blocks", "sum_by_key", "sum_matrix"]
 
 Array = np.ndarray
+
+_PARTS = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,15 +141,20 @@ def sum_blocks(
     row_start: int = 0,
     column_start: int = 0,
 ) -> ClassSums:
-    """Sum a complete block whose targets are the pairs of equal codes: everything, then the targets among it."""
-    from numba import get_num_threads
+    """Sum a complete block whose targets are the pairs of equal codes: everything, then the targets among it.
 
+    If a score is missing, the squares are NaN.
+    """
+    place = {"row_start": row_start, "column_start": column_start}
+    if few(scores.size):
+        sums = sum_by_key(scores, (row_codes[:, None] == column_codes).astype(np.int8), center, place)
+        return sums if sums.count.sum() == scores.size else replace(sums, squares=np.full(2, np.nan))
     from evenscore.model.sum_kernels import add_targets, sum_rows
     from evenscore.norms.threads import in_parallel
 
     n_rows, n_columns = scores.shape
     rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
-    n_parts = min(get_num_threads(), max(n_rows, 1))  # what threads share out, they add up in one order
+    n_parts = min(_PARTS, max(n_rows, 1))  # what threads share out, they add up in one order, on any number of cores
     by_part, squares_by_part = np.zeros((n_parts, n_columns)), np.zeros(n_parts)
     in_order = _kernel_layout(scores)
 
@@ -159,7 +167,7 @@ def sum_blocks(
     columns[0], squares[0] = by_part.sum(axis=0), squares_by_part.sum()
     row_order, row_bounds = group_order(row_codes, n_speakers)
     column_order, column_bounds = group_order(column_codes, n_speakers)
-    squares[1] = add_targets(scores, center, row_order, row_bounds, column_order, column_bounds, rows[1], columns[1])
+    squares[1] = add_targets(in_order, center, row_order, row_bounds, column_order, column_bounds, rows[1], columns[1])
     target_rows = np.diff(column_bounds)[row_codes].astype(float)
     target_columns = np.diff(row_bounds)[column_codes].astype(float)
     for values, targets in ((rows, target_rows), (columns, target_columns)):
@@ -177,19 +185,28 @@ def sum_blocks(
         squares=squares,
         row_counts=np.stack([n_columns - target_rows, target_rows]),
         column_counts=np.stack([n_rows - target_columns, target_columns]),
-        row_start=row_start,
-        column_start=column_start,
+        **place,
     )
 
 
 def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float, place: dict[str, int]) -> ClassSums:
     """Sum a block by an explicit key (1 target, 0 non-target, -1 skipped) that starts at a place of its matrix."""
-    from evenscore.model.sum_kernels import sum_labelled
-
     n_rows, n_columns = scores.shape
     rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
     row_counts, column_counts = np.zeros((2, n_rows)), np.zeros((2, n_columns))
-    sum_labelled(_kernel_layout(scores), key, center, rows, columns, squares, row_counts, column_counts)
+    if few(scores.size):
+        centered = scores.astype(np.float64) - center
+        with np.errstate(over="ignore", invalid="ignore"):  # the squares will tell
+            for label in (NONTARGET, TARGET):
+                there = (key == label) & ~np.isnan(centered)
+                values = np.where(there, centered, 0.0)
+                rows[label], columns[label], squares[label] = values.sum(axis=1), values.sum(axis=0), (values**2).sum()
+                row_counts[label], column_counts[label] = there.sum(axis=1), there.sum(axis=0)
+    else:
+        from evenscore.model.sum_kernels import sum_labelled
+
+        arrays = _kernel_layout(scores), np.ascontiguousarray(key, dtype=np.int8)
+        sum_labelled(*arrays, center, rows, columns, squares, row_counts, column_counts)
     return ClassSums(
         center=center,
         rows=rows,

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.errors import InputError
+from evenscore.norms.few_scores import best_members
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import Codes, Side
-from evenscore.norms.statistics import LeftOut, Statistics, Summary, column_statistics, row_statistics
+from evenscore.norms.statistics import LeftOut, Statistics, Summary, column_statistics, cross_statistics, row_statistics
 from evenscore.norms.threads import in_parallel, one_thread_per_product, thread_count
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.ids import Ids, shown
@@ -39,7 +41,8 @@ def side_statistics(side: Side, method: str, options: NormOptions, memory: float
     if side.columns is not None and summary.plain and not side.masks:
         found = column_statistics(side.columns, summary.ddof)
     else:
-        found = by_pieces(side, memory, lambda X: row_statistics(X, summary))
+        size = side.shape[0] * side.shape[1]
+        found = by_pieces(side, memory, lambda X: row_statistics(X, summary, size=size))
     return found.settled(options, side.ids, WHAT[side.name])
 
 
@@ -67,6 +70,11 @@ def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | 
     row = (np.zeros(rows), np.zeros(rows)) if enroll is None else (enroll.mean, factor / enroll.std)
     column = (np.zeros(columns), np.zeros(columns)) if test is None else (test.mean, factor / test.std)
     scores = np.ascontiguousarray(trials.scores)
+    if few(scores.size):
+        (row_mean, row_weight), (column_mean, column_weight) = table.spread(row, column)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused in the end
+            out[...] = (scores - row_mean) * row_weight + (scores - column_mean) * column_weight
+        return bool(np.isfinite(out).all())
     if isinstance(trials, ScoreMatrix):
         from evenscore.norms.kernel_apply import sum_matrix
 
@@ -89,7 +97,8 @@ def add_own_side(
     width = len(left_out.first)
     for rows in side.pieces(memory, beside=25 * (width + len(other))):
         needed = table.needed(side.name, rows, column, width)
-        found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed)
+        size = side.shape[0] * side.shape[1]
+        found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed, size=size)
         _add(table, side, rows, found.settled(options, side.ids[rows], WHAT[side.name]), column, factor)
 
 
@@ -97,34 +106,36 @@ def add_cross_side(
     table: TrialScores, side: Side, other: Side, method: str, options: NormOptions, factor: float, memory: float
 ) -> None:
     """Add one side's normalized scores, times a factor, where the other side's elements rank the cohort."""
-    from evenscore.norms.kernel_ranks import cross_tables, ranked_members
-
     place = _shared_cohort(side, other)
     summary = Summary.of(options, method, side.shape[1])
     most = int(side.groups.sizes[side.groups.present(side.speaker)].max(initial=0))
     length = min(side.shape[1], summary.k + summary.drop + most)
-    picked = np.zeros((other.shape[0], length), dtype=np.int32)
-    taken = np.zeros(other.shape[0], dtype=np.int64)
-    for rows in other.pieces(memory):
-        Y = other.scores(rows)
-        ranks, lengths = picked[rows], taken[rows]
-        in_parallel(lambda start, stop: ranked_members(Y, start, stop, ranks, lengths), *Y.shape)  # noqa: B023
+    picked, taken = _ranked_members(other, length, memory)
     picked = place[picked]
     column = np.arange(other.shape[0])
-    how = (summary.k, summary.drop, summary.statistic, summary.trim, summary.ddof)
     for rows in side.pieces(memory, beside=42 * other.shape[0]):
         X = side.scores(rows)
         own = side.speaker[rows]
         needed = table.needed(side.name, rows, column, other.shape[0])
         needed = np.ones((len(X), other.shape[0]), dtype=bool) if needed is None else needed
-        found = Statistics.empty(needed.shape)
-        arrays = (side.groups.code, own, picked, taken, needed, *how)
-        in_parallel(
-            lambda start, stop: cross_tables(X, *arrays, start, stop, found.count, found.mean, found.std),  # noqa: B023
-            len(X),
-            other.shape[0] * summary.k,
-        )
+        found = cross_statistics(X, (side.groups.code, own, picked, taken, needed), summary, side.shape[0])
         _add(table, side, rows, found.settled(options, side.ids[rows], WHAT[side.name]), column, factor)
+
+
+def _ranked_members(side: Side, length: int, memory: float) -> tuple[npt.NDArray[np.int32], Codes]:
+    """Return the cohort members that score highest with each element of a side, best first, and how many there are."""
+    picked = np.zeros((side.shape[0], length), dtype=np.int32)
+    taken = np.zeros(side.shape[0], dtype=np.int64)
+    for rows in side.pieces(memory):
+        X = side.scores(rows)
+        if few(*side.shape):
+            picked[rows], taken[rows] = best_members(X, length)
+            continue
+        from evenscore.norms.kernel_ranks import ranked_members
+
+        ranks, lengths = picked[rows], taken[rows]
+        in_parallel(lambda start, stop: ranked_members(X, start, stop, ranks, lengths), *X.shape)  # noqa: B023
+    return picked, taken
 
 
 def _add(table: TrialScores, side: Side, rows: slice, found: Statistics, column: Codes, factor: float) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.sides import NO_GROUP, Codes, Groups, NormSides, Rows, Side, coded, speaker_codes
 from evenscore.norms.threads import in_parallel
@@ -122,9 +123,12 @@ class _Maker:
 
 
 def _transposed(block: npt.NDArray[Any], columns: Rows) -> npt.NDArray[Any]:
+    part = block[:, columns]
+    if few(block.size):
+        return np.ascontiguousarray(part.T)
     from evenscore.norms.kernel_apply import transpose
 
-    part = block[:, columns]
+    part = np.ascontiguousarray(part)
     out = np.empty((part.shape[1], part.shape[0]), dtype=part.dtype)
     in_parallel(lambda start, stop: transpose(part, start, stop, out), *out.shape)
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.norms.adaptive import WHAT, by_pieces, exclusion
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NO_GROUP, Codes, Side
@@ -38,10 +39,12 @@ def scaled_statistics(side: Side, cohort: Affine, method: str, options: NormOpti
     if side.columns is not None and summary.plain and not side.masks:
         return column_statistics(side.columns, summary.ddof, shift, weight).settled(options, side.ids, WHAT[side.name])
 
+    size = side.shape[0] * side.shape[1]
+
     def statistics(X: npt.NDArray[np.floating]) -> Statistics:
         if summary.plain:
-            return scaled_row_statistics(X, summary.ddof, shift, weight)
-        table = scaled_row_tables(X, summary, shift[None], weight[None], np.ones((len(X), 1), dtype=bool))
+            return scaled_row_statistics(X, summary.ddof, shift, weight, size)
+        table = scaled_row_tables(X, summary, shift[None], weight[None], np.ones((len(X), 1), dtype=bool), size)
         return Statistics(table.count[:, 0], table.mean[:, 0], table.std[:, 0])
 
     return by_pieces(side, memory, statistics).settled(options, side.ids, WHAT[side.name])
@@ -51,7 +54,7 @@ def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first
     """Normalize all trials by one side and then the other, in one pass; tell if all results are surely finite."""
     sides = (enroll.mean, 1.0 / enroll.std, test.mean, 1.0 / test.std)
     trials, out = table.trials, table.out
-    if isinstance(trials, ScoreMatrix):
+    if isinstance(trials, ScoreMatrix) and not few(out.size):
         from evenscore.norms.kernel_apply import chain_matrix
 
         scores = np.ascontiguousarray(trials.scores)
@@ -59,11 +62,11 @@ def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first
         how = (*sides, enroll_first)
         in_parallel(lambda start, stop: chain_matrix(scores, *how, start, stop, out, finite), *trials.shape)
         return bool(finite.all())
-    row = [values[trials.enroll_index] for values in sides[:2]]
-    column = [values[trials.test_index] for values in sides[2:]]
-    first, second = (row, column) if enroll_first else (column, row)
-    out[:] = ((table.raw(slice(None)) - first[0]) * first[1] - second[0]) * second[1]
-    return False
+    row, column = table.spread(sides[:2], sides[2:])
+    (mean, weight), (next_mean, next_weight) = (row, column) if enroll_first else (column, row)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused in the end
+        out[...] = ((table.raw(slice(None)) - mean) * weight - next_mean) * next_weight
+    return bool(np.isfinite(out).all())
 
 
 def chain_without_own_speakers(
@@ -97,7 +100,8 @@ def _first_stage(
     left_out, column = exclusion(side, other)
     for rows in side.pieces(memory, beside=25 * (len(left_out.first) + len(other))):
         needed = table.needed(side.name, rows, column, len(left_out.first))
-        found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed)
+        size = side.shape[0] * side.shape[1]
+        found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed, size=size)
         found = found.settled(options, side.ids[rows], WHAT[side.name])
         at = table.where(side.name, rows)
         mean, std = (table.expand(side.name, rows, values, column) for values in (found.mean, found.std))
@@ -151,7 +155,7 @@ def _second_stage(
         needed = table.needed(side.name, rows, column, width)
         if needed is None:
             needed = np.broadcast_to(np.isin(np.arange(width), column), (len(rows), width)).copy()
-        found = scaled_row_tables(side.scores(rows), summary, *cohort, needed)
+        found = scaled_row_tables(side.scores(rows), summary, *cohort, needed, len(members) * side.shape[1])
         found = found.settled(options, side.ids[rows], WHAT[side.name])
         at = table.where(side.name, rows)
         mean, std = (table.expand(side.name, rows, values, column) for values in (found.mean, found.std))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from evenscore.compiled import loop
 
 __all__ = ["chain_matrix", "sum_list", "sum_matrix", "transpose"]
 
 _SQUARE = 16
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 D1 D1 D1 D1 int int -> F2 B1")
 def sum_matrix(
     S: Any,
     row_mean: Any,
@@ -35,7 +36,7 @@ def sum_matrix(
         finite[i] = good == S.shape[1]
 
 
-@njit(cache=True, nogil=True)
+@loop("F1 J1 J1 D1 D1 D1 D1 int int -> D1")
 def sum_list(
     scores: Any,
     row: Any,
@@ -54,7 +55,7 @@ def sum_list(
         out[p] = (s - row_mean[i]) * row_weight[i] + (s - column_mean[j]) * column_weight[j]
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 D1 D1 D1 D1 bool int int -> F2 B1")
 def chain_matrix(
     S: Any,
     row_mean: Any,
@@ -82,7 +83,7 @@ def chain_matrix(
         finite[i] = good == S.shape[1]
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 int int -> F2")
 def transpose(X: Any, start: int, stop: int, out: Any) -> None:
     """Write columns of X as rows, in small squares that are read and written in order."""
     square = np.empty((_SQUARE, _SQUARE), X.dtype)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from evenscore.norms.kernel_summary import FAST
+from evenscore.compiled import inner, loop, reordering
 
 __all__ = ["column_moments", "moments_without", "row_moments"]
 
@@ -20,16 +19,16 @@ _SPREAD_LEFT = 1e-6
 # its distance to the mean is at most n times the variance, so at most n units in the last place are lost.
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inner
 def _entry(X: Any, i: int, j: int, shift: Any, weight: Any, of: int) -> float:
-    """Return X[i, j], or (X[i, j] - shift) * weight with the shift and weight of its row or column."""
+    """Return X[i, j], or (X[i, j] - shift) * weight with those of its row or column, if there are any."""
     x = np.float64(X[i, j])
-    if shift is not None:
+    if shift.size > 0:
         x = (x - shift[of]) * weight[of]
     return x
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _finish(at: int, number: int, first: float, total: float, squares: float, ddof: int, found: Any) -> None:
     """Turn sums of deviations from ``first`` into count, mean and standard deviation."""
     count, mean, std = found
@@ -38,7 +37,7 @@ def _finish(at: int, number: int, first: float, total: float, squares: float, dd
     std[at] = np.sqrt(max(squares - total * total / number, 0.0) / (number - ddof)) if number > ddof else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@loop("F2 D1 D1 int int int -> I1 D1 D1", reorder=True)
 def row_moments(
     X: Any, shift: Any, weight: Any, ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any
 ) -> None:
@@ -61,7 +60,7 @@ def row_moments(
         _finish(i, number, first, total, squares, ddof, (count, mean, std))
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 D1 D1 int int int -> I1 D1 D1")
 def column_moments(
     X: Any, shift: Any, weight: Any, ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any
 ) -> None:
@@ -103,7 +102,7 @@ def column_moments(
             _finish(left + j, int(number[j]), first[j], total[j], squares[j], ddof, (count, mean, std))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@reordering
 def _row_without(X: Any, i: int, code: Any, first: int, second: int) -> tuple[int, float, float]:
     """Count, mean and sum of squares of row i without two groups of columns (-1: none)."""
     number, total, reference, found = 0, 0.0, 0.0, False
@@ -125,7 +124,7 @@ def _row_without(X: Any, i: int, code: Any, first: int, second: int) -> tuple[in
     return number, mean, squares
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _group_sums(X: Any, i: int, center: float, group: int, member_start: Any, member: Any) -> tuple[int, float, float]:
     number, total, squares = 0, 0.0, 0.0
     if group >= 0:
@@ -138,7 +137,7 @@ def _group_sums(X: Any, i: int, center: float, group: int, member_start: Any, me
     return number, total, squares
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 I1 I1 I1 I1 I1 B2 int int int -> I2 D2 D2")
 def moments_without(
     X: Any,
     code: Any,

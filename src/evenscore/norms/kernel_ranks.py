@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from evenscore.norms.kernel_summary import FAST, MEAN, location_scale, summary, take_largest
+from evenscore.compiled import inner, loop, reordering
+from evenscore.norms.few_scores import MEAN
+from evenscore.norms.kernel_summary import location_scale, summary, take_largest
 
 __all__ = ["cross_tables", "ranked_members", "ranked_tables", "scaled_tables", "top_moments"]
 
 _SAMPLE = 256
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _smallest(values: Any, size: int) -> float:
     smallest = values[0]
     for s in range(1, size):
@@ -22,7 +23,7 @@ def _smallest(values: Any, size: int) -> float:
     return smallest
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _candidates(X: Any, i: int, wanted: int, kept: Any, best: Any, spare: Any) -> int:
     """Put at least the ``wanted`` largest values of row i into ``kept``, and return how many were put.
 
@@ -55,7 +56,7 @@ def _candidates(X: Any, i: int, wanted: int, kept: Any, best: Any, spare: Any) -
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@reordering
 def _rough_mean_std(X: Any, i: int) -> tuple[float, float]:
     """Mean and standard deviation of row i, in the precision of X: good enough to guess with; NaN if any is missing."""
     total = X[i, 0] * 0
@@ -67,7 +68,7 @@ def _rough_mean_std(X: Any, i: int) -> tuple[float, float]:
     return mean, np.sqrt(max(np.float64(squares) / X.shape[1] - mean * mean, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 int int int int int -> I1 D1 D1")
 def top_moments(X: Any, k: int, drop: int, ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any) -> None:
     """Count, mean and standard deviation of the k largest of each row, after the ``drop`` very largest.
 
@@ -102,13 +103,13 @@ def top_moments(X: Any, k: int, drop: int, ddof: int, start: int, stop: int, cou
         mean[i], std[i] = location_scale(best, drop, taken, MEAN, 0.0, ddof)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _scratch(X: Any) -> tuple[Any, Any, Any]:
     size = max(X.shape[1], _SAMPLE) + 1
     return np.empty(size, X.dtype), np.empty(size, X.dtype), np.empty(size, X.dtype)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _ranking(X: Any, i: int, length: int, kept: Any, best: Any, spare: Any, picked: Any) -> int:
     """Put the columns of the ``length`` largest of row i into ``picked``, in falling order; equals in column order."""
     found = _candidates(X, i, length, kept, best, spare)
@@ -133,7 +134,7 @@ def _ranking(X: Any, i: int, length: int, kept: Any, best: Any, spare: Any, pick
     return taken
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 int int -> J2 I1")
 def ranked_members(X: Any, start: int, stop: int, picked: Any, length: Any) -> None:
     """Columns of the largest values of each row, in falling order; as many as ``picked`` is wide, NaN left out."""
     kept, best, spare = _scratch(X)
@@ -145,7 +146,7 @@ def ranked_members(X: Any, start: int, stop: int, picked: Any, length: Any) -> N
             picked[i, s] = row[s]
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 I1 int I1 I1 B2 int int int int float int int int -> I2 D2 D2")
 def ranked_tables(
     X: Any,
     code: Any,
@@ -203,7 +204,7 @@ def ranked_tables(
                 base_count, base_mean, base_std = count[i, p], mean[i, p], std[i, p]
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 D2 D2 B2 int int int float int int int -> I2 D2 D2")
 def scaled_tables(
     X: Any,
     shift: Any,
@@ -234,7 +235,7 @@ def scaled_tables(
             count[i, p], mean[i, p], std[i, p] = summary(values, found, k, drop, statistic, trim, ddof)
 
 
-@njit(cache=True, nogil=True)
+@loop("F2 I1 I1 J2 I1 B2 int int int float int int int -> I2 D2 D2")
 def cross_tables(
     X: Any,
     code: Any,

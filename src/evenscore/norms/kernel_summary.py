@@ -5,19 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-__all__ = ["FAST", "MEAN", "MEDIAN", "TRIMMED", "location_scale", "summary", "take_largest"]
+from evenscore.compiled import inner, reordering
+from evenscore.norms.few_scores import MAD_TO_STD, MEAN, TRIMMED
 
-# Sums may be reordered (so that they vectorize), but NaN must stay NaN: it marks what is missing. Loops that write each
-# element by itself are compiled without it: they need no order, and the last digit must not depend on the compiler's.
-FAST = {"reassoc", "nsz", "contract", "arcp"}
-
-MEAN, TRIMMED, MEDIAN = 0, 1, 2  # options.Statistic
-_MAD_TO_STD = 1.4826022185056018  # 1 / the 3/4 quantile of the standard normal
+__all__ = ["location_scale", "summary", "take_largest"]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def take_largest(values: Any, size: int, k: int, best: Any, spare: Any) -> None:
     """Put the k largest of ``values[:size]`` into ``best[:k]``, in any order; ``values`` and ``spare`` are used up.
 
@@ -56,7 +51,7 @@ def take_largest(values: Any, size: int, k: int, best: Any, spare: Any) -> None:
             size = less
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@reordering
 def _mean_std(values: Any, start: int, stop: int, ddof: int) -> tuple[float, float]:
     size = stop - start
     first = np.float64(values[start])  # a reference value, so that equal values have a spread of exactly zero
@@ -71,7 +66,7 @@ def _mean_std(values: Any, start: int, stop: int, ddof: int) -> tuple[float, flo
     return mean, np.sqrt(squares / (size - ddof)) if size > ddof else 0.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _middle(ordered: Any, start: int, stop: int) -> float:
     half = (start + stop) >> 1
     if (stop - start) & 1:
@@ -79,7 +74,7 @@ def _middle(ordered: Any, start: int, stop: int) -> float:
     return (np.float64(ordered[half - 1]) + np.float64(ordered[half])) / 2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def location_scale(values: Any, start: int, stop: int, statistic: int, trim: float, ddof: int) -> tuple[float, float]:
     """Return location and scale of ``values[start:stop]``, which are in order unless the statistic is the mean."""
     if stop <= start:
@@ -94,10 +89,10 @@ def location_scale(values: Any, start: int, stop: int, statistic: int, trim: flo
     for i in range(start, stop):
         distance[i - start] = abs(np.float64(values[i]) - median)
     distance.sort()
-    return median, _MAD_TO_STD * _middle(distance, 0, distance.size)
+    return median, MAD_TO_STD * _middle(distance, 0, distance.size)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def summary(
     values: Any, size: int, k: int, drop: int, statistic: int, trim: float, ddof: int
 ) -> tuple[int, float, float]:

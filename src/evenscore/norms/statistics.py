@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.errors import InputError
+from evenscore.norms.few_scores import Found, location_scale
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NO_GROUP, Codes, Groups
 from evenscore.norms.threads import in_parallel
@@ -16,7 +18,8 @@ from evenscore.tables.ids import Ids, shown
 
 __all__ = ["LeftOut", "Statistics", "Summary", "column_statistics", "row_statistics"]
 
-_STATISTIC = {"mean": 0, "trimmed": 1, "median": 2}  # kernel_summary.MEAN, TRIMMED, MEDIAN
+_STATISTIC = {"mean": 0, "trimmed": 1, "median": 2}  # few_scores.MEAN, TRIMMED, MEDIAN
+_NONE = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class Summary:
             trim=float(options.trim),
             ddof=options.ddof,
         )
+
+    @property
+    def how(self) -> tuple[int, int, int, float, int]:
+        """What the loops take, in their order."""
+        return self.k, self.drop, self.statistic, self.trim, self.ddof
 
     @property
     def plain(self) -> bool:
@@ -81,6 +89,10 @@ class Statistics:
         """Return statistics that leave a score as it is, to be filled."""
         return cls(np.ones(shape, dtype=np.int64), np.zeros(shape), np.ones(shape))
 
+    def fill(self, at: Any, found: Found) -> None:
+        """Set some entries."""
+        self.count[at], self.mean[at], self.std[at] = found
+
     def take(self, rows: Codes) -> Statistics:
         """Return the statistics of some rows."""
         return Statistics(self.count[rows], self.mean[rows], self.std[rows])
@@ -113,17 +125,26 @@ def row_statistics(
     groups: Groups | None = None,
     left_out: LeftOut | None = None,
     needed: npt.NDArray[np.bool_] | None = None,
+    *,
+    size: int | None = None,
 ) -> Statistics:
     """Return the statistics of each row of X; with ``left_out``, a table with a column for each of its pairs.
 
-    ``needed`` tells which entries of the table to compute.
+    ``needed`` tells which entries of the table to compute, ``size`` how many scores there are if X is only a piece.
     """
+    size = X.size if size is None else size
     if left_out is None or groups is None or left_out.nothing:
-        found = _simple_rows(X, summary)
+        found = _simple_rows(X, summary, size)
         return found if left_out is None else Statistics(found.count[:, None], found.mean[:, None], found.std[:, None])
     table = Statistics.empty((X.shape[0], len(left_out.first)))
     if needed is None:
         needed = np.ones(table.count.shape, dtype=bool)
+    if few(size, len(left_out.first)):
+        for p, pair in enumerate(zip(left_out.first, left_out.second, strict=True)):
+            rows = np.flatnonzero(needed[:, p])
+            kept = np.where((groups.code != NO_GROUP) & np.isin(groups.code, pair), np.nan, X[rows])
+            table.fill((rows, p), location_scale(kept, *summary.how))
+        return table
     pairs = (left_out.first, left_out.second, needed)
     if summary.plain:
         from evenscore.norms.kernel_moments import moments_without
@@ -148,9 +169,13 @@ def column_statistics(
     weight: npt.NDArray[np.float64] | None = None,
 ) -> Statistics:
     """Return mean and standard deviation of each column of X, or of (X - shift) * weight by row."""
+    if few(X.size):
+        scaled = X if shift is None or weight is None else (X - shift[:, None]) * weight[:, None]
+        return Statistics(*location_scale(scaled.T, len(X), 0, ddof=ddof))
     from evenscore.norms.kernel_moments import column_moments
 
     found = Statistics.empty((X.shape[1],))
+    shift, weight = (_NONE if values is None else values for values in (shift, weight))
     in_parallel(
         lambda start, stop: column_moments(X, shift, weight, ddof, start, stop, *_arrays(found)),
         X.shape[1],
@@ -160,9 +185,11 @@ def column_statistics(
 
 
 def scaled_row_statistics(
-    X: npt.NDArray[Any], ddof: int, shift: npt.NDArray[np.float64], weight: npt.NDArray[np.float64]
+    X: npt.NDArray[Any], ddof: int, shift: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], size: int
 ) -> Statistics:
     """Return mean and standard deviation of each row of (X - shift) * weight by column."""
+    if few(size):
+        return Statistics(*location_scale((X - shift) * weight, X.shape[1], 0, ddof=ddof))
     from evenscore.norms.kernel_moments import row_moments
 
     found = Statistics.empty((X.shape[0],))
@@ -176,39 +203,63 @@ def scaled_row_tables(
     shift: npt.NDArray[np.float64],
     weight: npt.NDArray[np.float64],
     needed: npt.NDArray[np.bool_],
+    size: int,
 ) -> Statistics:
     """Return the statistics of each row of (X - shift[p]) * weight[p] by column, for each p."""
+    table = Statistics.empty((X.shape[0], len(shift)))
+    if few(size, len(shift)):
+        for p in range(len(shift)):
+            rows = np.flatnonzero(needed[:, p])
+            table.fill((rows, p), location_scale((X[rows] - shift[p]) * weight[p], *summary.how))
+        return table
     from evenscore.norms.kernel_ranks import scaled_tables
 
-    table = Statistics.empty((X.shape[0], len(shift)))
     in_parallel(
-        lambda start, stop: scaled_tables(
-            X,
-            shift,
-            weight,
-            needed,
-            summary.k,
-            summary.drop,
-            summary.statistic,
-            summary.trim,
-            summary.ddof,
-            start,
-            stop,
-            *_arrays(table),
-        ),
+        lambda start, stop: scaled_tables(X, shift, weight, needed, *summary.how, start, stop, *_arrays(table)),
         X.shape[0],
         X.shape[1] * len(shift),
     )
     return table
 
 
-def _simple_rows(X: npt.NDArray[Any], summary: Summary) -> Statistics:
+def cross_statistics(
+    X: npt.NDArray[Any], members: tuple[npt.NDArray[Any], ...], summary: Summary, rows: int
+) -> Statistics:
+    """Return the statistics of each row over the columns that another side ranks highest: row i, the p-th ranking.
+
+    ``members`` are the group of each column, the group of each row (its columns are passed over in the ranking), the
+    rankings, their lengths, and which entries are needed; ``rows`` is the number of rows if X is only a piece.
+    """
+    code, own, picked, length, needed = members
+    table = Statistics.empty(needed.shape)
+    if few(rows, picked.size):
+        for p in range(len(picked)):
+            at, columns = np.flatnonzero(needed[:, p]), picked[p, : length[p]]
+            ranked = (code[columns] == NO_GROUP) | (code[columns] != own[at, None])
+            rank = np.cumsum(ranked, axis=1) - 1
+            used = ranked & (rank >= summary.drop) & (rank < summary.drop + summary.k)
+            values = np.where(used, X[np.ix_(at, columns)], np.nan)
+            table.fill((at, p), location_scale(values, len(columns), 0, summary.statistic, summary.trim, summary.ddof))
+        return table
+    from evenscore.norms.kernel_ranks import cross_tables
+
+    in_parallel(
+        lambda start, stop: cross_tables(X, *members, *summary.how, start, stop, *_arrays(table)),
+        len(X),
+        len(picked) * summary.k,
+    )
+    return table
+
+
+def _simple_rows(X: npt.NDArray[Any], summary: Summary, size: int) -> Statistics:
+    if few(size):
+        return Statistics(*location_scale(X, *summary.how))
     found = Statistics.empty((X.shape[0],))
     if summary.plain:
         from evenscore.norms.kernel_moments import row_moments
 
         in_parallel(
-            lambda start, stop: row_moments(X, None, None, summary.ddof, start, stop, *_arrays(found)), *X.shape
+            lambda start, stop: row_moments(X, _NONE, _NONE, summary.ddof, start, stop, *_arrays(found)), *X.shape
         )
     elif summary.statistic == 0:
         from evenscore.norms.kernel_ranks import top_moments
@@ -233,19 +284,7 @@ def _ranked(
     length = min(X.shape[1], summary.k + summary.drop + most)
     in_parallel(
         lambda start, stop: ranked_tables(
-            X,
-            groups.code,
-            groups.number,
-            *pairs,
-            length,
-            summary.k,
-            summary.drop,
-            summary.statistic,
-            summary.trim,
-            summary.ddof,
-            start,
-            stop,
-            *_arrays(table),
+            X, groups.code, groups.number, *pairs, length, *summary.how, start, stop, *_arrays(table)
         ),
         X.shape[0],
         8 * X.shape[1],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,8 @@ from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
 __all__ = ["TrialScores", "other_side"]
+
+Array = npt.NDArray[Any]
 
 
 def other_side(side: str) -> str:
@@ -75,6 +78,13 @@ class TrialScores:
         assert self.trials.scores is not None  # noqa: S101
         scores: npt.NDArray[Any] = self.trials.scores[at].astype(np.float64)
         return scores
+
+    def spread(self, enroll: Sequence[Array], test: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+        """Return values of enrolments and of tests so that they meet the scores of their trials."""
+        if isinstance(self.trials, ScoreMatrix):
+            return [values[:, None] for values in enroll], list(test)
+        rows, columns = self.trials.enroll_index, self.trials.test_index
+        return [values[rows] for values in enroll], [values[columns] for values in test]
 
     def _index(self, side: str) -> npt.NDArray[Any]:
         assert isinstance(self.trials, TrialList)  # noqa: S101

@@ -10,12 +10,11 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from operator import add
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import Any, Generic, TypeVar
 
 from evenscore.errors import EvenscoreError, InputError
@@ -140,7 +139,7 @@ def _shares() -> tuple[int, int]:
     from evenscore.norms.threads import thread_count
 
     cores = thread_count()
-    threads = min(cores + 1, _SIDE_BY_SIDE) if _loops_may_meet() else 1  # one more than cores, as one may wait
+    threads = min(cores + 1, _SIDE_BY_SIDE)  # one more than cores, as one may wait
     return threads, -(-cores // threads)
 
 
@@ -288,39 +287,9 @@ def _one_more(sendings: int) -> int:
     return sendings + 1
 
 
-_kernels = Lock()
-
-
 def _on_cores(cores: int, function: Callable[[Any, Place], Result], shared: Any, place: Place) -> Result:
-    """Work in this thread, beside others. Compiled loops stay in it, as sums depend on how they are divided."""
-    from numba import get_num_threads, set_num_threads
-
+    """Work in this thread, beside others."""
     from evenscore.norms.threads import alone, one_thread_per_product
 
-    before = get_num_threads()
-    with ExitStack() as limits:
-        limits.enter_context(_one_at_a_time())
-        limits.enter_context(one_thread_per_product())
-        if cores == 1:
-            limits.enter_context(alone())
-        set_num_threads(1)
-        limits.callback(set_num_threads, before)
+    with one_thread_per_product(), alone() if cores == 1 else nullcontext():
         return function(shared, place)
-
-
-def _one_at_a_time() -> AbstractContextManager[Any]:
-    """Let tasks of one process wait for each other where compiled loops of two threads must not run side by side."""
-    return ExitStack() if _loops_may_meet() else _kernels
-
-
-@lru_cache(maxsize=1)
-def _loops_may_meet() -> bool:
-    from importlib import import_module
-
-    for layer in ("tbbpool", "omppool"):
-        try:
-            import_module(f"numba.np.ufunc.{layer}")
-        except ImportError:
-            continue
-        return True
-    return False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from evenscore.compiled import loop
 
 __all__ = ["add_by_column", "add_by_row"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@loop("F2 D2 D2 I1 float int int -> F2")
 def add_by_row(scores: Any, mean: Any, std: Any, column: Any, factor: float, start: int, stop: int, out: Any) -> None:
     """Add the normalized scores of some rows; row i and column j look up entry (i, column[j])."""
     for i in range(start, stop):
@@ -18,7 +18,7 @@ def add_by_row(scores: Any, mean: Any, std: Any, column: Any, factor: float, sta
             out[i, j] += factor * ((scores[i, j] - mean[i, at]) / std[i, at])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@loop("F2 D2 D2 I1 float int int -> F2")
 def add_by_column(
     scores: Any, mean: Any, std: Any, column: Any, factor: float, start: int, stop: int, out: Any
 ) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.norms.adaptive import WHAT, exclusion
 from evenscore.norms.block_sides import block_sides
 from evenscore.norms.classical import NEEDS, ClassicalNorm
@@ -157,15 +158,20 @@ class OwnSpeakerParts:
     def _add_to_matrix(
         self, table: TrialScores, name: str, part: Part, column: npt.NDArray[np.intp], factor: float
     ) -> None:
-        from evenscore.scale.own_kernels import add_by_column, add_by_row
-
         used, which = np.unique(column, return_inverse=True)
+        which = which.reshape(-1)
         ids = getattr(table.trials, f"{name}_ids")
         found = self._settled(part[:, 1 + used], part[:, 1 + self._columns + used], name, ids)
         by_row = name == "enroll"
+        if few(table.out.size):
+            mean, std = (x[:, which] if by_row else x[:, which].T for x in (found.mean, found.std))
+            table.out[...] += factor * ((table.raw(slice(None)) - mean) / std)
+            return
+        from evenscore.scale.own_kernels import add_by_column, add_by_row
+
         mean, std = (np.ascontiguousarray(x if by_row else x.T) for x in (found.mean, found.std))
         add = add_by_row if by_row else add_by_column
-        how = (np.ascontiguousarray(table.trials.scores), mean, std, which.reshape(-1), factor)
+        how = (np.ascontiguousarray(table.trials.scores), mean, std, which, factor)
         in_parallel(lambda start, stop: add(*how, start, stop, table.out), *table.out.shape)
 
     def _add_to_list(

@@ -123,7 +123,7 @@ def score_embeddings(
     enroll, test, row, column = _used(enroll, test, trials)
     scores = scorer.score(enroll, test)
     mirrored = enroll is test and Vectors.left(scores).same(Vectors.right(scores))
-    raw = raw_scores(scores, trials, row, column, mirrored)
+    raw = raw_scores(scores, trials, row, column)
     if norm is None or cohort is None:
         return EmbeddingScores(raw, None)
     if method in CLASSICAL_METHODS:

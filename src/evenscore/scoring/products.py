@@ -41,22 +41,14 @@ class Vectors:
         return np.array_equal(self.vectors, other.vectors) and np.array_equal(self.offset, other.offset)
 
 
-def raw_scores(
-    scores: Bilinear, trials: TrialList | None, row: Codes, column: Codes, mirrored: bool
-) -> ScoreMatrix | TrialList:
+def raw_scores(scores: Bilinear, trials: TrialList | None, row: Codes, column: Codes) -> ScoreMatrix | TrialList:
     """Return the scores of every pair, or of the listed pairs only, without the matrix of all of them.
 
-    ``row`` and ``column`` tell where the enrolments and tests of the list stand, ``mirrored`` whether both sides are
-    the same vectors.
+    ``row`` and ``column`` tell where the enrolments and tests of the list stand.
     """
     if trials is None:
         return scores.matrix()
-    from evenscore.sources.pair_kernels import score_pairs
-
-    right = scores.left if mirrored else scores.right  # one array in the cache is better than two
-    out = np.empty(len(trials), dtype=scores.dtype)
-    places = (row[trials.enroll_index], column[trials.test_index])
-    score_pairs(scores.left, right, scores.left_offset, scores.right_offset, *places, out)
+    out = scores.pairs(row[trials.enroll_index], column[trials.test_index])
     return rescored(trials, out) if np.isfinite(out).all() else trials.with_scores(out)
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums
+from evenscore.norms.threads import in_parallel
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 from evenscore.tables.ids import Ids, IdsLike, as_ids, positions
@@ -123,13 +125,26 @@ class Bilinear:
 
     def score_trials(self, trials: TrialList) -> TrialList:
         """Return the trials with their scores; enrolments and tests are found by id."""
-        from evenscore.sources.pair_kernels import score_pairs
-
         rows = positions(self.enroll_ids, trials.enroll_ids, "enrolment", "the embeddings")[trials.enroll_index]
         columns = positions(self.test_ids, trials.test_ids, "test", "the embeddings")[trials.test_index]
-        scores = np.empty(len(trials), dtype=self.dtype)
-        score_pairs(self.left, self.right, self.left_offset, self.right_offset, rows, columns, scores)
-        return trials.with_scores(scores)
+        return trials.with_scores(self.pairs(rows, columns))
+
+    def pairs(self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
+        """Return the scores of listed pairs of an enrolment and a test, given by positions."""
+        left, right = self.left, self.right
+        out = np.empty(len(rows), dtype=self.dtype)
+        if few(len(rows), self.dim):
+            out[...] = np.einsum("nd,nd->n", left[rows].astype(np.float64), right[columns].astype(np.float64))
+            out += self.left_offset[rows] + self.right_offset[columns]
+            return out
+        from evenscore.sources.pair_kernels import score_pairs
+
+        left, right = (np.ascontiguousarray(side, dtype=self.dtype) for side in (left, right))
+        offsets = np.ascontiguousarray(self.left_offset), np.ascontiguousarray(self.right_offset)
+        places = rows.astype(np.int64, copy=False), columns.astype(np.int64, copy=False)
+        pairs = (left, right, *offsets, *places)
+        in_parallel(lambda start, stop: score_pairs(*pairs, start, stop, out), len(rows), self.dim)
+        return out
 
     def weighted_rows(self, weights: Float[Array, "h l"]) -> Float[Array, "h k"]:
         """Return, for each enrolment, weighted sums of its scores: sum_j weights[h, j] s_ij.

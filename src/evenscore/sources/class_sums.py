@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums, group_order
+from evenscore.norms.threads import in_parallel
 from evenscore.sources.chunks import chunk_slices, float64_chunks
 from evenscore.tables import Labels
 
@@ -168,24 +170,32 @@ def _sum_targets(
     column_bounds: npt.NDArray[np.intp],
 ) -> _Sums:
     """Sum the scores of equal speakers; `rows` and `columns` are in the order of the sides."""
-    from evenscore.sources.pair_kernels import add_same_speaker_pairs
-
     rows, columns = np.zeros(len(left)), np.zeros(len(right))
     n_rows, n_columns = np.diff(row_bounds), np.diff(column_bounds)
     by_gram = n_rows * n_columns > (n_rows + n_columns) * left.vectors.shape[1]
-    squares = add_same_speaker_pairs(
-        left.vectors,
-        right.vectors,
-        left.offset - center,
-        right.offset,
-        row_order,
-        row_bounds,
-        column_order,
-        column_bounds,
-        np.flatnonzero(~by_gram),
-        rows,
-        columns,
-    )
+    dim, dtype = left.vectors.shape[1], np.result_type(left.vectors, right.vectors)
+    squares = 0.0
+    if few(int((n_rows * n_columns)[~by_gram].sum()), dim):
+        for g in np.flatnonzero(~by_gram):
+            row_at = row_order[row_bounds[g] : row_bounds[g + 1]]
+            column_at = column_order[column_bounds[g] : column_bounds[g + 1]]
+            scores = left.vectors[row_at].astype(np.float64) @ right.vectors[column_at].astype(np.float64).T
+            scores += (left.offset[row_at] - center)[:, None] + right.offset[column_at]
+            rows[row_at], columns[column_at] = scores.sum(axis=1), scores.sum(axis=0)
+            squares += float((scores**2).sum())
+    else:
+        from evenscore.sources.pair_kernels import add_same_speaker_pairs
+
+        by_speaker, speakers = np.zeros(len(n_rows)), np.flatnonzero(~by_gram)
+        sides = tuple(np.ascontiguousarray(side.vectors, dtype=dtype) for side in (left, right))
+        offsets = left.offset - center, np.ascontiguousarray(right.offset)
+        pairs = (*sides, *offsets, row_order, row_bounds, column_order, column_bounds, speakers)
+        in_parallel(
+            lambda start, stop: add_same_speaker_pairs(*pairs, start, stop, rows, columns, by_speaker),
+            len(speakers),
+            dim,
+        )
+        squares = float(by_speaker.sum())
     for g in np.flatnonzero(by_gram):
         row_at = row_order[row_bounds[g] : row_bounds[g + 1]]
         column_at = column_order[column_bounds[g] : column_bounds[g + 1]]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.score_weights import ScoreWeights
+from evenscore.model.score_weights import ScoreWeights, llrs_of_sums
 from evenscore.sources.bilinear import Bilinear, Places
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
@@ -106,35 +106,20 @@ class BilinearNormalizer:
 
         Enrolments and tests are given by slices or positions, as in `Bilinear.block`.
         """
-        from evenscore.model.normalize_kernels import llr_matrix
-
         enroll = self._enroll_shifts(trials, rows) - trials.left_offset[rows]
         test = self._test_shifts(trials, columns) - trials.right_offset[columns]
         scores: npt.NDArray[np.floating] = trials.left[rows] @ trials.right[columns].T
-        # The kernel subtracts what is predicted from the score, so the offsets of the score go with the prediction.
-        llr_matrix(scores, np.ascontiguousarray(enroll.T), test, self.weights.half, self.weights.constant, scores)
-        return scores
+        # What is predicted is subtracted from the score, so the offsets of the score go with the prediction.
+        return llrs_of_sums(self.weights, scores, enroll.T, test, out=scores)
 
     def normalize_trials(self, trials: Bilinear, listed: TrialList) -> TrialList:
         """Return listed trials with their log-likelihood ratios; enrolments and tests are found by id."""
-        from evenscore.model.normalize_kernels import llr_list
-
         rows = positions(trials.enroll_ids, listed.enroll_ids, "enrolment", "the embeddings")
         columns = positions(trials.test_ids, listed.test_ids, "test", "the embeddings")
         scores = trials.score_trials(listed).scores
         assert scores is not None  # noqa: S101
-        out = np.empty_like(scores)
-        llr_list(
-            scores,
-            self._enroll_shifts(trials, rows).T,
-            self._test_shifts(trials, columns),
-            listed.enroll_index,
-            listed.test_index,
-            self.weights.half,
-            self.weights.constant,
-            out,
-        )
-        return listed.with_scores(out)
+        shifts = self._enroll_shifts(trials, rows).T, self._test_shifts(trials, columns)
+        return listed.with_scores(llrs_of_sums(self.weights, scores, *shifts, listed))
 
     def _enroll_shifts(self, trials: Bilinear, rows: Places) -> Float[Array, "2 m"]:
         """Return the enrolments' part of the predicted scores, (S3)."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+
+from evenscore.compiled import loop
 
 __all__ = ["add_same_speaker_pairs", "score_pairs"]
 
-_REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and infinity keep their meaning
 
-
-@njit(parallel=True, fastmath=_REORDER, cache=True)
+@loop("F2 F2 D1 D1 I1 I1 I1 I1 I1 int int -> D1 D1 D1", reorder=True)
 def add_same_speaker_pairs(
     left: Any,
     right: Any,
@@ -23,16 +22,18 @@ def add_same_speaker_pairs(
     column_order: Any,
     column_bounds: Any,
     speakers: Any,
+    start: int,
+    stop: int,
     rows: Any,
     columns: Any,
-) -> float:
-    """Add the scores of the pairs of these speakers to the sums of rows and columns; return the sum of squares.
+    squares: Any,
+) -> None:
+    """Add the scores of the pairs of these speakers to the sums of rows, of columns, and of squares by speaker.
 
     The rows of speaker g are row_order[row_bounds[g]:row_bounds[g + 1]], its columns likewise. No two speakers share
     a row or a column, so threads do not meet.
     """
-    squares = np.zeros(len(speakers))
-    for n in prange(len(speakers)):
+    for n in range(start, stop):
         g = speakers[n]
         for a in range(row_bounds[g], row_bounds[g + 1]):
             i = row_order[a]
@@ -45,13 +46,14 @@ def add_same_speaker_pairs(
                 rows[i] += score
                 columns[j] += score
                 squares[n] += score * score
-    return squares.sum()
 
 
-@njit(parallel=True, fastmath=_REORDER, cache=True)
-def score_pairs(left: Any, right: Any, left_offset: Any, right_offset: Any, rows: Any, columns: Any, out: Any) -> None:
+@loop("F2 F2 D1 D1 I1 I1 int int -> F1", reorder=True)
+def score_pairs(
+    left: Any, right: Any, left_offset: Any, right_offset: Any, rows: Any, columns: Any, start: int, stop: int, out: Any
+) -> None:
     """Set out to the scores of the listed pairs."""
-    for n in prange(len(rows)):
+    for n in range(start, stop):
         i, j = rows[n], columns[n]
         score = left_offset[i] + right_offset[j]
         for k in range(left.shape[1]):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.errors import InputError
+from evenscore.norms.threads import in_parallel
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import as_scores, frozen
@@ -87,10 +89,17 @@ class Cosine:
 
 def length_normalized(vectors: npt.NDArray[Any], embeddings: Embeddings) -> npt.NDArray[Any]:
     """Return the vectors at length 1; a vector of zeros is an error that names its embedding."""
-    from evenscore.sources.vector_kernels import normalize_into
-
     out, lengths = np.empty(vectors.shape, dtype=vectors.dtype), np.empty(len(vectors))
-    normalize_into(vectors, lengths, out)
+    if few(vectors.size):
+        exact = vectors.astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # such lengths are refused below
+            lengths = np.sqrt(np.einsum("nd,nd->n", exact, exact))
+            out[...] = exact * np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)[:, None]
+    else:
+        from evenscore.sources.vector_kernels import normalize_into
+
+        block = np.ascontiguousarray(vectors)
+        in_parallel(lambda start, stop: normalize_into(block, start, stop, lengths, out), *vectors.shape)
     usable = (lengths > 0) & np.isfinite(lengths)
     if not usable.all():
         at = int(np.argmin(usable))

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+
+from evenscore.compiled import loop
 
 __all__ = ["normalize_into"]
 
-_REORDER = {"reassoc", "nsz", "contract"}  # sums may be reordered, but NaN and infinity keep their meaning
 
-
-@njit(parallel=True, fastmath=_REORDER, cache=True)
-def normalize_into(vectors: Any, lengths: Any, out: Any) -> None:
+@loop("F2 int int -> D1 F2", reorder=True)
+def normalize_into(vectors: Any, start: int, stop: int, lengths: Any, out: Any) -> None:
     """Set lengths to those of the vectors, and out to the vectors at length 1; a vector of zeros stays."""
-    for i in prange(vectors.shape[0]):
+    for i in range(start, stop):
         square = 0.0
         for k in range(vectors.shape[1]):
             square += np.float64(vectors[i, k]) * np.float64(vectors[i, k])
