@@ -20,7 +20,7 @@ pip_install = quiet=; [ -t 1 ] || quiet=-q; $(BIN)/python -m pip install --disab
 
 # One stamp per set of extras: `make demo` installs what `pip install evenscore` does, and neither extras nor linters.
 $(VENV)/.installed: $(VENV)/.python pyproject.toml
-	@echo "installing evenscore and what it needs into $(VENV) (190 MB to download, 730 MB on disk; a minute or two)"
+	@echo "installing evenscore and what it needs into $(VENV) (185 MB to download, 730 MB on disk; a minute or two)"
 	@$(pip_install) .
 	@touch $@
 
