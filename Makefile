@@ -11,16 +11,27 @@ help: ## show this list
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "evenscore needs Python 3.10 or newer; name one with 'make PYTHON=python3.11 ...'" >&2; exit 2; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# One stamp per extra, so that `make demo` does not install the linters.
+# Installing takes a minute or more. On a terminal pip shows what it fetches; a log gets our line and what goes wrong.
+pip_install = quiet=; [ -t 1 ] || quiet=-q; $(BIN)/python -m pip install --disable-pip-version-check $$quiet -e
+
+# One stamp per set of extras: `make demo` installs what `pip install evenscore` does, and neither extras nor linters.
+$(VENV)/.installed: $(VENV)/.python pyproject.toml
+	@echo "installing evenscore and what it needs into $(VENV) (185 MB to download, 730 MB on disk; a minute or two)"
+	@$(pip_install) .
+	@touch $@
+
 $(VENV)/.installed-%: $(VENV)/.python pyproject.toml
-	$(BIN)/python -m pip install -q -e ".[$(subst +,$(comma),$*)]"
+	@echo "installing evenscore with the extras $(subst +, and ,$*) into $(VENV) (1 GB on disk and more; a few minutes)"
+	@$(pip_install) ".[$(subst +,$(comma),$*)]"
 	@touch $@
 comma := ,
 
-demo: $(VENV)/.installed-all ## set up and run the main job on data that ships with the project
+demo: $(VENV)/.installed ## set up and run the main job on data that ships with the project
+	@echo "comparing all norms on real and on simulated scores (the first run compiles: a minute or two)"
 	$(BIN)/evenscore demo
 
 test: $(VENV)/.installed-all+test ## set up and run the tests

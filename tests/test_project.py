@@ -1,7 +1,9 @@
-"""The project's own papers: licence, citation, version, size of the modules, no paths of one machine."""
+"""The project's own papers: licence, citation, version, dependencies, size of the modules, no paths of one machine."""
 
+import ast
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,47 @@ def test_modules_have_names_that_say_something():
 
 def test_the_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_every_table_of_names_has_a_package_that_reads_it():
+    """Names are looked up in `__init__.pyi` at run time, so that neither file works without the other."""
+    tables = {path.parent for path in PACKAGE.rglob("*.pyi") if path.name == "__init__.pyi"}
+    readers = {path.parent for path in PACKAGE.rglob("__init__.py") if "attach_stub(" in readable(path)}
+    assert PACKAGE in tables
+    assert tables == readers
+
+
+# The places that may use packages of the extras; what all others import comes with the plain install.
+OF_EXTRAS = ("plot/", "scale/", "recipes/", "experiments/", "files/zarr_", "cli/figures.py", "cli/experiment")
+
+
+def plain_dependencies():
+    """Return the names under which the packages of the plain install are imported."""
+    settings = readable(ROOT / "pyproject.toml")  # read by hand, as Python 3.10 has no tomllib
+    listed = re.search(r"^dependencies = \[\n(.*?)^\]", settings, re.MULTILINE | re.DOTALL).group(1)
+    return {name.replace("-", "_") for name in re.findall(r'^ *"([\w-]+)', listed, re.MULTILINE)}
+
+
+def packages_used(path):
+    """Return the packages that a module imports when it runs, inside functions too, but not for its types alone."""
+    nodes = list(ast.walk(ast.parse(readable(path))))
+    typing = [node for node in nodes if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    for_types = {inner for node in typing for statement in node.body for inner in ast.walk(statement)}
+    used = set()
+    for node in nodes:
+        if isinstance(node, ast.Import) and node not in for_types:
+            used |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node not in for_types:
+            used.add(node.module.partition(".")[0])
+    return used
+
+
+def test_the_plain_install_brings_what_the_main_commands_import():
+    allowed = plain_dependencies() | set(sys.stdlib_module_names) | {"evenscore"}
+    assert {"numpy", "lazy_loader", "jinja2", "plotly"} <= allowed
+    used = {path.relative_to(PACKAGE).as_posix(): packages_used(path) for path in PACKAGE.rglob("*.py")}
+    assert "plotly" in used["report/page.py"]
+    foreign = {name: found - allowed for name, found in used.items() if not name.startswith(OF_EXTRAS)}
+    assert {name: found for name, found in foreign.items() if found} == {}
+    unused = plain_dependencies() - set().union(*used.values())
+    assert unused == set()

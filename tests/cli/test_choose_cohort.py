@@ -1,6 +1,7 @@
 """evenscore choose-cohort through the command line."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -122,3 +123,10 @@ def test_bad_input_is_refused(cli, dev, arguments, message):
     run = cli("choose-cohort", *arguments)
     assert run.exit_code == 2
     assert message in run.stderr
+
+
+def test_a_figure_without_matplotlib_is_refused_before_the_work(cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    run = cli("choose-cohort", *TRAIN, "--sizes", "4", "--plot", "sizes.svg")  # there is nothing to read, either
+    assert run.exit_code == 2
+    assert "figures need the package matplotlib; install it: pip install 'evenscore[plot]'" in run.stderr

@@ -1,6 +1,8 @@
 """The demo: the main job on what comes with the package."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,16 @@ def test_the_seed_decides_the_simulated_scores_only(cli, tmp_path):
     first, other = (json.loads(cli(*quick, "-o", seed, "--seed", seed).stdout) for seed in ("7", "8"))
     assert first["audiomnist"]["methods"]["raw"]["figures"] == other["audiomnist"]["methods"]["raw"]["figures"]
     assert first["simulated"]["methods"]["raw"]["figures"] != other["simulated"]["methods"]["raw"]["figures"]
+
+
+def test_the_demo_needs_no_package_of_the_extras(tmp_path):
+    extras = ("matplotlib", "zarr", "dask", "distributed", "bokeh", "networkx", "soundfile", "kaldi_native_fbank")
+    hidden = dict.fromkeys((*extras, "jaxtyping", "pandas", "pyarrow"))  # as if they were not installed
+    code = f"import sys; sys.modules.update({hidden}); from evenscore.cli.app import main; main()"
+    command = [sys.executable, "-c", code, "demo", "--methods", "raw,s", "--bootstrap", "20"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert len(list(tmp_path.glob("evenscore-demo/*/report.html"))) == 2
 
 
 @pytest.mark.parametrize("options", [("-o", "file"), ("--methods", "nonsense"), ("--methods", ",")])

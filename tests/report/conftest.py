@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("jinja2", reason="reports need the extra 'report'")
-pytest.importorskip("plotly", reason="reports need the extra 'report'")
 sys.path.insert(0, str(Path(__file__).parent))
 
 from evenscore import LabelledBlocks, ScoreModel, compare, simulate, simulate_blocks, write_report

@@ -14,8 +14,8 @@ from hostile import AS_SHOWN, NAMES, harmless, spoiled
 from markup import elements
 
 import evenscore.report
-from evenscore import EvenscoreError, FileError, write_report
-from evenscore.report.page import as_json, render, require_report
+from evenscore import FileError, write_report
+from evenscore.report.page import as_json, render
 from evenscore.report.sections import content_of
 
 STYLE = (Path(evenscore.report.__file__).parent / "template" / "style.css").read_text(encoding="utf-8")
@@ -236,12 +236,6 @@ def test_a_report_is_written_whole_or_not_at_all(comparison, tmp_path):
     assert (tmp_path / "mine.html").read_text(encoding="utf-8").endswith("</html>\n")
     with pytest.raises(FileError, match="its directory does not exist"):
         write_report(comparison, tmp_path / "no" / "mine.html")
-
-
-def test_without_the_extra_one_sentence_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr("evenscore.report.page.find_spec", lambda name: None if name == "plotly" else object())
-    with pytest.raises(EvenscoreError, match=r"needs the package plotly; .*pip install 'evenscore\[report\]'"):
-        require_report()
 
 
 def variables(block):

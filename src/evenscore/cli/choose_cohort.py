@@ -112,6 +112,10 @@ def choose_cohort(
     if wanted == ([None], [None]) and not named and cohort_conditions is None:
         raise InputError("there is nothing to choose from; give --sizes, --top-k, --candidates or --cohort-conditions")
     costs = parsed_points(points or [])
+    if plot is not None:
+        from evenscore.plot.style import require_matplotlib
+
+        require_matplotlib()  # better now than after the work
     with progress_bar() as progress:
         progress("reading", 0.0)
         found, _ = Inputs(training=training, sources=sources, members=members, reading=reading).read()

@@ -126,9 +126,6 @@ def compare(
     Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
     summaries, with bounds, and normalized scores are written chunk by chunk.
     """
-    from evenscore.report import require_report
-
-    require_report()  # better now than after the work
     chosen, costs = listed_methods(methods), parsed_points(points or [])
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)

@@ -49,9 +49,7 @@ def demo(
     an earlier run are used again.
     """
     from evenscore.cli.compare import listed_methods
-    from evenscore.report import require_report
 
-    require_report()
     chosen = listed_methods(methods)
     found: dict[str, Comparison] = {}
     with progress_bar() as progress:

@@ -1,4 +1,4 @@
-"""The report of a comparison: one HTML file to look at, which opens offline (``pip install 'evenscore[report]'``).
+"""The report of a comparison: one HTML file to look at, which opens offline.
 
 `content` says what is on the page, `page` makes it HTML, ``template/`` holds its markup, style and scripts.
 """

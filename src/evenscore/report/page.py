@@ -12,10 +12,8 @@ import json
 import re
 import zlib
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from evenscore.errors import EvenscoreError
 from evenscore.files.streams import PathLike, atomic_output
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from evenscore.comparison.comparison import Comparison
     from evenscore.report.content import Content
 
-__all__ = ["as_json", "render", "require_report", "write_report"]
+__all__ = ["as_json", "render", "write_report"]
 
 _SCRIPTS = ("tables.js", "figures.js", "plots.js")
 # What ends a script element, what starts a comment in one, and the two line ends that JavaScript had and JSON has not.
@@ -55,22 +53,11 @@ def write_report(comparison: Comparison, path: PathLike) -> None:
     >>> (folder / "report.html").read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    require_report()
     from evenscore.report.sections import content_of
 
     page = render(content_of(comparison))
     with atomic_output(path) as file:
         file.write(page.encode("utf-8", errors="replace"))
-
-
-def require_report() -> None:
-    """Refuse to write a report where its libraries are not installed, and say how to get them."""
-    missing = [name for name in ("jinja2", "plotly") if find_spec(name) is None]
-    if missing:
-        raise EvenscoreError(
-            f"a report needs the package{'s' if len(missing) > 1 else ''} {' and '.join(missing)}; "
-            "install what reports need: pip install 'evenscore[report]'"
-        )
 
 
 def render(content: Content) -> str:
