@@ -67,7 +67,7 @@ def files(made, tmp_path, monkeypatch):
     monkeypatch.setattr(ScaleChoices, "tile_bytes", 600.0)
     monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 100)
     monkeypatch.setattr(
-        "evenscore.cli.embedded_scores.chunked_pairs", lambda scores: replace(chunked_pairs(scores), stored=(12, 16))
+        "evenscore.scale.embeddings.chunked_pairs", lambda scores: replace(chunked_pairs(scores), stored=(12, 16))
     )
     return tmp_path
 

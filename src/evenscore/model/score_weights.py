@@ -66,6 +66,8 @@ def side_shifts(
 
 def enroll_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Array, "m 2"]:
     """Return each enrolment's part of the predicted scores, from its cohort scores (a row, empty if there are none)."""
+    if not scores.size:
+        return np.tile(weights.offset, (len(scores), 1))
     if few(scores.size):
         return _centered(scores, weights.center) @ weights.enroll.T + weights.offset
     from evenscore.model.normalize_kernels import weigh_rows
@@ -79,6 +81,8 @@ def enroll_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Arra
 
 def test_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Array, "n 2"]:
     """Return each test's part of the predicted scores, from its cohort scores (a column, empty if there are none)."""
+    if not scores.size:
+        return np.zeros((scores.shape[1], 2))
     if few(scores.size):
         return (weights.test @ _centered(scores, weights.center)).T
     from evenscore.model.normalize_kernels import weigh_columns
