@@ -82,8 +82,9 @@ def _commands(command: Any, name: str) -> list[str]:
         parts.append("\n".join(["| argument or option | meaning | default |", "|---|---|---|", *rows]))
     if examples:
         parts.append(f"Examples:\n\n```text\n{inspect.cleandoc(examples)}\n```")
-    for child in getattr(command, "commands", {}).values():
-        parts += _commands(child, f"{name} {child.name}")
+    if hasattr(command, "list_commands"):
+        for child in command.list_commands(None):
+            parts += _commands(command.get_command(None, child), f"{name} {child}")
     return parts
 
 

@@ -12,8 +12,9 @@ from evenscore.cli.app import add_command, app
 def walk(command, words=()):
     """Return every command with the words that call it, groups too."""
     found = {words: command} if words else {}
-    for name, child in getattr(command, "commands", {}).items():
-        found |= walk(child, (*words, name))
+    if hasattr(command, "list_commands"):
+        for name in command.list_commands(None):
+            found |= walk(command.get_command(None, name), (*words, name))
     return found
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
-from evenscore.files.bosaris import FORMATS, read_bosaris, write_bosaris, write_bosaris_old_key
+from evenscore.files import FORMATS
+from evenscore.files.bosaris import read_bosaris, write_bosaris, write_bosaris_old_key
 from evenscore.files.formats import ReadOptions
 from evenscore.files.hdf5_embeddings import hdf5_format
 from strategies import score_matrices, trial_lists
@@ -133,7 +134,7 @@ def test_scores_of_other_programs(tmp_path, name, datasets):
     path = made(tmp_path / "s.h5", **datasets)
     assert read_bosaris(path, DEFAULT) == ScoreMatrix(SCORES, ["m"], ["s", "t", "u"])
     assert hdf5_format(path) == name
-    assert next(fmt for fmt in FORMATS if fmt.name == name).write is None
+    assert FORMATS[name].write is None
 
 
 def test_keys_of_other_programs(tmp_path):

@@ -5,37 +5,43 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from evenscore._version import __version__
-from evenscore.cli import (
-    adapt,
-    calibrate,
-    choose_cohort,
-    compare,
-    convert,
-    demo,
-    evaluate,
-    experiment,
-    experiment_paper,
-    fit,
-    formats,
-    info,
-    model,
-    normalize,
-    plda,
-    plot,
-    score,
-    simulate,
-)
 from evenscore.cli.failures import guarded
 
-__all__ = ["add_command", "add_group", "app", "main"]
+__all__ = ["add_command", "app", "main"]
+
+#: In the order of the help; a command is imported when it is called.
+COMMANDS = (
+    *("info", "convert", "fit", "score", "normalize", "adapt", "model", "plda", "calibrate", "evaluate", "compare"),
+    *("choose-cohort", "simulate", "plot", "experiment", "formats", "demo"),
+)
+
+
+class _Commands(TyperGroup):
+    """The commands by name; those of whole modules are groups."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return their names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; all of them are loaded where one is misspelt, so that its likes can be told."""
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                self.commands[name] = _loaded(name)
+        return self.commands.get(cmd_name)
+
 
 app = typer.Typer(
     name="evenscore",
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -43,16 +49,29 @@ app = typer.Typer(
 )
 
 
+def _loaded(name: str) -> Any:
+    module = import_module(f"evenscore.cli.{name.replace('-', '_')}")
+    commands: tuple[tuple[str, Callable[..., None], str], ...] = getattr(module, "COMMANDS", ())
+    if not commands:
+        made = _app()
+        add_command(made, name, getattr(module, name.replace("-", "_")), module.EXAMPLES)
+    else:
+        made = _app(no_args_is_help=True, help=_help(module.GROUP, module.EXAMPLES))
+        made.callback()(lambda: None)  # a group, even of one command
+        for each in commands:
+            add_command(made, *each)
+    loaded = get_command(made)
+    loaded.name = name
+    return loaded
+
+
+def _app(**options: Any) -> typer.Typer:
+    return typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False, **options)
+
+
 def add_command(group: typer.Typer, name: str, command: Callable[..., None], examples: str) -> None:
     """Add a command: its docstring and the examples are its help."""
     group.command(name, help=_help(command.__doc__ or "", examples))(guarded(command))
-
-
-def add_group(group: typer.Typer, name: str, text: str, examples: str) -> typer.Typer:
-    """Add a group of commands, such as ``evenscore model``, and return it."""
-    new = typer.Typer(no_args_is_help=True, help=_help(text, examples))
-    group.add_typer(new, name=name)
-    return new
 
 
 def main() -> None:
@@ -101,27 +120,3 @@ def evenscore(
     ] = False,
 ) -> None:
     """Take the options that come before a command."""
-
-
-add_command(app, "info", info.info, info.EXAMPLES)
-add_command(app, "convert", convert.convert, convert.EXAMPLES)
-add_command(app, "fit", fit.fit, fit.EXAMPLES)
-add_command(app, "score", score.score, score.EXAMPLES)
-add_command(app, "normalize", normalize.normalize, normalize.EXAMPLES)
-add_command(app, "adapt", adapt.adapt, adapt.EXAMPLES)
-models = add_group(app, "model", "Look at model files.", model.EXAMPLES)
-add_command(models, "show", model.show, model.EXAMPLES)
-add_command(app, "plda", plda.plda, plda.EXAMPLES)
-add_command(app, "calibrate", calibrate.calibrate, calibrate.EXAMPLES)
-add_command(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)
-add_command(app, "compare", compare.compare, compare.EXAMPLES)
-add_command(app, "choose-cohort", choose_cohort.choose_cohort, choose_cohort.EXAMPLES)
-add_command(app, "simulate", simulate.simulate, simulate.EXAMPLES)
-plots = add_group(app, "plot", "Draw figures of labelled scores.", plot.EXAMPLES)
-for name, command, examples in plot.COMMANDS:
-    add_command(plots, name, command, examples)
-experiments = add_group(app, "experiment", "Run the experiments of the theory and of the paper.", experiment.EXAMPLES)
-add_command(experiments, "ideal", experiment.ideal, experiment.IDEAL_EXAMPLES)
-add_command(experiments, "paper", experiment_paper.paper, experiment_paper.EXAMPLES)
-add_command(app, "formats", formats.formats, formats.EXAMPLES)
-add_command(app, "demo", demo.demo, demo.EXAMPLES)

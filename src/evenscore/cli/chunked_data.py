@@ -17,7 +17,8 @@ from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.training_data import LabelSources, TrainingScores, by_phrase, from_scores
 from evenscore.errors import FileError, InputError
 from evenscore.files import read_scores, read_speakers
-from evenscore.files.score_tiles import is_score_npy, open_chunked_scores
+from evenscore.files.npy import is_score_npy
+from evenscore.files.score_tiles import open_chunked_scores
 from evenscore.files.streams import ZARR_MARKS
 from evenscore.files.trial_chunks import open_chunked_trials
 from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, transform_chunks

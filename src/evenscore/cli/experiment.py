@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenscore.cli import experiment_paper
 from evenscore.cli import options as opt
 from evenscore.cli.output import print_json, print_lines, print_table
 from evenscore.cli.progress import progress_bar
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
     from evenscore.progress import Progress
     from evenscore.recipes.text_dependent import ScoreSet
 
-__all__ = ["EXAMPLES", "IDEAL_EXAMPLES", "ideal"]
+__all__ = ["COMMANDS", "EXAMPLES", "GROUP", "ideal"]
+
+GROUP = "Run the experiments of the theory and of the paper."
 
 EXAMPLES = """
 evenscore experiment ideal -o ideal/     # the theory, on drawn embeddings
 evenscore experiment paper --help        # the paper's experiment
 """
-IDEAL_EXAMPLES = """
+_IDEAL = """
 evenscore experiment ideal -o ideal/              # about two minutes
 evenscore experiment ideal -o ideal/ --quick      # a small version
 evenscore experiment ideal -o ideal/ --break little-data --seeds 10
@@ -97,6 +100,9 @@ def ideal(
         print_json(results)
     else:
         _print_findings(folder, found)
+
+
+COMMANDS = (("ideal", ideal, _IDEAL), ("paper", experiment_paper.paper, experiment_paper.EXAMPLES))
 
 
 def _made(output: str) -> Path:

@@ -12,7 +12,9 @@ from evenscore.cli.output import print_json, print_lines, print_table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["EXAMPLES", "show"]
+__all__ = ["COMMANDS", "EXAMPLES", "GROUP", "show"]
+
+GROUP = "Look at model files."
 
 EXAMPLES = """
 evenscore model show m.json
@@ -47,6 +49,9 @@ def show(
         _show_evidence(file, verbose, json)
     else:
         _show_score_model(file, verbose, json)
+
+
+COMMANDS = (("show", show, EXAMPLES),)
 
 
 def _show_score_model(file: str, verbose: bool, json: bool) -> None:

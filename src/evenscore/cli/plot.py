@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from evenscore.metrics import OperatingPoint
     from evenscore.tables import TrialList
 
-__all__ = ["COMMANDS", "EXAMPLES"]
+__all__ = ["COMMANDS", "EXAMPLES", "GROUP"]
+
+GROUP = "Draw figures of labelled scores."
 
 EXAMPLES = """
 evenscore plot det a.scores b.scores --key dev.trials -o det.svg

@@ -30,14 +30,14 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import listed, memory_size, unholdable
-from evenscore.files.formats import Format, Kind, ReadOptions, Table
+from evenscore.files.formats import ReadOptions, Table
 from evenscore.files.hdf5 import Datasets, create_hdf5, open_hdf5, write_texts
 from evenscore.files.named_arrays import ids_of, listed_scores
 from evenscore.files.streams import PathLike
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 
-__all__ = ["FORMATS", "read_bosaris", "spelling_of", "write_bosaris", "write_bosaris_old_key"]
+__all__ = ["read_bosaris", "spelling_of", "write_bosaris", "write_bosaris_old_key"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -239,28 +239,3 @@ def _trial_matrices(table: TrialList, *, old_key: bool) -> dict[str, npt.NDArray
     if unknown.any():
         matrices["unknown_mask"] = unknown
     return matrices
-
-
-_KINDS: tuple[Kind, ...] = ("scores", "trials")
-FORMATS = (
-    Format(
-        name="bosaris",
-        kinds=_KINDS,
-        layout="BOSARIS HDF5: Scores, Ndx or Key (ID/row_ids, ID/column_ids, scores, score_mask, trial_mask)",
-        extensions=(".h5", ".hdf5"),
-        read=read_bosaris,
-        write=write_bosaris,
-    ),
-    Format(
-        name="bosaris-old-key",
-        kinds=_KINDS,
-        layout="the same with the masks of the first version of the Key (target_mask, nontarget_mask)",
-        read=read_bosaris,
-        write=write_bosaris_old_key,
-    ),
-    Format(name="sidekit", kinds=_KINDS, layout="SIDEKIT HDF5: modelset, segset, scores, ...", read=read_bosaris),
-    Format(name="dca-plda", kinds=_KINDS, layout="DCA-PLDA HDF5: enroll_ids, test_ids, scores", read=read_bosaris),
-    Format(
-        name="pybosaris", kinds=_KINDS, layout="PyBOSARIS HDF5: model_names, test_names, score_mat", read=read_bosaris
-    ),
-)

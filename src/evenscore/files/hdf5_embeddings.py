@@ -12,13 +12,13 @@ import numpy as np
 from evenscore.errors import FileError, InputError
 from evenscore.files.bosaris import spelling_of
 from evenscore.files.checks import listed, unholdable
-from evenscore.files.formats import Format, ReadOptions, Table
+from evenscore.files.formats import ReadOptions, Table
 from evenscore.files.hdf5 import Datasets, create_hdf5, open_hdf5, write_texts
 from evenscore.files.named_arrays import from_arrays, to_arrays
 from evenscore.files.streams import PathLike
 from evenscore.tables import Embeddings
 
-__all__ = ["FORMATS", "hdf5_format", "read_hdf5_embeddings", "write_hdf5_embeddings"]
+__all__ = ["hdf5_format", "read_hdf5_embeddings", "write_hdf5_embeddings"]
 
 
 def hdf5_format(path: PathLike) -> str:
@@ -73,15 +73,3 @@ def _vectors_by_id(file: Datasets, path: PathLike) -> Embeddings:
         return Embeddings(list(file), np.stack(vectors).astype(kind, copy=False))
     except InputError as error:
         raise FileError(path, str(error)) from None
-
-
-FORMATS = (
-    Format(
-        name="hdf5",
-        kinds=("embeddings",),
-        layout="HDF5 with embeddings, ids, speakers; or with one vector per id",
-        extensions=(".h5", ".hdf5"),
-        read=read_hdf5_embeddings,
-        write=write_hdf5_embeddings,
-    ),
-)

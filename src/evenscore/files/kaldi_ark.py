@@ -24,11 +24,11 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import parsing, unholdable
-from evenscore.files.formats import Format, ReadOptions, Table
+from evenscore.files.formats import ReadOptions, Table
 from evenscore.files.streams import PathLike, atomic_output, local_file, open_input, reading
 from evenscore.tables import Embeddings
 
-__all__ = ["FORMATS", "read_ark", "read_scp", "write_ark", "write_ark_text", "write_scp"]
+__all__ = ["read_ark", "read_scp", "write_ark", "write_ark_text", "write_scp"]
 
 _BINARY = b"\0B"
 _TYPES = {b"FV": "<f4", b"DV": "<f8", b"FM": "<f4", b"DM": "<f8"}
@@ -289,30 +289,3 @@ def _write_binary(table: Embeddings, path: PathLike) -> list[int]:
             offsets.append(at + len(name) + 1)
             at += stream.write(name + head + vector.tobytes())
     return offsets
-
-
-FORMATS = (
-    Format(
-        name="kaldi-ark",
-        kinds=("embeddings",),
-        layout="Kaldi archive of float or double vectors, read in binary and text, written in binary",
-        extensions=(".ark",),
-        read=read_ark,
-        write=write_ark,
-    ),
-    Format(
-        name="kaldi-ark-text",
-        kinds=("embeddings",),
-        layout="Kaldi archive in text: id [ 0.1 0.2 ... ]",
-        read=read_ark,
-        write=write_ark_text,
-    ),
-    Format(
-        name="kaldi-scp",
-        kinds=("embeddings",),
-        layout="id file.ark:offset, and the archive beside it",
-        extensions=(".scp",),
-        read=read_scp,
-        write=write_scp,
-    ),
-)

@@ -12,13 +12,13 @@ import numpy as np
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.checks import parsing, unholdable
-from evenscore.files.formats import Format, ReadOptions, Table
+from evenscore.files.formats import ReadOptions, Table
 from evenscore.files.npz import check_npy_header
 from evenscore.files.streams import PathLike, atomic_output, local_file, open_input
 from evenscore.tables import Embeddings
 from evenscore.tables.ids import as_ids
 
-__all__ = ["FORMATS", "read_ids", "read_npy", "write_npy"]
+__all__ = ["is_score_npy", "read_ids", "read_npy", "score_id_files", "write_npy"]
 
 
 def read_npy(path: PathLike, options: ReadOptions) -> Embeddings:
@@ -89,13 +89,12 @@ def _decoded(line: bytes, number: int, path: PathLike) -> str:
         raise FileError(path, f"{line[:40]!r} is not valid UTF-8; write it again", line=number) from None
 
 
-FORMATS = (
-    Format(
-        name="npy",
-        kinds=("embeddings",),
-        layout="NumPy matrix, and a list of ids beside it (name.ids), one per line",
-        extensions=(".npy",),
-        read=read_npy,
-        write=write_npy,
-    ),
-)
+def is_score_npy(path: PathLike) -> bool:
+    """Tell whether a name is that of an npy file with lists of enrolments and tests beside it."""
+    return str(path).lower().endswith(".npy") and all(file.is_file() for file in score_id_files(path))
+
+
+def score_id_files(path: PathLike) -> tuple[Path, Path]:
+    """Return the names of the lists of enrolments and tests that belong to a score matrix in npy."""
+    stem = Path(path).with_suffix("")
+    return Path(f"{stem}.enroll_ids"), Path(f"{stem}.test_ids")

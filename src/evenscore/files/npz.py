@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import parsing, refuse_larger_than_memory
-from evenscore.files.formats import Format, ReadOptions, Table
+from evenscore.files.formats import ReadOptions, Table
 from evenscore.files.named_arrays import from_arrays, to_arrays
 from evenscore.files.streams import PathLike, atomic_output, local_file
 
-__all__ = ["FORMATS", "check_npy_header", "read_npz", "write_npz"]
+__all__ = ["check_npy_header", "read_npz", "write_npz"]
 
 # Deflate packs at most about 1032 to 1; an entry that claims more is damaged or hostile.
 _MOST_PACKED = 1100
@@ -117,16 +117,3 @@ def _storable(values: npt.NDArray[Any], path: PathLike, part: str) -> npt.NDArra
         text = values[int(np.argmax(lost))]
         raise FileError(path, f"{text!r} ends in a null character, which NumPy drops; rename it", part=part)
     return texts
-
-
-FORMATS = (
-    Format(
-        name="npz",
-        kinds=("scores", "trials", "embeddings"),
-        layout="NumPy archive: scores, enroll_ids, test_ids; or the same with enroll_index, test_index and labels; "
-        "or embeddings, ids, speakers",
-        extensions=(".npz",),
-        read=read_npz,
-        write=write_npz,
-    ),
-)

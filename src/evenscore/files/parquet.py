@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import listed, parsing, unholdable
-from evenscore.files.formats import Format, ReadOptions, Table
+from evenscore.files.formats import ReadOptions, Table
 from evenscore.files.named_arrays import ids_of, trials_of
 from evenscore.files.parquet_sizes import check_sizes
 from evenscore.files.streams import PathLike, atomic_output, local_file
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "FORMATS",
     "ID_NAMES",
     "parquet_parts",
     "parsing_parquet",
@@ -321,15 +320,3 @@ def _series(name: str, values: Any, path: PathLike) -> pl.Series:
     except (TypeError, ValueError, UnicodeEncodeError, pl.exceptions.PolarsError) as error:
         problem = f"it cannot be stored ({str(error).splitlines()[0]}); only text and numbers can"
         raise FileError(path, problem, part=name) from None
-
-
-FORMATS = (
-    Format(
-        name="parquet",
-        kinds=("scores", "trials", "embeddings"),
-        layout="columns enroll, test, score, label; or id, speaker, embedding",
-        extensions=(".parquet", ".pq"),
-        read=read_parquet,
-        write=write_parquet,
-    ),
-)

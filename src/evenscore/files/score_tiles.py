@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import parsing
-from evenscore.files.npy import read_ids
+from evenscore.files.npy import read_ids, score_id_files
 from evenscore.files.npz import check_npy_header
 from evenscore.files.streams import PathLike, reading
 from evenscore.files.zarr_chunks import PlainChunks
@@ -26,7 +26,7 @@ from evenscore.files.zarr_metadata import array_metadata, store_format
 from evenscore.files.zarr_store import open_scores
 from evenscore.scale.chunked_scores import ChunkedScores, hashed
 
-__all__ = ["NpyTiles", "ZarrTiles", "is_score_npy", "open_chunked_scores"]
+__all__ = ["NpyTiles", "ZarrTiles", "open_chunked_scores"]
 
 _MANY = 1 << 12  # chunks; if there are more of them,
 _SMALL = 1 << 20  # bytes: chunks of less are taken together
@@ -168,21 +168,11 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
                 yield os.path.relpath(os.path.join(place, name), folder), status.st_size, status.st_mtime_ns
 
 
-def is_score_npy(path: PathLike) -> bool:
-    """Tell whether a name is that of an npy file with lists of enrolments and tests beside it."""
-    return str(path).lower().endswith(".npy") and all(file.is_file() for file in _id_files(path))
-
-
-def _id_files(path: PathLike) -> tuple[Path, Path]:
-    stem = Path(path).with_suffix("")
-    return Path(f"{stem}.enroll_ids"), Path(f"{stem}.test_ids")
-
-
 def _open_npy(path: PathLike) -> ChunkedScores:
-    for file in _id_files(path):
+    for file in score_id_files(path):
         if not file.is_file():
             raise FileError(path, f"a score matrix in npy needs its ids, but there is no {file}; write one id per line")
-    rows, columns = (read_ids(file) for file in _id_files(path))
+    rows, columns = (read_ids(file) for file in score_id_files(path))
     with parsing(path, "an npy file"):
         with open(path, "rb") as stream:
             check_npy_header(stream, os.path.getsize(path), path, None)

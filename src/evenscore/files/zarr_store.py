@@ -23,14 +23,14 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import parsing, refuse_larger_than_memory
-from evenscore.files.formats import Format, ReadOptions, Table
+from evenscore.files.formats import ReadOptions, Table
 from evenscore.files.named_arrays import from_arrays, ids_of, to_arrays
 from evenscore.files.streams import PathLike, atomic_directory, reading
 from evenscore.files.zarr_chunks import fast_crc32c
 from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
 from evenscore.tables.ids import Ids
 
-__all__ = ["FORMATS", "StoredScores", "create_score_store", "open_scores", "read_zarr", "write_zarr"]
+__all__ = ["StoredScores", "create_score_store", "open_scores", "read_zarr", "write_zarr"]
 
 _VALUES_PER_CHUNK = 1 << 22
 _COLUMNS_PER_CHUNK = 4096
@@ -255,15 +255,3 @@ def _refuse_unsafe(metadata: ArrayMetadata, path: PathLike, name: str) -> None:
         if not all(isinstance(size, int) and size >= 0 for size in shape):
             raise FileError(path, f"shape {list(shape)} makes no sense; the store is damaged", part=name)
     refuse_larger_than_memory(path, int(np.prod(metadata.chunks, dtype=object)) * dtype.itemsize, part=name)
-
-
-FORMATS = (
-    Format(
-        name="zarr",
-        kinds=("scores", "trials", "embeddings"),
-        layout="zarr directory with the arrays of npz, in chunks (needs evenscore[zarr])",
-        extensions=(".zarr",),
-        read=read_zarr,
-        write=write_zarr,
-    ),
-)

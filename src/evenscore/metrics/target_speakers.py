@@ -8,6 +8,7 @@ import numpy as np
 
 from evenscore.errors import InputError
 from evenscore.tables import TARGET, TrialList
+from evenscore.tables.connected import connect
 from evenscore.tables.ids import merge, positions
 
 __all__ = ["speakers_by_targets"]
@@ -25,9 +26,6 @@ def speakers_by_targets(lists: Sequence[TrialList]) -> dict[str, str]:
     >>> speakers_by_targets([trials])
     {'m1': 'm1', 'm2': 'm2', 'a': 'm1', 'b': 'm2'}
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     names = merge(ids for part in lists for ids in (part.enroll_ids, part.test_ids))
     rows, columns = [], []
     for part in lists:
@@ -36,8 +34,6 @@ def speakers_by_targets(lists: Sequence[TrialList]) -> dict[str, str]:
         targets = part.labels == TARGET
         rows.append(positions(names, part.enroll_ids, "id")[part.enroll_index[targets]])
         columns.append(positions(names, part.test_ids, "id")[part.test_index[targets]])
-    pairs = np.concatenate(rows), np.concatenate(columns)
-    links = coo_array((np.ones(len(pairs[0]), dtype=np.int8), pairs), shape=(len(names), len(names)))
-    _, group = connected_components(links, directed=False)
+    group = connect(np.concatenate(rows), np.concatenate(columns), len(names))
     _, first = np.unique(group, return_index=True)
     return dict(zip(names.tolist(), names[first[group]].tolist(), strict=True))

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, connect, pattern_of_key
+from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, pattern_of_key
 from evenscore.model.sums import ClassSums
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
+from evenscore.tables.connected import connect
 from evenscore.tables.ids import Ids, merge
 from evenscore.tables.pairs import any_repeated_pair, first_repeated_pair, pair_codes
 

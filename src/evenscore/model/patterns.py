@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from evenscore.model.sums import ClassSums
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+from evenscore.tables.connected import connect
 
 __all__ = [
     "Component",
@@ -161,15 +162,3 @@ def _connect(
     """Return the number of connected components, and the component of each row and of each column."""
     part = connect(rows, n_rows + columns, n_rows + n_columns)
     return int(part.max(initial=-1)) + 1, part[:n_rows], part[n_rows:]
-
-
-def connect(
-    first: npt.NDArray[np.integer[Any]], second: npt.NDArray[np.integer[Any]], size: int
-) -> npt.NDArray[np.intp]:
-    """Return for each of some nodes which connected component it belongs to, from the two ends of each link."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(size, size))
-    _, part = connected_components(graph, directed=False)
-    return part.astype(np.intp)

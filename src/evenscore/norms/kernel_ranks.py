@@ -97,8 +97,10 @@ def top_moments(X: Any, k: int, drop: int, ddof: int, start: int, stop: int, cou
                 usual += 0.2 * (place - usual)
             else:
                 usual = place
-        if drop > 0:
-            best[:taken] = -np.sort(-best[:taken])
+        for s in range(min(drop, taken)):  # the very largest first, so that they can be passed over
+            for other in range(s + 1, taken):
+                if best[other] > best[s]:
+                    best[s], best[other] = best[other], best[s]
         count[i] = max(taken - drop, 0)
         mean[i], std[i] = location_scale(best, drop, taken, MEAN, 0.0, ddof)
 
