@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.log_odds import expit, logit
+from evenscore.log_odds import logit
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -127,10 +127,11 @@ def cross_entropy(theta: Float[np.ndarray, " c"], design: Design, p_target: floa
         for start in range(0, len(rows), _CHUNK):
             part, share = rows[start : start + _CHUNK], weight * shares[start : start + _CHUNK]
             margin = sign * (part @ theta + logit(p_target))
-            wrong = expit(-margin)
-            value += float(share @ np.logaddexp(0.0, -margin))
+            small = np.exp(-np.abs(margin))  # the one exponential of loss and probability: most of the time goes here
+            wrong = np.where(margin >= 0, small, 1.0) / (1.0 + small)
+            value += float(share @ (np.maximum(-margin, 0.0) + np.log1p(small)))
             gradient = gradient - sign * ((share * wrong) @ part)
-            hessian = hessian + part.T @ (part * (share * wrong * expit(margin))[:, None])
+            hessian = hessian + part.T @ (part * (share * small / (1.0 + small) ** 2)[:, None])
             lowest[label] = min(lowest[label], float(margin.min()))
     return Objective(value=value, gradient=gradient, hessian=hessian, lowest=lowest)
 
