@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["FEW", "LOOPS", "REORDER", "announce_compilation", "few", "inner", "loop", "reordering"]
+__all__ = ["FEW", "LOOPS", "REORDER", "announced", "few", "inner", "loop", "reordering"]
 
 FEW = 1 << 20  #: so many numbers NumPy handles in less time than numba needs to load
 
@@ -28,7 +28,7 @@ REORDER = frozenset({"reassoc", "nsz", "contract", "arcp"})
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DTYPES = {"D": "float64", "S": "float32", "I": "int64", "J": "int32", "K": "int8", "B": "bool", "U": "uint32"}
-_PATIENCE = 0.8  # seconds
+_PATIENCE = 0.8  # seconds; loading what was compiled takes less, so whoever waits longer waits for the compiler
 _SCALARS = {"int": "int64", "float": "float64", "bool": "boolean"}
 
 #: All loops of the modules that were imported.
@@ -81,7 +81,7 @@ class Loop:
             if kind not in self._ready:
                 types = tuple(_numba_type(name, kind, written) for name, written in self.arguments)
                 self._dispatcher.disable_compile(False)
-                with _announced():
+                with _waiting():
                     self._dispatcher.compile(types)
                 self._dispatcher.disable_compile()
                 self._ready.add(kind)
@@ -118,22 +118,27 @@ def _compiled_inside(function: F, fastmath: Any) -> F:
     return cast(F, njit(nogil=True, error_model="numpy", fastmath=fastmath)(function))
 
 
-def announce_compilation(tell: Callable[[], None]) -> None:
-    """Have a function called, in a thread of its own, when compilation keeps people waiting."""
-    global _tell
-    _tell = tell
-
-
-def _nobody() -> None:
-    """Tell nobody."""
-
-
-_tell = _nobody
+_listeners: list[Callable[[], None]] = []
 
 
 @contextmanager
-def _announced() -> Iterator[None]:
-    # Loading what was compiled takes less than this, so whoever waits longer waits for the compiler.
+def announced(tell: Callable[[], None]) -> Iterator[None]:
+    """Have a function called, once and in a thread of its own, as soon as compilation keeps people waiting."""
+    _listeners.append(tell)
+    try:
+        yield
+    finally:
+        if tell in _listeners:
+            _listeners.remove(tell)
+
+
+def _tell() -> None:
+    while _listeners:
+        _listeners.pop()()
+
+
+@contextmanager
+def _waiting() -> Iterator[None]:
     timer = threading.Timer(_PATIENCE, _tell)
     timer.daemon = True
     timer.start()

@@ -22,6 +22,8 @@ def progress_bar() -> Iterator[Progress]:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+    from evenscore.compiled import announced
+
     tasks: dict[str, TaskID] = {}
     with Bars(console=Console(stderr=True), transient=True) as bars:
 
@@ -30,4 +32,5 @@ def progress_bar() -> Iterator[Progress]:
                 tasks[stage] = bars.add_task(escape(stage), total=1.0)
             bars.update(tasks[stage], completed=min(max(fraction, 0.0), 1.0))
 
-        yield report
+        with announced(lambda: bars.console.print("compiling loops for large data, once on this machine ...")):
+            yield report
