@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import jaxtyping
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -43,3 +44,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("evenscore")
+
+
+@pytest.fixture(params=["few scores", "many scores"])
+def route(request, monkeypatch):
+    """Work as with few scores, in NumPy, or as with many, in compiled loops; a test that uses this does both."""
+    if request.param == "many scores":
+        monkeypatch.setattr("evenscore.compiled.FEW", -1)

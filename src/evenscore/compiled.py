@@ -54,6 +54,7 @@ class Loop:
 
         read, _, written = signature.partition("->")
         self.arguments = [(name, False) for name in read.split()] + [(name, True) for name in written.split()]
+        self._vectors = [at for at, (name, out) in enumerate(self.arguments) if name.endswith("1") and not out]
         self._scores = next((at for at, (name, _) in enumerate(self.arguments) if name.startswith("F")), None)
         self._dispatcher = njit(
             cache=True, nogil=True, error_model="numpy", fastmath=set(REORDER) if reorder else False
@@ -68,7 +69,11 @@ class Loop:
         kind = "" if self._scores is None else arguments[self._scores].dtype.char
         if kind not in self._ready:
             self.prepare(kind)
-        return self._dispatcher(*arguments)
+        given = list(arguments)
+        for at in self._vectors:  # often a column of a table; matrices are for the caller to see to, once
+            if not given[at].flags.c_contiguous:
+                given[at] = np.ascontiguousarray(given[at])
+        return self._dispatcher(*given)
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ def general(model, blocks):
     return head.llr(evidence_features(blocks, pattern, model.score_model, model.scales, model.ridges))
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype):
@@ -54,6 +55,7 @@ def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype):
     assert found.scores == pytest.approx(general(model, blocks), abs=1e-9 if dtype == np.float64 else 2e-4)
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("missing", [0, 7])
 def test_lists_and_partial_cohorts(model, own, missing):
@@ -65,6 +67,7 @@ def test_lists_and_partial_cohorts(model, own, missing):
     assert found.scores == pytest.approx(looked_up(whole, blocks, listed), abs=1e-9)
 
 
+@pytest.mark.usefixtures("route")
 def test_trials_in_pieces(model, monkeypatch):
     blocks = evaluation(own=True)
     whole = normalize(blocks, "evidence", model=model).scores
@@ -140,6 +143,7 @@ def test_tiny_training_sets_work(model, speakers, tests):
     assert ("cross-validated Cllr" if speakers == 7 else "too few speakers") in evidence.report.lines()[1]
 
 
+@pytest.mark.usefixtures("route")
 def test_training_with_missing_scores(model):
     part = training(12, 3)
     scores = part.blocks.trials.scores.copy()

@@ -10,6 +10,8 @@ from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, ScoreModel, 
 from evenscore.model import leave_one_speaker_out
 from reference.dense_score_model import dense_llr, dense_posterior
 
+pytestmark = pytest.mark.usefixtures("route")
+
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])
 
 

@@ -11,6 +11,8 @@ from evenscore import Labels, TrialList
 from evenscore.model.list_sums import sum_list
 from evenscore.model.sums import sum_matrix
 
+pytestmark = pytest.mark.usefixtures("route")
+
 FIELDS = ("rows", "columns", "squares", "row_counts", "column_counts")
 
 

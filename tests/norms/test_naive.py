@@ -9,6 +9,8 @@ from norm_blocks import assert_same, block_cases, make_blocks
 from evenscore.norms import normalize
 from reference.naive_norms import naive_normalize
 
+pytestmark = pytest.mark.usefixtures("route")
+
 how = st.fixed_dictionaries(
     {
         "statistic": st.sampled_from(["mean", "mean", "trimmed", "median"]),

@@ -23,6 +23,8 @@ from evenscore.scale.cohort_parts import cohort_weights
 from evenscore.scale.normalize import ByBlocks, ByParts
 from scale.chunked_examples import MODEL, ids, in_tiles, matrix, shuffled
 
+pytestmark = pytest.mark.usefixtures("route")
+
 E, T, C, D = ids("e", 23), ids("t", 31), ids("c", 17), ids("d", 17)
 NORMS = {
     "z": {},

@@ -10,6 +10,8 @@ from evenscore.norms import Conditions, normalize
 from evenscore.scoring import make_cohort, score_embeddings
 from evenscore.sources import Bilinear
 
+pytestmark = pytest.mark.usefixtures("route")
+
 
 class Lopsided:
     """A scorer that is not symmetric, with offsets on both sides."""

@@ -12,6 +12,8 @@ from evenscore.model.statistics import ScoreSource
 from evenscore.sources import Bilinear, Cosine, DotProduct, Scorer
 from reference.bilinear_scores import dense_class_sums, dense_scores
 
+pytestmark = pytest.mark.usefixtures("route")
+
 MODEL = ScoreModel(mu=[0.1, 1.0], alpha=[[0.2, 0.1], [0.3, 0.2]], beta=[[0.2, 0], [-0.1, 0.3]], sigma2=[0.5, 0.7])
 
 

@@ -10,6 +10,8 @@ from evenscore.plda import PLDA
 from evenscore.sources import Bilinear, BilinearNormalizer, Cosine, DotProduct, score_blocks
 from reference.dense_score_model import dense_llr
 
+pytestmark = pytest.mark.usefixtures("route")
+
 MODEL = ScoreModel(mu=[0.1, 0.9], alpha=[[0.3, 0.1], [0.2, 0.4]], beta=[[0.2, 0], [-0.1, 0.3]], sigma2=[0.5, 0.7])
 PLAIN = PLDA(mean=np.zeros(3), between=2 * np.eye(3), within=np.eye(3))
 

@@ -72,10 +72,9 @@ def enroll_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Arra
         return _centered(scores, weights.center) @ weights.enroll.T + weights.offset
     from evenscore.model.normalize_kernels import weigh_rows
 
-    shifts, block = np.zeros((len(scores), 2)), np.ascontiguousarray(scores)
-    in_parallel(
-        lambda start, stop: weigh_rows(block, weights.center, weights.enroll, start, stop, shifts), *scores.shape
-    )
+    shifts = np.zeros((len(scores), 2))
+    how = np.ascontiguousarray(scores), weights.center, np.ascontiguousarray(weights.enroll)
+    in_parallel(lambda start, stop: weigh_rows(*how, start, stop, shifts), *scores.shape)
     return shifts + weights.offset
 
 
@@ -87,10 +86,9 @@ def test_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Array,
         return (weights.test @ _centered(scores, weights.center)).T
     from evenscore.model.normalize_kernels import weigh_columns
 
-    shifts, block = np.zeros((scores.shape[1], 2)), np.ascontiguousarray(scores)
-    in_parallel(
-        lambda start, stop: weigh_columns(block, weights.center, weights.test, start, stop, shifts), *scores.shape[::-1]
-    )
+    shifts = np.zeros((scores.shape[1], 2))
+    how = np.ascontiguousarray(scores), weights.center, np.ascontiguousarray(weights.test)
+    in_parallel(lambda start, stop: weigh_columns(*how, start, stop, shifts), *scores.shape[::-1])
     return shifts
 
 

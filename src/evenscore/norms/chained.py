@@ -29,7 +29,7 @@ Affine = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 def affine(found: Statistics) -> Affine:
     """Return what to subtract from and to multiply with a member's scores; NaN drops the member."""
-    return found.mean, 1.0 / found.std
+    return np.ascontiguousarray(found.mean), 1.0 / found.std
 
 
 def scaled_statistics(side: Side, cohort: Affine, method: str, options: NormOptions, memory: float) -> Statistics:
