@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info
 from evenscore import EvenscoreError, InputError, Labels, fit_score_model, normalize
 from evenscore.files import write_chunks
 from evenscore.model.statistics import label_sums
-from evenscore.scale import ChunkedBlocks, engine
+from evenscore.scale import ChunkedBlocks
 from evenscore.scale.engine import engine_for
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 
@@ -22,7 +22,6 @@ PATIENCE = 20  # seconds after which a test that waits for another thread has fa
 @pytest.fixture(params=[1, 2, 3, 9], ids="{} cores".format)
 def cores(request, monkeypatch):
     monkeypatch.setattr("evenscore.norms.threads.thread_count", lambda: request.param)
-    monkeypatch.setattr(engine, "_loops_may_meet", lambda: True)
     return request.param
 
 
@@ -56,13 +55,6 @@ def test_results_come_in_order_and_few_places_at_a_time(cores):
 def test_places_are_worked_on_side_by_side(cores):
     meeting = threading.Barrier(2, timeout=PATIENCE)  # nobody passes alone
     assert [arrived >= 0 for _, arrived in engine_for().map(lambda shared, place: shared.wait(), meeting, range(6))]
-
-
-def test_one_at_a_time_where_compiled_loops_must_not_meet(cores, monkeypatch):
-    monkeypatch.setattr(engine, "_loops_may_meet", lambda: False)
-    task = Counted()
-    assert engine_for().total(task, 0, range(10)) == 45
-    assert task.most == 1
 
 
 def test_progress_is_told_in_this_thread_from_nothing_to_all(cores):
@@ -138,16 +130,13 @@ def test_work_that_another_thread_gives_up_is_not_waited_for(cores):
 
 
 def test_limits_on_threads_are_lifted_again(cores):
-    from numba import get_num_threads
-
     def threads():
         return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
-    before = threads(), get_num_threads()
-    for _, (products, loops) in engine_for().map(lambda *_: (threads(), get_num_threads()), None, range(8)):
+    before = threads()
+    for _, products in engine_for().map(lambda *_: threads(), None, range(8)):
         assert set(products) <= {1}
-        assert loops == 1
-    assert (threads(), get_num_threads()) == before
+    assert threads() == before
 
 
 E_, T_, C_ = ids("e", 23), ids("t", 31), ids("c", 9)
