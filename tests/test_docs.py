@@ -17,8 +17,6 @@ from in_process import run_command
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-#: A minute and a half of commands that other tests run, too.
-LONG = ("scores-to-llrs.md", "embeddings-to-llrs.md", "compare.md", "choose-cohort.md")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 #: A command with one of these is for a shell.
 SHELL = frozenset("|&;<>()$`*?[]{}~#!\\")
@@ -32,17 +30,18 @@ def blocks(page):
 
 def in_this_process(command, monkeypatch):
     """Return what a plain command prints, or None where it takes a shell: pipes, redirections, patterns, variables."""
-    folder, plain = re.fullmatch(r"(?:cd (\S+) && )?(.+)", command).groups(".")
+    folder, plain, last = re.fullmatch(r"(?:cd (\S+) && )?(.+?)(?: \| tail -n (\d+))?", command).groups()
     program, *arguments = shlex.split(plain)
-    if program not in ("cat", "evenscore") or SHELL & set(folder + plain):
+    if program not in ("cat", "evenscore") or SHELL & set((folder or "") + plain):
         return None
     with monkeypatch.context() as there:
-        there.chdir(folder)
+        there.chdir(folder or ".")
         if program == "cat":
             return "".join(Path(name).read_text(encoding="utf-8") for name in arguments)
         run = run_command(*arguments)
     assert run.exception is None or isinstance(run.exception, SystemExit), run.exception
-    return run.stdout + run.stderr
+    lines = run.stdout.splitlines(keepends=True)
+    return "".join(lines[-int(last) :] if last else lines) + run.stderr
 
 
 def in_a_shell(command):
@@ -74,11 +73,7 @@ def run_python(text, page, names):
     assert not failures, "".join(failures)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG else []) for page in PAGES],
-    ids=lambda page: str(page.relative_to(ROOT)),
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")  # what a program assumes that writes to no terminal
