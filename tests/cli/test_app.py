@@ -57,6 +57,14 @@ def test_completion(cli, shell, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("line", "found"), [("evenscore inf", "info"), ("evenscore convert a b --to kald", "kaldi-ark")]
+)
+def test_the_shell_completes_commands_and_formats(invoke, line, found):
+    asked = {"_EVENSCORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    assert found in invoke(app, [], env=asked, prog_name="evenscore").stdout.split()
+
+
+@pytest.mark.parametrize(
     "arguments",
     [["nonsense"], ["info"], ["convert", "one"], ["info", "x", "--nonsense"], ["info", "x", "--missing", "maybe"]],
 )
