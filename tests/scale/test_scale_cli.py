@@ -168,11 +168,10 @@ def test_a_list_is_read_in_chunks_under_any_name(files):
     assert isinstance(open_scores("s.zarr", ScaleChoices(), {"format": "zarr"}), ChunkedScores)
 
 
-def test_workers_and_their_dashboard(files, client):
+def test_workers_of_a_scheduler(files, client):
     run("normalize", "--method", "s", *blocks("npz"), "-o", "one.npz")
     scheduler = client.scheduler.address
-    said = run("normalize", "--method", "s", *blocks("zarr"), "--scheduler", scheduler, "-o", "two.zarr")
-    assert "dashboard: http" in said
+    run("normalize", "--method", "s", *blocks("zarr"), "--scheduler", scheduler, "-o", "two.zarr")
     assert read_scores("two.zarr") == read_scores("one.npz")
 
 
