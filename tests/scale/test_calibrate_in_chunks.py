@@ -9,7 +9,8 @@ import pytest
 from evenscore import ScoreMatrix, TrialList, read_scores, write
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.files import write_chunks
-from scale.chunked_examples import contents, ids, in_tiles, run_command
+from in_process import output_of
+from scale.chunked_examples import contents, ids, in_tiles
 
 E, T, C, D = ids("e", 37), ids("t", 41), ids("c", 23), ids("d", 29)
 CHUNKS = ("--memory-limit", "1GB")
@@ -17,7 +18,7 @@ SPEAKERS = ("--enroll-speakers", "utt2spk")
 
 
 def run(*arguments, code=0):
-    return run_command("calibrate", *arguments, code=code)
+    return output_of("calibrate", *arguments, code=code)
 
 
 def scored(rng, rows, columns, missing=0.05):
@@ -117,7 +118,7 @@ def test_cross_validation(files, labels):
 def test_cross_validation_of_a_calibration_that_chooses_by_speaker(files):
     how = ("--cross-validate", *SPEAKERS, "--saturate", "full.zarr", *CHUNKS)
     facts = json.loads(run(*how, "--folds", "4", "--json", "-o", "out.zarr"))
-    measured = json.loads(run_command("evaluate", "out.zarr", *SPEAKERS, "--json"))["pooled"]
+    measured = json.loads(output_of("evaluate", "out.zarr", *SPEAKERS, "--json"))["pooled"]
     assert facts["cllr"] == pytest.approx(measured["cllr"], rel=1e-4)
     assert measured["calibration_loss"] < 0.1
     few = run(*how, "--folds", "3", "-o", "few.zarr", code=2)

@@ -13,7 +13,8 @@ from evenscore import ScoreMatrix, TrialList, write
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.files import write_chunks
 from evenscore.scale import summarize_chunks
-from scale.chunked_examples import ids, in_tiles, run_command
+from in_process import output_of
+from scale.chunked_examples import ids, in_tiles
 
 E, T = ids("e", 23), ids("t", 31)
 CHUNKS = ("--memory-limit", "1GB")
@@ -70,7 +71,7 @@ def files(tmp_path, monkeypatch, small_chunks):
 
 
 def run(*arguments, code=0):
-    return run_command("evaluate", *arguments, code=code)
+    return output_of("evaluate", *arguments, code=code)
 
 
 def figures(*arguments):

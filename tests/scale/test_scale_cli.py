@@ -6,25 +6,18 @@ import shutil
 import numpy as np
 import pytest
 import zarr
-from typer.testing import CliRunner
 
 from evenscore import Embeddings, ScoreMatrix, TrialList, read_scores, write
-from evenscore.cli.app import app
 from evenscore.cli.chunked_data import open_scores
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.files import write_chunks
 from evenscore.scale import ChunkedScores, ChunkedTrials
+from in_process import output_of as run
 from scale.chunked_examples import ids, in_tiles, matrix
 
 E, T, C, D = ids("e", 23), ids("t", 31), ids("c", 17), ids("d", 17)
 CHUNKS = ("--memory-limit", "1GB")
 QUICK = ("--max-iter", 10, "--starts", 1)
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 @pytest.fixture
