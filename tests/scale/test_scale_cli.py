@@ -20,21 +20,27 @@ CHUNKS = ("--memory-limit", "1GB")
 QUICK = ("--max-iter", 10, "--starts", 1)
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Give a folder with blocks as npz and as zarr, a map of speakers, and embeddings."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Make a folder with blocks as npz and as zarr, a map of speakers, and embeddings."""
     rng = np.random.default_rng(0)
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("made")
     for name, sides in {"s": (E, T), "e": (E, C), "t": (D, T), "c": (D, C)}.items():
         table = matrix(rng, *sides, dtype=np.float32)
-        write(table, f"{name}.npz")
-        write_chunks(in_tiles(table), f"{name}.zarr")
-    (tmp_path / "utt2spk").write_text("".join(f"{name} s{n % 5}\n" for names in (E, T) for n, name in enumerate(names)))
-    (tmp_path / "strangers").write_text(
-        "".join(f"{name} x{n % 5}\n" for names in (C, D) for n, name in enumerate(names))
-    )
+        write(table, folder / f"{name}.npz")
+        write_chunks(in_tiles(table), folder / f"{name}.zarr")
+    (folder / "utt2spk").write_text("".join(f"{name} s{n % 5}\n" for names in (E, T) for n, name in enumerate(names)))
+    (folder / "strangers").write_text("".join(f"{name} x{n % 5}\n" for names in (C, D) for n, name in enumerate(names)))
     for name, names in {"ee": E, "te": T, "ce": C}.items():
-        write(Embeddings(names, rng.normal(size=(len(names), 6))), f"{name}.npz")
+        write(Embeddings(names, rng.normal(size=(len(names), 6))), folder / f"{name}.npz")
+    return folder
+
+
+@pytest.fixture
+def files(made, tmp_path, monkeypatch):
+    """Give a copy, which a test may spoil, as the working directory."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
