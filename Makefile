@@ -34,11 +34,14 @@ demo: $(VENV)/.installed ## set up and run the main job on data that ships with 
 	@echo "comparing all norms on real and on simulated scores (the first run compiles: a minute or two)"
 	$(BIN)/evenscore demo
 
-test: $(VENV)/.installed-all+test ## set up and run the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
+# Bytecode is kept even where the environment says otherwise: without it each worker compiles every test each time.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-test-all: $(VENV)/.installed-all+test ## the slow ones, too, and more examples of every property
-	EVENSCORE_EXAMPLES=50 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+test: $(VENV)/.installed-all+test ## set up and run the tests
+	$(PYTEST) -m "not slow"
+
+test-all: $(VENV)/.installed-all+test ## the slow ones, too (a browser, killed workers), and more examples
+	EVENSCORE_EXAMPLES=50 $(PYTEST)
 
 coverage: $(VENV)/.installed-all+test ## the same, and which lines they reach
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term
@@ -67,3 +70,4 @@ docs: $(VENV)/.installed-all+docs ## build the site into site/, warnings are err
 
 clean: ## remove everything that make created
 	rm -rf $(VENV) site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} +

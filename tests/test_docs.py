@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +13,13 @@ from pathlib import Path
 import pytest
 
 import evenscore
+from in_process import run_command
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-#: A minute and a half of commands that other tests run, too.
-LONG = ("scores-to-llrs.md", "embeddings-to-llrs.md", "compare.md", "choose-cohort.md")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+#: A command with one of these is for a shell.
+SHELL = frozenset("|&;<>()$`*?[]{}~#!\\")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -26,14 +28,35 @@ def blocks(page):
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
-def run_console(text):
-    """Run the lines after ``$`` in a shell, and compare what they print with the lines below."""
+def in_this_process(command, monkeypatch):
+    """Return what a plain command prints, or None where it takes a shell: pipes, redirections, patterns, variables."""
+    folder, plain, last = re.fullmatch(r"(?:cd (\S+) && )?(.+?)(?: \| tail -n (\d+))?", command).groups()
+    program, *arguments = shlex.split(plain)
+    if program not in ("cat", "evenscore") or SHELL & set((folder or "") + plain):
+        return None
+    with monkeypatch.context() as there:
+        there.chdir(folder or ".")
+        if program == "cat":
+            return "".join(Path(name).read_text(encoding="utf-8") for name in arguments)
+        run = run_command(*arguments)
+    assert run.exception is None or isinstance(run.exception, SystemExit), run.exception
+    lines = run.stdout.splitlines(keepends=True)
+    return "".join(lines[-int(last) :] if last else lines) + run.stderr
+
+
+def in_a_shell(command):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    run = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=300)
+    return run.stdout + run.stderr
+
+
+def run_console(text, monkeypatch):
+    """Run the lines after ``$``, and compare what they print with the lines below."""
     for command, expected in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
-        run = subprocess.run(
-            ["bash", "-c", command], env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=300
-        )
-        printed = run.stdout + run.stderr
+        printed = in_this_process(command, monkeypatch)
+        if printed is None:
+            printed = in_a_shell(command)
         assert "Traceback" not in printed
         if not doctest.OutputChecker().check_output(expected, printed, FLAGS):
             pytest.fail(f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed}")
@@ -50,19 +73,17 @@ def run_python(text, page, names):
     assert not failures, "".join(failures)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG else []) for page in PAGES],
-    ids=lambda page: str(page.relative_to(ROOT)),
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")  # what a program assumes that writes to no terminal
+    monkeypatch.delenv("EVENSCORE_DEBUG", raising=False)
     names = {}
     for language, title, text in blocks(page):
         if title:
             Path(title).write_text(text, encoding="utf-8")
         elif language == "console":
-            run_console(text)
+            run_console(text, monkeypatch)
         elif language == "python":
             run_python(text, page, names)
 

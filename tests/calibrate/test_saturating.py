@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from tests.reference.naive_calibration import naive_saturated
@@ -10,6 +10,7 @@ from tests.reference.naive_calibration import naive_saturated
 from evenscore import InputError, LogisticCalibration, SaturatingCalibration, cllr
 from evenscore.calibrate import saturating
 from evenscore.calibrate.saturating import SHARES, _loss, _Points, saturated
+from examples import examples
 
 
 def scores_with_outliers(n_target=300, n_nontarget=3000, odd=6, seed=0):
@@ -23,7 +24,7 @@ def scores_with_outliers(n_target=300, n_nontarget=3000, odd=6, seed=0):
     st.floats(0, 0.4),
     st.floats(0, 0.4),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_formula_and_bounds(llrs, e, d):
     found = saturated(np.array(llrs), e, d)
     assert found == pytest.approx([naive_saturated(z, e, d) for z in llrs], rel=1e-9, abs=1e-9)

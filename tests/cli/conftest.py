@@ -1,15 +1,6 @@
 import pytest
-from typer.testing import CliRunner
 
-from evenscore.cli.app import app
-
-
-def runner():
-    """Return a runner that keeps standard error apart, as old versions of click do only on request."""
-    try:
-        return CliRunner(mix_stderr=False)
-    except TypeError:
-        return CliRunner()
+from in_process import run_command, runner
 
 
 @pytest.fixture
@@ -18,11 +9,7 @@ def cli(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("EVENSCORE_DEBUG", raising=False)
-
-    def run(*arguments, input=None):
-        return runner().invoke(app, [str(argument) for argument in arguments], input=input)
-
-    return run
+    return run_command
 
 
 @pytest.fixture

@@ -52,9 +52,18 @@ def test_every_option_is_explained(words):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(cli, shell, monkeypatch):
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    monkeypatch.setattr("typer.testing._get_command", get_command)  # its options are made as the variable says
     result = cli("--show-completion", shell)
     assert result.exit_code == 0
     assert "_EVENSCORE_COMPLETE" in result.stdout.upper() or "EVENSCORE" in result.stdout.upper()
+
+
+@pytest.mark.parametrize(
+    ("line", "found"), [("evenscore inf", "info"), ("evenscore convert a b --to kald", "kaldi-ark")]
+)
+def test_the_shell_completes_commands_and_formats(invoke, line, found):
+    asked = {"_EVENSCORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    assert found in invoke(app, [], env=asked, prog_name="evenscore").stdout.split()
 
 
 @pytest.mark.parametrize(

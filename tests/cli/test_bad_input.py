@@ -1,5 +1,6 @@
 """Every kind of broken input, as a new user would try it: one sentence with the place, code 2, nothing left behind."""
 
+import contextlib
 import gzip
 import os
 import re
@@ -193,27 +194,29 @@ def test_a_full_disk_leaves_the_old_file_alone(cli, file, tmp_path, monkeypatch)
     assert (tmp_path / "out.npz").read_text() == "precious"
 
 
-@pytest.mark.parametrize("name", ["out.scores", "out.scores.gz", "out.csv", "out.npz", "out.parquet"])
-def test_a_file_that_may_not_grow_leaves_nothing_behind(tmp_path, name):
-    """The real thing, as far as an ordinary user can have it: a limit on the size of files, in a process of its own."""
-    import signal
-    import subprocess
-    import sys
+@pytest.fixture
+def small_files():
+    """Let no file grow beyond 10 kB; Python ignores the signal, so that writing fails as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
+    @contextlib.contextmanager
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
+
+
+@pytest.mark.parametrize("name", ["out.scores", "out.scores.gz", "out.csv", "out.npz", "out.parquet"])
+def test_a_file_that_may_not_grow_leaves_nothing_behind(cli, tmp_path, small_files, name):
+    """The real thing, as far as an ordinary user can have it."""
     rng = np.random.default_rng(1)
     write(ScoreMatrix(rng.normal(size=(200, 200)), np.arange(200), np.arange(200)), tmp_path / "in.npz")
-
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-
-    run = subprocess.run(
-        [sys.executable, "-m", "evenscore", "convert", "in.npz", name],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        preexec_fn=limit,
-    )
-    assert run.returncode == 2, run.stderr
+    with small_files():
+        run = cli("convert", "in.npz", name)
+    assert run.exit_code == 2, run.output
     assert re.fullmatch(rf"error: {name}: [^\n]+\n", run.stderr)
     assert os.listdir(tmp_path) == ["in.npz"]

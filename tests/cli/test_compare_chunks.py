@@ -1,6 +1,7 @@
 """evenscore compare on files that are read in chunks: the figures of the same command on files that are read whole."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -19,14 +20,15 @@ def people(group, count, each):
     return [f"{group}{number}" for number in range(count) for _ in range(each)]
 
 
-@pytest.fixture
-def files(tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """Write the blocks of two sides as npz and as zarr, a map of speakers, keys, and trials in parquet."""
+    folder = tmp_path_factory.mktemp("made")
     sides = people("new", 12, 1), people("new", 12, 3), people("dev", 14, 1), people("dev", 14, 2)
     blocks, labels = simulate_blocks(MODEL, *sides, seed=3)
     for name, block in FILES.items():
-        write(getattr(blocks, block), tmp_path / f"{name}.npz")
-        write_chunks(as_chunked(getattr(blocks, block)), tmp_path / f"{name}.zarr")
+        write(getattr(blocks, block), folder / f"{name}.npz")
+        write_chunks(as_chunked(getattr(blocks, block)), folder / f"{name}.zarr")
     sides = (
         (blocks.trials.enroll_ids, blocks.enroll_speakers),
         (blocks.trials.test_ids, blocks.test_speakers),
@@ -34,12 +36,20 @@ def files(tmp_path):
         (blocks.cohort.test_ids, blocks.cohort_test_speakers),
     )
     speaker = {name: who for ids, names in sides for name, who in zip(ids, names, strict=True)}
-    write(speaker, tmp_path / "utt2spk", format="utt2spk")
-    write(blocks.trials.to_trials(labels), tmp_path / "eval.key", format="csv")
-    write(blocks.trials.to_trials(labels), tmp_path / "eval.parquet")
-    write(blocks.cohort.to_trials(blocks.cohort_labels), tmp_path / "dev.key", format="csv")
+    write(speaker, folder / "utt2spk", format="utt2spk")
+    write(blocks.trials.to_trials(labels), folder / "eval.key", format="csv")
+    write(blocks.trials.to_trials(labels), folder / "eval.parquet")
+    write(blocks.cohort.to_trials(blocks.cohort_labels), folder / "dev.key", format="csv")
     pool = ScoreMatrix.concat([blocks.enroll, blocks.test])
-    write_chunks(as_chunked(pool), tmp_path / "pool.zarr")
+    write_chunks(as_chunked(pool), folder / "pool.zarr")
+    return folder, blocks, labels
+
+
+@pytest.fixture
+def files(made, tmp_path):
+    """Give a copy, which a test may spoil."""
+    folder, blocks, labels = made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     return blocks, labels
 
 

@@ -16,7 +16,7 @@ from evenscore import (
     read_scores,
     write,
 )
-from evenscore.files import load_evidence
+from evenscore.files import load_evidence, save_evidence
 
 PART, NEW = training(), evaluation()
 SPEAKERS = {
@@ -32,6 +32,14 @@ SPEAKERS = {
 ALL = ("--enroll", "enroll.npz", "--test", "test.npz", "--cohort", "cohort.npz", "--speakers", "utt2spk")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_iterations():
+    """Stop the training of score models early, here and in the commands: these tests compare the two."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evenscore.evidence.fit._TOLERANCE", 1e-4)
+        yield
+
+
 @pytest.fixture
 def files(tmp_path):
     write(PART.blocks.trials, tmp_path / "dev.npz")
@@ -42,14 +50,19 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_fit_and_normalize(cli, files):
+@pytest.fixture(scope="module")
+def trained():
+    """Train with the library what the command line trains."""
+    return fit_evidence([LabelledBlocks.own_cohort(PART.blocks.trials, PART.labels)])
+
+
+def test_fit_and_normalize(cli, files, trained):
     fitted = cli("fit", "--method", "evidence", "--scores", "dev.npz", "--enroll-speakers", "utt2spk", "-o", "e.json")
     assert fitted.exit_code == 0, fitted.stderr
     assert "cross-validated Cllr" in fitted.stdout
     assert "score_model" in fitted.stdout
     model = load_evidence(files / "e.json")
-    expected = fit_evidence([LabelledBlocks.own_cohort(PART.blocks.trials, PART.labels)])
-    assert model.heads["full"].weight == pytest.approx(expected.heads["full"].weight)
+    assert model.heads["full"].weight == pytest.approx(trained.heads["full"].weight)
     done = cli("normalize", "--method", "evidence", "--model", "e.json", "--trials", "trials.npz", *ALL, "-o", "o.npz")
     assert done.exit_code == 0, done.stderr
     assert read_scores(files / "o.npz").scores == pytest.approx(normalize(NEW, "evidence", model=model).scores)
@@ -64,7 +77,6 @@ def test_fit_and_normalize(cli, files):
         assert message in refused.stderr
 
 
-@pytest.mark.slow
 def test_a_key_tells_the_speakers_and_json_the_facts(cli, files):
     args = ("--method", "evidence", "--scores", "dev.npz", "--key", "dev.key")
     fitted = cli("fit", *args, "-o", "e.json", "--json")
@@ -77,8 +89,8 @@ def test_a_key_tells_the_speakers_and_json_the_facts(cli, files):
     assert load_evidence(files / "list.json").report.n_speakers == 14
 
 
-def test_score_embeddings(cli, files):
-    cli("fit", "--method", "evidence", "--scores", "dev.npz", "--enroll-speakers", "utt2spk", "-o", "e.json")
+def test_score_embeddings(cli, files, trained):
+    save_evidence(trained, files / "e.json")
     rng = np.random.default_rng(0)
     write(Embeddings(["a", "b"], rng.normal(size=(2, 6))), files / "x.npz")
     names = [f"s{n // 2}" for n in range(20)]

@@ -145,7 +145,7 @@ def test_tiny_training_sets_work(model, speakers, tests):
 
 @pytest.mark.usefixtures("route")
 def test_training_with_missing_scores(model):
-    part = training(12, 3)
+    part = training(6, 3)
     scores = part.blocks.trials.scores.copy()
     scores.reshape(-1)[::41] = np.nan
     matrix = type(part.blocks.trials)(scores, part.blocks.trials.enroll_ids, part.blocks.trials.test_ids, missing="nan")

@@ -4,7 +4,7 @@ import pytest
 
 nx = pytest.importorskip("networkx", reason="graphs need the extra 'theory'")
 
-from hypothesis import assume, given, settings  # noqa: E402
+from hypothesis import assume, given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from evenscore import InputError  # noqa: E402
@@ -19,6 +19,7 @@ from evenscore.experiments.dependence import (  # noqa: E402
     score_graph,
     training_graph,
 )
+from examples import examples  # noqa: E402
 from reference import path_blocking  # noqa: E402
 
 GIVEN = ("s", "Theta", "pi")
@@ -112,7 +113,7 @@ def questions(draw):
 
 
 @given(questions())
-@settings(max_examples=150)
+@examples(150)
 def test_d_separation_agrees_with_a_walk_along_every_path(question):
     size, edges, a, b, known = question
     graph = nx.DiGraph(edges)
@@ -128,7 +129,7 @@ def test_d_separation_agrees_with_a_walk_along_every_path(question):
 
 
 @given(questions(), st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_sets_depend_if_any_of_their_nodes_do(question, data):
     size, edges, a, b, known = question
     rest = [str(node) for node in range(size) if str(node) not in (a, b, *known)]

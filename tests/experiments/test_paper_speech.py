@@ -5,9 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from evenscore.cli.app import app
+from in_process import run_command
 
 soundfile = pytest.importorskip("soundfile", reason="speech needs the extra evenscore[speech]")
 pytest.importorskip("kaldi_native_fbank", reason="speech needs the extra evenscore[speech]")
@@ -34,12 +33,7 @@ def few_iterations():
 
 
 def paper(*arguments):
-    """Run the command and keep standard error apart, as old versions of click do only on request."""
-    try:
-        runner = CliRunner(mix_stderr=False)
-    except TypeError:
-        runner = CliRunner()
-    return runner.invoke(app, ["experiment", "paper", *map(str, arguments)])
+    return run_command("experiment", "paper", *arguments)
 
 
 def say(path, speaker, phrase, take):

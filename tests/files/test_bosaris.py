@@ -6,7 +6,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
@@ -15,6 +15,7 @@ from evenscore.files import FORMATS
 from evenscore.files.bosaris import read_bosaris, write_bosaris, write_bosaris_old_key
 from evenscore.files.formats import ReadOptions
 from evenscore.files.hdf5_embeddings import hdf5_format
+from examples import examples
 from strategies import score_matrices, trial_lists
 
 DEFAULT = ReadOptions()
@@ -300,7 +301,7 @@ def test_a_full_disk():
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_damaged_files(tmp_path, data):
     path = tmp_path / "x.h5"
     scores = ScoreMatrix([[1.0, 2.0], [0.5, np.nan]], ["m", "n"], ["s", "t"], missing="nan")

@@ -1,17 +1,19 @@
 """The calibration file: exact round trips, and a reason for every refusal."""
 
+import functools
 import gzip
 import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import FileError, InputError, LogisticCalibration, load_calibration, save_calibration
 from evenscore.calibrate import CALIBRATIONS
 from evenscore.files.calibration_json import read_calibration_file
+from examples import examples
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.random(300) < 0.3
@@ -29,9 +31,14 @@ JSON = st.recursive(
 )
 
 
+@functools.cache
+def fitted(kind):
+    return CALIBRATIONS[kind].fit(SCORES, LABELS)
+
+
 @pytest.mark.parametrize("kind", CALIBRATIONS)
 def test_round_trip_is_exact(tmp_path, kind):
-    calibration = CALIBRATIONS[kind].fit(SCORES, LABELS)
+    calibration = fitted(kind)
     save_calibration(calibration, tmp_path / "c.json", info={"scores": ["dev"], "n": 3})
     found = read_calibration_file(tmp_path / "c.json")
     assert type(found.calibration) is CALIBRATIONS[kind]
@@ -114,7 +121,7 @@ def test_what_is_no_calibration_at_all_is_refused(tmp_path):
             load_calibration(path)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_damaged_files_parse_or_are_refused(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("damaged") / "c.json"
@@ -123,11 +130,11 @@ def test_damaged_files_parse_or_are_refused(tmp_path_factory, data):
     must_parse_or_refuse(load_calibration, path)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(kind=st.sampled_from(sorted(CALIBRATIONS)), value=JSON, data=st.data())
 def test_any_value_of_a_parameter_parses_or_is_refused(tmp_path_factory, kind, value, data):
     path = tmp_path_factory.mktemp("odd") / "c.json"
-    save_calibration(CALIBRATIONS[kind].fit(SCORES, LABELS), path)
+    save_calibration(fitted(kind), path)
     values = json.loads(path.read_text())
     values["parameters"][data.draw(st.sampled_from(sorted(values["parameters"])))] = value
     path.write_text(json.dumps(values))

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import FileError, InputError, ScoreModel, load_model, save_model
 from evenscore.files.model_json import LARGEST, read_model_file
+from examples import examples
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schema" / "score_model.schema.json"
 MODEL = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5, 0.1], [1.0, -0.2]], beta=[[0.1, 0], [0.7, 1 / 3]], sigma2=[1.0, 2.0])
@@ -57,7 +58,7 @@ def test_round_trip_is_exact(tmp_path_factory, model, info):
         assert ours.tobytes() == theirs.tobytes()  # the sign of zero, too
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(model=models(), info=st.none() | facts)
 def test_files_follow_the_schema(tmp_path_factory, model, info):
     jsonschema = pytest.importorskip("jsonschema", reason="the schema is checked only if jsonschema is installed")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zipfile
 from pathlib import Path
@@ -17,7 +18,7 @@ from evenscore.files.npz import read_npz, write_npz
 from strategies import embeddings, score_matrices, trial_lists
 
 DEFAULT = ReadOptions()
-SHARED = Path(__file__).parents[2].parent / "shared/data/embeddings"
+DATA = os.environ.get("EVENSCORE_DATA")
 
 
 def saved(path, **arrays):
@@ -233,7 +234,7 @@ def test_missing_file_and_directory(tmp_path):
         read_npz(tmp_path, DEFAULT)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared embeddings are not beside this checkout")
+@pytest.mark.skipif(DATA is None, reason="set EVENSCORE_DATA to the directory of embeddings that make accuracy reads")
 @pytest.mark.parametrize(
     ("name", "rows", "dim", "speakers", "columns"),
     [
@@ -244,7 +245,8 @@ def test_missing_file_and_directory(tmp_path):
     ],
 )
 def test_shared_embeddings(name, rows, dim, speakers, columns):
-    table = read_npz(SHARED / f"{name}.npz", DEFAULT)
+    [path] = Path(DATA).rglob(f"{name}.npz")
+    table = read_npz(path, DEFAULT)
     assert isinstance(table, Embeddings)
     assert (len(table), table.dim, table.vectors.dtype) == (rows, dim, np.float32)
     assert len(set(table.speakers)) == speakers

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, TrialList
 from evenscore.files.formats import ReadOptions
 from evenscore.files.parquet import read_parquet, write_parquet
+from examples import examples
 from strategies import embeddings, score_matrices, trial_lists
 
 DEFAULT = ReadOptions()
@@ -207,7 +208,7 @@ def test_many_pages_and_row_groups(tmp_path, compression):
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_damaged_files(tmp_path, data):
     path = tmp_path / "x.parquet"
     table = data.draw(

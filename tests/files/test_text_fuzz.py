@@ -12,6 +12,7 @@ from evenscore.files import FORMATS
 from evenscore.files.formats import ReadOptions
 from evenscore.files.text.layouts import LAYOUTS
 from evenscore.files.text.read import read_trials_text
+from examples import examples
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*"))
 TEXT = [*LAYOUTS, "utt2spk", "spk2utt"]
@@ -39,7 +40,7 @@ def test_arbitrary_bytes_of_no_named_format(data, tmp_path):
     must_parse_or_refuse(read_speakers, path)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     rows=lines, separator=st.sampled_from([" ", "\t", ",", "  "]), header=st.sampled_from(["", "enroll,test,score\n"])
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenscore import FileError
@@ -11,6 +11,7 @@ from evenscore.files.text.careful import parse_carefully
 from evenscore.files.text.chunks import filled_lines, line_chunks, sample_of, squeezed
 from evenscore.files.text.columns import ENROLL, LABEL, MEASURE, PAIR, REAL, SCORE, SIDE, SKIP, TEST, Columns
 from evenscore.files.text.fast import parse_fast
+from examples import examples
 
 NUMBERS = [
     *("0.5", "-1", "+2", "1e3", "1E-3", ".5", "5.", "1e999", "1e-999", "nan", "NaN", "inf", "-Infinity", "0x1", "1_0"),
@@ -69,7 +70,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("missing", ["error", "skip"])
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_what_the_fast_parser_accepts_it_reads_like_the_careful_one(name, missing, data):
     columns = COLUMNS[name]
@@ -95,7 +96,7 @@ def test_what_the_fast_parser_accepts_it_reads_like_the_careful_one(name, missin
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_clean_lines_take_the_fast_way(name, data):
     columns = COLUMNS[name]

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import hashlib
 import numpy as np
@@ -28,6 +30,7 @@ print(*(hashlib.sha256(part.tobytes()).hexdigest() for part in found))
 """
 
 
+@pytest.mark.slow  # it compiles with an empty cache each time
 def test_compiled_and_loaded_loops_give_the_same_bits(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     compiled, loaded = (

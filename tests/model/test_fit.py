@@ -219,8 +219,7 @@ def test_options_that_make_no_sense(options):
         fit_score_model([(SCORES, LABELS)], **options)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", [(1, 8), (8, 1), (2, 2), (3, 3)])
+@pytest.mark.parametrize("shape", [(1, 8), (8, 1), (2, 2), pytest.param((3, 3), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_little_data_gives_a_finite_model(shape, dim):
     """More parameters than the data can support: a correct maximum or a clear note, never a NaN."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from designs import draw_scores, models
 from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer
 from evenscore.model import leave_one_speaker_out
+from examples import examples
 from reference.dense_score_model import dense_llr, dense_posterior
 
 pytestmark = pytest.mark.usefixtures("route")
@@ -110,7 +111,7 @@ def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own):
     check()
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(models(dims=(1, 2)), experiments(), st.sampled_from(["enroll", "test", "both without cohort", "none"]))
 def test_one_sided_and_empty_cohorts(model, experiment, sides):
     scores, _ = experiment
@@ -242,7 +243,7 @@ def test_blocks_of_another_cohort_are_refused():
         leave_one_speaker_out(MODEL, blocks.cohort, Labels.from_key(np.eye(3, dtype=np.int8)))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     models(dims=(0, 1, 2)),
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=5),

@@ -15,6 +15,7 @@ from evenscore.model.moments import m_step
 from evenscore.model.patterns import SpeakerBlocks, exceptions_of_key, pattern_of_key
 from evenscore.model.shapes import ShapeStatistics
 from evenscore.model.statistics import expect, label_sums, standardize
+from examples import examples
 from reference.dense_score_model import dense_log_likelihood, dense_moments
 
 
@@ -36,7 +37,7 @@ def assert_moments(model, data, scores, key):
     return stats
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(models(), speaker_designs(), st.integers(0, 2**31), st.sampled_from([0.0, 1e4]))
 def test_speaker_blocks_equal_the_dense_formula(model, design, seed, offset):
     labels = Labels.from_speakers(*design)
@@ -45,7 +46,7 @@ def test_speaker_blocks_equal_the_dense_formula(model, design, seed, offset):
     assert isinstance(stats, ShapeStatistics)
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(models(), keys(), st.integers(0, 2**31))
 def test_any_pattern_equals_the_dense_formula(model, key, seed):
     if not (key >= 0).any():
@@ -55,7 +56,7 @@ def test_any_pattern_equals_the_dense_formula(model, key, seed):
     assert_moments(model, [(matrix, Labels.from_key(key))], scores, key)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(models(), keys(), st.integers(0, 2**31))
 def test_a_trial_list_equals_the_dense_formula(model, key, seed):
     if not (key >= 0).any():
@@ -78,7 +79,7 @@ def test_components_in_small_chunks(model, key, seed):
         assert_moments(model, [(matrix, Labels.from_key(key))], scores, key)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(models(), st.lists(keys(largest=4), min_size=1, max_size=3), st.integers(0, 2**31))
 def test_several_matrices_are_independent(model, patterns, seed):
     data, expected = [], 0.0

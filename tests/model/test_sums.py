@@ -3,13 +3,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from designs import draw_scores, keys, speaker_designs
 from evenscore import Labels, TrialList
 from evenscore.model.list_sums import sum_list
 from evenscore.model.sums import sum_matrix
+from examples import examples
 
 pytestmark = pytest.mark.usefixtures("route")
 
@@ -42,7 +43,7 @@ def assert_same(sums, expected, tol=1e-12):
         np.testing.assert_allclose(getattr(sums, name), np.asarray(expected[name], float), rtol=tol, atol=tol * 100)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(speaker_designs(largest=9), st.integers(0, 2**31), st.sampled_from([np.float32, np.float64]))
 def test_speaker_blocks_equal_the_loop(design, seed, dtype):
     labels = Labels.from_speakers(*design)
@@ -50,14 +51,14 @@ def test_speaker_blocks_equal_the_loop(design, seed, dtype):
     assert_same(sum_matrix(scores, labels, center=0.5), naive_sums(scores, labels.matrix, 0.5))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(keys(largest=9), st.integers(0, 2**31))
 def test_any_key_equals_the_loop(key, seed):
     scores = draw_scores(key.shape, seed)
     assert_same(sum_matrix(scores, Labels.from_key(key), center=-1.0), naive_sums(scores, key, -1.0))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     speaker_designs(largest=12, smallest=2),
     st.integers(0, 2**31),
@@ -114,7 +115,7 @@ def test_unknown_speakers_and_missing_scores_are_skipped():
     assert_same(sum_matrix(scores, labels, center=0.0), naive_sums(scores, labels.matrix, 0.0))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(keys(), st.integers(0, 2**31))
 def test_a_trial_list_has_the_sums_of_its_matrix(key, seed):
     scores = draw_scores(key.shape, seed)

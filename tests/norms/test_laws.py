@@ -1,8 +1,5 @@
 """Laws that norms obey, whatever the scores."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -210,9 +207,3 @@ def test_empty_blocks_give_empty_results():
     assert len(normalize(blocks, "z")) == 0
     nothing = ScoreBlocks(ScoreMatrix(np.zeros((0, 0)), [], []), test=ScoreMatrix(np.zeros((2, 0)), ["c", "d"], []))
     assert normalize(nothing, "t").shape == (0, 0)
-
-
-def test_numba_is_not_loaded_before_it_is_used():
-    code = "import sys, evenscore, evenscore.norms, evenscore.scoring; evenscore.norms.NormOptions(); "
-    code += "sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,5 +1,6 @@
 """The figures that the image tests compare with the baselines; run this file to write them anew, and look at them."""
 
+import functools
 import io
 from pathlib import Path
 
@@ -27,11 +28,17 @@ ENROLL, TEST = np.repeat(np.arange(80), 80), np.tile(np.arange(80), 80)
 LABELS = ENROLL == TEST
 LLR = RNG.normal(np.where(LABELS, 5.0, -5.0), np.sqrt(10.0))
 RAW = 0.5 * (LLR + RNG.normal(0.0, 2.5, LABELS.size))
-BAND = bootstrap_det(LLR, LABELS, enroll_speakers=ENROLL, test_speakers=TEST, replicates=50)
 BOTH = {"raw": RAW, "normalized": LLR}
 
+
+@functools.cache
+def band():
+    """Return the uncertainty of a curve; drawn once, and not when tests are collected."""
+    return bootstrap_det(LLR, LABELS, enroll_speakers=ENROLL, test_speakers=TEST, replicates=50)
+
+
 FIGURES = {
-    "det": lambda ax: plot_det(BOTH, LABELS, points=[0.01, (0.05, 10, 1)], band={"normalized": BAND}, ax=ax),
+    "det": lambda ax: plot_det(BOTH, LABELS, points=[0.01, (0.05, 10, 1)], band={"normalized": band()}, ax=ax),
     "bayes_error": lambda ax: plot_bayes_error(BOTH, LABELS, points=0.01, ax=ax),
     "histograms": lambda ax: plot_histograms(LLR, LABELS, model=GaussianCalibration.fit(LLR, LABELS), ax=ax),
     "tippett": lambda ax: plot_tippett(BOTH, LABELS, ax=ax),

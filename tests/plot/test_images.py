@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawn_figures import BAND, BASELINES, BOTH, FIGURES, LABELS, RAW, drawn, picture, pixels
+from drawn_figures import BASELINES, BOTH, FIGURES, LABELS, RAW, band, drawn, picture, pixels
 
 from evenscore.plot import plot_det
 
@@ -35,7 +35,7 @@ def test_the_figure_looks_like_its_baseline(name):
     ids=["no band", "no points", "other points", "other scores"],
 )
 def test_a_change_of_the_figure_is_seen(change):
-    options = {"scores": BOTH, "points": [0.01, (0.05, 10, 1)], "band": {"normalized": BAND}} | change
+    options = {"scores": BOTH, "points": [0.01, (0.05, 10, 1)], "band": {"normalized": band()}} | change
     scores = options.pop("scores")
     changed = pixels(picture(drawn(lambda ax: plot_det(scores, LABELS, **options, ax=ax))))
     assert difference(changed, baseline("det")) > TOLERANCE

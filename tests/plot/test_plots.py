@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from drawn_figures import BAND, BOTH, ENROLL, LABELS, LLR, RAW, drawn
+from drawn_figures import BOTH, ENROLL, LABELS, LLR, RAW, band, drawn
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from scipy.special import ndtri
@@ -207,14 +207,14 @@ def test_det_marks_the_rule_of_30_only_where_it_says_something():
 
 
 def test_det_bands_belong_to_systems():
-    ax = drawn(lambda ax: plot_det(LLR, LABELS, band=BAND, ax=ax))
-    [band] = ax.collections
-    corners = band.get_paths()[0].vertices
-    assert {*BAND.low, *BAND.high} <= {*corners[:, 1]}
+    ax = drawn(lambda ax: plot_det(LLR, LABELS, band=band(), ax=ax))
+    [shade] = ax.collections
+    corners = shade.get_paths()[0].vertices
+    assert {*band().low, *band().high} <= {*corners[:, 1]}
     with pytest.raises(InputError, match="one band for 2 systems"):
-        plot_det(BOTH, LABELS, band=BAND)
+        plot_det(BOTH, LABELS, band=band())
     with pytest.raises(InputError, match="band for 'other'"):
-        plot_det(BOTH, LABELS, band={"other": BAND})
+        plot_det(BOTH, LABELS, band={"other": band()})
 
 
 def test_bayes_error_shows_the_three_rates():

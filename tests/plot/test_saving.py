@@ -52,16 +52,21 @@ def test_many_points_become_a_picture_in_an_svg(tmp_path):
     assert len(data) < 300_000
 
 
+@pytest.fixture(scope="module")
+def figure():
+    return drawn(FIGURES["reliability"])
+
+
 @pytest.mark.parametrize("name", ["det.bmp", "det", "svg", "det.svg.gz", "-"])
-def test_other_endings_are_refused(name, tmp_path):
+def test_other_endings_are_refused(figure, name, tmp_path):
     with pytest.raises(FileError, match=r"must end in one of \.svg, \.pdf, \.png"):
-        save_figure(drawn(FIGURES["reliability"]), tmp_path / name if name != "-" else "-")
+        save_figure(figure, tmp_path / name if name != "-" else "-")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
+def test_a_file_that_cannot_be_written_leaves_nothing(figure, tmp_path):
     with pytest.raises(FileError, match="directory does not exist"):
-        save_figure(drawn(FIGURES["reliability"]), tmp_path / "absent" / "a.svg")
+        save_figure(figure, tmp_path / "absent" / "a.svg")
     (tmp_path / "a.svg").mkdir()
     with pytest.raises(FileError, match="this is a directory"):
-        save_figure(drawn(FIGURES["reliability"]), tmp_path / "a.svg")
+        save_figure(figure, tmp_path / "a.svg")

@@ -9,6 +9,9 @@ from hostile import AS_SHOWN, NAMES, spoiled
 
 from evenscore import write_report
 
+#: A browser is slow to start, and not on every machine: `make test` does without, a release may not.
+pytestmark = pytest.mark.slow
+
 READY = "return document.documentElement.dataset.ready === 'yes'"
 NAMED_ROWS = "return [...document.querySelectorAll('#results-table tbody tr')].map(r => r.cells[0].dataset.value)"
 SORTED = "return [...document.querySelectorAll('#results-table thead th')].map(h => h.getAttribute('aria-sort'))"

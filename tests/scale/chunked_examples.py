@@ -32,14 +32,3 @@ def shuffled(rng, scores):
 def contents(folder):
     """Return the bytes of all files of a directory."""
     return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
-
-def run_command(*arguments, code=0):
-    """Run a command of the command line and return what it printed."""
-    from typer.testing import CliRunner
-
-    from evenscore.cli.app import app
-
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output

@@ -9,7 +9,8 @@ import pytest
 from evenscore import ScoreMatrix, TrialList, read_scores, write
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.files import write_chunks
-from scale.chunked_examples import contents, ids, in_tiles, run_command
+from in_process import output_of
+from scale.chunked_examples import contents, ids, in_tiles
 
 E, T, C, D = ids("e", 37), ids("t", 41), ids("c", 23), ids("d", 29)
 CHUNKS = ("--memory-limit", "1GB")
@@ -17,7 +18,7 @@ SPEAKERS = ("--enroll-speakers", "utt2spk")
 
 
 def run(*arguments, code=0):
-    return run_command("calibrate", *arguments, code=code)
+    return output_of("calibrate", *arguments, code=code)
 
 
 def scored(rng, rows, columns, missing=0.05):
@@ -28,26 +29,34 @@ def scored(rng, rows, columns, missing=0.05):
     return ScoreMatrix(scores, rows, columns, missing="nan")
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Give a folder with scores to train on and to calibrate, in memory's formats and in chunks, a key and a map."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Make a folder with scores to train on and to calibrate, in memory's formats and in chunks, a key and a map."""
     rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("made")
+    for name, sides in {"train": (C, D), "s": (E, T), "full": (E, T)}.items():
+        table = scored(rng, *sides, missing=0.05 * (name != "full"))
+        write(table, folder / f"{name}.npz")
+        write_chunks(in_tiles(table), folder / f"{name}.zarr")
+        trials = table.to_trials()
+        key = trials.with_labels(trials.enroll_index % 9 == trials.test_index % 9)
+        write(key, folder / f"{name}.parquet")
+        write(TrialList(*(getattr(key, part) for part in PARTS), labels=key.labels), folder / f"{name}.key")
+    np.save(folder / "train.npy", read_scores(folder / "train.npz").scores)
+    for side, names in (("enroll", C), ("test", D)):
+        (folder / f"train.{side}_ids").write_text("".join(f"{name}\n" for name in names))
+    people = ((n, name) for names in (E, T, C, D) for n, name in enumerate(names))
+    (folder / "utt2spk").write_text("".join(f"{name} s{n % 9}\n" for n, name in people))
+    return folder
+
+
+@pytest.fixture
+def files(made, tmp_path, monkeypatch):
+    """Give a copy, which a test may spoil, as the working directory."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ScaleChoices, "tile_bytes", 3000.0)
     monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 500)
-    for name, sides in {"train": (C, D), "s": (E, T), "full": (E, T)}.items():
-        table = scored(rng, *sides, missing=0.05 * (name != "full"))
-        write(table, f"{name}.npz")
-        write_chunks(in_tiles(table), f"{name}.zarr")
-        trials = table.to_trials()
-        key = trials.with_labels(trials.enroll_index % 9 == trials.test_index % 9)
-        write(key, f"{name}.parquet")
-        write(TrialList(*(getattr(key, part) for part in PARTS), labels=key.labels), f"{name}.key")
-    np.save("train.npy", read_scores("train.npz").scores)
-    for side, names in (("enroll", C), ("test", D)):
-        (tmp_path / f"train.{side}_ids").write_text("".join(f"{name}\n" for name in names))
-    people = ((n, name) for names in (E, T, C, D) for n, name in enumerate(names))
-    (tmp_path / "utt2spk").write_text("".join(f"{name} s{n % 9}\n" for n, name in people))
     return tmp_path
 
 
@@ -117,7 +126,7 @@ def test_cross_validation(files, labels):
 def test_cross_validation_of_a_calibration_that_chooses_by_speaker(files):
     how = ("--cross-validate", *SPEAKERS, "--saturate", "full.zarr", *CHUNKS)
     facts = json.loads(run(*how, "--folds", "4", "--json", "-o", "out.zarr"))
-    measured = json.loads(run_command("evaluate", "out.zarr", *SPEAKERS, "--json"))["pooled"]
+    measured = json.loads(output_of("evaluate", "out.zarr", *SPEAKERS, "--json"))["pooled"]
     assert facts["cllr"] == pytest.approx(measured["cllr"], rel=1e-4)
     assert measured["calibration_loss"] < 0.1
     few = run(*how, "--folds", "3", "-o", "few.zarr", code=2)
@@ -230,21 +239,28 @@ def test_what_cannot_be(files):
     )
 
 
-@pytest.fixture
-def second(files):
-    """Give scores of another system on the same trials, in another order."""
+@pytest.fixture(scope="module")
+def made_second(made, tmp_path_factory):
+    """Make scores of another system on the same trials, in another order."""
+    folder = tmp_path_factory.mktemp("second")
     rng = np.random.default_rng(5)
     for name in ("train", "s"):
-        table = read_scores(f"{name}.npz")
+        table = read_scores(made / f"{name}.npz")
         other = ScoreMatrix(
             0.4 * table.scores + rng.normal(size=table.shape), table.enroll_ids, table.test_ids, missing="nan"
         )
         order = rng.permutation(table.shape[0])
-        write(other.take(order, None), f"{name}2.npz")
-        write_chunks(in_tiles(other.take(order, None)), f"{name}2.zarr")
-        listed = read_scores(f"{name}.parquet")
-        write(other.to_trials().with_labels(listed.labels), f"{name}2.parquet")
-        write(other.take(order, None).to_trials(), f"{name}3.parquet")
+        write(other.take(order, None), folder / f"{name}2.npz")
+        write_chunks(in_tiles(other.take(order, None)), folder / f"{name}2.zarr")
+        listed = read_scores(made / f"{name}.parquet")
+        write(other.to_trials().with_labels(listed.labels), folder / f"{name}2.parquet")
+        write(other.take(order, None).to_trials(), folder / f"{name}3.parquet")
+    return folder
+
+
+@pytest.fixture
+def second(files, made_second):
+    shutil.copytree(made_second, files, dirs_exist_ok=True)
     return files
 
 

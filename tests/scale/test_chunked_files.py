@@ -324,7 +324,7 @@ def test_a_file_system_that_is_really_full(tmp_path, whole):
         ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", small], capture_output=True, check=False
     )
     if mounted.returncode:
-        pytest.skip("only root can mount a small file system")
+        pytest.skip("run as root, who can mount a small file system")
     try:
         large = as_chunked(np.zeros((500, 500), dtype=np.float32), ids("e", 500), ids("t", 500))
         large = replace(large, stored=(50, 100), tile_bytes=20_000)
@@ -345,6 +345,7 @@ write_chunks(slowed(in_tiles(read_scores({source!r}))), {target!r})
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, whole):
     source, target = tmp_path / "in.npz", tmp_path / "out.zarr"
     write(whole, source)

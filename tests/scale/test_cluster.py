@@ -1,4 +1,4 @@
-"""The same work on a real cluster of processes, which is killed now and then."""
+"""The same work on a cluster: mostly of threads, for the numbers, and of processes, which are killed now and then."""
 
 import os
 import signal
@@ -28,6 +28,7 @@ from evenscore.files import open_chunked_scores, write_chunks
 from evenscore.model.statistics import label_sums
 from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
 from evenscore.scale.cluster import connected
+from in_process import run_command
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 from slow_tiles import slowed
 from zarr_formats import chunk_name
@@ -106,29 +107,51 @@ def test_embeddings_are_scored_where_they_are_sent(client, tmp_path):
     np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-9)
 
 
+def test_processes_give_the_numbers_of_memory(processes, stores, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tables, opened = stores
+    others = {name: table for name, table in tables.items() if name != "trials"}
+    for method, options in (("as", {"top_k": 5}), ("lgsm", {"model": MODEL})):
+        wanted = normalize(ScoreBlocks(tables["trials"], **others), method, **options)
+        found = normalize(ChunkedBlocks(**opened), method, client=processes, **options)
+        write_chunks(found, tmp_path / f"{method}.zarr", client=processes)
+        stored = read_scores(tmp_path / f"{method}.zarr").scores
+        np.testing.assert_allclose(stored, wanted.scores, rtol=1e-6, atol=1e-6)
+    files = [word for name in opened if name != "cohort" for word in (f"--{name}", opened[name].reader.path)]
+    asked = ("normalize", "--method", "s", *files, "--scheduler", processes.scheduler.address, "-o", "s.zarr")
+    run = run_command(*asked)
+    assert run.exit_code == 0, run.output
+    assert "dashboard: http" in run.stderr
+    wanted = normalize(ScoreBlocks(tables["trials"], **others), "s")
+    np.testing.assert_allclose(read_scores("s.zarr").scores, wanted.scores, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("persisted", [False, True], ids=["recipe", "on the cluster"])
-def test_dask_arrays(client, stores, persisted):
+def test_dask_arrays(processes, stores, persisted):
     table = stores[0]["trials"]
     array = dask.array.from_array(table.scores, chunks=(20, 30))
-    scores = as_chunked(array.persist() if persisted else array, E, T).with_tiles(3000.0)
-    here, there = (fit_score_model([(one, labels())], client=client, max_iter=3, starts=1) for one in (scores, table))
+    scores = as_chunked(processes.persist(array) if persisted else array, E, T).with_tiles(3000.0)
+    how = {"client": processes, "max_iter": 3, "starts": 1}
+    here, there = (fit_score_model([(one, labels())], **how) for one in (scores, table))
     np.testing.assert_allclose(here.log_likelihood, there.log_likelihood, rtol=1e-11)
     assert as_chunked(array, E, T).matrix() == table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2], ids=["one worker", "all workers"])
-def test_killed_workers_change_nothing(client, stores, tmp_path, number):
+def test_killed_workers_change_nothing(processes, stores, tmp_path, number):
     blocks = ChunkedBlocks(**stores[1])
-    result = normalize(blocks, "s", client=client)
+    result = normalize(blocks, "s", client=processes)
     write_chunks(result, tmp_path / "calm.zarr")
-    write_chunks(slowed(result), tmp_path / "killed.zarr", client=client, progress=killing(client, number))
+    write_chunks(slowed(result), tmp_path / "killed.zarr", client=processes, progress=killing(processes, number))
     assert contents(tmp_path / "killed.zarr") == contents(tmp_path / "calm.zarr")
 
 
-def test_killed_workers_do_not_change_sums(client, stores):
+@pytest.mark.slow
+def test_killed_workers_do_not_change_sums(processes, stores):
     scores = slowed(stores[1]["trials"], 0.02)
     [calm] = label_sums([(stores[1]["trials"], labels())])
-    [killed] = label_sums([(scores, labels())], client=client, progress=killing(client, 2, "summing scores"))
+    [killed] = label_sums([(scores, labels())], client=processes, progress=killing(processes, 2, "summing scores"))
     for name in ("rows", "columns", "squares", "row_counts", "column_counts"):
         np.testing.assert_allclose(getattr(killed.sums, name), getattr(calm.sums, name), rtol=1e-12, atol=1e-12)
 
@@ -144,15 +167,12 @@ write_chunks(slowed(scores), {target!r}, client=Client({scheduler!r}))
 """
 
 
-def test_a_killed_client_can_go_on(client, stores, tmp_path):
+@pytest.mark.slow
+def test_a_killed_client_can_go_on(processes, stores, tmp_path):
     scores = stores[1]["trials"]
-    target = tmp_path / "out.zarr"
-    code = KILLED.format(
-        path=[str(Path(__file__).parents[1])],
-        source=scores.reader.path,
-        target=str(target),
-        scheduler=client.scheduler.address,
-    )
+    target, tests = tmp_path / "out.zarr", str(Path(__file__).parents[1])
+    scheduler = processes.scheduler.address
+    code = KILLED.format(path=[tests], source=scores.reader.path, target=str(target), scheduler=scheduler)
     run = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
     journal = tmp_path / "out.zarr.partial" / "journal.jsonl"
     while run.poll() is None and not (journal.exists() and journal.read_bytes().count(b'"chunk"') >= 5):
@@ -162,20 +182,21 @@ def test_a_killed_client_can_go_on(client, stores, tmp_path):
     before = journal.read_bytes().count(b'"chunk"')
     assert before < len(scores.tiles())
     told = []
-    write_chunks(scores, target, client=client, resume=True, progress=lambda stage, fraction: told.append(fraction))
+    write_chunks(scores, target, client=processes, resume=True, progress=lambda *stage: told.append(stage))
     assert len(told) <= len(scores.tiles()) - 4
     write_chunks(scores, tmp_path / "one.zarr")
     assert contents(target) == contents(tmp_path / "one.zarr")
 
 
-def test_errors_of_workers_arrive_as_one_sentence(client, stores, tmp_path):
+def test_errors_of_workers_arrive_as_one_sentence(processes, stores, tmp_path):
     write_chunks(in_tiles(stores[0]["trials"]), tmp_path / "in.zarr")
     name = chunk_name(tmp_path / "in.zarr", 3, 2)
     (tmp_path / "in.zarr" / "scores" / name).write_bytes(b"nonsense")
+    damaged = open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0)
     with pytest.raises(FileError, match=rf"in.zarr\[scores/{name}\]: the chunk is damaged"):
-        write_chunks(open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0), tmp_path / "out.zarr", client=client)
+        write_chunks(damaged, tmp_path / "out.zarr", client=processes)
     with pytest.raises(FileError, match=rf"in.zarr\[scores/{name}\]: the chunk is damaged"):
-        fit_score_model([(open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0), labels())], client=client)
+        fit_score_model([(damaged, labels())], client=processes)
 
 
 def test_ctrl_c_waits_until_workers_are_started(monkeypatch):

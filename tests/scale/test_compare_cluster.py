@@ -1,4 +1,4 @@
-"""Comparing norms on a real cluster of processes: what workers count and write is what is counted and written here."""
+"""Comparing norms on a cluster: what workers count and write is what is counted and written here."""
 
 import numpy as np
 import pytest

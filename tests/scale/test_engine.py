@@ -174,7 +174,7 @@ def test_a_cluster_without_workers_is_told_about(monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr("evenscore.scale.engine._PATIENCE", 0.5)
     with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,
         pytest.raises(EvenscoreError, match=r"no worker for 0\.5 seconds"),
     ):

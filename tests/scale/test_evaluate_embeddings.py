@@ -15,7 +15,8 @@ from evenscore.cli.training_data import LabelSources
 from evenscore.files import chunked_output
 from evenscore.files.plda_json import save_plda
 from evenscore.scale.embeddings import chunked_pairs
-from scale.chunked_examples import contents, run_command
+from in_process import output_of
+from scale.chunked_examples import contents
 
 CHUNKS = ("--memory-limit", "1GB")
 EVAL = ("--enroll-embeddings", "x.npz", "--test-embeddings", "y.npz")
@@ -55,7 +56,7 @@ def made(tmp_path_factory):
     (folder / "utt2spk").write_text("".join(f"{name} {who}\n" for name, who in people))
     for enroll, test, output in (("x", "y", "s.npz"), ("c", "d", "train.npz")):
         files = ("--enroll", folder / f"{enroll}.npz", "--test", folder / f"{test}.npz", "-o", folder / output)
-        run_command("score", *files)
+        output_of("score", *files)
     return folder
 
 
@@ -73,13 +74,13 @@ def files(made, tmp_path, monkeypatch):
 
 
 def figures(*arguments):
-    said = run_command("evaluate", *arguments, "--json")
+    said = output_of("evaluate", *arguments, "--json")
     return json.loads(said[said.index("{") :])["pooled"]  # after warnings
 
 
 def calibrated(*arguments):
     """Return the LLRs of `calibrate`, in the order of the scores that `score` wrote."""
-    run_command("calibrate", *arguments)
+    output_of("calibrate", *arguments)
     table = read_scores(arguments[-1])
     matrix = table if isinstance(table, ScoreMatrix) else table.to_matrix()
     order = read_scores("s.npz")
@@ -113,7 +114,7 @@ def test_every_scorer_and_averaged_enrolments(files):
     (files / "who").write_text("".join(f"m{n} p1-{n}\n" for n in range(7)) + (files / "utt2spk").read_text())
     ways = [("--scorer", "dot", "--center", "c.npz"), ("--scorer", "plda", "--plda", "p.json")]
     for how in (*ways, ("--enroll-map", "models", "--enroll-length-norm", "before")):
-        run_command("score", "--enroll", "x.npz", "--test", "y.npz", *how, "-o", "made.npz")
+        output_of("score", "--enroll", "x.npz", "--test", "y.npz", *how, "-o", "made.npz")
         wanted = figures("made.npz", "--enroll-speakers", "who")
         assert figures(*EVAL, *how, *CHUNKS)["cllr"] == pytest.approx(wanted["cllr"], rel=1e-12)
 
@@ -136,7 +137,7 @@ def test_no_utterance_meets_itself_unless_a_key_says_so(files):
     (files / "itself").write_text("y0 y0 target\ny0 y1 nontarget\ny0 y7 target\n")
     assert figures(*same, "--key", "itself")["n_target"] == 2
     write(spoken("y", 31, 7, 1), "again.npz")
-    said = run_command("evaluate", "--enroll-embeddings", "y.npz", "--test-embeddings", "again.npz")
+    said = output_of("evaluate", "--enroll-embeddings", "y.npz", "--test-embeddings", "again.npz")
     assert "warning: 31 ids stand on both sides of y.npz and again.npz, and utterances are not scored against" in said
 
 
@@ -172,13 +173,13 @@ def test_llrs_are_those_of_the_written_scores(files, train, of_scores, ways):
 
 
 def test_kept_calibrations_listed_trials_and_mixed_sources(files):
-    said = run_command("calibrate", *DEV, "--save", "c.json")
-    assert said == run_command("calibrate", "--train", "train.npz", *SPEAKERS, "--save", "d.json")
+    said = output_of("calibrate", *DEV, "--save", "c.json")
+    assert said == output_of("calibrate", "--train", "train.npz", *SPEAKERS, "--save", "d.json")
     info = json.loads((files / "c.json").read_text())["info"]
     assert (info["train"], info["scorer"]) == (["c.npz and d.npz"], "cosine")
     wanted = calibrated("--load", "d.json", "s.npz", "-o", "wanted.npz")
     for output, more in (("listed.csv", ()), ("listed.parquet", CHUNKS)):
-        run_command("calibrate", "--load", "c.json", *EVAL, "--trials", "key", *more, "-o", output)
+        output_of("calibrate", "--load", "c.json", *EVAL, "--trials", "key", *more, "-o", output)
         table = read_scores(output)
         assert len(table) == 400
         rows, columns = table.enroll_index, table.test_index
@@ -192,8 +193,8 @@ def test_kept_calibrations_listed_trials_and_mixed_sources(files):
 
 def test_cross_validation_of_listed_trials_has_the_folds_of_memory(files):
     how = ("--cross-validate", *EVAL, "--key", "key", "--folds", "3", "--json")
-    one = json.loads(run_command("calibrate", *how, "-o", "one.csv"))
-    two = json.loads(run_command("calibrate", *how, *CHUNKS, "-o", "two.parquet"))
+    one = json.loads(output_of("calibrate", *how, "-o", "one.csv"))
+    two = json.loads(output_of("calibrate", *how, *CHUNKS, "-o", "two.parquet"))
     assert one["speakers_from"] == two["speakers_from"] == "the embeddings"
     assert two["cllr"] == pytest.approx(one["cllr"], rel=1e-6)
     found, wanted = read_scores("two.parquet"), read_scores("one.csv")
@@ -203,7 +204,7 @@ def test_cross_validation_of_listed_trials_has_the_folds_of_memory(files):
 
 def test_a_run_that_was_cut_short_goes_on(files, monkeypatch):
     how = ("calibrate", *DEV, *EVAL, *CHUNKS)
-    run_command(*how, "-o", "whole.zarr")
+    output_of(*how, "-o", "whole.zarr")
     write_one, written = chunked_output._write_one, []
 
     def broken(task, place):
@@ -214,11 +215,11 @@ def test_a_run_that_was_cut_short_goes_on(files, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(chunked_output, "_write_one", broken)
-        run_command(*how, "-o", "part.zarr", code=1)
-    assert "another training" in run_command(*how, "--prior", "0.1", "--resume", "-o", "part.zarr", code=2)
-    assert "another scores" in run_command(*how, "--center", "c.npz", "--resume", "-o", "part.zarr", code=2)
+        output_of(*how, "-o", "part.zarr", code=1)
+    assert "another training" in output_of(*how, "--prior", "0.1", "--resume", "-o", "part.zarr", code=2)
+    assert "another scores" in output_of(*how, "--center", "c.npz", "--resume", "-o", "part.zarr", code=2)
     monkeypatch.setattr("evenscore.cli.evaluated_chunks.count_chunks", None)  # the calibration was kept
-    run_command(*how, "--resume", "-o", "part.zarr")
+    output_of(*how, "--resume", "-o", "part.zarr")
     assert contents(files / "part.zarr") == contents(files / "whole.zarr")
 
 
@@ -231,7 +232,7 @@ def test_embeddings_of_many_pairs_are_scored_in_chunks_unasked(files, monkeypatc
     assert "bounds" in figures(*EVAL)
     assert calibrated(*DEV, *EVAL, "-o", "a.zarr").shape == (23, 31)
     monkeypatch.setattr("evenscore.cli.evaluation_in_chunks._MOST_IN_MEMORY", 700)
-    said = run_command("evaluate", *EVAL, "--bootstrap", "9", code=2)
+    said = output_of("evaluate", *EVAL, "--bootstrap", "9", code=2)
     assert said == (
         "error: x.npz and y.npz: --bootstrap needs all trials in memory, and 713 are too many; leave it out, or "
         "evaluate a list of at most 700 trials\n"
@@ -261,7 +262,7 @@ def test_wrong_use_is_refused_in_one_sentence(files, arguments, reason):
     (files / "few").write_text("".join(f"x{n} p1-{n % 2}\n" for n in range(5)))
     (files / "odd").write_text((files / "key").read_text() + "x0 nobody target\n")
     write(Embeddings(["a"], [[1.0, 2.0]], ["p"]), "short.npz")
-    said = run_command(*arguments, code=2)
+    said = output_of(*arguments, code=2)
     assert said.startswith("error: ")
     assert reason in said
     assert said.count("\n") == 1

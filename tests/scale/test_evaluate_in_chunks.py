@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from evenscore import ScoreMatrix, TrialList, write
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.files import write_chunks
 from evenscore.scale import summarize_chunks
-from scale.chunked_examples import ids, in_tiles, run_command
+from in_process import output_of
+from scale.chunked_examples import ids, in_tiles
 
 E, T = ids("e", 23), ids("t", 31)
 CHUNKS = ("--memory-limit", "1GB")
@@ -40,37 +42,45 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 50)
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch, small_chunks):
-    """Give a folder with the same scores in several forms, a key, maps and metadata."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Make a folder with the same scores in several forms, a key, maps and metadata."""
     rng = np.random.default_rng(0)
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("made")
     table = scored(rng)
     key = key_of(table, 0.1, rng)
-    write(table, "s.npz")
-    write_chunks(in_tiles(table), "s.zarr")
-    write_chunks(in_tiles(table), "parts.parquet")
-    np.save("s.npy", table.scores)
+    write(table, folder / "s.npz")
+    write_chunks(in_tiles(table), folder / "s.zarr")
+    write_chunks(in_tiles(table), folder / "parts.parquet")
+    np.save(folder / "s.npy", table.scores)
     for name, names in (("enroll", E), ("test", T)):
-        (tmp_path / f"s.{name}_ids").write_text("".join(f"{one}\n" for one in names))
+        (folder / f"s.{name}_ids").write_text("".join(f"{one}\n" for one in names))
     trials = table.to_trials().join(key)
-    write(trials, "own.parquet")
-    write(trials.with_labels(None), "s.parquet")
-    write(trials.with_scores(-trials.scores), "worse.parquet")
-    write(key, "key.csv")
-    write(key.select(np.random.default_rng(1).permutation(len(key))), "shuffled.csv")
-    (tmp_path / "utt2spk").write_text("".join(f"{name} s{n % 5}\n" for names in (E, T) for n, name in enumerate(names)))
-    (tmp_path / "meta.csv").write_text("test,phone\n" + "".join(f"{name},p{n % 3}\n" for n, name in enumerate(T)))
-    (tmp_path / "people.csv").write_text(
+    write(trials, folder / "own.parquet")
+    write(trials.with_labels(None), folder / "s.parquet")
+    write(trials.with_scores(-trials.scores), folder / "worse.parquet")
+    write(key, folder / "key.csv")
+    write(key.select(np.random.default_rng(1).permutation(len(key))), folder / "shuffled.csv")
+    (folder / "utt2spk").write_text("".join(f"{name} s{n % 5}\n" for names in (E, T) for n, name in enumerate(names)))
+    (folder / "meta.csv").write_text("test,phone\n" + "".join(f"{name},p{n % 3}\n" for n, name in enumerate(T)))
+    (folder / "people.csv").write_text(
         "id,gender\n" + "".join(f"{name},{'fm'[n % 2]}\n" for names in (E, T) for n, name in enumerate(names))
     )
     rows = zip(key.enroll, key.test, range(len(key)), strict=True)
-    (tmp_path / "pairs.csv").write_text("enroll,test,set\n" + "".join(f"{e},{t},{n % 2}\n" for e, t, n in rows))
+    (folder / "pairs.csv").write_text("enroll,test,set\n" + "".join(f"{e},{t},{n % 2}\n" for e, t, n in rows))
+    return folder
+
+
+@pytest.fixture
+def files(made, tmp_path, monkeypatch, small_chunks):
+    """Give a copy, which a test may spoil, as the working directory."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def run(*arguments, code=0):
-    return run_command("evaluate", *arguments, code=code)
+    return output_of("evaluate", *arguments, code=code)
 
 
 def figures(*arguments):

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from tests.evidence.material import embeddings, evaluation, training
-from typer.testing import CliRunner
 
 from evenscore import Embeddings, fit_evidence, normalize, read_scores, score_embeddings, write
-from evenscore.cli.app import app
 from evenscore.files import open_chunked_scores, save_evidence, write_chunks
 from evenscore.scale import ChunkedBlocks, score_chunks
+from in_process import output_of
 from scale.chunked_examples import MODEL, contents, in_tiles
 
 CHUNKS = ("--memory-limit", "1GB")
@@ -40,13 +39,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def run(folder, monkeypatch, tmp_path):
     monkeypatch.chdir(folder)
-
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    return run
+    return output_of
 
 
 def blocks(ending):

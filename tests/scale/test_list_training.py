@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenscore import InputError, Labels, ScoreMatrix, TrialList, fit_score_model, log_likelihood
@@ -12,6 +12,7 @@ from evenscore.model.list_sums import ListSums, sum_list
 from evenscore.model.patterns import Exceptions, SpeakerBlocks
 from evenscore.model.statistics import label_sums
 from evenscore.scale import ChunkedTrials
+from examples import examples
 from scale.chunked_examples import MODEL, ids, matrix
 
 SUMS = ("rows", "columns", "squares", "row_counts", "column_counts")
@@ -79,7 +80,7 @@ def test_the_fitted_parameters_are_those_in_memory(kind):
         np.testing.assert_allclose(getattr(here, name), getattr(there, name), rtol=1e-9, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**31), st.integers(1, 6), st.integers(1, 6), st.floats(0.1, 1.0))
 def test_sums_of_any_two_chunks_add_up(seed, n_rows, n_columns, share):
     rng = np.random.default_rng(seed)

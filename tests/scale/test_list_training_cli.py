@@ -4,22 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from evenscore import ScoreModel, TrialList, simulate, write
-from evenscore.cli.app import app
 from evenscore.files import load_location_scale
 from evenscore.scale import chunked_trials
+from in_process import output_of as run
 
 TRUTH = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 SPEAKERS = [f"s{n % 5}" for n in range(15)], [f"s{n % 5}" for n in range(20)]
 QUICK = ("--max-iter", 10, "--starts", 1, "--tol", 0)
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,7 +91,7 @@ class _OneThreadPerProduct:
 
     def __enter__(self) -> None:
         with self._lock:
-            controller = _blas()
+            controller = _blas("scipy.linalg" in sys.modules)
             if not self._users and controller is not None:
                 self._limit.enter_context(controller.limit(limits=1, user_api="blas"))
             self._users += 1
@@ -106,7 +107,8 @@ _limited = _OneThreadPerProduct()
 
 
 @lru_cache(maxsize=1)
-def _blas() -> Any:
+def _blas(_with_scipy: bool) -> Any:
+    # The libraries that are loaded by now; scipy brings one of its own, perhaps later.
     try:
         from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
     except ImportError:  # products then wait for each other, which costs time but nothing else
