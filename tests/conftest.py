@@ -1,8 +1,10 @@
 """Make the modules beside this file importable (`strategies`, `reference`), as pytest's importlib mode does not."""
 
 import builtins
+import multiprocessing
 import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import jaxtyping
@@ -10,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+import compiled_loops
 
 # The shapes in the signatures of the maths are checked at run time, in the tests only: elsewhere they are for readers
 # and type checkers, and jaxtyping is not loaded, so its names are given to the modules here. Kernels are compiled, and
@@ -44,6 +48,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("evenscore")
+
+
+def pytest_sessionstart(session):
+    """Compile all loops before test workers are started: they would compile the same ones side by side."""
+    if not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", None):
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(compiled_loops.prepare_share, range(2), [2, 2]))
 
 
 @pytest.fixture(params=["few scores", "many scores"])

@@ -82,6 +82,8 @@ class Loop:
 
     def prepare(self, kind: str) -> None:
         """Load what an earlier run has compiled, or compile it now."""
+        if kind not in self.kinds:
+            raise TypeError(f"{self.__name__} takes scores in float32 or float64, not those of type {kind!r}")
         with self._lock:
             if kind not in self._ready:
                 types = tuple(_numba_type(name, kind, written) for name, written in self.arguments)

@@ -43,19 +43,21 @@ def weigh_columns(scores: Any, center: float, weights: Any, start: int, stop: in
         right = min(left + _TILE, stop)
         first, second = np.zeros(right - left), np.zeros(right - left)
         for i in range(0, whole, 4):  # four rows at a time: the sums are loaded and stored a quarter as often
+            w0, w1, w2, w3 = weights[0, i], weights[0, i + 1], weights[0, i + 2], weights[0, i + 3]
+            v0, v1, v2, v3 = weights[1, i], weights[1, i + 1], weights[1, i + 2], weights[1, i + 3]
             for j in range(left, right):
                 a, b = _or_zero(scores[i, j], center), _or_zero(scores[i + 1, j], center)
                 c, d = _or_zero(scores[i + 2, j], center), _or_zero(scores[i + 3, j], center)
-                w, v = weights[0], weights[1]
-                first[j - left] += w[i] * a + w[i + 1] * b + w[i + 2] * c + w[i + 3] * d
-                second[j - left] += v[i] * a + v[i + 1] * b + v[i + 2] * c + v[i + 3] * d
+                first[j - left] += w0 * a + w1 * b + w2 * c + w3 * d
+                second[j - left] += v0 * a + v1 * b + v2 * c + v3 * d
         for i in range(whole, n_rows):
             for j in range(left, right):
                 a = _or_zero(scores[i, j], center)
                 first[j - left] += weights[0, i] * a
                 second[j - left] += weights[1, i] * a
-        out[left:right, 0] = first
-        out[left:right, 1] = second
+        for j in range(left, right):
+            out[j, 0] = first[j - left]
+            out[j, 1] = second[j - left]
 
 
 @loop("F2 D2 D2 D1 float int int -> F2")

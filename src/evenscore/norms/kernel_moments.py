@@ -69,9 +69,8 @@ def column_moments(
     in_fours = X.shape[0] - X.shape[0] % 4
     for left in range(start, stop, _TILE):
         width = min(_TILE, stop - left)
-        number[:], total[:], squares[:] = 0.0, 0.0, 0.0
         for j in range(width):
-            first[j] = 0.0
+            number[j], total[j], squares[j], first[j] = 0.0, 0.0, 0.0, 0.0
             for i in range(X.shape[0]):
                 x = _entry(X, i, left + j, shift, weight, i)
                 if x == x:

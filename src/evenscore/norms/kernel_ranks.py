@@ -8,7 +8,7 @@ import numpy as np
 
 from evenscore.compiled import inner, loop, reordering
 from evenscore.norms.few_scores import MEAN
-from evenscore.norms.kernel_summary import location_scale, summary, take_largest
+from evenscore.norms.kernel_summary import location_scale, sort_falling, summary, take_largest
 
 __all__ = ["cross_tables", "ranked_members", "ranked_tables", "scaled_tables", "top_moments"]
 
@@ -129,10 +129,9 @@ def _ranking(X: Any, i: int, length: int, kept: Any, best: Any, spare: Any, pick
         if x > threshold or (x == threshold and equals > 0):
             equals -= x == threshold
             picked[at] = j
-            kept[at] = -x
+            kept[at] = x
             at += 1
-    order = np.argsort(kept[:taken], kind="mergesort")
-    picked[:taken] = picked[:taken][order]
+    sort_falling(kept, picked, taken)
     return taken
 
 

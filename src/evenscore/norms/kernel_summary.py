@@ -9,7 +9,7 @@ import numpy as np
 from evenscore.compiled import inner, reordering
 from evenscore.norms.few_scores import MAD_TO_STD, MEAN, TRIMMED
 
-__all__ = ["location_scale", "summary", "take_largest"]
+__all__ = ["location_scale", "sort_falling", "summary", "take_largest"]
 
 
 @inner
@@ -22,7 +22,8 @@ def take_largest(values: Any, size: int, k: int, best: Any, spare: Any) -> None:
     done = 0
     while done < k:
         if size == k - done:
-            best[done:k] = values[:size]
+            for s in range(size):
+                best[done + s] = values[s]
             return
         a, b, c = values[0], values[size >> 1], values[size - 1]
         pivot = max(min(a, b), min(max(a, b), c))
@@ -36,7 +37,8 @@ def take_largest(values: Any, size: int, k: int, best: Any, spare: Any) -> None:
         if above > k - done:
             values, spare, size = spare, values, above
             continue
-        best[done : done + above] = spare[:above]
+        for s in range(above):
+            best[done + s] = spare[s]
         done += above
         size = below
         if above == 0:  # the pivot is the largest value
@@ -46,9 +48,47 @@ def take_largest(values: Any, size: int, k: int, best: Any, spare: Any) -> None:
                 values[less] = x
                 less += x < pivot
             equal = min(size - less, k - done)
-            best[done : done + equal] = pivot
+            for s in range(done, done + equal):
+                best[s] = pivot
             done += equal
             size = less
+
+
+@inner
+def sort_falling(values: Any, places: Any, size: int) -> None:
+    """Sort ``values[:size]`` in falling order, and their places along with them; equals by place.
+
+    Heapsort: numba's own sorts take seconds to compile. Whoever has no places passes room for as many.
+    """
+    for root in range(size // 2 - 1, -1, -1):
+        _sift(values, places, root, size)
+    for last in range(size - 1, 0, -1):
+        _swap(values, places, 0, last)
+        _sift(values, places, 0, last)
+
+
+@inner
+def _sift(values: Any, places: Any, root: int, size: int) -> None:
+    """Let the root of a heap sink, until whatever comes last in order is on top."""
+    while 2 * root + 1 < size:
+        child = 2 * root + 1
+        if child + 1 < size and _behind(values, places, child + 1, child):
+            child += 1
+        if not _behind(values, places, child, root):
+            return
+        _swap(values, places, root, child)
+        root = child
+
+
+@inner
+def _swap(values: Any, places: Any, one: int, other: int) -> None:
+    values[one], values[other] = values[other], values[one]
+    places[one], places[other] = places[other], places[one]
+
+
+@inner
+def _behind(values: Any, places: Any, one: int, other: int) -> bool:
+    return values[one] < values[other] or (values[one] == values[other] and places[one] > places[other])
 
 
 @reordering
@@ -88,7 +128,7 @@ def location_scale(values: Any, start: int, stop: int, statistic: int, trim: flo
     distance = np.empty(stop - start)
     for i in range(start, stop):
         distance[i - start] = abs(np.float64(values[i]) - median)
-    distance.sort()
+    sort_falling(distance, np.zeros(distance.size, np.int64), distance.size)
     return median, MAD_TO_STD * _middle(distance, 0, distance.size)
 
 
@@ -101,6 +141,6 @@ def summary(
     if stop <= drop:
         return 0, np.nan, np.nan
     if statistic != MEAN or stop < size or drop > 0:
-        values[:size] = -np.sort(-values[:size])
+        sort_falling(values, np.zeros(size, np.int64), size)
     location, scale = location_scale(values, drop, stop, statistic, trim, ddof)
     return stop - drop, location, scale
