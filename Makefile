@@ -31,7 +31,7 @@ $(VENV)/.installed-%: $(VENV)/.python pyproject.toml
 comma := ,
 
 demo: $(VENV)/.installed ## set up and run the main job on data that ships with the project
-	@echo "comparing all norms on real and on simulated scores (the first run compiles: a minute or two)"
+	@echo "comparing all norms on real and on simulated scores (half a minute)"
 	$(BIN)/evenscore demo
 
 # Bytecode is kept even where the environment says otherwise: without it each worker compiles every test each time.
