@@ -21,7 +21,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from evenscore import Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer, simulate
 from evenscore.model.moments import m_step
-from evenscore.model.normalize_kernels import llr_matrix
+from evenscore.model.score_weights import llrs_of_sums
 from evenscore.model.shapes import compress
 from evenscore.model.statistics import Statistics, expect, label_sums, standardize
 from evenscore.model.sums import ClassSums, sum_matrix
@@ -192,11 +192,11 @@ def passes(repeat: int, size: int) -> None:
         "copy": lambda: np.copyto(there, raw),
         "copy into a new array": lambda: np.copyto(np.empty_like(raw), raw),
         "statistics": lambda: sum_matrix(raw, labels),
-        "llrs": lambda: llr_matrix(raw, rows, columns, w.half, w.constant, there),
+        "llrs": lambda: llrs_of_sums(w, raw, rows, columns, out=there),
         "normalize": lambda: normalizer.normalize(blocks),
     }
     taken = best_of(tasks, repeat)
-    llr_matrix(raw, rows, columns, w.half, w.constant, there)
+    llrs_of_sums(w, raw, rows, columns, out=there)
     assert np.allclose(plain(), there, rtol=1e-5, atol=1e-5)
     taken["NumPy"] = best(plain, 2)
     ms = {name: f"{1e3 * seconds:.1f} ms" for name, seconds in taken.items()}

@@ -69,11 +69,11 @@ class Loop:
         kind = "" if self._scores is None else arguments[self._scores].dtype.char
         if kind not in self._ready:
             self.prepare(kind)
-        given = list(arguments)
         for at in self._vectors:  # often a column of a table; matrices are for the caller to see to, once
-            if not given[at].flags.c_contiguous:
-                given[at] = np.ascontiguousarray(given[at])
-        return self._dispatcher(*given)
+            if not arguments[at].flags.c_contiguous:
+                given = (*arguments[:at], np.ascontiguousarray(arguments[at]), *arguments[at + 1 :])
+                return self(*given)
+        return self._dispatcher(*arguments)
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenscore.compiled import inner, loop
 
-__all__ = ["llr_list", "llr_matrix", "weigh_columns", "weigh_rows"]
+__all__ = ["llr_list", "llr_matrix", "llr_one", "weigh_columns", "weigh_rows"]
 
 _TILE = 2048  # columns whose running sums stay in the cache
 
@@ -88,3 +88,21 @@ def llr_list(
         d0 = value - enroll[i, 0] - test[0, j]
         d1 = value - enroll[i, 1] - test[1, j]
         out[n] = constant + half0 * d0 * d0 - half1 * d1 * d1
+
+
+@loop("float float D1 D1 D2 D2 D1 D1 float", reorder=True)
+def llr_one(
+    score: float, center: float, enroll: Any, test: Any, enroll_weights: Any, test_weights: Any, offset: Any, half: Any,
+    constant: float,
+) -> float:  # fmt: skip
+    """Return the same for one trial, with its cohort scores; NaN if one of them is missing."""
+    p0, p1 = offset[0], offset[1]
+    for j in range(enroll.size):
+        value = enroll[j] - center
+        p0 += enroll_weights[0, j] * value
+        p1 += enroll_weights[1, j] * value
+    for i in range(test.size):
+        value = test[i] - center
+        p0 += test_weights[0, i] * value
+        p1 += test_weights[1, i] * value
+    return constant + half[0] * (score - p0) ** 2 - half[1] * (score - p1) ** 2

@@ -145,11 +145,11 @@ class ScoreModelNormalizer:
         test
             Scores of the cohort's enrolments against the trial's test, in the order of `cohort_enroll_ids`.
         """
+        from evenscore.model.normalize_kernels import llr_one
+
         e, t = _vector(enroll, len(self.cohort_test_ids), "enroll"), _vector(test, len(self.cohort_enroll_ids), "test")
         w = self.weights(enroll=enroll is not None, test=test is not None)
-        p0, p1 = (w.offset + w.enroll @ (e - w.center) + w.test @ (t - w.center)).tolist()
-        half0, half1 = w.half.tolist()
-        llr = w.constant + half0 * (float(score) - p0) ** 2 - half1 * (float(score) - p1) ** 2
+        llr = llr_one(float(score), w.center, e, t, w.enroll, w.test, w.offset, w.half, w.constant)
         if math.isnan(llr):
             llr = self._one_with_missing(score, None if enroll is None else e, None if test is None else t)
         return float(llr)

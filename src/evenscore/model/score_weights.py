@@ -69,7 +69,8 @@ def enroll_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Arra
     if not scores.size:
         return np.tile(weights.offset, (len(scores), 1))
     if few(scores.size):
-        return _centered(scores, weights.center) @ weights.enroll.T + weights.offset
+        # Not by a matrix product: its threads would go on waiting for the next one, on cores that are needed now.
+        return np.einsum("mn,hn->mh", _centered(scores, weights.center), weights.enroll) + weights.offset
     from evenscore.model.normalize_kernels import weigh_rows
 
     shifts = np.zeros((len(scores), 2))
@@ -83,7 +84,7 @@ def test_shifts(weights: ScoreWeights, scores: npt.NDArray[Any]) -> Float[Array,
     if not scores.size:
         return np.zeros((scores.shape[1], 2))
     if few(scores.size):
-        return (weights.test @ _centered(scores, weights.center)).T
+        return np.einsum("hm,mn->nh", weights.test, _centered(scores, weights.center))
     from evenscore.model.normalize_kernels import weigh_columns
 
     shifts = np.zeros((scores.shape[1], 2))
