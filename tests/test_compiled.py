@@ -20,7 +20,7 @@ def transposed(scores, out):
     """Call a loop that takes everything a loop can: scores, whole numbers, and an array that it writes."""
     from evenscore.norms.kernel_apply import transpose
 
-    transpose(scores, 0, scores.shape[1], out)
+    transpose(scores, 0, 0, scores.shape[1], out)
     return out
 
 

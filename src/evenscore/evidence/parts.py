@@ -214,7 +214,7 @@ def _turned(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
     scores = np.ascontiguousarray(scores)
     out = np.empty(scores.shape[::-1], dtype=scores.dtype)
-    in_parallel(lambda start, stop: transpose(scores, start, stop, out), *out.shape)
+    in_parallel(lambda start, stop: transpose(scores, 0, start, stop, out), *out.shape)
     return out
 
 

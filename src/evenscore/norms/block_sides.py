@@ -123,12 +123,15 @@ class _Maker:
 
 
 def _transposed(block: npt.NDArray[Any], columns: Rows) -> npt.NDArray[Any]:
-    part = block[:, columns]
     if few(block.size):
-        return np.ascontiguousarray(part.T)
+        return np.ascontiguousarray(block[:, columns].T)
     from evenscore.norms.kernel_apply import transpose
 
-    part = np.ascontiguousarray(part)
-    out = np.empty((part.shape[1], part.shape[0]), dtype=part.dtype)
-    in_parallel(lambda start, stop: transpose(part, start, stop, out), *out.shape)
+    if isinstance(columns, slice):
+        first, end, _ = columns.indices(block.shape[1])
+    else:
+        block, first, end = block[:, columns], 0, len(columns)
+    block = np.ascontiguousarray(block)
+    out = np.empty((end - first, len(block)), dtype=block.dtype)
+    in_parallel(lambda start, stop: transpose(block, first, start, stop, out), *out.shape)
     return out

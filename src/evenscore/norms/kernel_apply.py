@@ -83,17 +83,18 @@ def chain_matrix(
         finite[i] = good == S.shape[1]
 
 
-@loop("F2 int int -> F2")
-def transpose(X: Any, start: int, stop: int, out: Any) -> None:
-    """Write columns of X as rows, in small squares that are read and written in order."""
+@loop("F2 int int int -> F2")
+def transpose(X: Any, first: int, start: int, stop: int, out: Any) -> None:
+    """Write the columns of X from ``first + start`` to ``first + stop`` as rows, in squares that are read in order."""
     square = np.empty((_SQUARE, _SQUARE), X.dtype)
     for top in range(0, X.shape[0], _SQUARE):
         bottom = min(top + _SQUARE, X.shape[0])
-        for left in range(start, stop, _SQUARE):
-            right = min(left + _SQUARE, stop)
+        for left in range(first + start, first + stop, _SQUARE):
+            right = min(left + _SQUARE, first + stop)
             for i in range(top, bottom):
                 for j in range(left, right):
                     square[j - left, i - top] = X[i, j]
             for j in range(left, right):
+                row = out[j - first]
                 for i in range(top, bottom):
-                    out[j, i] = square[j - left, i - top]
+                    row[i] = square[j - left, i - top]

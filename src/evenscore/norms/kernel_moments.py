@@ -20,15 +20,6 @@ _SPREAD_LEFT = 1e-6
 
 
 @inner
-def _entry(X: Any, i: int, j: int, shift: Any, weight: Any, of: int) -> float:
-    """Return X[i, j], or (X[i, j] - shift) * weight with those of its row or column, if there are any."""
-    x = np.float64(X[i, j])
-    if shift.size > 0:
-        x = (x - shift[of]) * weight[of]
-    return x
-
-
-@inner
 def _finish(at: int, number: int, first: float, total: float, squares: float, ddof: int, found: Any) -> None:
     """Turn sums of deviations from ``first`` into count, mean and standard deviation."""
     count, mean, std = found
@@ -41,17 +32,17 @@ def _finish(at: int, number: int, first: float, total: float, squares: float, dd
 def row_moments(
     X: Any, shift: Any, weight: Any, ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any
 ) -> None:
-    """Count, mean and standard deviation of the rows of X, or of (X - shift) * weight by column; NaN is skipped."""
+    """Count, mean and standard deviation of the rows of (X - shift) * weight by column; NaN is skipped."""
     for i in range(start, stop):
         first = 0.0
         for j in range(X.shape[1]):
-            x = _entry(X, i, j, shift, weight, j)
+            x = (np.float64(X[i, j]) - shift[j]) * weight[j]
             if x == x:
                 first = x
                 break
         number, total, squares = 0, 0.0, 0.0
         for j in range(X.shape[1]):
-            d = _entry(X, i, j, shift, weight, j) - first
+            d = (np.float64(X[i, j]) - shift[j]) * weight[j] - first
             there = d == d
             d = d if there else 0.0
             total += d
@@ -72,16 +63,18 @@ def column_moments(
         for j in range(width):
             number[j], total[j], squares[j], first[j] = 0.0, 0.0, 0.0, 0.0
             for i in range(X.shape[0]):
-                x = _entry(X, i, left + j, shift, weight, i)
+                x = (np.float64(X[i, left + j]) - shift[i]) * weight[i]
                 if x == x:
                     first[j] = x
                     break
         for i in range(0, in_fours, 4):  # four rows at a time: the sums are loaded and stored less often
+            s0, s1, s2, s3 = shift[i], shift[i + 1], shift[i + 2], shift[i + 3]
+            w0, w1, w2, w3 = weight[i], weight[i + 1], weight[i + 2], weight[i + 3]
             for j in range(width):
-                d0 = _entry(X, i, left + j, shift, weight, i) - first[j]
-                d1 = _entry(X, i + 1, left + j, shift, weight, i + 1) - first[j]
-                d2 = _entry(X, i + 2, left + j, shift, weight, i + 2) - first[j]
-                d3 = _entry(X, i + 3, left + j, shift, weight, i + 3) - first[j]
+                d0 = (np.float64(X[i, left + j]) - s0) * w0 - first[j]
+                d1 = (np.float64(X[i + 1, left + j]) - s1) * w1 - first[j]
+                d2 = (np.float64(X[i + 2, left + j]) - s2) * w2 - first[j]
+                d3 = (np.float64(X[i + 3, left + j]) - s3) * w3 - first[j]
                 n0, n1 = 1.0 if d0 == d0 else 0.0, 1.0 if d1 == d1 else 0.0
                 n2, n3 = 1.0 if d2 == d2 else 0.0, 1.0 if d3 == d3 else 0.0
                 d0, d1 = d0 if d0 == d0 else 0.0, d1 if d1 == d1 else 0.0
@@ -91,7 +84,7 @@ def column_moments(
                 squares[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
         for i in range(in_fours, X.shape[0]):
             for j in range(width):
-                d = _entry(X, i, left + j, shift, weight, i) - first[j]
+                d = (np.float64(X[i, left + j]) - shift[i]) * weight[i] - first[j]
                 there = d == d
                 d = d if there else 0.0
                 number[j] += 1.0 if there else 0.0

@@ -19,7 +19,6 @@ from evenscore.tables.ids import Ids, shown
 __all__ = ["LeftOut", "Statistics", "Summary", "column_statistics", "row_statistics"]
 
 _STATISTIC = {"mean": 0, "trimmed": 1, "median": 2}  # few_scores.MEAN, TRIMMED, MEDIAN
-_NONE = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,8 @@ def column_statistics(
     from evenscore.norms.kernel_moments import column_moments
 
     found = Statistics.empty((X.shape[1],))
-    shift, weight = (_NONE if values is None else values for values in (shift, weight))
+    if shift is None or weight is None:
+        shift, weight = _unchanged(len(X))
     in_parallel(
         lambda start, stop: column_moments(X, shift, weight, ddof, start, stop, *_arrays(found)),
         X.shape[1],
@@ -258,8 +258,9 @@ def _simple_rows(X: npt.NDArray[Any], summary: Summary, size: int) -> Statistics
     if summary.plain:
         from evenscore.norms.kernel_moments import row_moments
 
+        unchanged = _unchanged(X.shape[1])
         in_parallel(
-            lambda start, stop: row_moments(X, _NONE, _NONE, summary.ddof, start, stop, *_arrays(found)), *X.shape
+            lambda start, stop: row_moments(X, *unchanged, summary.ddof, start, stop, *_arrays(found)), *X.shape
         )
     elif summary.statistic == 0:
         from evenscore.norms.kernel_ranks import top_moments
@@ -289,6 +290,11 @@ def _ranked(
         X.shape[0],
         8 * X.shape[1],
     )
+
+
+def _unchanged(size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return a shift and a weight that change nothing."""
+    return np.zeros(size), np.ones(size)
 
 
 def _arrays(found: Statistics) -> tuple[npt.NDArray[Any], ...]:
