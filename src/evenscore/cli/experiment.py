@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenscore.cli import experiment_paper
-from evenscore.cli import options as opt
+from evenscore.cli import experiment_paper, options as opt
 from evenscore.cli.output import print_json, print_lines, print_table
 from evenscore.cli.progress import progress_bar
 from evenscore.errors import FileError

@@ -62,7 +62,6 @@ _TRAINERS: dict[str, Trainer | str] = {
     "raw": "evenscore.norms.fitting:_fit_raw",
     "lgsm": "evenscore.model.norm:fit_score_model_norm",
     "evidence": "evenscore.evidence.norm:fit_evidence_norm",
-    "lssm": "evenscore.location_scale.norm:fit_location_scale_norm",
 }
 
 

@@ -35,7 +35,6 @@ _FACTORIES: dict[str, Factory | str] = {
     **dict.fromkeys(CLASSICAL_METHODS, "evenscore.norms.classical:prepare_classical"),
     "lgsm": "evenscore.model.norm:prepare_score_model",
     "evidence": "evenscore.evidence.norm:prepare_evidence",
-    "lssm": "evenscore.location_scale.norm:prepare_location_scale",
 }
 
 
