@@ -33,7 +33,7 @@ Factory = Callable[..., Normalizer]
 # A name leads to a factory, or to "module:function" of one, which is imported when the norm is first used.
 _FACTORIES: dict[str, Factory | str] = {
     **dict.fromkeys(CLASSICAL_METHODS, "evenscore.norms.classical:prepare_classical"),
-    "lgsm": "evenscore.model.norm:prepare_score_model",
+    "lgsm": "evenscore.norms.score_model:prepare_score_model",
     "evidence": "evenscore.evidence.norm:prepare_evidence",
 }
 
