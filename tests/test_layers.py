@@ -16,7 +16,7 @@ LAYERS = (
 
 #: Where one function serves scores in memory and in chunks, and asks the other world in the end. They go as soon as
 #: there is one table for both; no further one may come.
-STILL_UPWARDS = {("model", "scale"), ("metrics", "scale"), ("norms", "scale"), ("calibrate", "scale")}
+STILL_UPWARDS = {("model", "scale")}
 
 
 def package_of(path):
