@@ -14,10 +14,6 @@ LAYERS = (
     *("files", "comparison", "plot", "report", "recipes", "experiments", "cli", "__main__"),
 )
 
-#: Where one function serves scores in memory and in chunks, and asks the other world in the end. They go as soon as
-#: there is one table for both; no further one may come.
-STILL_UPWARDS = {("model", "scale")}
-
 
 def package_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -45,9 +41,7 @@ def upwards():
 
 
 def test_no_package_imports_what_stands_above_it():
-    found = upwards()
-    assert {pair: place for pair, place in found.items() if pair not in STILL_UPWARDS} == {}
-    assert set(found) == STILL_UPWARDS, "one of them is gone: take it off the list"
+    assert upwards() == {}
 
 
 def test_every_package_has_its_place():
