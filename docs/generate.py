@@ -1,4 +1,4 @@
-"""Write the parts of the documentation that follow from the code: the command-line page and the table of formats.
+"""Write the parts of the documentation that follow from the code: command line, formats, and the names of the API.
 
 ``python docs/generate.py`` writes them, ``python docs/generate.py --check`` fails if one is out of date.
 """
@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ BEGIN, END = "<!-- generated from the code by docs/generate.py: begin -->", "<!-
 def main(arguments: list[str]) -> int:
     """Write or check the pages; return the exit code."""
     pages = {"cli.md": command_line_page(), "files.md": page_with_formats()}
+    pages |= {f"api/{page.name}": page_with_members(page) for page in sorted((DOCS / "api").glob("*.md"))}
     stale = [name for name, text in pages.items() if _read(DOCS / name) != text]
     if "--check" in arguments:
         if stale:
@@ -71,6 +74,20 @@ def page_with_formats() -> str:
             f"| `{format.name}` | {', '.join(format.kinds)} | {' | '.join(can)} | {names} | {_cell(format.layout)} |"
         )
     return f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{tail}"
+
+
+def page_with_members(page: Path) -> str:
+    """Return a page of the API in which packages list their public names, unless somebody has chosen among them."""
+
+    def listed(block: re.Match[str]) -> str:
+        if "members:\n" in block["options"]:
+            return block[0]
+        kept = [line for line in block["options"].splitlines() if "members:" not in line]
+        names = ", ".join(import_module(block["package"]).__all__)
+        return "\n".join([block["head"], *kept, f"      members: [{names}]\n"])
+
+    pattern = r"^(?P<head>::: (?P<package>evenscore\.[a-z]+)\n    options:)\n(?P<options>(?:      .*\n?)+)"
+    return re.sub(pattern, listed, _read(page), flags=re.MULTILINE)
 
 
 def _commands(command: Any, name: str) -> list[str]:
