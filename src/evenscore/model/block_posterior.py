@@ -135,73 +135,105 @@ def _inverse_root(sizes: Float[Array, "s 1"]) -> Float[Array, "s 1"]:
     return np.where(sizes > 0, 1 / np.sqrt(np.maximum(sizes, 1)), 0.0)
 
 
-def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
-    """Return the expected statistics and the log-likelihood of complete matrices; all in standardized units."""
-    dim = model.dim
-    x, y = slice(0, dim), slice(dim, 2 * dim)
-    terms = couplings(model)
-    post = group_precisions(terms, stats.n_enroll, stats.n_test, stats.n_groups, stats.n_rows, stats.n_columns)
-    T, log_det = background_correction(terms, post.W)
-    gamma = evidence(model, terms, stats)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _GroupMeans:
+    """Expectations of the scaled group means (xi, eta), summed over the groups of each shape and over the matrices."""
+
+    first: Float[Array, "s p 4"]  #: sum of <xi, eta> phi'
+    second: Float[Array, "s p p"]  #: sum of <(xi, eta)(xi, eta)'>
+    all_pairs: Float[Array, "p p"]  #: the same of sum_g U_g (xi, eta)_g, over the matrices
+    explained: float  #: their part of gamma' Lambda^-1 gamma
+
+
+def _group_means(
+    post: GroupPrecisions, T: Float[Array, "p p"], gamma: Float[Array, "s p 4"], stats: ShapeStatistics
+) -> _GroupMeans:
+    """Return the posterior of the group means, (E4) and (E7)."""
     P_gamma = post.P_inv @ gamma
     t = np.einsum("sp,spf,bsf->bp", post.root, P_gamma, stats.phi[:, :, :, 0])
     P_root = post.P_inv * post.root[:, None, :]
     mean = np.repeat(P_gamma[None], len(t), axis=0)  # (E7): posterior mean of (xi, eta) is mean @ phi_g
     mean[:, :, :, 0] -= np.einsum("spq,bq->bsp", P_root, t @ T.T)
-    covariance = post.P_inv - P_root @ T @ P_root.transpose(0, 2, 1)
+    covariance = post.P_inv - P_root @ T @ P_root.transpose(0, 2, 1)  # (E4)
     by_matrix = mean @ stats.phi  # sum over groups of <xi, eta> phi'
-    first = by_matrix.sum(axis=0)
-    n_matrices = len(t)
-    second = np.einsum("bspf,bsqf->spq", by_matrix, mean) + n_matrices * stats.n_groups[:, None, None] * covariance
-
-    k, size = stats.n_enroll.astype(float), stats.n_test.astype(float)
-    row_dev = post.A_inv @ terms.alpha_precision.T  # (E8): deviations from the group means
-    column_dev = post.B_inv @ terms.beta_precision.T
-    row_sum, column_sum = row_dev @ stats.row_scatter, column_dev @ stats.column_scatter
-    spare_rows = (n_matrices * stats.n_groups * np.maximum(k - 1, 0))[:, None, None]
-    spare_columns = (n_matrices * stats.n_groups * np.maximum(size - 1, 0))[:, None, None]
-    xx = second[:, x, x] + row_sum @ row_dev.transpose(0, 2, 1) + spare_rows * post.A_inv
-    yy = second[:, y, y] + column_sum @ column_dev.transpose(0, 2, 1) + spare_columns * post.B_inv
-
-    x_sum, y_sum = np.sqrt(k)[:, None] * first[:, x, 0], np.sqrt(size)[:, None] * first[:, y, 0]
     everything = np.einsum("sp,bsp->bp", post.root, by_matrix[:, :, :, 0])
-    all_pairs = n_matrices * (post.W - post.W @ T @ post.W) + everything.T @ everything
-    target_xy = np.einsum("s,sde->de", np.sqrt(k * size), second[:, x, y])
-    cross = np.stack([all_pairs[x, y] - target_xy, target_xy])
+    return _GroupMeans(
+        first=by_matrix.sum(axis=0),
+        second=np.einsum("bspf,bsqf->spq", by_matrix, mean) + len(t) * stats.n_groups[:, None, None] * covariance,
+        all_pairs=len(t) * (post.W - post.W @ T @ post.W) + everything.T @ everything,
+        explained=float(
+            np.einsum("sfg,bsfg->", gamma.transpose(0, 2, 1) @ P_gamma, stats.phi) - np.einsum("bp,pq,bq->", t, T, t)
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Deviations:
+    """Expectations of one side's deviations from the group means, summed over the groups of each shape."""
+
+    sums: Float[Array, "s d 2"]  #: of <deviation> times the sums of its scores, per class
+    second: Float[Array, "s d d"]  #: of <deviation deviation'>
+    explained: float  #: their part of gamma' Lambda^-1 gamma
+
+
+def _deviations(
+    inverse: Float[Array, "s d d"], precision: Float[Array, "2 d"], scatter: Array, spare: Float[Array, " s"]
+) -> _Deviations:
+    """Return the posterior of deviations (E8), whose precision in each shape has this inverse.
+
+    ``spare`` is how many of them are free in each shape, ``scatter`` the scatter of the sums of their scores.
+    """
+    weights = inverse @ precision.T
+    sums = weights @ scatter
+    return _Deviations(
+        sums=sums,
+        second=sums @ weights.transpose(0, 2, 1) + spare[:, None, None] * inverse,
+        explained=float(np.einsum("hd,sdh->", precision, sums)),
+    )
+
+
+def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
+    """Return the expected statistics and the log-likelihood of complete matrices; all in standardized units."""
+    dim, n_matrices = model.dim, len(stats.phi)
+    x, y = slice(0, dim), slice(dim, 2 * dim)
+    terms = couplings(model)  # (E1)
+    post = group_precisions(terms, stats.n_enroll, stats.n_test, stats.n_groups, stats.n_rows, stats.n_columns)  # (E3)
+    T, log_det = background_correction(terms, post.W)  # (E4), (E5)
+    groups = _group_means(post, T, evidence(model, terms, stats), stats)
+    k, size = stats.n_enroll.astype(float), stats.n_test.astype(float)
+    spare_rows, spare_columns = (n_matrices * stats.n_groups * np.maximum(n - 1, 0) for n in (k, size))
+    rows = _deviations(post.A_inv, terms.alpha_precision, stats.row_scatter, spare_rows)
+    columns = _deviations(post.B_inv, terms.beta_precision, stats.column_scatter, spare_columns)
+    xx, yy = groups.second[:, x, x] + rows.second, groups.second[:, y, y] + columns.second
+    x_sum, y_sum = np.sqrt(k)[:, None] * groups.first[:, x, 0], np.sqrt(size)[:, None] * groups.first[:, y, 0]
+    target_xy = np.einsum("s,sde->de", np.sqrt(k * size), groups.second[:, x, y])
+    cross = np.stack([groups.all_pairs[x, y] - target_xy, target_xy])
     row_share = np.stack([stats.n_columns - size, size])  # scores of each class in a row of this shape
     column_share = np.stack([stats.n_rows - k, k])
 
-    ww = np.empty((2, 1 + 2 * dim, 1 + 2 * dim))
-    sw = np.empty((2, 1 + 2 * dim))
+    # What the regression (E9) of the scores on w = (1, x, y) needs: <w w'> and <s w> of each class.
+    ww, sw = np.empty((2, 1 + 2 * dim, 1 + 2 * dim)), np.empty((2, 1 + 2 * dim))
     at_x, at_y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
-    ww[:, 0, 0] = stats.count
-    sw[:, 0] = stats.total
+    ww[:, 0, 0], sw[:, 0] = stats.count, stats.total
     ww[:, 0, at_x] = ww[:, at_x, 0] = row_share @ x_sum
     ww[:, 0, at_y] = ww[:, at_y, 0] = column_share @ y_sum
     ww[:, at_x, at_x] = np.einsum("hs,sde->hde", row_share, xx)
     ww[:, at_y, at_y] = np.einsum("hs,sde->hde", column_share, yy)
-    ww[:, at_x, at_y] = cross
-    ww[:, at_y, at_x] = cross.transpose(0, 2, 1)
+    ww[:, at_x, at_y], ww[:, at_y, at_x] = cross, cross.transpose(0, 2, 1)
     per_row, per_column = _inverse_root(k[:, None]), _inverse_root(size[:, None])
     for h, (row_phi, column_phi) in enumerate(((2, 3), (1, 1))):
-        sw[h, at_x] = (per_row * first[:, x, row_phi] + row_sum[:, :, h]).sum(axis=0)
-        sw[h, at_y] = (per_column * first[:, y, column_phi] + column_sum[:, :, h]).sum(axis=0)
+        sw[h, at_x] = (per_row * groups.first[:, x, row_phi] + rows.sums[:, :, h]).sum(axis=0)
+        sw[h, at_y] = (per_column * groups.first[:, y, column_phi] + columns.sums[:, :, h]).sum(axis=0)
 
-    explained = (
-        np.einsum("sfg,bsfg->", gamma.transpose(0, 2, 1) @ P_gamma, stats.phi)
-        - np.einsum("bp,pq,bq->", t, T, t)
-        + np.einsum("hd,sdh->", terms.alpha_precision, row_sum)
-        + np.einsum("hd,sdh->", terms.beta_precision, column_sum)
-    )
+    explained = groups.explained + rows.explained + columns.explained
+    log_dets = n_matrices * (post.log_det + log_det)
     return Moments(
         ww=ww,
         sw=sw,
         ss=stats.squares,
         enroll=SideMoments(count=float(n_matrices * stats.n_rows), first=x_sum.sum(axis=0), second=xx.sum(axis=0)),
         test=SideMoments(count=float(n_matrices * stats.n_columns), first=y_sum.sum(axis=0), second=yy.sum(axis=0)),
-        log_likelihood=marginal(
-            model, stats.count, stats.squares, stats.total, explained, n_matrices * (post.log_det + log_det)
-        ),
+        log_likelihood=marginal(model, stats.count, stats.squares, stats.total, explained, log_dets),  # (E13)
     )
 
 
