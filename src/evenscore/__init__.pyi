@@ -92,7 +92,9 @@ from .evidence import (
 from .evidence import (
     fit_evidence as fit_evidence,
 )
-from .experiments.audiomnist_scores import load_audiomnist_scores as load_audiomnist_scores
+from .files import (
+    load_audiomnist_scores as load_audiomnist_scores,
+)
 from .files import (
     load_calibration as load_calibration,
 )

@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib", reason="figures need the extra 'plot'")
 def two_phrases(tmp_path):
     """Save a part of the real scores, as a user would bring other ones."""
     from evenscore import load_audiomnist_scores
-    from evenscore.recipes.text_dependent import ScoreSet, save_score_set
+    from evenscore.files import ScoreSet, save_score_set
 
     real = load_audiomnist_scores()
     save_score_set(ScoreSet(real.development[:2], real.evaluation[:2], real.gender), tmp_path / "two")

@@ -1,13 +1,8 @@
 """The analysis of the paper's experiment on simulated scores: genders, systems, metrics, tables, figures."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import evenscore
 from evenscore import (
     InputError,
     LabelledBlocks,
@@ -19,7 +14,6 @@ from evenscore import (
     TrialList,
     eer,
     evaluate,
-    load_audiomnist_scores,
     normalize,
     simulate_blocks,
 )
@@ -27,7 +21,7 @@ from evenscore.experiments.paper_genders import genders_of, within_gender
 from evenscore.experiments.paper_metrics import measure_groups, spread, summarize_metrics, variances
 from evenscore.experiments.paper_systems import SYSTEMS, apply_systems, train_systems
 from evenscore.experiments.paper_tables import as_csv, as_markdown, eer_table, metric_table, variance_table
-from evenscore.recipes.text_dependent.score_set import ScoreSet
+from evenscore.files import ScoreSet
 
 MODEL = ScoreModel(mu=[-5.0, 6.0], alpha=[[1.8, 0.0], [1.4, 1.0]], beta=[[1.6, 0.0], [1.2, 0.9]], sigma2=[6.0, 7.0])
 DEV = [f"d{n}" for n in range(11)]
@@ -223,42 +217,6 @@ def test_mean_curves_of_equal_splits_are_the_curve_itself(groups):
     trials = groups["apart"]["male"]["raw"].trials
     for at in (200, 300, 399):
         assert p_miss[at] == pytest.approx(p_miss_at(p_fa[at], trials), abs=1e-6)
-
-
-def test_shipped_scores_are_small_real_and_complete():
-    folder = Path(evenscore.__file__).parent / "data" / "audiomnist_gmm"
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 5_000_000
-    assert "MIT" in (folder / "README.md").read_text(encoding="utf-8")
-    scores = load_audiomnist_scores()
-    assert [part.name for part in scores.evaluation] == [str(digit) for digit in range(10)]
-    sides = [
-        {name for part in parts for name in part.blocks.enroll_speakers}
-        for parts in (scores.development, scores.evaluation)
-    ]
-    assert [len(side) for side in sides] == [20, 20]
-    assert not sides[0] & sides[1]
-    assert sorted(scores.gender[name] for name in sides[1]).count("f") == 4
-    for part in scores.evaluation:
-        assert part.blocks.trials.scores.dtype == np.float32
-        assert part.blocks.cohort is not None
-        assert part.labels.counts == (180, 3420, 0)
-    rate = eer(TrialList.concat([part.trials for part in scores.evaluation]))
-    assert 0.005 < rate < 0.06
-
-
-def test_shipped_scores_need_nothing_but_the_base_package():
-    code = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"soundfile", "kaldi_native_fbank", "matplotlib"}:
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Absent())
-import evenscore
-print(len(evenscore.load_audiomnist_scores().development))
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "10"
 
 
 def test_stages_are_timed_where_the_time_went():

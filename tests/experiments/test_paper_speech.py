@@ -151,7 +151,7 @@ def test_shifts_are_reported_in_order_and_clean_first(finished, results):
 def test_the_saved_scores_are_those_that_were_evaluated(finished, results):
     from evenscore import eer
     from evenscore.experiments.paper_systems import SYSTEMS, apply_systems, train_systems
-    from evenscore.recipes.text_dependent import load_score_set
+    from evenscore.files import load_score_set
 
     scores = load_score_set(finished[0] / "scores")
     assert {part.blocks.trials.scores.dtype.name for part in scores.evaluation} == {"float32"}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from evenscore.experiments.ideal import Ideal
     from evenscore.experiments.ideal_calibration import Checked
+    from evenscore.files import ScoreSet
     from evenscore.progress import Progress
-    from evenscore.recipes.text_dependent import ScoreSet
 
 __all__ = ["COMMANDS", "EXAMPLES", "GROUP", "ideal"]
 
@@ -130,7 +130,7 @@ def _require_packages() -> None:
 
 def _real_scores(directory: str | None) -> ScoreSet:
     from evenscore import load_audiomnist_scores
-    from evenscore.recipes.text_dependent import load_score_set
+    from evenscore.files import load_score_set
 
     return load_audiomnist_scores() if directory is None else load_score_set(directory)
 

@@ -196,7 +196,7 @@ def _write(result: PaperResult, folder: Path) -> None:
 
 def _write_scores(result: PaperResult, folder: Path) -> None:
     from evenscore.experiments.paper_output import single_precision
-    from evenscore.recipes.text_dependent import save_score_set
+    from evenscore.files import save_score_set
 
     save_score_set(single_precision(result.scores), folder)
 

@@ -14,11 +14,11 @@ from evenscore.experiments.paper_metrics import measure_groups, summarize_metric
 from evenscore.experiments.paper_shift import CLEAN, DEFAULT_SHIFTS, check_shifts, shift_of
 from evenscore.experiments.paper_stages import StageClock
 from evenscore.experiments.paper_systems import Groups, TrainedSystem, apply_systems, train_systems
+from evenscore.files import ScoreSet
 from evenscore.progress import silent
 from evenscore.recipes.text_dependent import (
     Corpus,
     RecognizerOptions,
-    ScoreSet,
     Split,
     TextDependentSystem,
     role_permutations,

@@ -21,7 +21,7 @@ from evenscore.experiments.paper_tables import (
     variance_rows,
     variance_table,
 )
-from evenscore.recipes.text_dependent.score_set import ScoreSet
+from evenscore.files import ScoreSet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

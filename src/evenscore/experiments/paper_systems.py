@@ -14,7 +14,7 @@ from evenscore.experiments.paper_genders import GENDER_NAMES, genders_of, within
 from evenscore.norms import FittedNorm
 
 if TYPE_CHECKING:
-    from evenscore.recipes.text_dependent import ScoreSet
+    from evenscore.files import ScoreSet
 
 __all__ = ["POOLED", "SYSTEMS", "Groups", "Scored", "System", "TrainedSystem", "apply_systems", "train_systems"]
 

@@ -59,15 +59,6 @@ from .recordings import (
 from .recordings import (
     split_speakers as split_speakers,
 )
-from .score_set import (
-    ScoreSet as ScoreSet,
-)
-from .score_set import (
-    load_score_set as load_score_set,
-)
-from .score_set import (
-    save_score_set as save_score_set,
-)
 from .system import (
     TextDependentSystem as TextDependentSystem,
 )

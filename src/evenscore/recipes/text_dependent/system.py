@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore import InputError, ScoreMatrix
+from evenscore.files import ScoreSet
 from evenscore.progress import silent
 from evenscore.recipes.text_dependent.degradations import Degradation, with_background
 from evenscore.recipes.text_dependent.extraction import Extracted, extract_features, process_pool
@@ -25,7 +26,6 @@ from evenscore.recipes.text_dependent.recognizer import (
     train_recognizer,
 )
 from evenscore.recipes.text_dependent.recordings import Corpus, Progress, Recording, Split
-from evenscore.recipes.text_dependent.score_set import ScoreSet, development_blocks, evaluation_blocks
 
 __all__ = ["TextDependentSystem", "run_recognizer"]
 
@@ -121,7 +121,8 @@ class TextDependentSystem:
             Spoil the evaluation enrolments, too.
         """
         self._check(split)
-        development, evaluation = [], []
+        phrases: list[tuple[str, dict[str, ScoreMatrix]]] = []
+        speakers: dict[str, dict[str, str]] = {"enroll": {}, "test": {}}
         for gender in self._genders(split):
             roles = self._roles(split, gender)
             clean = self._clean_sides(gender, *roles)
@@ -135,12 +136,12 @@ class TextDependentSystem:
                 found = _phrase_scores(clean, evaluated, phrase, roles[1], roles[2])
                 if found is None:
                     raise InputError(f"phrase {name!r} has no enrolments or tests of one set; leave it out")
-                matrices, speakers = found
-                development.append(development_blocks(matrices["development"], speakers, name))
-                evaluation.append(evaluation_blocks(matrices, speakers, name))
+                phrases.append((name, found[0]))
+                for side, known in found[1].items():
+                    speakers[side] |= known
         used = {*split.development, *split.evaluation}
         genders = {speaker: gender for speaker, gender in self.corpus.gender.items() if speaker in used}
-        return ScoreSet(tuple(development), tuple(evaluation), genders)
+        return ScoreSet.from_matrices(phrases, speakers, genders)
 
     def recognizer(self, background: Sequence[str]) -> Recognizer:
         """Return the recognizer that is trained on these speakers."""

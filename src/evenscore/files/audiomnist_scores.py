@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from evenscore.recipes.text_dependent.score_set import ScoreSet
+from evenscore.files.score_set import ScoreSet, load_score_set
 
 __all__ = ["load_audiomnist_scores"]
 
@@ -22,12 +20,11 @@ def load_audiomnist_scores() -> ScoreSet:
 
     Examples
     --------
+    >>> from evenscore import load_audiomnist_scores
     >>> scores = load_audiomnist_scores()
     >>> scores
     ScoreSet(10 phrases, 36000 development and 36000 evaluation trials, 40 speakers)
     >>> scores.evaluation[7].name, scores.evaluation[7].blocks.trials.shape
     ('7', (20, 180))
     """
-    from evenscore.recipes.text_dependent.score_set import load_score_set
-
     return load_score_set(_FOLDER)

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evenscore import (
-    FileError,
-    InputError,
-    LabelledBlocks,
-    Labels,
-    ScoreBlocks,
-    ScoreMatrix,
-    read_scores,
-    read_speakers,
-    write,
-)
+from evenscore.errors import FileError, InputError
+from evenscore.files.read_write import read_scores, read_speakers, write
+from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix
 
 __all__ = ["ScoreSet", "load_score_set", "save_score_set"]
 
 _NAMES, _GENDERS = "blocks.map", "spk2gender"
 _SPEAKERS = {"enroll": "enrolments.utt2spk", "test": "tests.utt2spk"}
+_BLOCKS = ("development", "trials", "enroll", "test")
 _UNKNOWN = "unknown"
 
 
@@ -44,6 +37,7 @@ class ScoreSet:
 
     Examples
     --------
+    >>> from evenscore import LabelledBlocks, Labels, ScoreMatrix
     >>> dev = LabelledBlocks.own_cohort(
     ...     ScoreMatrix([[2.0, 0.5]], ["ann-1"], ["ann-1-4", "bob-1-4"]),
     ...     Labels.from_speakers(["ann"], ["ann", "bob"], enroll_ids=["ann-1"], test_ids=["ann-1-4", "bob-1-4"]),
@@ -62,6 +56,32 @@ class ScoreSet:
         object.__setattr__(self, "evaluation", tuple(self.evaluation))
         if [part.name for part in self.development] != [part.name for part in self.evaluation]:
             raise InputError("development and evaluation must have the same phrases in the same order")
+
+    @classmethod
+    def from_matrices(
+        cls,
+        phrases: Iterable[tuple[str, Mapping[str, ScoreMatrix]]],
+        speakers: Mapping[str, Mapping[str, str]],
+        gender: Mapping[str, str],
+    ) -> ScoreSet:
+        """Make a score set of plain matrices.
+
+        Parameters
+        ----------
+        phrases
+            For each phrase its name and four matrices: ``"development"``, ``"trials"`` (evaluation enrolments and
+            tests), ``"enroll"`` (evaluation enrolments against development tests) and ``"test"`` (development
+            enrolments against evaluation tests).
+        speakers
+            Of all ids: ``"enroll"`` maps enrolments to speakers, ``"test"`` tests.
+        gender
+            Of every speaker: ``"m"``, ``"f"`` or ''.
+        """
+        development, evaluation = [], []
+        for name, matrices in phrases:
+            development.append(_development(matrices, speakers, name))
+            evaluation.append(_evaluation(matrices, speakers, name))
+        return cls(tuple(development), tuple(evaluation), gender)
 
     def __repr__(self) -> str:
         trials = [sum(part.labels.matrix.size for part in side if part.labels) for side in self._sides()]
@@ -127,15 +147,12 @@ def load_score_set(directory: str | os.PathLike[str]) -> ScoreSet:
     names = read_speakers(folder / _NAMES, format="utt2spk")
     speakers = {side: read_speakers(folder / file, format="utt2spk") for side, file in _SPEAKERS.items()}
     gender = read_speakers(folder / _GENDERS, format="utt2spk")
-    development, evaluation = [], []
-    for number, name in names.items():
-        blocks = {
-            block: _matrix(folder / f"{number}-{block}.npz") for block in ("development", "trials", "enroll", "test")
-        }
-        development.append(development_blocks(blocks["development"], speakers, name))
-        evaluation.append(evaluation_blocks(blocks, speakers, name))
+    phrases = [
+        (name, {block: _matrix(folder / f"{number}-{block}.npz") for block in _BLOCKS})
+        for number, name in names.items()
+    ]
     known = {speaker: "" if found == _UNKNOWN else found for speaker, found in gender.items()}
-    return ScoreSet(tuple(development), tuple(evaluation), known)
+    return ScoreSet.from_matrices(phrases, speakers, known)
 
 
 def _matrix(path: Path) -> ScoreMatrix:
@@ -145,12 +162,15 @@ def _matrix(path: Path) -> ScoreMatrix:
     return table
 
 
-def development_blocks(scores: ScoreMatrix, speakers: Mapping[str, Mapping[str, str]], name: str) -> LabelledBlocks:
+def _development(
+    matrices: Mapping[str, ScoreMatrix], speakers: Mapping[str, Mapping[str, str]], name: str
+) -> LabelledBlocks:
     """Return the development matrix of a phrase as its own cohort."""
+    scores = matrices["development"]
     return LabelledBlocks.own_cohort(scores, _labels(scores, speakers), name=name)
 
 
-def evaluation_blocks(
+def _evaluation(
     matrices: Mapping[str, ScoreMatrix], speakers: Mapping[str, Mapping[str, str]], name: str
 ) -> LabelledBlocks:
     """Return the evaluation trials of a phrase with the development side as cohort."""
