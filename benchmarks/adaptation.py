@@ -20,7 +20,6 @@ from pathlib import Path
 
 from accuracy import Setting, embedding_settings, files_of, shipped_settings
 from evenscore import LabelledBlocks, ScoreBlocks, ScoreMatrix
-from location_scale import first_phrases
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for recipes
 
@@ -29,6 +28,10 @@ from recipes.adaptation import AdaptationShown, show_adaptation
 SCALE, SHIFT = 0.7, 0.2  # of the changed scores; the shift in standard deviations of all scores of a side
 PHRASES = 3  # of each set of embeddings
 HEAD = "| what | cohort | prior | trained | adapted | adapted, affine | oracle | least possible (adapted) | guard |"
+
+
+def first_phrases(setting: Setting, number: int) -> Setting:
+    return replace(setting, training=setting.training[:number], evaluation=setting.evaluation[:number])
 
 
 def changed(parts: Sequence[LabelledBlocks], spread: float) -> list[LabelledBlocks]:

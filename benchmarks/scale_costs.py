@@ -25,9 +25,9 @@ from evenscore import Cosine, Embeddings, Labels, ScoreMatrix, ScoreModel, fit_s
 from evenscore.files import open_chunked_scores, write_chunks
 from evenscore.metrics import summarize
 from evenscore.model.statistics import label_sums
-from evenscore.norms.threads import alone
 from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
 from evenscore.sources import BilinearNormalizer
+from evenscore.threads import alone
 
 DIM, COHORT, TOP_K = 256, 5000, 300
 MODEL = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0])

@@ -15,7 +15,7 @@ from typing import Any
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from evenscore import LabelledBlocks, ScoreModel, compare, simulate, simulate_blocks
+from evenscore import LabelledBlocks, ScoreModel, compare, simulate, simulate_blocks, write_report
 from evenscore.comparison import Comparison
 
 FIGURES = Path(__file__).parent / "figures"
@@ -66,7 +66,7 @@ def main() -> None:
     """Take all pictures."""
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        comparison().report(page)
+        write_report(comparison(), page)
         driver = browser(str(Path(folder) / "profile"))
         driver.get(page.as_uri())
         while not driver.execute_script("return document.documentElement.dataset.ready"):

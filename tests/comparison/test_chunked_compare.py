@@ -18,6 +18,7 @@ from evenscore import (
     compare,
     read_scores,
     simulate_blocks,
+    write_report,
 )
 from evenscore.comparison.chunked_trials import counted_trials
 from evenscore.comparison.data import summary_of
@@ -103,7 +104,7 @@ def test_the_report_shows_the_same_curves(whole, finished, tmp_path):
     from evenscore.report.plot_data import curves_of
 
     comparison, _ = finished
-    comparison.report(tmp_path / "report.html")
+    write_report(comparison, tmp_path / "report.html")
     assert "50 draws of 12 speakers" in (tmp_path / "report.html").read_text()
     for name in ("raw", "lgsm"):
         found, expected = (curves_of(one, one[name]) for one in (comparison, whole))
@@ -189,7 +190,7 @@ def test_scores_need_not_be_written(tmp_path):
         assert comparison.run.resumed == resumed
         assert comparison["z"].scores == ()
         assert comparison.results()["methods"]["z"]["files"]["scores"] == []
-        comparison.report(tmp_path / "report.html")
+        write_report(comparison, tmp_path / "report.html")
     assert not list(tmp_path.rglob("*.zarr"))
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from compared_sides import MODEL, PLAIN, evaluation_side, speakers, training_side
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList, compare, simulate_blocks
 from evenscore.comparison import Method
@@ -324,7 +323,6 @@ def test_ranking_by_another_metric():
 def test_the_usual_methods_follow_the_size_of_the_cohort():
     small = default_methods(evaluation_side())
     assert {"raw", "z", "t", "zt", "tz", "s", "as:top_k=0.2", "at:top_k=0.2", "lgsm"} <= set(small)
-    assert "lssm" not in small
     trials = speakers("new", 2, 1)
     large = LabelledBlocks(*simulate_blocks(MODEL, trials, trials, *[speakers("c", 301, 1)] * 2))
     assert {"as", "at"} <= set(default_methods([large]))

@@ -174,7 +174,7 @@ def test_saving_later_writes_the_same_files(tmp_path):
     assert saved == stored
 
 
-@pytest.mark.parametrize("norm", [name for name in ("lgsm", "lssm", "evidence") if name in fit_methods()])
+@pytest.mark.parametrize("norm", [name for name in ("lgsm", "evidence") if name in fit_methods()])
 def test_trained_models_come_back(tmp_path, norm):
     first, second = (run(tmp_path, names=("",), methods=[norm]) for _ in range(2))
     assert norm in second.run.resumed

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import FileError, read, read_speakers

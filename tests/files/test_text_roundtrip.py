@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evenscore import FileError, ScoreMatrix, TrialList, read, read_scores, read_speakers, read_trials, write
 from evenscore.files import FORMATS

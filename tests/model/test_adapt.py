@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 from scipy.stats import t as scipy_t
 
@@ -33,7 +32,7 @@ from evenscore.model.hidden_labels import (
     initial,
     pooled,
 )
-from reference.dense_location_scale import dense_weighted_posterior
+from reference.dense_weighted_posterior import dense_weighted_posterior
 from reference.hidden_label_model import (
     enumerated_log_likelihood,
     loop_bound,

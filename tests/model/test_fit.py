@@ -3,8 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from designs import draw_scores, speaker_designs
 from evenscore import InputError, Labels, ScoreMatrix, ScoreModel, TrialList, fit_score_model, log_likelihood

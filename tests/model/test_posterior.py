@@ -4,8 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from designs import draw_scores, keys, models, speaker_designs
 from evenscore import Labels, ScoreMatrix, TrialList, log_likelihood

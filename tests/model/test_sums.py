@@ -3,8 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from designs import draw_scores, keys, speaker_designs
 from evenscore import Labels, TrialList

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from norm_blocks import as_dict, assert_same, block_cases, make_blocks
 
 from evenscore import Labels, ScoreBlocks, ScoreMatrix, TrialList

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from norm_blocks import assert_same, block_cases, make_blocks
 
 from evenscore.norms import normalize

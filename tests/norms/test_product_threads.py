@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenscore.norms.threads import one_thread_if_small, one_thread_per_product
+from evenscore.threads import one_thread_if_small, one_thread_per_product
 
 control = pytest.importorskip("threadpoolctl")
 

@@ -232,7 +232,7 @@ def test_infinite_figures_are_written_as_such(comparison):
 
 
 def test_a_report_is_written_whole_or_not_at_all(comparison, tmp_path):
-    comparison.report(tmp_path / "mine.html")
+    write_report(comparison, tmp_path / "mine.html")
     assert (tmp_path / "mine.html").read_text(encoding="utf-8").endswith("</html>\n")
     with pytest.raises(FileError, match="its directory does not exist"):
         write_report(comparison, tmp_path / "no" / "mine.html")

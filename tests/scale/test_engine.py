@@ -21,7 +21,7 @@ PATIENCE = 20  # seconds after which a test that waits for another thread has fa
 
 @pytest.fixture(params=[1, 2, 3, 9], ids="{} cores".format)
 def cores(request, monkeypatch):
-    monkeypatch.setattr("evenscore.norms.threads.thread_count", lambda: request.param)
+    monkeypatch.setattr("evenscore.threads.thread_count", lambda: request.param)
     return request.param
 
 
@@ -148,7 +148,7 @@ def speakers():
 
 def outputs(folder, monkeypatch, cores):
     """Return the bytes of statistics, of a trained model and of normalized scores, made on so many cores."""
-    monkeypatch.setattr("evenscore.norms.threads.thread_count", lambda: cores)
+    monkeypatch.setattr("evenscore.threads.thread_count", lambda: cores)
     rng = np.random.default_rng(0)
     trials, enroll = matrix(rng, E_, T_, missing=0.1, dtype=np.float32), matrix(rng, E_, C_, dtype=np.float32)
     test = matrix(rng, C_, T_, dtype=np.float32)

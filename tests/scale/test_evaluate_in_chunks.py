@@ -7,8 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evenscore import ScoreMatrix, TrialList, write
 from evenscore.cli.scale_options import ScaleChoices

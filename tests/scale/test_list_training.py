@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evenscore import InputError, Labels, ScoreMatrix, TrialList, fit_score_model, log_likelihood
 from evenscore.model.list_sums import ListSums, sum_list

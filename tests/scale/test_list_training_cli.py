@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenscore import ScoreModel, TrialList, simulate, write
-from evenscore.files import load_location_scale
+from evenscore.files import load_evidence
 from evenscore.scale import chunked_trials
 from in_process import output_of as run
 
@@ -69,11 +69,11 @@ def test_the_model_is_that_in_memory(lists, given):
 
 
 def test_other_methods_read_the_list(lists):
-    how = ("fit", "--method", "lssm", "--scores", "whole.parquet", "--max-iter", 2)
+    how = ("fit", "--method", "evidence", "--scores", "whole.parquet")
     run(*how, "--memory-limit", "1GB", "-o", "chunks.json")
     run(*how, "-o", "memory.json")
-    chunks, memory = (load_location_scale(name) for name in ("chunks.json", "memory.json"))
-    np.testing.assert_allclose(chunks.location.mu, memory.location.mu, rtol=1e-9)
+    chunks, memory = (load_evidence(name) for name in ("chunks.json", "memory.json"))
+    assert chunks.heads["full"].weight == pytest.approx(memory.heads["full"].weight, rel=1e-6)
 
 
 def test_what_does_not_match_is_said(lists):

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import soundfile
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evenscore import FileError, InputError
 from recipes.tests.reference.naive_recognizer import deltas as naive_deltas

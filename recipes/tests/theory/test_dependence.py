@@ -4,8 +4,11 @@ import pytest
 
 nx = pytest.importorskip("networkx", reason="graphs need the extra 'theory'")
 
-from hypothesis import assume, given  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import (  # noqa: E402
+    assume,
+    given,
+    strategies as st,
+)
 
 from evenscore import InputError  # noqa: E402
 from examples import examples  # noqa: E402

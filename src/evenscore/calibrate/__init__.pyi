@@ -1,14 +1,10 @@
 from .bayesian import (
     BayesianCalibration as BayesianCalibration,
-)
-from .bayesian import (
     NormalGammaPrior as NormalGammaPrior,
 )
 from .calibration import Calibration as Calibration
 from .cross_validation import (
     CrossCalibration as CrossCalibration,
-)
-from .cross_validation import (
     cross_calibrate as cross_calibrate,
 )
 from .gaussian import GaussianCalibration as GaussianCalibration
@@ -16,11 +12,7 @@ from .logistic import LogisticCalibration as LogisticCalibration
 from .pav import PavCalibration as PavCalibration
 from .registry import (
     CALIBRATIONS as CALIBRATIONS,
-)
-from .registry import (
     calibration_class as calibration_class,
-)
-from .registry import (
     calibration_from_dict as calibration_from_dict,
 )
 from .saturating import SaturatingCalibration as SaturatingCalibration

@@ -172,9 +172,7 @@ def counted(scores: Any, labels: Any) -> tuple[Any, Any]:
     """Return scores that are not in memory as a summary, without labels; others with theirs, as they are."""
     if not is_chunked(scores):
         return scores, labels
-    from evenscore.scale.passes import summarize_chunks
-
-    return summarize_chunks(scores, labels), None
+    return scores.summarize(labels), None
 
 
 def refuse_chunks(scores: object) -> None:

@@ -134,6 +134,7 @@ def compare(
         ).read()
         progress("reading", 1.0)
         from evenscore.comparison import compare as run_comparison
+        from evenscore.report import write_report
 
         comparison = run_comparison(
             *sides,
@@ -154,7 +155,7 @@ def compare(
         )
         progress("writing the report", 0.0)
         report = Path(output) / "report.html"
-        comparison.report(report)
+        write_report(comparison, report)
     for line in comparison.warnings:
         typer.echo(f"warning: {printable(line)}", err=True)
     if json:

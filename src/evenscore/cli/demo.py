@@ -98,7 +98,7 @@ def _compare(
     directory: Path,
     progress: Any,
 ) -> Comparison:
-    from evenscore import compare
+    from evenscore import compare, write_report
 
     comparison = compare(
         training,
@@ -110,7 +110,7 @@ def _compare(
         progress=progress,
     )
     progress("writing the report", 0.0)
-    comparison.report(directory / "report.html")
+    write_report(comparison, directory / "report.html")
     return comparison
 
 

@@ -28,7 +28,6 @@ evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
 evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
 evenscore fit --enroll e.npz --test t.npz --scorer cosine -o m.json
 evenscore fit --method evidence --scores d.npz --key k -o evidence.json
-evenscore fit --method lssm --scores d.npz --key k -o lssm.json
 evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 4 -o m
 """
 
@@ -38,7 +37,6 @@ class TrainedMethod(str, Enum):
 
     lgsm = "lgsm"
     evidence = "evidence"
-    lssm = "lssm"
 
 
 @with_records
@@ -86,7 +84,7 @@ def fit(
         TrainedMethod,
         typer.Option(
             "--method",
-            help="The score model, the cohort-evidence model (docs/evidence.md), or the location-scale model.",
+            help="The score model, or the cohort-evidence model (docs/evidence.md).",
         ),
     ] = TrainedMethod.lgsm,
     dim: Annotated[
@@ -94,12 +92,10 @@ def fit(
     ] = 2,
     tol: Annotated[
         float | None,
-        typer.Option(
-            "--tol", metavar="T", help="Stop when an iteration gains less nats per enrolment/test: 1e-10; lssm 1e-5."
-        ),
+        typer.Option("--tol", metavar="T", help="Stop when an iteration gains less nats per enrolment/test: 1e-10."),
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option("--max-iter", metavar="N", help="Most iterations of each start: 5000; lssm 300.")
+        int | None, typer.Option("--max-iter", metavar="N", help="Most iterations of each start: 5000.")
     ] = None,
     starts: Annotated[int | None, typer.Option("--starts", metavar="N", help="Starting points of lgsm: 3.")] = None,
     min_divergence: Annotated[
@@ -175,21 +171,12 @@ def fit(
             if how:
                 raise InputError(f"{option_name(next(iter(how)))} is for lgsm, not for evidence; leave it out")
             evidence = train_from(data, dim, progress)
-        elif method is TrainedMethod.lssm:
-            from evenscore.cli import location_scale_training as lssm
-
-            scaled = lssm.train_from(data, dim, how, progress)
         else:
             result = fit_score_model(data, dim, **how, progress=progress, client=client)
     if method is TrainedMethod.evidence:
         write_evidence(evidence, output, inputs)
         if output != "-":
             print_evidence(evidence, notes, verbose=verbose, json=json)
-        return
-    if method is TrainedMethod.lssm:
-        lssm.write_location_scale(scaled, output, inputs)
-        if output != "-":
-            lssm.print_location_scale(scaled, len(data), notes, verbose=verbose, json=json)
         return
     _write(output, result, inputs)
     if json:

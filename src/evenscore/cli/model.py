@@ -36,16 +36,14 @@ def show(
     """Show a model: where the variance of the scores comes from, per class and side, and what that means.
 
     The variance of a score is sigma^2 + nu. nu is what the hidden variables of enrolment and test explain: the part
-    that cohort scores can help to take away. sigma^2 is what is left. Of a location-scale model also how much the
-    spread differs from member to member, of a cohort-evidence model what each feature weighs.
+    that cohort scores can help to take away. sigma^2 is what is left. Of a cohort-evidence model it also tells what
+    each feature weighs.
     """
-    from evenscore.files import location_scale_json, model_json
+    from evenscore.files import model_json
     from evenscore.files.json_text import read_object
 
     kind = read_object(file, largest=model_json.LARGEST).get("format")
-    if kind == location_scale_json.FORMAT:
-        _show_location_scale(file, verbose, json)
-    elif kind == "evenscore-evidence":  # whose module takes long to load
+    if kind == "evenscore-evidence":  # whose module takes long to load
         _show_evidence(file, verbose, json)
     else:
         _show_score_model(file, verbose, json)
@@ -67,23 +65,6 @@ def _show_score_model(file: str, verbose: bool, json: bool) -> None:
     if verbose:
         print_covariances(found.model)
     print_lines(meaning_of(found.model))
-    _print_info(found.info)
-
-
-def _show_location_scale(file: str, verbose: bool, json: bool) -> None:
-    from evenscore.cli.location_scale_training import location_scale_facts, print_scales
-    from evenscore.cli.variance_table import meaning_of, print_covariances
-    from evenscore.files.location_scale_json import read_location_scale_file
-
-    found = read_location_scale_file(file)
-    if json:
-        print_json({"file": file, **location_scale_facts(found.model), "info": found.info})
-        return
-    print_lines([f"{file}: location-scale score model, D = {found.model.dim}"])
-    print_scales(found.model)
-    if verbose:
-        print_covariances(found.model.location)
-    print_lines(meaning_of(found.model.location))
     _print_info(found.info)
 
 

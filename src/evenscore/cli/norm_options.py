@@ -87,9 +87,7 @@ def _conventions(incomplete: str) -> list[str]:
     return [name for name in CONVENTIONS if name.startswith(incomplete)]
 
 
-ModelFile = Annotated[
-    str | None, typer.Option("--model", metavar="FILE", help="Model file, for lgsm, evidence and lssm.")
-]
+ModelFile = Annotated[str | None, typer.Option("--model", metavar="FILE", help="Model file, for lgsm and evidence.")]
 TrialSpeakers = Annotated[
     str | None,
     typer.Option(

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenscore.cli import norm_options as norms
-from evenscore.cli import options as opt
+from evenscore.cli import norm_options as norms, options as opt
 from evenscore.cli.option_records import with_records
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices

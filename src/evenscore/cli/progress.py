@@ -19,8 +19,7 @@ def progress_bar() -> Iterator[Progress]:
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
+    from rich.progress import Progress as Bars, TaskID
 
     from evenscore.compiled import announced
 

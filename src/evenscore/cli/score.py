@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenscore.cli import norm_options as norms
-from evenscore.cli import options as opt
+from evenscore.cli import norm_options as norms, options as opt
 from evenscore.cli.cohort_options import CohortChoices, LengthNorm
 from evenscore.cli.option_records import option_name, with_records
 from evenscore.cli.progress import progress_bar

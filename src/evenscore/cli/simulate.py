@@ -60,8 +60,7 @@ def simulate(
     built-in model has the variances that Swart and Brümmer report for male speakers of RSR2015: the hidden variables
     explain a fifth of the variance of non-target scores and half of that of target scores.
     """
-    from evenscore.model.simulation import simulate as draw
-    from evenscore.model.simulation import simulate_blocks
+    from evenscore.model.simulation import simulate as draw, simulate_blocks
 
     everybody = speakers + cohort_speakers
     _refuse_too_large(everybody * enroll_per_speaker * everybody * test_per_speaker * _SIZE)

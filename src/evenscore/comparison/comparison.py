@@ -266,9 +266,3 @@ class Comparison:
         from evenscore.comparison.folder import save_comparison
 
         save_comparison(self, directory)
-
-    def report(self, path: PathLike) -> None:
-        """Write a report to look at: one HTML file that needs nothing else."""
-        from evenscore.report import write_report
-
-        write_report(self, path)

@@ -1,56 +1,36 @@
 from .contributions import (
     Contributions as Contributions,
-)
-from .contributions import (
     contributions as contributions,
 )
 from .features import (
     evidence_features as evidence_features,
-)
-from .features import (
     predicted_shifts as predicted_shifts,
 )
 from .fit import fit_evidence as fit_evidence
 from .head import (
     EvidenceHead as EvidenceHead,
-)
-from .head import (
     Penalties as Penalties,
 )
 from .model import (
     CohortEvidence as CohortEvidence,
-)
-from .model import (
     TrainingReport as TrainingReport,
 )
 from .moments import (
     ScalePrior as ScalePrior,
-)
-from .moments import (
     shrunk_log_scale as shrunk_log_scale,
-)
-from .moments import (
     trial_moments as trial_moments,
 )
 from .normalizer import EvidenceNormalizer as EvidenceNormalizer
 from .own_pairs import Ridges as Ridges
 from .pair_space import (
     PairSpace as PairSpace,
-)
-from .pair_space import (
     impostor_prediction as impostor_prediction,
-)
-from .pair_space import (
     pair_space as pair_space,
-)
-from .pair_space import (
     within_speaker_part as within_speaker_part,
 )
 from .training_sample import sampled_own_cohort as sampled_own_cohort
 from .vector_space import pair_space_of_vectors as pair_space_of_vectors
 from .vectors import (
     normalize_vectors as normalize_vectors,
-)
-from .vectors import (
     parts_of_vectors as parts_of_vectors,
 )

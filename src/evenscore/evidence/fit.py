@@ -17,10 +17,10 @@ from evenscore.evidence.own_pairs import Ridges, pair_tables
 from evenscore.evidence.training_trials import TrainingTrials
 from evenscore.model.parameters import ScoreModel
 from evenscore.norms.model_norm import training_data
-from evenscore.norms.threads import one_thread_if_small
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreMatrix, TrialList
 from evenscore.tables.labelled_blocks import labelled_parts
+from evenscore.threads import one_thread_if_small
 
 __all__ = ["EvidenceFit", "fit_evidence", "train_evidence"]
 

@@ -20,9 +20,9 @@ from evenscore.model.partial_cohorts import has_missing
 from evenscore.model.patterns import SpeakerBlocks
 from evenscore.model.prediction import predict_from_blocks
 from evenscore.model.score_weights import ScoreWeights
-from evenscore.norms.threads import one_thread_if_small
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike
+from evenscore.threads import one_thread_if_small
 
 __all__ = ["EvidenceNormalizer"]
 

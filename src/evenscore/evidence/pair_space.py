@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms.threads import one_thread_if_small
 from evenscore.tables.ids import Ids
+from evenscore.threads import one_thread_if_small
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -21,8 +21,8 @@ from evenscore.evidence.pair_space import PairSpace
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.options import NormOptions
 from evenscore.norms.statistics import Summary, row_statistics
-from evenscore.norms.threads import in_parallel
 from evenscore.tables import ScoreMatrix, TrialList
+from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float

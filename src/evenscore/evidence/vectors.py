@@ -7,13 +7,13 @@ import numpy as np
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.parts import EvidenceParts
 from evenscore.evidence.vector_space import pair_space_of_vectors
-from evenscore.norms.threads import one_thread_if_small
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.cohort_weights import cohort_labels
 from evenscore.sources.normalize import BilinearNormalizer
 from evenscore.tables import ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, positions
+from evenscore.threads import one_thread_if_small
 
 __all__ = ["normalize_vectors", "parts_of_vectors"]
 

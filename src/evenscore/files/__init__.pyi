@@ -2,66 +2,36 @@ from .array_cache import ArrayCache as ArrayCache
 from .audiomnist_scores import load_audiomnist_scores as load_audiomnist_scores
 from .calibration_json import (
     load_calibration as load_calibration,
-)
-from .calibration_json import (
     save_calibration as save_calibration,
 )
 from .chunked_output import write_chunks as write_chunks
 from .evidence_json import (
     load_evidence as load_evidence,
-)
-from .evidence_json import (
     save_evidence as save_evidence,
 )
 from .formats import (
     Format as Format,
-)
-from .formats import (
     ReadOptions as ReadOptions,
-)
-from .formats import (
     Table as Table,
 )
 from .json_text import read_json as read_json
-from .location_scale_json import (
-    load_location_scale as load_location_scale,
-)
-from .location_scale_json import (
-    save_location_scale as save_location_scale,
-)
 from .metadata import read_metadata as read_metadata
 from .model_json import (
     load_model as load_model,
-)
-from .model_json import (
     save_model as save_model,
 )
 from .read_write import (
     read as read,
-)
-from .read_write import (
     read_embeddings as read_embeddings,
-)
-from .read_write import (
     read_scores as read_scores,
-)
-from .read_write import (
     read_speakers as read_speakers,
-)
-from .read_write import (
     read_trials as read_trials,
-)
-from .read_write import (
     write as write,
 )
 from .registry import FORMATS as FORMATS
 from .score_set import (
     ScoreSet as ScoreSet,
-)
-from .score_set import (
     load_score_set as load_score_set,
-)
-from .score_set import (
     save_score_set as save_score_set,
 )
 from .score_tiles import open_chunked_scores as open_chunked_scores

@@ -26,7 +26,6 @@ __all__ = [
 _METHODS = {
     "evenscore-score-model": "lgsm",
     "evenscore-evidence": "evidence",
-    "evenscore-location-scale-model": "lssm",
 }
 
 

@@ -31,7 +31,6 @@ class _Kind:
 _KINDS = (
     _Kind("lgsm", "ScoreModel", "model_json", "save_model", "load_model"),
     _Kind("evidence", "CohortEvidence", "evidence_json", "save_evidence", "load_evidence"),
-    _Kind("lssm", "LocationScaleModel", "location_scale_json", "save_location_scale", "load_location_scale"),
 )
 
 TRAINED_METHODS = tuple(kind.method for kind in _KINDS)  #: the norms that need a trained model

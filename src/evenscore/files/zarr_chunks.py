@@ -119,7 +119,7 @@ class PlainChunks:
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Return some rows and columns; a chunk that is not there is missing scores, a damaged one is an error."""
-        from evenscore.norms.threads import in_parallel
+        from evenscore.threads import in_parallel
 
         out = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype=self.dtype)
         places = self._places(rows, columns)
@@ -133,7 +133,7 @@ class PlainChunks:
 
     def write(self, rows: slice, columns: slice, scores: npt.NDArray[Any]) -> None:
         """Write whole chunks; each appears under its name only when all of it is written."""
-        from evenscore.norms.threads import in_parallel
+        from evenscore.threads import in_parallel
 
         places = self._places(rows, columns)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +14,14 @@ from evenscore.metrics.detection_cost import detection_costs
 from evenscore.metrics.error_rates import EerMethod, equal_error_rate
 from evenscore.metrics.hull import rocch
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
-from evenscore.metrics.trials import ScoresLike, SortedScores, as_labels, is_chunked, sort_scores
+from evenscore.metrics.trials import CountsItself, ScoresLike, SortedScores, as_labels, is_chunked, sort_scores
 from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
-
-if TYPE_CHECKING:
-    from evenscore.scale import ChunkedScores, ChunkedTrials
 
 __all__ = ["equalized_weights", "evaluate", "evaluate_by"]
 
 
 def evaluate(
-    scores: ScoresLike | ChunkedScores | ChunkedTrials,
+    scores: ScoresLike | CountsItself,
     labels: npt.ArrayLike | Labels | TrialList | None = None,
     *,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
@@ -67,9 +64,7 @@ def evaluate(
     if is_chunked(scores):
         if eer_method != "rocch" or weights is not None:
             raise InputError("scores that are not in memory have the EER by rocch, and no weights; leave these out")
-        from evenscore.scale.passes import summarize_chunks
-
-        return summarize_chunks(scores, labels, points=points).evaluate(normalize=normalize)  # type: ignore[arg-type]
+        return scores.summarize(labels, points=points).evaluate(normalize=normalize)
     trials = sort_scores(scores, labels, weights=weights)  # type: ignore[arg-type]
     hull = rocch(trials)
     equal = equal_error_rate(trials, method=eer_method, hull=hull)

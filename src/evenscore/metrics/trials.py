@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,9 @@ from evenscore.tables.arrays import as_scores, frozen
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["ScoresLike", "SortedScores", "is_chunked", "sort_scores", "validate"]
+    from evenscore.metrics.summary import ScoreSummary
+
+__all__ = ["CountsItself", "ScoresLike", "SortedScores", "is_chunked", "sort_scores", "validate"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -131,9 +133,20 @@ def validate(
     return values, key
 
 
-def is_chunked(scores: object) -> bool:
-    """Tell whether scores are `ChunkedScores` or `ChunkedTrials`, without loading what makes them."""
-    return hasattr(scores, "reader") and hasattr(scores, "labelled_sums")
+@runtime_checkable
+class CountsItself(Protocol):
+    """Scores that are not in memory, such as `ChunkedScores` and `ChunkedTrials`: they are counted where they are."""
+
+    def summarize(self, labels: Any = None, **options: Any) -> ScoreSummary:
+        """Return the summary of the scores with these labels, or with their own."""
+
+    def summarize_unlabelled(self) -> ScoreSummary:
+        """Return the summary of all scores, as if they were of one class."""
+
+
+def is_chunked(scores: object) -> TypeGuard[CountsItself]:
+    """Tell whether scores are not in memory."""
+    return isinstance(scores, CountsItself)
 
 
 def as_labels(labels: npt.ArrayLike, length: int) -> npt.NDArray[np.int8]:

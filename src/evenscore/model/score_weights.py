@@ -11,8 +11,8 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
-from evenscore.norms.threads import in_parallel
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
+from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float

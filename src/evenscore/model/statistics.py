@@ -110,7 +110,7 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
     if isinstance(scores, ScoreSource):
         return [_sum_source(scores, labels)]
     if hasattr(scores, "dask"):
-        return _sum_dask_array(scores, labels, client, progress)
+        raise InputError("a Dask array has no ids; give as_chunked(array, enroll_ids, test_ids) in its place")
     array = as_scores(scores, "scores", ndim=2)
     if not np.isfinite(array).all():
         raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
@@ -155,15 +155,6 @@ def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
     row_codes, column_codes, number = labels.speaker_codes
     blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
     return LabelledSums(sums=source.class_sums(labels), pattern=blocks)
-
-
-def _sum_dask_array(scores: Any, labels: Labels, client: Any, progress: Progress) -> list[LabelledSums]:
-    from evenscore.scale.chunked_scores import as_chunked
-
-    _check_shape(scores.shape, labels)
-    rows = range(labels.shape[0]) if labels.enroll_ids is None else labels.enroll_ids
-    columns = range(labels.shape[1]) if labels.test_ids is None else labels.test_ids
-    return as_chunked(scores, rows, columns).labelled_sums(labels, client=client, progress=progress)
 
 
 def without_empty(sums: ClassSums) -> ClassSums:

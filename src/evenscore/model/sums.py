@@ -150,7 +150,7 @@ def sum_blocks(
         sums = sum_by_key(scores, (row_codes[:, None] == column_codes).astype(np.int8), center, place)
         return sums if sums.count.sum() == scores.size else replace(sums, squares=np.full(2, np.nan))
     from evenscore.model.sum_kernels import add_targets, sum_rows
-    from evenscore.norms.threads import in_parallel
+    from evenscore.threads import in_parallel
 
     n_rows, n_columns = scores.shape
     rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)

@@ -1,9 +1,8 @@
 """The posterior of the hidden variables when every score has a precision of its own in each class.
 
-This is what the score model's E-step becomes as soon as scores do not count alike: because their variances differ
-(the location-scale model), or because a score belongs to each class with some probability (adaptation without
-labels). There is no structure left to use, so the larger side is eliminated and the Schur complement of the smaller
-one is factorized. Letters and equation numbers as in docs/math.md.
+This is what the score model's E-step becomes as soon as scores do not count alike, because a score belongs to each
+class with some probability (adaptation without labels). There is no structure left to use, so the larger side is
+eliminated and the Schur complement of the smaller one is factorized. Letters and equation numbers as in docs/math.md.
 """
 
 from __future__ import annotations

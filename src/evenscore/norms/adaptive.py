@@ -14,10 +14,10 @@ from evenscore.norms.few_scores import best_members
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import Codes, Side
 from evenscore.norms.statistics import LeftOut, Statistics, Summary, column_statistics, cross_statistics, row_statistics
-from evenscore.norms.threads import in_parallel, one_thread_per_product, thread_count
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.ids import Ids, shown
 from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.threads import in_parallel, one_thread_per_product, thread_count
 
 __all__ = ["add_cross_side", "add_own_side", "by_pieces", "exclusion", "side_statistics", "sum_sides"]
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.sides import NO_GROUP, Codes, Groups, NormSides, Rows, Side, coded, speaker_codes
-from evenscore.norms.threads import in_parallel
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.ids import Ids
 from evenscore.tables.labels import NONTARGET
+from evenscore.threads import in_parallel
 
 __all__ = ["block_sides"]
 

@@ -18,9 +18,9 @@ from evenscore.norms.statistics import (
     scaled_row_statistics,
     scaled_row_tables,
 )
-from evenscore.norms.threads import in_parallel
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.threads import in_parallel
 
 __all__ = ["affine", "chain", "chain_without_own_speakers", "scaled_statistics"]
 

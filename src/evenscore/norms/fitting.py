@@ -60,9 +60,8 @@ Trainer = Callable[..., FittedNorm]
 # A name leads to a trainer, or to "module:function" of one, which is imported when it is first used.
 _TRAINERS: dict[str, Trainer | str] = {
     "raw": "evenscore.norms.fitting:_fit_raw",
-    "lgsm": "evenscore.model.norm:fit_score_model_norm",
+    "lgsm": "evenscore.norms.score_model:fit_score_model_norm",
     "evidence": "evenscore.evidence.norm:fit_evidence_norm",
-    "lssm": "evenscore.location_scale.norm:fit_location_scale_norm",
 }
 
 

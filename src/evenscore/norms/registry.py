@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
 from evenscore.errors import InputError
 from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
-
-if TYPE_CHECKING:
-    from evenscore.scale.blocks import ChunkedBlocks
-    from evenscore.scale.chunked_scores import ChunkedScores
-    from evenscore.scale.chunked_trials import ChunkedTrials
 
 __all__ = ["Normalizer", "norm_methods", "normalize", "prepare_norm", "register_norm"]
 
@@ -28,14 +23,24 @@ class Normalizer(Protocol):
         ...
 
 
+Normalized = TypeVar("Normalized", covariant=True)
+
+
+@runtime_checkable
+class NormalizesItself(Protocol[Normalized]):
+    """Blocks that are not in memory, such as `ChunkedBlocks`: they are normalized where they are."""
+
+    def normalized(self, method: str, *, client: Any = None, **options: Any) -> Normalized:
+        """Return the normalized trials, to be computed when they are read."""
+
+
 Factory = Callable[..., Normalizer]
 
 # A name leads to a factory, or to "module:function" of one, which is imported when the norm is first used.
 _FACTORIES: dict[str, Factory | str] = {
     **dict.fromkeys(CLASSICAL_METHODS, "evenscore.norms.classical:prepare_classical"),
-    "lgsm": "evenscore.model.norm:prepare_score_model",
+    "lgsm": "evenscore.norms.score_model:prepare_score_model",
     "evidence": "evenscore.evidence.norm:prepare_evidence",
-    "lssm": "evenscore.location_scale.norm:prepare_location_scale",
 }
 
 
@@ -120,8 +125,8 @@ def normalize(
 
 @overload
 def normalize(
-    blocks: ChunkedBlocks, method: str = "as", *, client: Any = None, **options: Any
-) -> ChunkedScores | ChunkedTrials: ...
+    blocks: NormalizesItself[Normalized], method: str = "as", *, client: Any = None, **options: Any
+) -> Normalized: ...
 
 
 def normalize(blocks: Any, method: str = "as", *, client: Any = None, **options: Any) -> Any:
@@ -160,6 +165,6 @@ def normalize(blocks: Any, method: str = "as", *, client: Any = None, **options:
     """
     if isinstance(blocks, ScoreBlocks):
         return prepare_norm(method, **options).normalize(blocks)
-    from evenscore.scale.normalize import normalize_chunks
-
-    return normalize_chunks(blocks, method, client=client, **options)
+    if not isinstance(blocks, NormalizesItself):
+        raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks or ChunkedBlocks")
+    return blocks.normalized(method, client=client, **options)

@@ -13,8 +13,8 @@ from evenscore.errors import InputError
 from evenscore.norms.few_scores import Found, location_scale
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NO_GROUP, Codes, Groups
-from evenscore.norms.threads import in_parallel
 from evenscore.tables.ids import Ids, shown
+from evenscore.threads import in_parallel
 
 __all__ = ["LeftOut", "Statistics", "Summary", "column_statistics", "row_statistics"]
 

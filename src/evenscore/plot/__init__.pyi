@@ -7,8 +7,6 @@ from .norm_effect import plot_norm_effect as plot_norm_effect
 from .reliability import plot_reliability as plot_reliability
 from .saving import (
     FIGURE_FORMATS as FIGURE_FORMATS,
-)
-from .saving import (
     save_figure as save_figure,
 )
 from .style import figure_style as figure_style

@@ -1,8 +1,6 @@
 from .blocks import ChunkedBlocks as ChunkedBlocks
 from .chunked_scores import (
     ChunkedScores as ChunkedScores,
-)
-from .chunked_scores import (
     as_chunked as as_chunked,
 )
 from .chunked_trials import ChunkedTrials as ChunkedTrials
@@ -11,7 +9,5 @@ from .labelled_chunks import LabelledChunks as LabelledChunks
 from .normalize import normalize_chunks as normalize_chunks
 from .passes import (
     summarize_chunks as summarize_chunks,
-)
-from .passes import (
     transform_chunks as transform_chunks,
 )

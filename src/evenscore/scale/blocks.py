@@ -100,6 +100,12 @@ class ChunkedBlocks:
         if cohort is None and cohort_labels is not None:
             raise InputError("cohort_labels were given without cohort scores; give `cohort` too")
 
+    def normalized(self, method: str, *, client: Any = None, **options: Any) -> ChunkedScores | ChunkedTrials:
+        """Return the normalized trials, see `normalize`."""
+        from evenscore.scale.normalize import normalize_chunks
+
+        return normalize_chunks(self, method, client=client, **options)
+
     @property
     def enroll_ids(self) -> Ids | None:
         """Ids of the enrolments; None if the trials are listed and have no cohort scores."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from evenscore.scale.tiles import TILE_BYTES, Tile, tile_grid
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
 from evenscore.tables.ids import Ids, IdsLike, as_ids, positions
+
+if TYPE_CHECKING:
+    from evenscore.metrics.summary import ScoreSummary
 
 __all__ = ["ChunkedScores", "InMemory", "Rearranged", "TileReader", "as_chunked", "hashed"]
 
@@ -138,6 +141,18 @@ class ChunkedScores:
     def with_tiles(self, nbytes: float) -> ChunkedScores:
         """Return the same scores in tiles of about another size."""
         return replace(self, tile_bytes=nbytes)
+
+    def summarize(self, labels: Labels | TrialList | None = None, **options: Any) -> ScoreSummary:
+        """Count the scores for all metrics at once, see `summarize_chunks`."""
+        from evenscore.scale.passes import summarize_chunks
+
+        return summarize_chunks(self, labels, **options)
+
+    def summarize_unlabelled(self) -> ScoreSummary:
+        """Count the scores whatever their labels."""
+        from evenscore.scale.passes import count_unlabelled
+
+        return count_unlabelled(self)
 
     def labelled_sums(
         self, labels: Labels | None, *, client: Any = None, progress: Progress = silent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import ChunkedScores, hashed
 from evenscore.scale.tiles import spans
 from evenscore.tables import Labels, TrialList
+
+if TYPE_CHECKING:
+    from evenscore.metrics.summary import ScoreSummary
 
 __all__ = ["ChunkedTrials", "ListedTrials", "TrialChunk", "TrialReader", "refuse_unless_chunked"]
 
@@ -85,6 +88,18 @@ class ChunkedTrials:
     def gather(self) -> TrialList:
         """Return all trials in memory, 13 bytes or more for each."""
         return TrialList.concat([self.reader.read(chunk.trials) for chunk in self.chunks()])
+
+    def summarize(self, labels: Labels | TrialList | None = None, **options: Any) -> ScoreSummary:
+        """Count the scores for all metrics at once, see `summarize_chunks`."""
+        from evenscore.scale.passes import summarize_chunks
+
+        return summarize_chunks(self, labels, **options)
+
+    def summarize_unlabelled(self) -> ScoreSummary:
+        """Count the scores whatever their labels."""
+        from evenscore.scale.passes import count_unlabelled
+
+        return count_unlabelled(self)
 
     def labelled_sums(
         self, labels: Labels | None = None, *, client: Any = None, progress: Progress = silent

@@ -136,7 +136,7 @@ class _Here(Engine):
 
 def _shares() -> tuple[int, int]:
     """Return how many places are worked on at a time in this process, and how many cores each of them may use."""
-    from evenscore.norms.threads import thread_count
+    from evenscore.threads import thread_count
 
     cores = thread_count()
     threads = min(cores + 1, _SIDE_BY_SIDE)  # one more than cores, as one may wait
@@ -289,7 +289,7 @@ def _one_more(sendings: int) -> int:
 
 def _on_cores(cores: int, function: Callable[[Any, Place], Result], shared: Any, place: Place) -> Result:
     """Work in this thread, beside others."""
-    from evenscore.norms.threads import alone, one_thread_per_product
+    from evenscore.threads import alone, one_thread_per_product
 
     with one_thread_per_product(), alone() if cores == 1 else nullcontext():
         return function(shared, place)

@@ -117,8 +117,6 @@ def normalize_chunks(
     >>> normalize_chunks(blocks, "z", ddof=1).matrix().scores
     array([[2., 0.]])
     """
-    if not isinstance(blocks, ChunkedBlocks):
-        raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks or ChunkedBlocks")
     norm = prepare_norm(method, **options)
     identity = Inputs(lambda: _identity(blocks, method, options))
     if keep is not None:

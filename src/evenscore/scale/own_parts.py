@@ -21,12 +21,12 @@ from evenscore.norms.block_sides import block_sides
 from evenscore.norms.classical import NEEDS, ClassicalNorm
 from evenscore.norms.finish import finished
 from evenscore.norms.statistics import Statistics, Summary, row_statistics
-from evenscore.norms.threads import in_parallel
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.separable import Part
 from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
+from evenscore.threads import in_parallel
 
 __all__ = ["OwnSpeakerParts", "speakers_of", "table_fits"]
 

@@ -2,7 +2,5 @@ from .averages import average_embeddings as average_embeddings
 from .cohorts import make_cohort as make_cohort
 from .embeddings import (
     EmbeddingScores as EmbeddingScores,
-)
-from .embeddings import (
     score_embeddings as score_embeddings,
 )

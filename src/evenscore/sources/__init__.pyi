@@ -3,10 +3,6 @@ from .blocks import score_blocks as score_blocks
 from .normalize import BilinearNormalizer as BilinearNormalizer
 from .scorers import (
     Cosine as Cosine,
-)
-from .scorers import (
     DotProduct as DotProduct,
-)
-from .scorers import (
     Scorer as Scorer,
 )

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums
-from evenscore.norms.threads import in_parallel
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 from evenscore.tables.ids import Ids, IdsLike, as_ids, positions
+from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float

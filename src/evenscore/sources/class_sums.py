@@ -20,9 +20,9 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums, group_order
-from evenscore.norms.threads import in_parallel
 from evenscore.sources.chunks import chunk_slices, float64_chunks
 from evenscore.tables import Labels
+from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float

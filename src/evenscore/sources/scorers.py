@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from evenscore.compiled import few
 from evenscore.errors import InputError
-from evenscore.norms.threads import in_parallel
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import as_scores, frozen
+from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float

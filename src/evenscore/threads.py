@@ -91,7 +91,7 @@ class _OneThreadPerProduct:
 
     def __enter__(self) -> None:
         with self._lock:
-            controller = _blas("scipy.linalg" in sys.modules)
+            controller = _blas(len(sys.modules))
             if not self._users and controller is not None:
                 self._limit.enter_context(controller.limit(limits=1, user_api="blas"))
             self._users += 1
@@ -107,8 +107,8 @@ _limited = _OneThreadPerProduct()
 
 
 @lru_cache(maxsize=1)
-def _blas(_with_scipy: bool) -> Any:
-    # The libraries that are loaded by now; scipy brings one of its own, perhaps later.
+def _blas(_modules: int) -> Any:
+    # The libraries that are loaded by now; whoever is imported later may bring one of its own, as scipy does.
     try:
         from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
     except ImportError:  # products then wait for each other, which costs time but nothing else
