@@ -60,7 +60,7 @@ bench: $(VENV)/.installed-all+bench ## every performance claim, as a ratio to a 
 
 paper: $(VENV)/.installed-all ## the paper's experiment from speech; AUDIOMNIST is the directory of the corpus
 	@test -n "$(AUDIOMNIST)" || { echo "say where the corpus is: make paper AUDIOMNIST=DIRECTORY" >&2; exit 2; }
-	$(BIN)/evenscore experiment paper --corpus audiomnist --root "$(AUDIOMNIST)" -o paper-out
+	$(BIN)/python -m recipes.paper --corpus audiomnist --root "$(AUDIOMNIST)" -o paper-out
 
 accuracy: $(VENV)/.installed-all ## every method on every set of embeddings in EVENSCORE_DATA
 	$(BIN)/python benchmarks/accuracy.py
@@ -70,4 +70,4 @@ docs: $(VENV)/.installed-all+docs ## build the site into site/, warnings are err
 
 clean: ## remove everything that make created
 	rm -rf $(VENV) site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src recipes tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from accuracy import Setting, embedding_settings, files_of, shipped_settings
 from evenscore import LabelledBlocks, ScoreBlocks, ScoreMatrix
-from evenscore.experiments.adaptation import AdaptationShown, show_adaptation
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for recipes
+
+from recipes.adaptation import AdaptationShown, show_adaptation
 
 SCALE, SHIFT = 0.7, 0.2  # of the changed scores; the shift in standard deviations of all scores of a side
 PHRASES = 3  # of each set of embeddings
@@ -60,7 +64,7 @@ def spread_of(parts: Sequence[LabelledBlocks]) -> float:
 
 def spoilt_settings(root: str) -> Iterator[tuple[str, Setting]]:
     """Yield AudioMNIST with spoilt evaluation recordings, scored by the recognizer of the paper's experiment."""
-    from evenscore.recipes.text_dependent import (
+    from recipes.text_dependent import (
         AdditiveNoise,
         TelephoneBand,
         TextDependentSystem,

@@ -11,12 +11,16 @@ Claim: an iteration takes at most half of scikit-learn's time, and both end with
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 
-from evenscore.recipes.text_dependent.ubm import DiagonalMixture, fit_mixture, sum_moments, update
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for recipes
+
+from recipes.text_dependent.ubm import DiagonalMixture, fit_mixture, sum_moments, update
 
 
 def draw(count: int, dim: int, clusters: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Put the results of `evenscore experiment paper` into docs/paper.md, docs/figures and docs/tables.
+"""Put the results of `python -m recipes.paper` into docs/paper.md, docs/figures and docs/tables.
 
 ``python docs/make_paper.py OUT [BOTH]`` replaces the tables after the marks of the page; the words around them are
 written by hand, so read them again. BOTH is the output of a run with ``--shift-side both``.
@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evenscore.experiments.paper_tables import (
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for recipes
+
+from recipes.paper.tables import (
     as_markdown,
     eer_table,
     interval_table,

@@ -1,6 +1,6 @@
-"""Put the results of ``evenscore experiment ideal`` into docs/theory.md: its tables, and its figures beside them.
+"""Put the results of ``python -m recipes.theory`` into docs/theory.md: its tables, and its figures beside them.
 
-``evenscore experiment ideal -o out && python docs/make_theory.py out``
+``python -m recipes.theory -o out && python docs/make_theory.py out``
 """
 
 from __future__ import annotations

@@ -20,7 +20,12 @@ def runner():
 
 def run_command(*arguments, input=None):
     """Run ``evenscore`` with these arguments; returns exit_code, stdout and stderr."""
-    return runner().invoke(app, [str(argument) for argument in arguments], input=input)
+    return run_app(app, *arguments, input=input)
+
+
+def run_app(program, *arguments, input=None):
+    """Run another program, such as a recipe's, in the same way."""
+    return runner().invoke(program, [str(argument) for argument in arguments], input=input)
 
 
 def output_of(*arguments, code=0):

@@ -15,13 +15,14 @@ import evenscore
 PACKAGE = Path(evenscore.__file__).parent
 MODULE_NAMES = [name for name in evenscore.__all__ if inspect.ismodule(getattr(evenscore, name))]
 MODULES = sorted(PACKAGE.rglob("*.py"))
+ROOT = Path(__file__).resolve().parent.parent
+RECIPES = [path for path in sorted((ROOT / "recipes").rglob("*.py")) if "tests" not in path.relative_to(ROOT).parts]
+COMMAND_FILES = {"command.py", "__main__.py"}  # of recipes
 OUTER = {
     "files",
     "plot",
     "report",
     "comparison",
-    "recipes",
-    "experiments",
     "cli",
     "__main__",
 }  # everything else is maths, tables and errors
@@ -47,7 +48,7 @@ UNSAFE = {"pickle", "marshal", "shelve", "joblib", "dill", "cloudpickle"}
 
 def part_of(path):
     """Return the part of the program that a module belongs to: the first folder or file name."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT).parts[0].removesuffix(".py")
 
 
 @functools.cache
@@ -75,7 +76,7 @@ def calls(path):
 
 
 def named(path):
-    return str(path.relative_to(PACKAGE))
+    return str(path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT))
 
 
 MATHS = [path for path in MODULES if part_of(path) not in OUTER and path.name != "__init__.py"]
@@ -134,7 +135,7 @@ def test_only_files_opens_files():
             libraries -= {"polars"}
         return calls(path) & OPENERS - allowed | imports(path) & libraries
 
-    assert breaking(opened, [path for path in MODULES if part_of(path) != "files"]) == {}
+    assert breaking(opened, [*(path for path in MODULES if part_of(path) != "files"), *RECIPES]) == {}
     assert breaking(opened, [path for path in MODULES if part_of(path) == "files"])  # there it is seen
 
 
@@ -147,22 +148,35 @@ def test_only_the_command_line_prints():
             found |= used & {"stdout", "stderr", "stdin"}
         return found
 
-    assert breaking(printed, [path for path in MODULES if part_of(path) != "cli"]) == {}
+    recipes = [path for path in RECIPES if path.name not in COMMAND_FILES]
+    assert breaking(printed, [*(path for path in MODULES if part_of(path) != "cli"), *recipes]) == {}
     assert breaking(printed, [path for path in MODULES if part_of(path) == "cli"])  # there it is seen
 
 
-def test_recipes_and_experiments_use_only_what_is_public():
-    own = ("evenscore.recipes", "evenscore.experiments")
+# What recipes need to be commands like those of the package, and to write files as it does.
+OF_COMMANDS = {
+    *(f"evenscore.cli.{name}" for name in ("app.program", "app.run_program", "options", "progress.progress_bar")),
+    *(f"evenscore.cli.output.{name}" for name in ("print_json", "print_lines", "print_table")),
+    *("evenscore.files.streams.atomic_output", "evenscore.files.streams.writing"),
+    "evenscore.plot.style.require_matplotlib",
+}
+
+
+def test_recipes_use_only_what_is_public():
     modules = [getattr(evenscore, name) for name in MODULE_NAMES]
     public = {f"{home.__name__}.{name}" for home in (evenscore, *modules) for name in home.__all__} | {"evenscore"}
+    commands = OF_COMMANDS | {name.rpartition(".")[0] for name in OF_COMMANDS}
 
     def private(path):
-        used = {name for name in imports(path) if name.partition(".")[0] == "evenscore" and not name.startswith(own)}
-        return used - public
+        used = {name for name in imports(path) if name.partition(".")[0] == "evenscore"}
+        return used - public - (commands if path.name in COMMAND_FILES else set())
 
-    paths = [path for path in MODULES if part_of(path) in {"recipes", "experiments"}]
-    assert len(paths) > 10
-    assert breaking(private, paths) == {}
+    assert len(RECIPES) > 30
+    assert breaking(private, RECIPES) == {}
+
+
+def test_the_package_does_not_need_recipes():
+    assert breaking(lambda path: {name for name in imports(path) if name.startswith("recipes")}, MODULES) == {}
 
 
 def test_nothing_is_unpickled_or_evaluated():
@@ -175,7 +189,7 @@ def test_nothing_is_unpickled_or_evaluated():
                     found |= {"allow_pickle"}
         return found
 
-    assert breaking(unsafe, MODULES) == {}
+    assert breaking(unsafe, MODULES + RECIPES) == {}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ PACKAGE = Path(evenscore.__file__).parent
 LAYERS = (
     *("_version", "errors", "progress", "log_odds", "compiled", "threads", "tables"),
     *("model", "metrics", "norms", "sources", "calibrate", "plda", "evidence", "scoring", "scale"),
-    *("files", "comparison", "plot", "report", "recipes", "experiments", "cli", "__main__"),
+    *("files", "comparison", "plot", "report", "cli", "__main__"),
 )
 
 

@@ -12,6 +12,7 @@ import evenscore
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(evenscore.__file__).parent
+MODULES = [*PACKAGE.rglob("*.py"), *(ROOT / "recipes").rglob("*.py")]
 TEXTS = {".py", ".md", ".toml", ".yml", ".yaml", ".cff", ".txt", ".json", ".csv", ".tsv", ""}
 
 
@@ -26,7 +27,9 @@ def project_files():
         ).stdout.decode()
         files = [ROOT / name for name in listed.split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
-        files = [path for part in ("src", "tests", "docs", "benchmarks") for path in (ROOT / part).rglob("*")]
+        files = [
+            path for part in ("src", "recipes", "tests", "docs", "benchmarks") for path in (ROOT / part).rglob("*")
+        ]
     return [path for path in files if path.suffix in TEXTS and path.is_file()]
 
 
@@ -70,13 +73,13 @@ def test_no_file_names_a_path_of_one_machine():
 
 
 def test_modules_stay_below_400_lines():
-    long = [str(path) for path in PACKAGE.rglob("*.py") if len(readable(path).splitlines()) >= 400]
+    long = [str(path) for path in MODULES if len(readable(path).splitlines()) >= 400]
     assert long == []
 
 
 def test_modules_have_names_that_say_something():
     vague = {"utils", "util", "helpers", "helper", "misc", "common"}
-    assert [str(path) for path in PACKAGE.rglob("*.py") if path.stem in vague or path.parent.name in vague] == []
+    assert [str(path) for path in MODULES if path.stem in vague or path.parent.name in vague] == []
 
 
 def test_the_package_is_typed():
@@ -85,14 +88,14 @@ def test_the_package_is_typed():
 
 def test_every_table_of_names_has_a_package_that_reads_it():
     """Names are looked up in `__init__.pyi` at run time, so that neither file works without the other."""
-    tables = {path.parent for path in PACKAGE.rglob("*.pyi") if path.name == "__init__.pyi"}
-    readers = {path.parent for path in PACKAGE.rglob("__init__.py") if "attach_stub(" in readable(path)}
+    tables = {path.parent for home in (PACKAGE, ROOT / "recipes") for path in home.rglob("__init__.pyi")}
+    readers = {path.parent for path in MODULES if path.name == "__init__.py" and "attach_stub(" in readable(path)}
     assert PACKAGE in tables
     assert tables == readers
 
 
 # The places that may use packages of the extras; what all others import comes with the plain install.
-OF_EXTRAS = ("plot/", "scale/", "recipes/", "experiments/", "files/zarr_", "cli/figures.py", "cli/experiment")
+OF_EXTRAS = ("plot/", "scale/", "files/zarr_", "cli/figures.py")
 
 
 def plain_dependencies():

@@ -39,8 +39,8 @@ from .evidence import (
     contributions as contributions,
     fit_evidence as fit_evidence,
 )
-from .experiments.audiomnist_scores import load_audiomnist_scores as load_audiomnist_scores
 from .files import (
+    load_audiomnist_scores as load_audiomnist_scores,
     load_calibration as load_calibration,
     load_model as load_model,
     read as read,

@@ -328,7 +328,7 @@ def test_a_second_run_resumes(cli, files, tmp_path):
 
 
 def test_a_score_set_is_compared(cli, files, tmp_path):
-    from evenscore.recipes.text_dependent import ScoreSet, save_score_set
+    from evenscore.files import ScoreSet, save_score_set
 
     blocks, labels = files
     training = LabelledBlocks.own_cohort(blocks.cohort, blocks.cohort_labels, name="1")

@@ -15,13 +15,15 @@ from typer.main import get_command
 from evenscore._version import __version__
 from evenscore.cli.failures import guarded
 
-__all__ = ["add_command", "app", "main"]
+__all__ = ["add_command", "app", "main", "program", "run_program"]
 
 #: In the order of the help; a command is imported when it is called.
 COMMANDS = (
     *("info", "convert", "fit", "score", "normalize", "adapt", "model", "plda", "calibrate", "evaluate", "compare"),
-    *("choose-cohort", "simulate", "plot", "experiment", "formats", "demo"),
+    *("choose-cohort", "simulate", "plot", "formats", "demo"),
 )
+
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class _Commands(TyperGroup):
@@ -45,7 +47,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_CONTEXT,
 )
 
 
@@ -53,8 +55,7 @@ def _loaded(name: str) -> Any:
     module = import_module(f"evenscore.cli.{name.replace('-', '_')}")
     commands: tuple[tuple[str, Callable[..., None], str], ...] = getattr(module, "COMMANDS", ())
     if not commands:
-        made = _app()
-        add_command(made, name, getattr(module, name.replace("-", "_")), module.EXAMPLES)
+        made = program(name, getattr(module, name.replace("-", "_")), module.EXAMPLES)
     else:
         made = _app(no_args_is_help=True, help=_help(module.GROUP, module.EXAMPLES))
         made.callback()(lambda: None)  # a group, even of one command
@@ -71,13 +72,25 @@ def _app(**options: Any) -> typer.Typer:
 
 def add_command(group: typer.Typer, name: str, command: Callable[..., None], examples: str) -> None:
     """Add a command: its docstring and the examples are its help."""
-    group.command(name, help=_help(command.__doc__ or "", examples))(guarded(command))
+    group.command(name, help=_help(command.__doc__ or "", examples), context_settings=_CONTEXT)(guarded(command))
+
+
+def program(name: str, command: Callable[..., None], examples: str) -> typer.Typer:
+    """Return a program of one command; those of the recipes are made this way, too."""
+    made = _app()
+    add_command(made, name, command, examples)
+    return made
+
+
+def run_program(program: typer.Typer, name: str) -> None:
+    """Run a program under the name that its help shows."""
+    _prepare_streams()
+    program(prog_name=name)
 
 
 def main() -> None:
     """Run the command line; the entry point of the installed program."""
-    _prepare_streams()
-    app(prog_name="evenscore")
+    run_program(app, "evenscore")
 
 
 def _prepare_streams() -> None:

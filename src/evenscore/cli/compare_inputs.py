@@ -58,7 +58,8 @@ class TrainingFiles:
     plda: PldaFile = None
     center: Center = None
     score_set: Annotated[
-        str | None, typer.Option(metavar="DIR", help="A directory with all scores, as the recipes save them.")
+        str | None,
+        typer.Option(metavar="DIR", help="A directory with all scores: a score set of the recipes."),
     ] = None
 
 
@@ -146,7 +147,7 @@ class Inputs:
     def _from_score_set(self) -> Sides:
         self._refuse_others("--score-set", self.training, allowed=("score_set",))
         self._refuse_others("--score-set", self.evaluation, self.sources, self.members, allowed=("seed",))
-        from evenscore.recipes.text_dependent import load_score_set
+        from evenscore.files import load_score_set
 
         assert self.training.score_set is not None  # noqa: S101
         if self.scale is not None and self.scale.given:

@@ -1,4 +1,5 @@
 from .array_cache import ArrayCache as ArrayCache
+from .audiomnist_scores import load_audiomnist_scores as load_audiomnist_scores
 from .calibration_json import (
     load_calibration as load_calibration,
     save_calibration as save_calibration,
@@ -28,6 +29,11 @@ from .read_write import (
     write as write,
 )
 from .registry import FORMATS as FORMATS
+from .score_set import (
+    ScoreSet as ScoreSet,
+    load_score_set as load_score_set,
+    save_score_set as save_score_set,
+)
 from .score_tiles import open_chunked_scores as open_chunked_scores
 from .sniffing import sniff as sniff
 from .streams import spooled as spooled

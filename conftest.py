@@ -1,0 +1,64 @@
+"""For all tests: modules of `tests` can be imported (`strategies`, `reference`), shapes are checked, loops compiled."""
+
+import builtins
+import multiprocessing
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import jaxtyping
+import pytest
+from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent / "tests"))  # pytest's importlib mode does not
+
+import compiled_loops
+
+# The shapes in the signatures of the maths are checked at run time, in the tests only: elsewhere they are for readers
+# and type checkers, and jaxtyping is not loaded, so its names are given to the modules here. Kernels are compiled, and
+# the public boundary checks its input itself, with messages that the tests look at.
+_CHECKED = (
+    "block_posterior",
+    "component_posterior",
+    "listed_posterior",
+    "missing_evidence",
+    "moments",
+    "own_exceptions",
+    "own_speakers",
+    "partial_cohorts",
+    "prediction",
+    "score_weights",
+    "shapes",
+    "sums",
+)
+_RECIPE = tuple(f"recipes.text_dependent.{name}" for name in ("ubm", "statistics", "eigenchannels"))
+for _name in ("Bool", "Float", "Int", "Num"):
+    setattr(builtins, _name, getattr(jaxtyping, _name))
+jaxtyping.install_import_hook([*(f"evenscore.model.{name}" for name in _CHECKED), *_RECIPE], "beartype.beartype")
+
+collect_ignore_glob = ["tests/*/golden/make_*.py"]  # they need other programs, and are run by hand
+
+# Files on a shared machine: time says nothing about correctness. The same examples are drawn in every run.
+settings.register_profile(
+    "evenscore",
+    deadline=None,
+    derandomize=True,
+    max_examples=int(os.environ.get("EVENSCORE_EXAMPLES", "12")),  # `make test-all` draws more
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("evenscore")
+
+
+def pytest_sessionstart(session):
+    """Compile all loops before test workers are started: they would compile the same ones side by side."""
+    if not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", None):
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(compiled_loops.prepare_share, range(2), [2, 2]))
+
+
+@pytest.fixture(params=["few scores", "many scores"])
+def route(request, monkeypatch):
+    """Work as with few scores, in NumPy, or as with many, in compiled loops; a test that uses this does both."""
+    if request.param == "many scores":
+        monkeypatch.setattr("evenscore.compiled.FEW", -1)

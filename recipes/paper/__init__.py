@@ -1,0 +1,1 @@
+"""The paper's experiment, from recordings to its figure and tables: ``python -m recipes.paper``."""

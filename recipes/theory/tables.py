@@ -1,0 +1,251 @@
+"""The results of the experiment as tables: rows for CSV and JSON, Markdown for people."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from recipes.theory.breaks import BREAKS
+from recipes.theory.calibration import Checked
+from recipes.theory.dependence import QUESTIONS, Question
+from recipes.theory.dependence_example import CASES, cohort_information
+from recipes.theory.ideal import METRICS, NORMS, ORACLE, REFERENCE, SYSTEMS, Estimate, Ideal, Level
+
+__all__ = [
+    "TITLES",
+    "as_csv",
+    "as_json",
+    "broken_tables",
+    "calibration_table",
+    "dependence_table",
+    "growth_table",
+    "information_table",
+    "killer_table",
+    "rows_of",
+    "tables_of",
+]
+
+#: What the systems are called in tables and figures.
+TITLES = {
+    "raw, uncalibrated": "raw, as it comes",
+    "raw": "raw",
+    "z": "Z-norm",
+    "t": "T-norm",
+    "zt": "ZT-norm",
+    "s": "S-norm",
+    "as": "AS-norm",
+    "lgsm": "LGSM",
+    "lgsm, uncalibrated": "LGSM, as it comes",
+    ORACLE: "true parameters",
+}
+_METRIC_TITLES = {"eer": "EER, %", "min_dcf": "min DCF", "cllr": "Cllr", "min_cllr": "min Cllr"}
+_COMPARED = tuple(name for name in NORMS if name != REFERENCE)
+
+
+def rows_of(ideal: Ideal) -> list[dict[str, Any]]:
+    """Return one row for each break, level, system and metric: the value, the difference to raw, both with interval."""
+    levels = [("none", ideal.killer)]
+    levels += [(name, level) for name, found in ideal.broken.items() for level in found]
+    return [
+        {"break": name, "level": level.name, "system": system, "metric": metric}
+        | _ends("", level.values[system][metric])
+        | _ends("difference", level.differences[system][metric])
+        for name, level in levels
+        for system in (*SYSTEMS, ORACLE)
+        for metric in METRICS
+    ]
+
+
+def _ends(name: str, estimate: Estimate) -> dict[str, float]:
+    first, rest = (name, f"{name}_") if name else ("value", "")
+    return {first: estimate.value, f"{rest}low": estimate.low, f"{rest}high": estimate.high}
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV with a header.
+
+    Examples
+    --------
+    >>> print(as_csv([{"system": "raw", "value": 0.25}]))
+    system,value
+    raw,0.25
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_json(ideal: Ideal, checked: Mapping[str, Checked]) -> dict[str, Any]:
+    """Return all results as plain numbers and lists; what is not a number or infinite is None."""
+    questions = [
+        {"graph": q.graph, "a": q.a, "b": list(q.b), "given": list(q.given), "dependent": q.dependent, "path": q.path}
+        for q in QUESTIONS
+    ]
+    return {
+        "seeds": list(ideal.seeds),
+        "speakers": {"development": ideal.sizes.development, "evaluation": ideal.sizes.evaluation},
+        "dependence": questions,
+        "information": {case.name: cohort_information(case) for case in CASES},
+        "norms": [{key: _finite(value) for key, value in row.items()} for row in rows_of(ideal)],
+        "calibration": {
+            name: {
+                system: {key: _finite(value) for key, value in found.items()}
+                for system, found in scores.summary().items()
+            }
+            for name, scores in checked.items()
+        },
+    }
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def tables_of(ideal: Ideal, checked: Mapping[str, Checked]) -> dict[str, str]:
+    """Return all tables in Markdown, by name of file."""
+    return {
+        "dependence": dependence_table(),
+        "information": information_table(),
+        "killer": killer_table(ideal),
+        **{f"broken-{name}": table for name, table in broken_tables(ideal).items()},
+        "growth": growth_table(ideal),
+        "calibration": calibration_table(checked),
+    }
+
+
+def killer_table(ideal: Ideal) -> str:
+    """Return the Markdown table of the systems on ideal scores, and how they differ from raw ones."""
+    header = ["", *(f"{title} [95 %]" for title in _METRIC_TITLES.values()), "EER - raw [95 %]", "Cllr - raw [95 %]"]
+    level = ideal.killer
+    rows = [
+        [
+            TITLES[name],
+            *(_with_interval(level.values[name][metric], metric) for metric in METRICS),
+            *(_with_interval(level.differences[name][metric], metric, "+") for metric in ("eer", "cllr")),
+        ]
+        for name in SYSTEMS
+    ]
+    return _markdown(header, rows)
+
+
+def broken_tables(ideal: Ideal, metric: str = "cllr") -> dict[str, str]:
+    """Return a Markdown table for each break: raw and oracle, and what each norm adds to raw, over the levels."""
+    return {name: _broken_table(name, levels, metric) for name, levels in ideal.broken.items()}
+
+
+def _broken_table(name: str, levels: Sequence[Level], metric: str) -> str:
+    header = [BREAKS[name].scale, TITLES[REFERENCE], TITLES[ORACLE], *(TITLES[norm] for norm in _COMPARED)]
+    header.append("of the loss, S / LGSM win back")
+    rows = []
+    for level in levels:
+        row = [level.name, *(_number(level.values[system][metric].value, metric) for system in (REFERENCE, ORACLE))]
+        row += [_change(level.differences[norm][metric], metric) for norm in _COMPARED]
+        shares = [level.recovered(norm, metric) for norm in ("s", "lgsm")]
+        row.append(" / ".join(map(_share, shares)))
+        rows.append(row)
+    return _markdown(header, rows)
+
+
+def _share(share: float | None) -> str:
+    if share is None:
+        return "-"
+    return f"{100 * share:.0f} %" if share > 0 else "loses"
+
+
+def growth_table(ideal: Ideal, norm: str = "lgsm") -> str:
+    """Return the Markdown table of a norm's gain over raw scores, from ideal scores to the strongest level."""
+    most = max((len(levels) for levels in ideal.broken.values()), default=0)
+    rows = []
+    for name, levels in ideal.broken.items():
+        for metric, unit in (("eer", "EER, % points"), ("cllr", "Cllr")):
+            gains = [_plus_minus(level.differences[norm][metric].negative, metric) for level in levels]
+            rows.append([BREAKS[name].assumption, unit, *gains, *[""] * (most - len(gains))])
+    return _markdown(["broken assumption", "gain in", "ideal", *map(str, range(1, most))], rows)
+
+
+def dependence_table(questions: Sequence[Question] = QUESTIONS) -> str:
+    """Return the Markdown table of what depends on what.
+
+    Examples
+    --------
+    >>> print(dependence_table([Question("score", "h", ("S_t",), ("s", "pi"))]))
+    | graph | h and ... | given | dependent | along |
+    | --- | --- | --- | --- | --- |
+    | score | S_t | s, pi | yes | `h -> t -> S_t` |
+    """
+    rows = [
+        [
+            question.graph,
+            ", ".join(question.b) if question.a == "h" else f"({question.a}) {', '.join(question.b)}",
+            ", ".join(question.given),
+            "yes" if question.dependent else "no",
+            "" if question.path is None else f"`{question.path}`",
+        ]
+        for question in questions
+    ]
+    return _markdown(["graph", "h and ...", "given", "dependent", "along"], rows)
+
+
+def information_table() -> str:
+    """Return the Markdown table of what cohort scores tell in the small world, in thousandths of a bit."""
+    found = {case.name: cohort_information(case) for case in CASES}
+    names = list(next(iter(found.values())))
+    unit = 1000 / math.log(2)
+    rows = [[case, *(f"{abs(unit * values[name]):.3f}" for name in names)] for case, values in found.items()]
+    return _markdown(["", *names], rows)
+
+
+def calibration_table(checked: Mapping[str, Checked]) -> str:
+    """Return the Markdown table of Cllr, min Cllr and the worst gap of the Bayes error rate."""
+    rows = [
+        [
+            scores,
+            system,
+            f"{found['cllr']:.4f}",
+            f"{found['min_cllr']:.4f}",
+            f"{found['worst_gap']:.3f} at {found['worst_at']:.1f}",
+            f"{found['from']:.1f} to {found['to']:.1f}",
+        ]
+        for scores, check in checked.items()
+        for system, found in check.summary().items()
+    ]
+    header = [
+        "scores",
+        "system",
+        "Cllr",
+        "min Cllr",
+        "largest gap, at log-odds",
+        "log-odds with 30 errors of each kind",
+    ]
+    return _markdown(header, rows)
+
+
+def _number(value: float, metric: str, sign: str = "") -> str:
+    return f"{100 * value:{sign}.2f}" if metric == "eer" else f"{value:{sign}.3f}"
+
+
+def _with_interval(estimate: Estimate, metric: str, sign: str = "") -> str:
+    value, low, high = (_number(end, metric, sign) for end in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
+
+
+def _plus_minus(estimate: Estimate, metric: str) -> str:
+    """Return a value and half its interval."""
+    text = _number(estimate.value, metric, "+")
+    return f"{text} ± {_number(estimate.high - estimate.value, metric)}" if math.isfinite(estimate.high) else text
+
+
+def _change(estimate: Estimate, metric: str) -> str:
+    """Return the difference of a norm to raw scores; in bold if it gains for sure."""
+    text = _plus_minus(estimate, metric)
+    return f"**{text}**" if estimate.high < 0 else text
+
+
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)

@@ -1,1 +1,0 @@
-"""Experiments that show what the theory says and what the methods do, written with the public functions alone."""

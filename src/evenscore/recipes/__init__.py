@@ -1,1 +1,0 @@
-"""Recipes from data to scores, written with the public functions of evenscore alone."""
