@@ -29,8 +29,10 @@ def location_scale(
     (array([2]), array([4.]), array([1.]))
     """
     X = X.astype(np.float64)
-    if statistic != MEAN or drop > 0 or k < X.shape[1]:
+    if statistic != MEAN or drop > 0:
         X = -np.sort(-X, axis=1)[:, drop : drop + k]  # NaN come last
+    elif k < X.shape[1]:
+        X = -np.partition(-X, k - 1, axis=1)[:, :k]  # in any order
     count = np.count_nonzero(X == X, axis=1)
     if statistic == MEDIAN:
         middle = _median(X, count)
@@ -44,12 +46,18 @@ def location_scale(
 
 
 def _mean_std(X: npt.NDArray[np.float64], count: npt.NDArray[np.int64], ddof: int) -> tuple[Any, Any]:
-    there = X == X
-    # Deviations are taken from one of the values, so that equal values have a spread of exactly zero.
-    first = np.take_along_axis(X, there.argmax(axis=1)[:, None], axis=1) if X.shape[1] else np.full((len(X), 1), np.nan)
-    number = np.maximum(count, 1)
-    mean = first[:, 0] + np.where(there, X - first, 0.0).sum(axis=1) / number
-    squares = (np.where(there, X - mean[:, None], 0.0) ** 2).sum(axis=1)
+    if not np.isnan(X).any() and X.shape[1]:
+        # Deviations are taken from one of the values, so that equal values have a spread of exactly zero.
+        deviation = X - X[:, :1]
+        mean = deviation.mean(axis=1)
+        deviation -= mean[:, None]
+        squares, mean = np.einsum("ij,ij->i", deviation, deviation), X[:, 0] + mean
+    else:
+        there = ~np.isnan(X)
+        first = X[np.arange(len(X)), there.argmax(axis=1)] if X.shape[1] else np.full(len(X), np.nan)
+        deviation = np.where(there, X - first[:, None], 0.0)
+        shift = deviation.sum(axis=1) / np.maximum(count, 1)
+        squares, mean = (np.where(there, deviation - shift[:, None], 0.0) ** 2).sum(axis=1), first + shift
     return mean, np.where(count > ddof, np.sqrt(squares / np.maximum(count - ddof, 1)), 0.0)
 
 
