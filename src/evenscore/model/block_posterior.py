@@ -1,6 +1,7 @@
 """The E-step for complete matrices with speaker blocks: exact, at a cost that does not depend on their size.
 
-The letters and the equation numbers are those of docs/math.md.
+The letters and the equation numbers are those of docs/math.md. In the paper the posterior is equation (11), with the
+elements of its precision and the marginal likelihood below it.
 """
 
 from __future__ import annotations

@@ -61,6 +61,7 @@ class ScoreModel:
     s_ij | h ~ N(mu_h + alpha_h' x_i + beta_h' y_j, sigma_h^2)      (M2)
 
     with h in (NONTARGET, TARGET) = (0, 1), the first axis of every array. x_i belongs to enrolment i, y_j to test j.
+    In the paper this is the joint distribution (8), with the linear-Gaussian likelihood that follows it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The predicted scores of a trial under both hypotheses, ready for the kernels."""
+"""The predicted scores of a trial under both hypotheses, and its normalized score: equation (10) of the paper."""
 
 from __future__ import annotations
 
