@@ -106,6 +106,27 @@ def test_the_command_line_loads_numbers_only_when_a_command_runs():
     assert loaded & (HEAVY - {"typer", "rich"} | {"numpy"}) == set()
 
 
+BLOCKS = "--trials x/trials.scores --enroll x/enroll.scores --test x/test.scores"
+SMALL_COMMANDS = f"""
+simulate --speakers 6 --cohort-speakers 6 --to kaldi -o x
+evaluate x/trials.scores --key x/key.trials
+fit --scores x/cohort.scores --key x/cohort.trials -o m.json
+normalize --method as --top-k 5 {BLOCKS} -o s
+normalize --method lgsm --model m.json {BLOCKS} --cohort x/cohort.scores --cohort-key x/cohort.trials -o l
+calibrate --train x/cohort.scores --train-key x/cohort.trials x/trials.scores -o c
+"""
+
+
+def test_commands_on_small_files_load_neither_numba_nor_scipy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = "from typer.testing import CliRunner; from evenscore.cli.app import app"
+    lines = SMALL_COMMANDS.strip().splitlines()
+    each = f"assert all(CliRunner().invoke(app, line.split()).exit_code == 0 for line in {lines})"
+    [loaded] = loaded_by(f"{run}; {each}")
+    assert {"numpy", "polars"} <= loaded
+    assert loaded & {"numba", "scipy", "jaxtyping", "h5py", "zarr", "dask", "matplotlib", "plotly"} == set()
+
+
 def breaking(law, paths):
     """Return what breaks a law in which module; one test of all modules is as clear as hundreds of one."""
     return {named(path): found for path in paths if (found := law(path))}
