@@ -19,7 +19,7 @@ import numpy as np
 from evenscore import Embeddings
 from evenscore.files import write_chunks
 from evenscore.scale import score_chunks
-from evenscore.scale.cluster import connected
+from evenscore.engine.cluster import connected
 
 
 def some(rng: np.random.Generator, prefix: str, number: int, dim: int) -> Embeddings:

@@ -28,7 +28,7 @@ from evenscore import Labels, ScoreMatrix, ScoreModel, fit_score_model, normaliz
 from evenscore.files import open_chunked_scores, write_chunks
 from evenscore.scale import ChunkedBlocks, as_chunked
 from evenscore.scale.chunked_scores import TileReader
-from evenscore.scale.engine import engine_for
+from evenscore.engine.engine import engine_for
 from evenscore.scale.tiles import Tile
 
 SPEAKERS = 400

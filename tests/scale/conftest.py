@@ -53,7 +53,7 @@ def client():
 def processes():
     """Give a client of two worker processes, as ``--workers 2`` starts them."""
     with dask_on_its_own():
-        from evenscore.scale.cluster import connected
+        from evenscore.engine.cluster import connected
 
         with connected(workers=2, memory_limit=2e9) as found:
             yield found

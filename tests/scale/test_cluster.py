@@ -27,7 +27,7 @@ from evenscore import (
 from evenscore.files import open_chunked_scores, write_chunks
 from evenscore.model.statistics import label_sums
 from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
-from evenscore.scale.cluster import connected
+from evenscore.engine.cluster import connected
 from in_process import run_command
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 from slow_tiles import slowed
@@ -238,7 +238,7 @@ def test_what_cannot_be_connected_is_said(client, monkeypatch):
         pass
     with pytest.raises(InputError, match="give at least 400 MB"), connected(workers=1, memory_limit=2.5e8):
         pass  # Dask would let such a worker rest for ever
-    monkeypatch.setattr("evenscore.scale.cluster._PATIENCE", 0.2)
+    monkeypatch.setattr("evenscore.engine.cluster._PATIENCE", 0.2)
     nobody_there = pytest.raises(EvenscoreError, match=r"no scheduler answers at tcp://127.0.0.1:1")
     with nobody_there, connected(scheduler="tcp://127.0.0.1:1"):
         pass

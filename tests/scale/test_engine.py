@@ -13,7 +13,7 @@ from evenscore import EvenscoreError, InputError, Labels, fit_score_model, norma
 from evenscore.files import write_chunks
 from evenscore.model.statistics import label_sums
 from evenscore.scale import ChunkedBlocks
-from evenscore.scale.engine import engine_for
+from evenscore.engine.engine import engine_for
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 
 PATIENCE = 20  # seconds after which a test that waits for another thread has failed
@@ -172,7 +172,7 @@ def test_the_number_of_cores_changes_no_byte(tmp_path, monkeypatch):
 
 def test_a_cluster_without_workers_is_told_about(monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("evenscore.scale.engine._PATIENCE", 0.5)
+    monkeypatch.setattr("evenscore.engine.engine._PATIENCE", 0.5)
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,

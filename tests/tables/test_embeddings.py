@@ -43,7 +43,7 @@ def test_speakers_by_row_or_by_id():
     table = Embeddings(["a", "b"], np.eye(2))
     assert table.with_speakers({"b": "bob", "a": "ann"}).speakers.tolist() == ["ann", "bob"]
     assert table.with_speakers(["ann", ""]).speakers.tolist() == ["ann", None]
-    with pytest.raises(InputError, match="there is no speaker for embedding 'b'"):
+    with pytest.raises(InputError, match="the map of speakers has no speaker for 'b'"):
         table.with_speakers({"a": "ann"})
 
 

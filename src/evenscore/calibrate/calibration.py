@@ -32,8 +32,8 @@ class Calibration:
     """A function from scores to natural-log likelihood ratios.
 
     Every kind has a classmethod ``fit(scores, labels, ...)``, is called with scores, and goes to and from a
-    dictionary of plain numbers that JSON can hold. Its fields are the parameters. ``fit`` takes `ChunkedScores` and
-    `ChunkedTrials`, too, with labels as in `summarize_chunks`; `transform_chunks` applies a calibration to them.
+    dictionary of plain numbers that JSON can hold. Its fields are the parameters. ``fit`` takes tables
+    that are not in memory, too, with labels as in `labels_for`; `calibrated` applies a calibration to them.
 
     Examples
     --------
@@ -172,14 +172,16 @@ def counted(scores: Any, labels: Any) -> tuple[Any, Any]:
     """Return scores that are not in memory as a summary, without labels; others with theirs, as they are."""
     if not is_chunked(scores):
         return scores, labels
-    return scores.summarize(labels), None
+    from evenscore.metrics.counting import summarize_table
+
+    return summarize_table(scores, labels), None
 
 
 def refuse_chunks(scores: object) -> None:
     """Refuse to calibrate scores that are not in memory as if they were an array."""
     if is_chunked(scores):
         raise InputError(
-            "these scores are not in memory; calibrate them chunk by chunk: transform_chunks(scores, calibration)"
+            "these scores are not in memory; calibrate them chunk by chunk: calibrated(scores, calibration)"
         )
 
 

@@ -113,7 +113,9 @@ Array = npt.NDArray[np.float64]
 def _finite_scores(scores: npt.ArrayLike | TrialList | ScoreSummary) -> tuple[Array, Array]:
     """Return scores, and how often each of them occurs."""
     if is_chunked(scores):
-        scores = scores.summarize_unlabelled()
+        from evenscore.metrics.counting import count_unlabelled
+
+        scores = count_unlabelled(scores)
     if isinstance(scores, ScoreSummary):
         if not scores.is_finite:
             raise InputError("the summary has infinite scores; drop the trials")

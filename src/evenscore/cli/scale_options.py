@@ -88,7 +88,7 @@ class ScaleChoices:
     @contextmanager
     def client(self, progress: Progress) -> Iterator[Any]:
         """Give a `distributed.Client`, or None to work in this process; where to watch it is said on standard error."""
-        from evenscore.scale.cluster import connected, dashboard_link
+        from evenscore.engine.cluster import connected, dashboard_link
 
         progress("starting workers", 0.0)
         with (

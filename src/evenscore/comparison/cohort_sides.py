@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from evenscore.progress import Progress
 from evenscore.scale.chunked_scores import ChunkedScores
-from evenscore.scale.engine import engine_for
+from evenscore.engine.engine import engine_for
 from evenscore.scale.tiles import Tile
 from evenscore.tables import ScoreMatrix
 from evenscore.tables.ids import Ids

@@ -22,7 +22,7 @@ from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress
 from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
 from evenscore.scale.chunked_trials import TrialChunk
-from evenscore.scale.engine import engine_for
+from evenscore.engine.engine import engine_for
 from evenscore.scale.pair_values import PairValues
 from evenscore.scale.tiles import spans
 from evenscore.tables import UNKNOWN

@@ -115,17 +115,8 @@ def _one_trial(blocks: ScoreBlocks, enroll: str, test: str) -> ScoreBlocks:
         score = float(trials.scores[at[0]]) if len(at) else np.nan
     if np.isnan(score):
         raise InputError(f"there is no trial of {enroll!r} and {test!r} with a score in the blocks")
-    return ScoreBlocks(
-        ScoreMatrix([[score]], [enroll], [test]),
-        enroll=None if blocks.enroll is None else blocks.enroll.select([enroll]),
-        test=None if blocks.test is None else blocks.test.select(None, [test]),
-        cohort=blocks.cohort,
-        cohort_labels=blocks.cohort_labels,
-        enroll_speakers=None if blocks.enroll_speakers is None else [blocks.enroll_speakers[row]],
-        test_speakers=None if blocks.test_speakers is None else [blocks.test_speakers[column]],
-        cohort_enroll_speakers=blocks.cohort_enroll_speakers,
-        cohort_test_speakers=blocks.cohort_test_speakers,
-    )
+    axes = trials.enroll_axis.take([row]), trials.test_axis.take([column])
+    return blocks.replace(trials=ScoreMatrix([[score]], *axes))
 
 
 def _place(ids: list[str], name: str) -> int:

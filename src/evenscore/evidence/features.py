@@ -99,30 +99,17 @@ def with_cohort_speakers(blocks: ScoreBlocks) -> ScoreBlocks:
     if any(names is not None for names in known) or cohort is None or labels is None or not labels.n_target:
         return blocks
     speakers = speakers_by_targets([cohort.to_trials(labels)])
-    return ScoreBlocks(
-        blocks.trials,
-        enroll=blocks.enroll,
-        test=blocks.test,
-        cohort=cohort,
-        cohort_labels=labels,
-        cohort_enroll_speakers=[speakers.get(name, name) for name in cohort.enroll_ids.tolist()],
-        cohort_test_speakers=[speakers.get(name, name) for name in cohort.test_ids.tolist()],
-    )
+    sides = [[speakers.get(name, name) for name in ids.tolist()] for ids in (cohort.enroll_ids, cohort.test_ids)]
+    return blocks.replace(cohort=cohort.with_speakers(*sides))
 
 
 def restricted(blocks: ScoreBlocks, pattern: str) -> ScoreBlocks:
     """Return the blocks that a pattern uses."""
     keep = SIDES[pattern]
-    return ScoreBlocks(
-        blocks.trials,
+    return blocks.replace(
         enroll=blocks.enroll if "enroll" in keep else None,
         test=blocks.test if "test" in keep else None,
         cohort=blocks.cohort if pattern == "full" else None,
-        cohort_labels=blocks.cohort_labels if pattern == "full" else None,
-        enroll_speakers=blocks.enroll_speakers,
-        test_speakers=blocks.test_speakers,
-        cohort_enroll_speakers=blocks.cohort_enroll_speakers if "test" in keep else None,
-        cohort_test_speakers=blocks.cohort_test_speakers if "enroll" in keep else None,
     )
 
 

@@ -11,14 +11,18 @@ from evenscore.evidence.normalizer import EvidenceNormalizer
 from evenscore.norms.fitting import FittedNorm
 from evenscore.norms.model_norm import ModelNorm, prepare_model
 from evenscore.progress import Progress, silent
-from evenscore.tables import LabelledBlocks
+from evenscore.tables import LabelledBlocks, ScoreBlocks
 
 __all__ = ["fit_evidence_norm", "prepare_evidence"]
 
 
 def prepare_evidence(method: str, **options: Any) -> Any:
     """Return the cohort-evidence model as a norm, see `prepare_model`."""
-    return prepare_model(method, CohortEvidence, EvidenceNormalizer, **options)
+    return prepare_model(method, CohortEvidence, EvidenceNormalizer, _parts, **options)
+
+
+def _parts(norm: ModelNorm, blocks: ScoreBlocks, how: Any) -> Any:
+    return EvidenceNormalizer(norm.model).parts(blocks, how)
 
 
 def fit_evidence_norm(
@@ -28,7 +32,7 @@ def fit_evidence_norm(
     fit = train_evidence(training, progress=progress, **options)
     return FittedNorm(
         method=method,
-        normalizer=ModelNorm(fit.model, EvidenceNormalizer),
+        normalizer=ModelNorm(fit.model, EvidenceNormalizer, _parts),
         training_scores=fit.scores,  # of heads that have not met the trials' speakers
         model=fit.model,
         is_llr=True,

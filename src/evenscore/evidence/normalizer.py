@@ -20,7 +20,9 @@ from evenscore.model.partial_cohorts import has_missing
 from evenscore.model.patterns import SpeakerBlocks
 from evenscore.model.prediction import predict_from_blocks
 from evenscore.model.score_weights import ScoreWeights
-from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.norms.parts import speakers_meet
+from evenscore.tables import Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables.axis import as_axis
 from evenscore.tables.ids import IdsLike
 from evenscore.threads import one_thread_if_small
 
@@ -88,9 +90,11 @@ class EvidenceNormalizer:
             out[at] = head.llr(self._features(part, pattern))
         return trials.with_scores(out)
 
-    def parts(self, blocks: ScoreBlocks) -> EvidenceParts:
-        """Return the model prepared for the cohort and the sides of these blocks; their trials do not matter."""
-        pattern, _, blocks = self._prepared(blocks)
+    def parts(self, blocks: ScoreBlocks, how: Any = None) -> EvidenceParts | None:
+        """Return the model prepared for the cohort and the sides of these blocks; None where own speakers are in it."""
+        if speakers_meet(blocks, ("cohort",)):
+            return None
+        pattern, _, blocks = self._prepared(_without_trials(blocks))
         return self._parts_of(blocks, pattern)
 
     def normalize_one(
@@ -119,19 +123,16 @@ class EvidenceNormalizer:
             found = self._quick(float(score), enroll, test)
             if found is not None:
                 return found
-        rows = _vector(enroll, None if cohort is None else cohort.cohort_test_ids, "enroll")
-        columns = _vector(test, None if cohort is None else cohort.cohort_enroll_ids, "test")
+        rows = _vector(enroll, None if cohort is None else cohort.cohort_test_axis, "enroll")
+        columns = _vector(test, None if cohort is None else cohort.cohort_enroll_axis, "test")
         has_cohort = cohort is not None and rows is not None and columns is not None
+        axes = [as_axis([name], "ids", speakers=[who]) for name, who in (("enrolment", enroll_speaker), ("test", test_speaker))]
         blocks = ScoreBlocks(
-            ScoreMatrix([[float(score)]], ["enrolment"], ["test"]),
-            enroll=None if rows is None else ScoreMatrix(rows[0][None, :], ["enrolment"], rows[1], missing="nan"),
-            test=None if columns is None else ScoreMatrix(columns[0][:, None], columns[1], ["test"], missing="nan"),
+            ScoreMatrix([[float(score)]], *axes),
+            enroll=None if rows is None else ScoreMatrix(rows[0][None, :], axes[0], rows[1], missing="nan"),
+            test=None if columns is None else ScoreMatrix(columns[0][:, None], columns[1], axes[1], missing="nan"),
             cohort=cohort.cohort if has_cohort and cohort is not None else None,
             cohort_labels=cohort.cohort_labels if has_cohort and cohort is not None else None,
-            enroll_speakers=None if enroll_speaker is None else [enroll_speaker],
-            test_speakers=None if test_speaker is None else [test_speaker],
-            cohort_enroll_speakers=None if cohort is None or columns is None else cohort.cohort_enroll_speakers,
-            cohort_test_speakers=None if cohort is None or rows is None else cohort.cohort_test_speakers,
         )
         llrs = self.normalize(blocks).scores
         assert llrs is not None  # noqa: S101
@@ -194,17 +195,7 @@ class EvidenceNormalizer:
             return with_cohort_speakers(blocks)
         if blocks.enroll is None or blocks.test is None:
             return blocks
-        return ScoreBlocks(
-            blocks.trials,
-            enroll=blocks.enroll,
-            test=blocks.test,
-            cohort=own.cohort,
-            cohort_labels=own.cohort_labels,
-            enroll_speakers=blocks.enroll_speakers,
-            test_speakers=blocks.test_speakers,
-            cohort_enroll_speakers=own.cohort_enroll_speakers,
-            cohort_test_speakers=own.cohort_test_speakers,
-        )
+        return blocks.replace(cohort=own.cohort, cohort_labels=own.cohort_labels)
 
     def _checked(self, blocks: ScoreBlocks, own: ScoreBlocks) -> ScoreBlocks:
         if blocks.cohort != own.cohort:
@@ -243,7 +234,7 @@ def _side(parts: EvidenceParts, blocks: ScoreBlocks, side: str) -> npt.NDArray[n
 
 
 def _vector(
-    scores: npt.ArrayLike | None, ids: npt.NDArray[Any] | None, what: str
+    scores: npt.ArrayLike | None, ids: Axis | None, what: str
 ) -> tuple[npt.NDArray[np.float64], Any] | None:
     if scores is None:
         return None
@@ -269,22 +260,16 @@ def _pieces(blocks: ScoreBlocks) -> Iterator[tuple[Any, ScoreBlocks]]:
         parts = [slice(at, at + _TRIALS) for at in range(0, len(trials), _TRIALS)]
         chosen = [trials.select(np.arange(len(trials))[part]) for part in parts]
     for part, some in zip(parts, chosen, strict=True):
-        yield part, _with_trials(blocks, some)
+        yield part, blocks.replace(trials=some)
 
 
-def _with_trials(blocks: ScoreBlocks, trials: Any) -> ScoreBlocks:
-    def speakers(names: npt.NDArray[Any] | None, ids: npt.NDArray[Any]) -> dict[str, Any] | None:
-        return None if names is None else dict(zip(ids.tolist(), names.tolist(), strict=True))
-
-    enroll, test = blocks.enroll, blocks.test
+def _without_trials(blocks: ScoreBlocks) -> ScoreBlocks:
+    """Return the cohort of blocks in memory, with its labels and speakers, and no trials."""
+    rows, columns = blocks.cohort_enroll_axis, blocks.cohort_test_axis
     return ScoreBlocks(
-        trials,
-        enroll=None if enroll is None else enroll.select(trials.enroll_ids),
-        test=None if test is None else test.select(None, trials.test_ids),
-        cohort=blocks.cohort,
+        ScoreMatrix(np.empty((0, 0)), [], []),
+        enroll=None if blocks.enroll is None else ScoreMatrix(np.empty((0, len(columns))), [], columns),  # type: ignore[arg-type]
+        test=None if blocks.test is None else ScoreMatrix(np.empty((len(rows), 0)), rows, []),  # type: ignore[arg-type]
+        cohort=None if blocks.cohort is None else blocks.cohort.in_memory(),
         cohort_labels=blocks.cohort_labels,
-        enroll_speakers=speakers(blocks.enroll_speakers, blocks.trials.enroll_ids),
-        test_speakers=speakers(blocks.test_speakers, blocks.trials.test_ids),
-        cohort_enroll_speakers=blocks.cohort_enroll_speakers,
-        cohort_test_speakers=blocks.cohort_test_speakers,
     )

@@ -38,26 +38,14 @@ def sampled_own_cohort(scores: ScoreMatrix, labels: Labels, *, most: int = 150_0
     chosen = np.sort(np.concatenate([_spread(np.flatnonzero(key == label), most) for label in (TARGET, NONTARGET)]))
     rows, columns = np.divmod(chosen, scores.shape[1])
     trials = TrialList(
-        scores.enroll_ids,
-        scores.test_ids,
+        whole.trials.enroll_axis,
+        whole.trials.test_axis,
         rows,
         columns,
         scores=scores.scores[rows, columns],
         labels=key[rows, columns],
     )
-    return LabelledBlocks(
-        ScoreBlocks(
-            trials,
-            enroll=scores,
-            test=scores,
-            cohort=scores,
-            cohort_labels=whole.cohort_labels,
-            enroll_speakers=whole.enroll_speakers,
-            test_speakers=whole.test_speakers,
-            cohort_enroll_speakers=whole.cohort_enroll_speakers,
-            cohort_test_speakers=whole.cohort_test_speakers,
-        )
-    )
+    return LabelledBlocks(whole.replace(trials=trials))
 
 
 def _spread(places: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]:

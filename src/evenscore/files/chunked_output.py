@@ -30,7 +30,7 @@ from evenscore.files.zarr_store import create_score_store
 from evenscore.progress import Progress, silent
 from evenscore.scale.chunked_scores import ChunkedScores, TileReader
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk, TrialReader, refuse_unless_chunked
-from evenscore.scale.engine import engine_for
+from evenscore.engine.engine import engine_for
 from evenscore.scale.tiles import Tile
 from evenscore.tables import ScoreMatrix
 

@@ -14,14 +14,14 @@ from evenscore.metrics.detection_cost import detection_costs
 from evenscore.metrics.error_rates import EerMethod, equal_error_rate
 from evenscore.metrics.hull import rocch
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
-from evenscore.metrics.trials import CountsItself, ScoresLike, SortedScores, as_labels, is_chunked, sort_scores
-from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
+from evenscore.metrics.trials import ScoresLike, SortedScores, as_labels, is_chunked, sort_scores
+from evenscore.tables import NONTARGET, TARGET, Labels, ScoreTable, TrialList
 
 __all__ = ["equalized_weights", "evaluate", "evaluate_by"]
 
 
 def evaluate(
-    scores: ScoresLike | CountsItself,
+    scores: ScoresLike | ScoreTable,
     labels: npt.ArrayLike | Labels | TrialList | None = None,
     *,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
@@ -34,8 +34,8 @@ def evaluate(
     Parameters
     ----------
     scores, labels
-        As in `validate`, or `SortedScores`. `ChunkedScores` and `ChunkedTrials` are counted chunk by chunk, with
-        labels as in `summarize_chunks`; the result is that of `ScoreSummary.evaluate`, with bounds.
+        As in `validate`, or `SortedScores`. Tables that are not in memory are counted tile by tile, with
+        labels as in `labels_for`; the result is that of `ScoreSummary.evaluate`, with bounds.
     points
         Operating points of the detection cost: priors, or (p_target, c_miss, c_fa) triples.
     eer_method
@@ -62,9 +62,11 @@ def evaluate(
     [0.5, 0.01]
     """
     if is_chunked(scores):
+        from evenscore.metrics.counting import summarize_table
+
         if eer_method != "rocch" or weights is not None:
             raise InputError("scores that are not in memory have the EER by rocch, and no weights; leave these out")
-        return scores.summarize(labels, points=points).evaluate(normalize=normalize)
+        return summarize_table(scores, labels, points=points).evaluate(normalize=normalize)
     trials = sort_scores(scores, labels, weights=weights)  # type: ignore[arg-type]
     hull = rocch(trials)
     equal = equal_error_rate(trials, method=eer_method, hull=hull)

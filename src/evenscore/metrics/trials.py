@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN, ScoreTable, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-    from evenscore.metrics.summary import ScoreSummary
-
-__all__ = ["CountsItself", "ScoresLike", "SortedScores", "is_chunked", "sort_scores", "validate"]
+__all__ = ["ScoresLike", "SortedScores", "is_chunked", "sort_scores", "validate"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -113,7 +111,7 @@ def validate(
     (array([1., 2., 0.]), array([1, 1, 0], dtype=int8))
     """
     if is_chunked(scores):
-        raise InputError("these scores are not in memory; count them first: summarize_chunks(scores, labels)")
+        raise InputError("these scores are not in memory; count them first: summarize_table(scores, labels)")
     if isinstance(scores, TrialList):
         if scores.scores is None:
             raise InputError("the trials have no scores; read a score file, or give them with with_scores")
@@ -133,20 +131,9 @@ def validate(
     return values, key
 
 
-@runtime_checkable
-class CountsItself(Protocol):
-    """Scores that are not in memory, such as `ChunkedScores` and `ChunkedTrials`: they are counted where they are."""
-
-    def summarize(self, labels: Any = None, **options: Any) -> ScoreSummary:
-        """Return the summary of the scores with these labels, or with their own."""
-
-    def summarize_unlabelled(self) -> ScoreSummary:
-        """Return the summary of all scores, as if they were of one class."""
-
-
-def is_chunked(scores: object) -> TypeGuard[CountsItself]:
-    """Tell whether scores are not in memory."""
-    return isinstance(scores, CountsItself)
+def is_chunked(scores: object) -> TypeGuard[ScoreTable]:
+    """Tell whether scores are a table that is not in memory."""
+    return isinstance(scores, ScoreTable) and not scores.is_in_memory
 
 
 def as_labels(labels: npt.ArrayLike, length: int) -> npt.NDArray[np.int8]:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.statistics import TiledSource, TrainingData
-from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels, ScoreMatrix, TrialList
+from evenscore.model.statistics import TrainingData
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.arrays import as_scores
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class DenseScores:
 
 def dense_scores(data: TrainingData, *, labelled: bool = True) -> list[DenseScores]:
     """Return each matrix or list of trials as a dense matrix; if `labelled`, all of them must have labels."""
-    if isinstance(data, TrialList | ScoreMatrix | TiledSource) or (
+    if isinstance(data, ScoreTable) or (
         isinstance(data, tuple) and isinstance(data[-1], Labels)
     ):
         data = [data]
@@ -67,7 +67,7 @@ def dense_scores(data: TrainingData, *, labelled: bool = True) -> list[DenseScor
 def _one(item: object, labelled: bool) -> DenseScores:
     scores: Any
     scores, labels = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-    if isinstance(scores, TiledSource):
+    if isinstance(scores, ScoreTable) and not scores.is_in_memory:
         raise InputError("scores that are not in memory cannot be looked at in each iteration; read a part of them")
     if isinstance(scores, TrialList):
         return _from_list(scores if labels is None else scores.join(labels), labelled)

@@ -20,10 +20,12 @@ from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, components, pattern_of_key
 from evenscore.model.shapes import ShapeStatistics, compress, merge
-from evenscore.model.sums import ClassSums, sum_matrix
+from evenscore.model.sums import ClassSums, sum_matrix, without_empty
+from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
-from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
+from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
 from evenscore.tables.arrays import as_scores
+from evenscore.tables.pair_values import table_of_labels
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -32,12 +34,10 @@ __all__ = [
     "LabelledSums",
     "ScoreSource",
     "Statistics",
-    "TiledSource",
     "TrainingData",
     "expect",
     "label_sums",
     "standardize",
-    "without_empty",
 ]
 
 Array = np.ndarray
@@ -56,25 +56,14 @@ class ScoreSource(Protocol):
         """Sum the scores of each class, for complete labels by speaker."""
 
 
-@runtime_checkable
-class TiledSource(Protocol):
-    """Scores of a matrix that is read tile by tile, or of a list that is read chunk by chunk."""
-
-    def labelled_sums(self, labels: Labels | None, *, client: Any, progress: Progress) -> list[LabelledSums]:
-        """Sum the scores of each class, here or on the workers of a `distributed.Client`, by independent parts.
-
-        None takes the labels of the scores themselves, if they have any.
-        """
-
-
-Scores = ScoreMatrix | TrialList | ScoreSource | TiledSource | npt.NDArray[Any]
-_Item = TrialList | TiledSource | tuple[Scores, Labels]
+Scores = ScoreTable | ScoreSource | npt.NDArray[Any]
+_Item = ScoreTable | tuple[Scores, Labels]
 TrainingData = _Item | Iterable[_Item]
 
 
 def label_sums(data: TrainingData, *, client: Any = None, progress: Progress = silent) -> list[LabelledSums]:
     """Pass over the scores of each matrix or trial list, tiled ones on a `distributed.Client`: independent parts."""
-    if isinstance(data, TrialList | TiledSource) or _is_pair(data):
+    if isinstance(data, ScoreTable) or _is_pair(data):
         data = [data]
     items = list(data) if isinstance(data, Iterable) else [data]
     if not items:
@@ -92,25 +81,25 @@ def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
 
 
 def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
-    if isinstance(item, TrialList):
-        return _sum_list(item)
-    if isinstance(item, TiledSource):
-        return item.labelled_sums(None, client=client, progress=progress)
-    if not _is_pair(item):
+    if isinstance(item, ScoreTable):
+        item = (item, None)
+    elif not _is_pair(item):
         raise InputError(
             "data must be pairs (scores, labels) or labelled trial lists; make labels with Labels.from_..."
         )
+    scores: Any
     scores, labels = item
-    if isinstance(scores, TrialList):
-        return _sum_list(scores.join(labels))
-    if isinstance(scores, ScoreMatrix):
-        return [_sum_matrix(scores.scores, labels.align(scores.enroll_ids, scores.test_ids), scores.n_missing > 0)]
-    if isinstance(scores, TiledSource):
-        return scores.labelled_sums(labels, client=client, progress=progress)
-    if isinstance(scores, ScoreSource):
+    if isinstance(scores, ScoreSource) and labels is not None and labels.by_speaker:
         return [_sum_source(scores, labels)]
+    if isinstance(scores, ScoreTable) and not scores.is_in_memory:
+        return sum_table(scores, labels, client=client, progress=progress)
+    if isinstance(scores, TrialList):
+        return _sum_list(scores if labels is None else scores.join(labels))
+    if isinstance(scores, ScoreMatrix):
+        labels = table_of_labels(scores, labels_for(scores, labels))
+        return [_sum_matrix(scores.scores, labels, scores.n_missing > 0)]
     if hasattr(scores, "dask"):
-        raise InputError("a Dask array has no ids; give as_chunked(array, enroll_ids, test_ids) in its place")
+        raise InputError("a Dask array has no ids; give as_table(array, enroll_ids, test_ids) in its place")
     array = as_scores(scores, "scores", ndim=2)
     if not np.isfinite(array).all():
         raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
@@ -155,19 +144,6 @@ def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
     row_codes, column_codes, number = labels.speaker_codes
     blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
     return LabelledSums(sums=source.class_sums(labels), pattern=blocks)
-
-
-def without_empty(sums: ClassSums) -> ClassSums:
-    """Leave out rows and columns without any score: they say nothing about the parameters."""
-    rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
-    return ClassSums(
-        center=sums.center,
-        rows=sums.rows[:, rows],
-        columns=sums.columns[:, columns],
-        squares=sums.squares,
-        row_counts=sums.row_counts[:, rows],
-        column_counts=sums.column_counts[:, columns],
-    )
 
 
 def standardize(parts: list[LabelledSums]) -> list[Statistics]:

@@ -237,3 +237,16 @@ def pilot(scores: npt.NDArray[Any]) -> float:
 def _kernel_layout(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the scores in row order; the kernels are compiled for that alone."""
     return np.ascontiguousarray(scores)
+
+
+def without_empty(sums: ClassSums) -> ClassSums:
+    """Leave out rows and columns without any score: they say nothing about the parameters."""
+    rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
+    return ClassSums(
+        center=sums.center,
+        rows=sums.rows[:, rows],
+        columns=sums.columns[:, columns],
+        squares=sums.squares,
+        row_counts=sums.row_counts[:, rows],
+        column_counts=sums.column_counts[:, columns],
+    )

@@ -5,6 +5,7 @@ from .fitting import (
     fit_norm as fit_norm,
     register_trainer as register_trainer,
 )
+from .normalize import normalize as normalize
 from .options import (
     CLASSICAL_METHODS as CLASSICAL_METHODS,
     CONVENTIONS as CONVENTIONS,
@@ -13,7 +14,6 @@ from .options import (
 from .registry import (
     Normalizer as Normalizer,
     norm_methods as norm_methods,
-    normalize as normalize,
     prepare_norm as prepare_norm,
     register_norm as register_norm,
 )

@@ -86,6 +86,19 @@ class ClassicalNorm:
         prepared = self.cohort is not None and blocks.cohort is self.cohort
         return self.normalize_sides(blocks.trials, sides, ready=self._cohort_statistics if prepared else None)
 
+    may_lack = True  #: what to do with NaN, the option ``vanished`` says
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The blocks of cohort scores that the method reads."""
+        return NEEDS[self.method]
+
+    def parts(self, blocks: ScoreBlocks, how: Any) -> Any:
+        """Return the norm by parts, see `classical_parts`."""
+        from evenscore.norms.classical_parts import classical_parts
+
+        return classical_parts(self, blocks, how)
+
     def normalize_one(
         self,
         score: float,
@@ -228,17 +241,13 @@ class ClassicalNorm:
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         if blocks.cohort is not None or self.cohort is None or "cohort" not in NEEDS[self.method]:
             return blocks
-        return ScoreBlocks(
-            blocks.trials,
-            enroll=blocks.enroll,
-            test=blocks.test,
-            cohort=self.cohort,
-            cohort_labels=self.cohort_labels,
-            enroll_speakers=blocks.enroll_speakers,
-            test_speakers=blocks.test_speakers,
-            cohort_enroll_speakers=self.cohort_enroll_speakers,
-            cohort_test_speakers=self.cohort_test_speakers,
-        )
+        return blocks.replace(cohort=self._known_cohort, cohort_labels=self.cohort_labels)
+
+    @property
+    def _known_cohort(self) -> ScoreMatrix | None:
+        """The cohort that the norm was prepared with, with its speakers."""
+        speakers = self.cohort_enroll_speakers, self.cohort_test_speakers
+        return None if self.cohort is None else self.cohort.with_speakers(*speakers)
 
     def _one_row(
         self, values: npt.ArrayLike | None, side: str, cohort_side: str

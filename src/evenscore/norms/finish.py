@@ -56,7 +56,7 @@ def _without_cohort(
         out[lost] = np.asarray(trials.scores)[lost]
     if isinstance(trials, ScoreMatrix):
         return rescored(trials, out, int(np.count_nonzero(np.isnan(out))))
-    return rescored(trials, out) if vanished == "raw" else rescored(trials.select(~lost), out[~lost])
+    return rescored(trials, out) if vanished == "raw" else rescored(trials.kept(~lost), out[~lost])
 
 
 def _named(trials: ScoreMatrix | TrialList, which: npt.NDArray[np.bool_]) -> str:

@@ -27,15 +27,22 @@ class ModelNorm:
         The model.
     prepare
         Makes of it and a cohort (or blocks) what normalizes trials, such as `ScoreModelNormalizer`.
+    take_apart
+        Makes of it and blocks a norm by parts, if it can be taken apart.
     """
 
     model: Any
     prepare: Callable[..., Any]
+    take_apart: Callable[..., Any] | None = None
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
         normalized: ScoreMatrix | TrialList = self.prepare(self.model, blocks).normalize(blocks)
         return normalized
+
+    def parts(self, blocks: ScoreBlocks, how: Any) -> Any:
+        """Return the norm by parts, as the model knows them; None where it has none for these blocks."""
+        return None if self.take_apart is None else self.take_apart(self, blocks, how)
 
     def normalize_one(
         self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None
@@ -48,6 +55,7 @@ def prepare_model(
     method: str,
     kind: type,
     prepare: Callable[..., Any],
+    take_apart: Callable[..., Any] | None = None,
     *,
     model: Any = None,
     cohort: ScoreMatrix | None = None,
@@ -62,7 +70,7 @@ def prepare_model(
     if not isinstance(model, kind):
         raise InputError(f"the norm {method!r} needs a trained {kind.__name__}; give it as `model`")
     if cohort is None:
-        return ModelNorm(model, prepare)
+        return ModelNorm(model, prepare, take_apart)
     return prepare(
         model, cohort, cohort_labels, enroll_speakers=cohort_enroll_speakers, test_speakers=cohort_test_speakers
     )

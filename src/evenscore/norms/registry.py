@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol, TypeVar, overload, runtime_checkable
+from typing import Any, Protocol
 
 from evenscore.errors import InputError
 from evenscore.norms.options import CLASSICAL_METHODS
@@ -12,7 +12,7 @@ from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["Normalizer", "norm_methods", "normalize", "prepare_norm", "register_norm"]
+__all__ = ["Normalizer", "norm_methods", "prepare_norm", "register_norm"]
 
 
 class Normalizer(Protocol):
@@ -21,17 +21,6 @@ class Normalizer(Protocol):
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the normalized trials, as a matrix or a list just as they came."""
         ...
-
-
-Normalized = TypeVar("Normalized", covariant=True)
-
-
-@runtime_checkable
-class NormalizesItself(Protocol[Normalized]):
-    """Blocks that are not in memory, such as `ChunkedBlocks`: they are normalized where they are."""
-
-    def normalized(self, method: str, *, client: Any = None, **options: Any) -> Normalized:
-        """Return the normalized trials, to be computed when they are read."""
 
 
 Factory = Callable[..., Normalizer]
@@ -61,6 +50,7 @@ def register_norm(method: str, factory: Factory | str) -> None:
     ...     def normalize(self, blocks):
     ...         return blocks.trials.with_scores(blocks.trials.scores / 2)
     >>> register_norm("halved", lambda method: Halved())
+    >>> from evenscore import ScoreMatrix, normalize
     >>> normalize(ScoreBlocks(ScoreMatrix([[3.0]], ["e"], ["t"])), "halved").scores
     array([[1.5]])
     """
@@ -115,56 +105,3 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
         module, _, name = factory.partition(":")
         factory = getattr(import_module(module), name)
     return factory(method, **options)
-
-
-@overload
-def normalize(
-    blocks: ScoreBlocks, method: str = "as", *, client: Any = None, **options: Any
-) -> ScoreMatrix | TrialList: ...
-
-
-@overload
-def normalize(
-    blocks: NormalizesItself[Normalized], method: str = "as", *, client: Any = None, **options: Any
-) -> Normalized: ...
-
-
-def normalize(blocks: Any, method: str = "as", *, client: Any = None, **options: Any) -> Any:
-    """Normalize trial scores with their cohort scores.
-
-    Parameters
-    ----------
-    blocks
-        Trials and cohort scores. Which blocks a method needs: Z ``enroll``, T ``test``, S both, ZT and TZ also
-        ``cohort``. With the speakers of trials and cohort, a trial's own speakers are left out of its cohort.
-        `ChunkedBlocks` are read and normalized tile by tile.
-    method
-        Name of the norm.
-    client
-        A `distributed.Client` whose workers read the cohort scores of `ChunkedBlocks`; None does it here.
-    **options
-        See `prepare_norm`.
-
-    Returns
-    -------
-    ScoreMatrix or TrialList
-        The normalized trials, in the form of ``blocks.trials``; for `ChunkedBlocks` as `ChunkedScores` or
-        `ChunkedTrials`, which are computed when they are read or written.
-
-    Examples
-    --------
-    >>> blocks = ScoreBlocks(
-    ...     ScoreMatrix([[3.0, 1.0]], ["e"], ["t1", "t2"]),
-    ...     enroll=ScoreMatrix([[2.0, 1.0, 0.0]], ["e"], ["c1", "c2", "c3"]),
-    ...     test=ScoreMatrix([[1.5, 0.0], [0.5, 2.0], [-0.5, 1.0]], ["c1", "c2", "c3"], ["t1", "t2"]),
-    ... )
-    >>> normalize(blocks, "as", top_k=2).scores
-    array([[ 3.5, -1. ]])
-    >>> normalize(blocks, "z", ddof=1).scores
-    array([[2., 0.]])
-    """
-    if isinstance(blocks, ScoreBlocks):
-        return prepare_norm(method, **options).normalize(blocks)
-    if not isinstance(blocks, NormalizesItself):
-        raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks or ChunkedBlocks")
-    return blocks.normalized(method, client=client, **options)

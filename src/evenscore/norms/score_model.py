@@ -10,9 +10,23 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.norms.fitting import FittedNorm
 from evenscore.norms.model_norm import ModelNorm, fitted_model, prepare_model, training_data
 from evenscore.progress import Progress, silent
-from evenscore.tables import LabelledBlocks
+from evenscore.tables import LabelledBlocks, ScoreBlocks
 
-__all__ = ["fit_score_model_norm", "prepare_score_model"]
+__all__ = ["PreparedScoreModel", "fit_score_model_norm", "prepare_score_model"]
+
+
+class PreparedScoreModel(ScoreModelNormalizer):
+    """A score model prepared for a cohort, that can be taken apart."""
+
+    def parts(self, blocks: ScoreBlocks, how: Any) -> Any:
+        """Return the norm by parts, see `score_model_parts`."""
+        return _parts(self, blocks, how)
+
+
+def _parts(norm: Any, blocks: ScoreBlocks, how: Any) -> Any:
+    from evenscore.norms.score_model_parts import score_model_parts
+
+    return score_model_parts(norm, blocks, how)
 
 
 def prepare_score_model(method: str, **options: Any) -> Any:
@@ -26,7 +40,7 @@ def prepare_score_model(method: str, **options: Any) -> Any:
     >>> norm.normalize(ScoreBlocks(ScoreMatrix([[2.0, 3.0]], ["e"], ["t1", "t2"]))).scores.round(3)
     array([[0.   , 1.333]])
     """
-    return prepare_model(method, ScoreModel, ScoreModelNormalizer, **options)
+    return prepare_model(method, ScoreModel, PreparedScoreModel, _parts, **options)
 
 
 def fit_score_model_norm(
@@ -36,4 +50,4 @@ def fit_score_model_norm(
     from evenscore.model.fit import fit_score_model
 
     result = fit_score_model(training_data(training), dim, progress=progress, **options)
-    return fitted_model(method, ModelNorm(result.model, ScoreModelNormalizer), training, result.notes, progress)
+    return fitted_model(method, ModelNorm(result.model, PreparedScoreModel, _parts), training, result.notes, progress)

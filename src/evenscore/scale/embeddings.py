@@ -18,7 +18,7 @@ from evenscore.scale.blocks import ChunkedBlocks
 from evenscore.scale.chunked_scores import ChunkedScores, as_chunked, hashed
 from evenscore.scale.chunked_trials import ChunkedTrials, ListedTrials, TrialReader
 from evenscore.scale.cohort_parts import Piece, fill_parts
-from evenscore.scale.engine import engine_for
+from evenscore.engine.engine import engine_for
 from evenscore.scale.normalize import (
     ByParts,
     Inputs,

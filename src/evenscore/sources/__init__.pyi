@@ -1,3 +1,4 @@
+from .as_table import as_table as as_table
 from .bilinear import Bilinear as Bilinear
 from .blocks import score_blocks as score_blocks
 from .normalize import BilinearNormalizer as BilinearNormalizer

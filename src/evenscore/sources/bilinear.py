@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,11 @@ from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores, frozen
-from evenscore.tables.ids import Ids, IdsLike, as_ids, positions
+from evenscore.tables.axis import NOWHERE, Axis, as_axis
+from evenscore.tables.identity import hashed
+from evenscore.tables.ids import IdsLike
+from evenscore.tables.score_table import LazyScores, ScoreTable
+from evenscore.tables.tile import Cuts, Grid, Place, Tile
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -26,7 +31,7 @@ Places = slice | npt.NDArray[np.intp]  #: some rows or columns
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Bilinear:
+class Bilinear(ScoreTable):
     """Scores of K enrolments against L tests, given by vectors and offsets instead of a matrix.
 
     s_ij = left_i . right_j + left_offset_i + right_offset_j        (B1)
@@ -40,7 +45,7 @@ class Bilinear:
     left, right
         K x d and L x d vectors, float32 or float64.
     enroll_ids, test_ids
-        Ids of the K enrolments and of the L tests.
+        Ids of the K enrolments and of the L tests, or axes, which may know their speakers.
     left_offset, right_offset
         What each enrolment and each test adds to its scores, nothing by default.
 
@@ -63,8 +68,8 @@ class Bilinear:
 
     left: Float[Array, "k d"]
     right: Float[Array, "l d"]
-    enroll_ids: Ids
-    test_ids: Ids
+    enroll_axis: Axis
+    test_axis: Axis
     left_offset: Float[Array, " k"]
     right_offset: Float[Array, " l"]
 
@@ -73,8 +78,8 @@ class Bilinear:
         *,
         left: npt.ArrayLike,
         right: npt.ArrayLike,
-        enroll_ids: IdsLike,
-        test_ids: IdsLike,
+        enroll_ids: IdsLike | Axis,
+        test_ids: IdsLike | Axis,
         left_offset: npt.ArrayLike | None = None,
         right_offset: npt.ArrayLike | None = None,
     ) -> None:
@@ -88,17 +93,12 @@ class Bilinear:
         for name, value in {
             "left": rows,
             "right": columns,
-            "enroll_ids": as_ids(enroll_ids, "enroll_ids", len(rows)),
-            "test_ids": as_ids(test_ids, "test_ids", len(columns)),
+            "enroll_axis": as_axis(enroll_ids, "enroll_ids", len(rows)),
+            "test_axis": as_axis(test_ids, "test_ids", len(columns)),
             "left_offset": _offset(left_offset, "left_offset", len(rows)),
             "right_offset": _offset(right_offset, "right_offset", len(columns)),
         }.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of enrolments and of tests."""
-        return len(self.left), len(self.right)
 
     @property
     def dim(self) -> int:
@@ -106,9 +106,72 @@ class Bilinear:
         return int(self.left.shape[1])
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
         """Type of the scores: float32 if both sides are, else float64."""
         return np.result_type(self.left, self.right)
+
+    @property
+    def source(self) -> Products:  # type: ignore[override]
+        """What makes tiles of scores."""
+        return Products(self._without_ids)
+
+    @property
+    def _without_ids(self) -> Bilinear:
+        """The same scores with ids that take no room: a source travels, and the axes stay with the table."""
+        return self.with_axes(*(Axis(np.broadcast_to(np.array("", dtype=object), size)) for size in self.shape))
+
+    @property
+    def layout(self) -> Grid:  # type: ignore[override]
+        """Tiles of the usual size."""
+        return Grid(self.shape, self.dtype.itemsize)
+
+    def in_memory(self) -> ScoreMatrix:
+        """Return all scores."""
+        return self.matrix()
+
+    def with_axes(self, enroll_axis: Axis, test_axis: Axis) -> Bilinear:
+        """Return the same scores with axes of the same ids, which may know more about them."""
+        result = copy(self)
+        object.__setattr__(result, "enroll_axis", enroll_axis)
+        object.__setattr__(result, "test_axis", test_axis)
+        return result
+
+    def take(self, rows: Any = None, columns: Any = None) -> Bilinear:
+        """Return the scores of some enrolments and tests, at these positions; None takes all."""
+        row, column = (slice(None) if at is None else at for at in (rows, columns))
+        return Bilinear(
+            left=self.left[row],
+            right=self.right[column],
+            enroll_ids=self.enroll_axis.take(row),
+            test_ids=self.test_axis.take(column),
+            left_offset=self.left_offset[row],
+            right_offset=self.right_offset[column],
+        )
+
+    def without_itself(self) -> LazyScores:
+        """Return the scores, but those of an utterance against itself: where an id stands on both sides, one is missing."""
+        own = self.test_axis.find(self.enroll_ids)
+        if (own < 0).all():
+            return self.with_source(self.source)
+        return self.with_source(replace(self.source, own=own))
+
+    def of_trials(self, trials: TrialList) -> LazyScores:
+        """Return listed trials, whose scores are made when they are read; enrolments and tests are found by id."""
+        listed = Tile(np.empty(0), trials.enroll_index, trials.test_index, trials.labels, measures=trials.measures)
+        rows, columns = self._places_of(trials)
+        return LazyScores(
+            enroll_axis=trials.enroll_axis.knowing(self.enroll_axis.take(rows)),
+            test_axis=trials.test_axis.knowing(self.test_axis.take(columns)),
+            dtype=self.dtype,
+            source=ListedProducts(self._without_ids, rows, columns, listed),
+            layout=Cuts.of(len(trials)),
+        )
+
+    def _places_of(self, trials: TrialList) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        return (
+            self.enroll_axis.positions(trials.enroll_ids, "enrolment", "the embeddings"),
+            self.test_axis.positions(trials.test_ids, "test", "the embeddings"),
+        )
 
     def block(self, rows: Places = slice(None), columns: Places = slice(None)) -> npt.NDArray[Any]:
         """Return the scores of some enrolments against some tests, given by slices or positions."""
@@ -121,13 +184,12 @@ class Bilinear:
 
     def matrix(self) -> ScoreMatrix:
         """Return all scores."""
-        return ScoreMatrix(self.block(), self.enroll_ids, self.test_ids)
+        return ScoreMatrix(self.block(), self.enroll_axis, self.test_axis)
 
     def score_trials(self, trials: TrialList) -> TrialList:
         """Return the trials with their scores; enrolments and tests are found by id."""
-        rows = positions(self.enroll_ids, trials.enroll_ids, "enrolment", "the embeddings")[trials.enroll_index]
-        columns = positions(self.test_ids, trials.test_ids, "test", "the embeddings")[trials.test_index]
-        return trials.with_scores(self.pairs(rows, columns))
+        rows, columns = self._places_of(trials)
+        return trials.with_scores(self.pairs(rows[trials.enroll_index], columns[trials.test_index]))
 
     def pairs(self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
         """Return the scores of listed pairs of an enrolment and a test, given by positions."""
@@ -168,6 +230,54 @@ class Bilinear:
 
     def __repr__(self) -> str:
         return f"Bilinear({self.shape[0]} enrolments x {self.shape[1]} tests, d = {self.dim}, {self.dtype})"
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Tiles of bilinear scores; ``own``: the column of each row's own utterance, whose score is missing, or -1."""
+
+    scores: Bilinear
+    own: npt.NDArray[np.intp] | None = None
+
+    def read(self, place: Place) -> Tile:
+        """Return a tile."""
+        assert place.columns is not None  # noqa: S101
+        tile = self.scores.block(place.rows, place.columns)
+        if self.own is not None:
+            at = np.where(self.own[place.rows] == NOWHERE, -1, self.own[place.rows] - place.columns.start)
+            here = np.flatnonzero((at >= 0) & (at < tile.shape[1]))
+            tile[here, at[here]] = np.nan
+        return Tile(tile, place.rows, place.columns)
+
+    def identity(self) -> str:
+        """Return a hash of vectors and offsets."""
+        s = self.scores
+        return hashed(s.left, s.right, s.left_offset, s.right_offset, self.own)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedProducts:
+    """Runs of listed trials with the scores of their embeddings."""
+
+    scores: Bilinear
+    rows: npt.NDArray[np.intp]  #: where the vectors of the list's enrolments stand
+    columns: npt.NDArray[np.intp]
+    trials: Tile  #: without scores
+
+    def read(self, place: Place) -> Tile:
+        """Return some trials."""
+        at, whole = place.rows, self.trials
+        rows, columns = whole.rows[at], whole.columns[at]
+        labels = None if whole.labels is None else whole.labels[at]
+        measures = {name: values[at] for name, values in whole.measures.items()}
+        scores = self.scores.pairs(self.rows[rows], self.columns[columns])
+        return Tile(scores, rows, columns, labels, measures=measures)
+
+    def identity(self) -> str:
+        """Return a hash of vectors and pairs."""
+        whole = self.trials
+        pairs = (whole.rows, whole.columns, whole.labels, self.rows, self.columns)
+        return hashed(self.scores.source.identity(), *pairs)
 
 
 def _offset(values: npt.ArrayLike | None, what: str, length: int) -> npt.NDArray[np.float64]:

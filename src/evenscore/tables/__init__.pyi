@@ -1,3 +1,4 @@
+from .axis import Axis as Axis
 from .blocks import ScoreBlocks as ScoreBlocks
 from .embeddings import Embeddings as Embeddings
 from .labelled_blocks import LabelledBlocks as LabelledBlocks
@@ -7,5 +8,14 @@ from .labels import (
     UNKNOWN as UNKNOWN,
     Labels as Labels,
 )
+from .pair_values import labels_for as labels_for
 from .score_matrix import ScoreMatrix as ScoreMatrix
+from .score_table import (
+    LazyScores as LazyScores,
+    ScoreTable as ScoreTable,
+)
+from .tile import (
+    Place as Place,
+    Tile as Tile,
+)
 from .trial_list import TrialList as TrialList

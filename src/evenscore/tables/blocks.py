@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from evenscore.errors import InputError
-from evenscore.tables.arrays import same_array
-from evenscore.tables.ids import Ids, IdsLike, as_speakers, shown
+from evenscore.tables.axis import Axis, SpeakersLike
+from evenscore.tables.identity import hashed
+from evenscore.tables.ids import Ids, shown
 from evenscore.tables.labels import Labels
 from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.tables.score_table import ScoreTable
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["ScoreBlocks", "aligned_block", "shared_ids", "side_speakers"]
+__all__ = ["ScoreBlocks"]
+
+_BLOCKS = ("trials", "enroll", "test", "cohort")
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -34,14 +37,15 @@ class ScoreBlocks:
     trials, enroll, test, cohort
         The blocks. Rows and columns may come in any order and may have more enrolments and tests than the trials
         need; they are brought into the order of the trials and of ``cohort``. Every block but ``trials`` may be left
-        out; each norm says what it needs.
+        out; each norm says what it needs. Any of them may be in memory, or in files, Dask arrays or embeddings, from
+        where tiles are read when they are needed.
     cohort_labels
         Labels of ``cohort``. By default they follow from the cohort's speakers, or, without speakers, all pairs are
         non-targets.
     enroll_speakers, test_speakers
-        The speaker of each enrolment and of each test of the trials: a mapping from id to speaker, or a sequence in
-        the order of ``trials.enroll_ids`` and ``trials.test_ids``. With them (and those of the cohort), a trial's
-        own speakers are left out of its cohort.
+        The speaker of each enrolment and of each test of the trials, if their axes do not know them: a mapping from
+        id to speaker, or a sequence in the order of ``trials.enroll_ids`` and ``trials.test_ids``. With them (and
+        those of the cohort), a trial's own speakers are left out of its cohort.
     cohort_enroll_speakers, cohort_test_speakers
         The same for the cohort; a sequence is in the order of the rows of ``cohort`` (else of ``test``) and of the
         columns of ``cohort`` (else of ``enroll``).
@@ -60,55 +64,43 @@ class ScoreBlocks:
     array(['c2', 'c1'], dtype=object)
     """
 
-    trials: ScoreMatrix | TrialList
-    enroll: ScoreMatrix | None
-    test: ScoreMatrix | None
-    cohort: ScoreMatrix | None
+    trials: Any
+    enroll: Any
+    test: Any
+    cohort: Any
     cohort_labels: Labels | None
-    enroll_speakers: Ids | None
-    test_speakers: Ids | None
-    cohort_enroll_speakers: Ids | None
-    cohort_test_speakers: Ids | None
 
     def __init__(
         self,
-        trials: ScoreMatrix | TrialList,
+        trials: ScoreTable,
         *,
-        enroll: ScoreMatrix | None = None,
-        test: ScoreMatrix | None = None,
-        cohort: ScoreMatrix | None = None,
+        enroll: ScoreTable | None = None,
+        test: ScoreTable | None = None,
+        cohort: ScoreTable | None = None,
         cohort_labels: Labels | None = None,
-        enroll_speakers: IdsLike | Mapping[str, str] | None = None,
-        test_speakers: IdsLike | Mapping[str, str] | None = None,
-        cohort_enroll_speakers: IdsLike | Mapping[str, str] | None = None,
-        cohort_test_speakers: IdsLike | Mapping[str, str] | None = None,
+        enroll_speakers: SpeakersLike | None = None,
+        test_speakers: SpeakersLike | None = None,
+        cohort_enroll_speakers: SpeakersLike | None = None,
+        cohort_test_speakers: SpeakersLike | None = None,
     ) -> None:
-        if isinstance(trials, TrialList) and trials.scores is None:
-            raise InputError("the trials have no scores; give a score file or a score matrix")
-        cohort_rows = shared_ids(cohort, test, "enroll_ids", "the cohort's enrolments (rows of `cohort` and `test`)")
-        cohort_columns = shared_ids(cohort, enroll, "test_ids", "the cohort's tests (columns of `cohort` and `enroll`)")
+        _refuse_other_things(trials=trials, enroll=enroll, test=test, cohort=cohort, cohort_labels=cohort_labels)
+        trials = trials.with_speakers(enroll_speakers, test_speakers)
+        rows = _shared(cohort, test, "enroll_axis", "the cohort's enrolments (rows of `cohort` and `test`)")
+        columns = _shared(cohort, enroll, "test_axis", "the cohort's tests (columns of `cohort` and `enroll`)")
+        rows = _with_speakers(rows, cohort_enroll_speakers, "cohort_enroll_speakers")
+        columns = _with_speakers(columns, cohort_test_speakers, "cohort_test_speakers")
         if enroll is not None:
-            enroll = aligned_block(enroll, trials.enroll_ids, cohort_columns, "enroll")
+            enroll = _aligned(enroll, trials.enroll_axis, columns, "enroll")
         if test is not None:
-            test = aligned_block(test, cohort_rows, trials.test_ids, "test")
-        sides = {
-            "enroll_speakers": side_speakers(enroll_speakers, trials.enroll_ids, "enroll_speakers"),
-            "test_speakers": side_speakers(test_speakers, trials.test_ids, "test_speakers"),
-            "cohort_enroll_speakers": side_speakers(cohort_enroll_speakers, cohort_rows, "cohort_enroll_speakers"),
-            "cohort_test_speakers": side_speakers(cohort_test_speakers, cohort_columns, "cohort_test_speakers"),
-        }
+            test = _aligned(test, rows, trials.test_axis, "test")
         if cohort is None and cohort_labels is not None:
             raise InputError("cohort_labels were given without cohort scores; give `cohort` too")
         if cohort is not None:
-            cohort_labels = _cohort_labels(cohort, cohort_labels, sides)
-        for name, value in {
-            "trials": trials,
-            "enroll": enroll,
-            "test": test,
-            "cohort": cohort,
-            "cohort_labels": cohort_labels,
-            **sides,
-        }.items():
+            cohort = cohort.with_axes(rows, columns)  # type: ignore[arg-type]
+            cohort_labels = _cohort_labels(cohort, cohort_labels)
+        for name, value in zip(
+            (*_BLOCKS, "cohort_labels"), (trials, enroll, test, cohort, cohort_labels), strict=True
+        ):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -117,8 +109,8 @@ class ScoreBlocks:
         cohort: ScoreMatrix | ScoreBlocks | None,
         labels: Labels | None = None,
         *,
-        enroll_speakers: IdsLike | Mapping[str, str] | None = None,
-        test_speakers: IdsLike | Mapping[str, str] | None = None,
+        enroll_speakers: SpeakersLike | None = None,
+        test_speakers: SpeakersLike | None = None,
     ) -> ScoreBlocks | None:
         """Return blocks without trials for a cohort that is given as a matrix; blocks and None as they are."""
         if isinstance(cohort, ScoreMatrix):
@@ -133,87 +125,150 @@ class ScoreBlocks:
             raise InputError("labels and speakers belong to a cohort given as a score matrix; put them into the blocks")
         return cohort
 
+    def replace(self, **changed: Any) -> ScoreBlocks:
+        """Return blocks in which some are others; what is known about ids stays, as it belongs to the tables.
+
+        Trials may be some of those that were there: cohort scores then are those of their ids.
+        """
+        parts = {name: getattr(self, name) for name in (*_BLOCKS, "cohort_labels")} | changed
+        if parts["cohort"] is None:
+            parts["cohort_labels"] = None
+        return ScoreBlocks(parts.pop("trials"), **parts)
+
+    @property
+    def cohort_enroll_axis(self) -> Axis | None:
+        """The enrolment cohort, None if there is none."""
+        block = self.cohort if self.cohort is not None else self.test
+        return None if block is None else block.enroll_axis
+
+    @property
+    def cohort_test_axis(self) -> Axis | None:
+        """The test cohort, None if there is none."""
+        block = self.cohort if self.cohort is not None else self.enroll
+        return None if block is None else block.test_axis
+
     @property
     def cohort_enroll_ids(self) -> Ids | None:
         """Ids of the enrolment cohort, None if there is none."""
-        block = self.cohort if self.cohort is not None else self.test
-        return None if block is None else block.enroll_ids
+        return None if self.cohort_enroll_axis is None else self.cohort_enroll_axis.ids
 
     @property
     def cohort_test_ids(self) -> Ids | None:
         """Ids of the test cohort, None if there is none."""
-        block = self.cohort if self.cohort is not None else self.enroll
-        return None if block is None else block.test_ids
+        return None if self.cohort_test_axis is None else self.cohort_test_axis.ids
+
+    @property
+    def enroll_speakers(self) -> Ids | None:
+        """Speakers of the trials' enrolments, None if they are not known."""
+        return self.trials.enroll_axis.speakers
+
+    @property
+    def test_speakers(self) -> Ids | None:
+        """Speakers of the trials' tests, None if they are not known."""
+        return self.trials.test_axis.speakers
+
+    @property
+    def cohort_enroll_speakers(self) -> Ids | None:
+        """Speakers of the enrolment cohort, None if they are not known."""
+        return None if self.cohort_enroll_axis is None else self.cohort_enroll_axis.speakers
+
+    @property
+    def cohort_test_speakers(self) -> Ids | None:
+        """Speakers of the test cohort, None if they are not known."""
+        return None if self.cohort_test_axis is None else self.cohort_test_axis.speakers
+
+    @property
+    def _axes(self) -> dict[str, Axis | None]:
+        return {
+            "enroll": self.trials.enroll_axis,
+            "test": self.trials.test_axis,
+            "cohort_enroll": self.cohort_enroll_axis,
+            "cohort_test": self.cohort_test_axis,
+        }
+
+    def identity(self) -> dict[str, str]:
+        """Return for each block, by name, a text that changes when it changes."""
+        tables = {name: getattr(self, name) for name in _BLOCKS}
+        found = {name: "" if table is None else table.identity() for name, table in tables.items()}
+        labels = "" if self.cohort_labels is None else self.cohort_labels.identity()
+        speakers = [None if axis is None else axis.speakers for axis in self._axes.values()]
+        return found | {"labels and speakers": hashed(labels, *speakers)}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScoreBlocks):
             return NotImplemented
-        blocks = ("trials", "enroll", "test", "cohort", "cohort_labels")
-        sides = ("enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")
-        return all(getattr(self, name) == getattr(other, name) for name in blocks) and all(
-            same_array(getattr(self, name), getattr(other, name)) for name in sides
+        axes = zip(self._axes.values(), other._axes.values(), strict=True)
+        return all(getattr(self, name) == getattr(other, name) for name in (*_BLOCKS, "cohort_labels")) and all(
+            (one is None and two is None) or (one is not None and two is not None and one.same(two)) for one, two in axes
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        if isinstance(self.trials, TrialList):
-            parts = [f"{len(self.trials)} listed trials"]
-        else:
-            parts = [f"trials {self.trials.shape[0]} x {self.trials.shape[1]}"]
-        for name in ("enroll", "test", "cohort"):
-            block = getattr(self, name)
-            if block is not None:
-                parts.append(f"{name} {block.shape[0]} x {block.shape[1]}")
-        known = [side for side in ("enroll", "test", "cohort_enroll", "cohort_test") if self._has_speakers(side)]
-        if known:
-            parts.append(f"speakers of {', '.join(known)}")
-        return f"ScoreBlocks({', '.join(parts)})"
-
-    def _has_speakers(self, side: str) -> bool:
-        return getattr(self, f"{side}_speakers") is not None
+        listed = [f"{self.trials.size} listed trials"] if self.trials.listed else []
+        tables = {name: getattr(self, name) for name in _BLOCKS[len(listed) :]}
+        parts = [f"{name} {table.shape[0]} x {table.shape[1]}" for name, table in tables.items() if table is not None]
+        known = [side for side, axis in self._axes.items() if axis is not None and axis.speakers is not None]
+        speakers = [f"speakers of {', '.join(known)}"] if known else []
+        return f"ScoreBlocks({', '.join([*listed, *parts, *speakers])})"
 
 
-def shared_ids(cohort: Any, block: Any, side: str, what: str) -> Ids | None:
-    """Return the ids that the cohort scores and one side's cohort scores must have in common."""
+def _refuse_other_things(**given: Any) -> None:
+    labels = given.pop("cohort_labels")
+    for name, table in given.items():
+        if table is not None and not isinstance(table, ScoreTable):
+            raise InputError(
+                f"`{name}` is a {type(table).__name__}, but must be a table of scores, such as a ScoreMatrix; make one "
+                "with as_table"
+            )
+    if not isinstance(labels, Labels | None):
+        raise InputError(
+            f"cohort_labels are a {type(labels).__name__}, but must be Labels; make them with Labels.from_speakers or "
+            "Labels.from_key"
+        )
+    trials = given["trials"]
+    if isinstance(trials, TrialList) and trials.scores is None:
+        raise InputError("the trials have no scores; give a score file or a score matrix")
+
+
+def _shared(cohort: Any, block: Any, side: str, what: str) -> Axis | None:
+    """Return the axis that the cohort scores and one side's cohort scores must have in common."""
     if cohort is None or block is None:
         one = cohort if cohort is not None else block
         return None if one is None else getattr(one, side)
-    first, second = getattr(cohort, side), getattr(block, side)
-    odd = set(first) ^ set(second)
+    first: Axis = getattr(cohort, side)
+    second: Axis = getattr(block, side)
+    odd = set(first.ids) ^ set(second.ids)
     if odd:
         raise InputError(f"{what} do not line up: {shown(sorted(odd))} only in one of the two")
-    ids: Ids = first
-    return ids
+    return first if first.speakers is not None else first.knowing(second.take(second.find(first.ids)))
 
 
-def aligned_block(block: Any, rows: Ids | None, columns: Ids | None, name: str) -> Any:
+def _with_speakers(axis: Axis | None, speakers: SpeakersLike | None, what: str) -> Axis | None:
+    if speakers is None:
+        return axis
+    if axis is None:
+        raise InputError(f"{what} were given, but there is no block that they belong to")
+    return axis.with_speakers(speakers, what)
+
+
+def _aligned(block: ScoreTable, rows: Axis | None, columns: Axis | None, name: str) -> ScoreTable:
     """Bring a block into the order of these ids; None leaves a side as it is."""
     try:
-        return block.align(block.enroll_ids if rows is None else rows, block.test_ids if columns is None else columns)
+        return block.align(block.enroll_axis if rows is None else rows, block.test_axis if columns is None else columns)
     except InputError as error:
         raise InputError(f"block `{name}`: {error}") from None
 
 
-def side_speakers(speakers: IdsLike | Mapping[str, str] | None, ids: Ids | None, what: str) -> Ids | None:
-    """Return the speaker of each id, from a map or a sequence in the order of the ids."""
-    if speakers is None:
-        return None
-    if ids is None:
-        raise InputError(f"{what} were given, but there is no block that they belong to")
-    if isinstance(speakers, Mapping):
-        absent = [name for name in ids if name not in speakers]
-        if absent:
-            raise InputError(f"{what} has no speaker for {shown(absent)}; add them, or map them to None")
-        speakers = [speakers[name] for name in ids]
-    return as_speakers(speakers, what, len(ids))
-
-
-def _cohort_labels(cohort: ScoreMatrix, labels: Labels | None, sides: Mapping[str, Any]) -> Labels:
-    rows, columns = sides["cohort_enroll_speakers"], sides["cohort_test_speakers"]
+def _cohort_labels(cohort: ScoreTable, labels: Labels | None) -> Labels:
+    """Return the labels of the cohort against itself: those that were given, else by speaker, else non-targets."""
     if labels is not None:
         return labels.align(cohort.enroll_ids, cohort.test_ids)
-    if rows is not None and columns is not None:
-        return Labels.from_speakers(rows, columns, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
-    key = np.zeros(cohort.shape, dtype=np.int8)
-    return Labels.from_key(key, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
+    if cohort.enroll_axis.speakers is not None and cohort.test_axis.speakers is not None:
+        return Labels.of_axes(cohort.enroll_axis, cohort.test_axis)
+    if cohort.is_in_memory:
+        key = np.zeros(cohort.shape, dtype=np.int8)
+        return Labels.from_key(key, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
+    n_rows, n_columns = cohort.shape  # everybody is somebody else, without a table of all pairs
+    rows, columns = range(n_rows), range(n_rows, n_rows + n_columns)
+    return Labels.from_speakers(rows, columns, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)

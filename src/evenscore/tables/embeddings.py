@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables.arrays import as_scores, frozen, same_array
-from evenscore.tables.ids import Ids, IdsLike, as_ids, as_speakers, positions
+from evenscore.tables.axis import Axis, SpeakersLike, speakers_of_ids
+from evenscore.tables.ids import IdsLike, as_ids
 
 __all__ = ["Embeddings"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Embeddings:
-    """One vector per id, with speaker ids and further facts where they are known.
+class Embeddings(Axis):
+    """An axis with vectors: one per id, with speaker ids and further facts where they are known.
 
     Parameters
     ----------
@@ -38,16 +39,13 @@ class Embeddings:
     Embeddings(2 x 2, float64, 2 speakers)
     """
 
-    ids: Ids
     vectors: npt.NDArray[Any]
-    speakers: Ids | None
-    columns: Mapping[str, npt.NDArray[Any]]
 
     def __init__(
         self,
         ids: IdsLike,
         vectors: npt.ArrayLike,
-        speakers: IdsLike | None = None,
+        speakers: SpeakersLike | None = None,
         *,
         columns: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
@@ -62,24 +60,32 @@ class Embeddings:
             if column.shape != (len(names),):
                 raise InputError(f"column {name!r} has shape {column.shape}, but there are {len(names)} rows")
             checked[name] = frozen(column)
-        object.__setattr__(self, "ids", names)
-        object.__setattr__(self, "vectors", frozen(matrix))
-        object.__setattr__(
-            self, "speakers", None if speakers is None else as_speakers(speakers, "speakers", len(names))
-        )
-        object.__setattr__(self, "columns", MappingProxyType(checked))
+        for name, value in {
+            "ids": names,
+            "vectors": frozen(matrix),
+            "speakers": speakers_of_ids(speakers, names, "speakers"),
+            "facts": MappingProxyType(checked),
+        }.items():
+            object.__setattr__(self, name, value)
 
-    def __len__(self) -> int:
-        return len(self.ids)
+    @property
+    def columns(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Further facts by name, one value per row."""
+        return self.facts
+
+    @property
+    def axis(self) -> Axis:
+        """The ids with what is known about them, without the vectors."""
+        return Axis(self.ids, self.speakers, self.facts)
 
     @property
     def dim(self) -> int:
         """Number of components of each vector."""
         return int(self.vectors.shape[1])
 
-    def take(self, rows: npt.ArrayLike) -> Embeddings:
+    def take(self, places: Any) -> Embeddings:
         """Return the rows at these positions, or those that are True in a mask."""
-        at = np.asarray(rows)
+        at = np.asarray(places)
         if at.dtype == bool:
             if at.shape != (len(self),):
                 raise InputError(f"the mask has shape {at.shape}, but there are {len(self)} rows")
@@ -93,16 +99,11 @@ class Embeddings:
 
     def select(self, ids: IdsLike) -> Embeddings:
         """Return the vectors of these ids, in this order."""
-        return self.take(positions(self.ids, ids, "embedding", "the embeddings"))
+        return self.take(self.positions(ids, "embedding", "the embeddings"))
 
-    def with_speakers(self, speakers: IdsLike | Mapping[str, str]) -> Embeddings:
+    def with_speakers(self, speakers: SpeakersLike | None, what: str = "the map of speakers") -> Embeddings:
         """Return the same vectors with speakers: one per row, or a mapping from id to speaker that has every id."""
-        if isinstance(speakers, Mapping):
-            absent = [name for name in self.ids if name not in speakers]
-            if absent:
-                raise InputError(f"there is no speaker for embedding {absent[0]!r}; add it to the map")
-            speakers = [speakers[name] for name in self.ids]
-        return Embeddings(self.ids, self.vectors, speakers, columns=self.columns)
+        return Embeddings(self.ids, self.vectors, speakers_of_ids(speakers, self.ids, what), columns=self.facts)
 
     @classmethod
     def concat(cls, parts: Sequence[Embeddings]) -> Embeddings:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 
-__all__ = ["Ids", "IdsLike", "as_ids", "as_speakers", "encode", "first_repeat", "merge", "positions", "shown"]
+__all__ = ["Ids", "IdsLike", "as_ids", "as_speakers", "as_texts", "encode", "first_repeat", "merge", "positions", "shown"]
 
 Ids = npt.NDArray[np.object_]
 IdsLike = Iterable[Any]
@@ -23,7 +23,7 @@ def shown(values: Iterable[object], most: int = 3) -> str:
     return text if len(values) <= most else f"{text} and {len(values) - most} more"
 
 
-def _texts(values: IdsLike, what: str) -> Ids:
+def as_texts(values: IdsLike, what: str) -> Ids:
     """Return a fresh object array of Python strings, with None where there was None."""
     if isinstance(values, str | bytes):
         raise InputError(f"{what} is the single text {values!r}, but must be a sequence of ids; put it in a list")
@@ -67,7 +67,7 @@ def as_ids(values: IdsLike, what: str, length: int | None = None) -> Ids:
     >>> as_ids(["spk1", "spk2"], "enroll_ids")
     array(['spk1', 'spk2'], dtype=object)
     """
-    ids = _texts(values, what)
+    ids = as_texts(values, what)
     if length is not None and len(ids) != length:
         raise InputError(f"{what} has {len(ids)} ids, but {length} are needed")
     unique = set(ids.tolist())
@@ -82,7 +82,7 @@ def as_ids(values: IdsLike, what: str, length: int | None = None) -> Ids:
 
 def as_speakers(values: IdsLike, what: str, length: int | None = None) -> Ids:
     """Return speaker ids as a read-only array; they may repeat, and None or '' means unknown (stored as None)."""
-    speakers = _texts(values, what)
+    speakers = as_texts(values, what)
     if length is not None and len(speakers) != length:
         raise InputError(f"{what} has {len(speakers)} speakers, but {length} are needed")
     for place, value in enumerate(speakers):
@@ -95,7 +95,7 @@ def as_speakers(values: IdsLike, what: str, length: int | None = None) -> Ids:
 def positions(ids: Ids, wanted: IdsLike, what: str, where: str = "the table") -> npt.NDArray[np.intp]:
     """Return where each wanted id stands in ``ids``; an id that is not there is an error that names it."""
     place = dict(zip(ids.tolist(), range(len(ids)), strict=True))
-    names = _texts(wanted, what).tolist()
+    names = as_texts(wanted, what).tolist()
     found = np.fromiter((place.get(name, -1) for name in names), dtype=np.intp, count=len(names))
     if found.size and found.min() < 0:
         absent = [name for name, at in zip(names, found, strict=True) if at < 0]
@@ -114,7 +114,7 @@ def merge(parts: Iterable[Ids]) -> Ids:
 
 def encode(values: IdsLike, what: str) -> tuple[Ids, npt.NDArray[np.int32]]:
     """Return the distinct ids, in order of first appearance, and for each value which of them it is."""
-    names = _texts(values, what)
+    names = as_texts(values, what)
     codes: dict[str, int] = {}
     index = np.fromiter((codes.setdefault(name, len(codes)) for name in names), dtype=np.int32, count=len(names))
     return as_ids(list(codes), what), index

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables.blocks import ScoreBlocks
-from evenscore.tables.labels import Labels
+from evenscore.tables.labels import UNKNOWN, Labels
+from evenscore.tables.pair_values import (
+    UNLISTED,
+    ListedValues,
+    PairValues,
+    Unmatched,
+    labels_for,
+    table_of_labels,
+)
 from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.tables.score_table import ScoreTable
 from evenscore.tables.trial_list import TrialList
 
 __all__ = ["LabelledBlocks", "labelled_parts"]
@@ -30,9 +40,13 @@ class LabelledBlocks:
         Trials and their cohort scores. With speakers on the trials' and on the cohort's sides, every norm leaves a
         trial's own speakers out of its cohort.
     labels
-        Of the trials, as a table of pairs; not needed if the trials are a list that has labels.
+        Of the trials: `Labels`, or a key, that is a list of labelled trials; not needed if the trials are a list that
+        has labels.
     name
         Of the phrase or condition.
+    unmatched
+        What to do with trials that stand only in the scores or only in a key: ``"drop"`` leaves them out, ``"error"``
+        refuses them when the trials are counted.
 
     Examples
     --------
@@ -45,58 +59,112 @@ class LabelledBlocks:
     """
 
     blocks: ScoreBlocks
-    labels: Labels | None = None
+    labels: Labels | TrialList | PairValues | None = None
     name: str = ""
+    unmatched: Unmatched = "drop"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.blocks, ScoreBlocks):
+            raise InputError(f"blocks are a {type(self.blocks).__name__}, but must be ScoreBlocks; make them")
         trials = self.blocks.trials
-        if self.labels is not None:
+        if isinstance(self.labels, Labels) and (trials.is_in_memory or not trials.listed):
             object.__setattr__(self, "labels", self.labels.align(trials.enroll_ids, trials.test_ids))
-        elif not isinstance(trials, TrialList) or trials.labels is None:
+        elif self.labels is None and not trials.own_labels and not (trials.listed and trials.size == 0):
             raise InputError("the trials of the blocks have no labels; give them as `labels`")
+        _ = self.values  # which refuses what are no labels
 
     @classmethod
-    def own_cohort(cls, scores: ScoreMatrix, labels: Labels, *, name: str = "") -> LabelledBlocks:
+    def own_cohort(cls, scores: ScoreTable, labels: Labels | None = None, *, name: str = "") -> LabelledBlocks:
         """Return a labelled matrix as trials and cohort at once: each trial's cohort is all but its own speakers.
 
-        ``labels`` must be by speaker (`Labels.from_speakers`).
+        ``labels`` must be by speaker (`Labels.from_speakers`); None takes the speakers that the scores know.
         """
-        if not labels.by_speaker:
+        if labels is None:
+            labels = Labels.of_axes(scores.enroll_axis, scores.test_axis)
+        if not labels.by_speaker or labels.enroll_speakers is None or labels.test_speakers is None:
             raise InputError("a matrix is its own cohort only if speakers are known; make labels with from_speakers")
         labels = labels.align(scores.enroll_ids, scores.test_ids)
-        blocks = ScoreBlocks(
-            scores,
-            enroll=scores,
-            test=scores,
-            cohort=scores,
-            cohort_labels=labels,
-            enroll_speakers=labels.enroll_speakers,
-            test_speakers=labels.test_speakers,
-            cohort_enroll_speakers=labels.enroll_speakers,
-            cohort_test_speakers=labels.test_speakers,
-        )
-        return cls(blocks, labels, name)
+        assert labels.enroll_speakers is not None and labels.test_speakers is not None  # noqa: S101, PT018
+        known = scores.with_speakers(labels.enroll_speakers, labels.test_speakers)
+        return cls(ScoreBlocks(known, enroll=known, test=known, cohort=known, cohort_labels=labels), labels, name)
+
+    @cached_property
+    def values(self) -> PairValues:
+        """The labels in the form in which they travel to workers."""
+        return labels_for(self.blocks.trials, self.labels, self.unmatched)
+
+    @property
+    def n_listed(self) -> int | None:
+        """How many trials the key has; None if there is none."""
+        return len(self.values) if isinstance(self.values, ListedValues) else None
+
+    def table(self) -> Labels | None:
+        """Return the labels of all pairs of a matrix, one byte for each if they come from a key; None for a list."""
+        return None if self.blocks.trials.listed else table_of_labels(self.blocks.trials, self.values)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all scores would take in memory; a matrix that stands in several places counts once."""
+        tables = [self.blocks.trials, self.blocks.enroll, self.blocks.test, self.blocks.cohort]
+        found = [table for table in tables if table is not None]
+        return sum({id(getattr(table, "scores", table.source)): table.nbytes for table in found}.values())
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the trials are in memory."""
+        return bool(self.blocks.trials.is_in_memory)
+
+    def in_memory(self) -> LabelledBlocks:
+        """Read all scores; a matrix that stands in several places is read once."""
+        read: dict[int, Any] = {}
+
+        def table(block: ScoreTable | None) -> Any:
+            if block is None or block.is_in_memory:
+                return block
+            key = id(block.source)
+            if key not in read:
+                read[key] = block.in_memory()
+            return read[key].with_axes(block.enroll_axis, block.test_axis)
+
+        blocks = self.blocks
+        names = ("enroll", "test", "cohort")
+        others = {name: table(getattr(blocks, name)) for name in names}
+        trials = self._listed(blocks.trials) if blocks.trials.listed else table(blocks.trials)
+        return LabelledBlocks(blocks.replace(trials=trials, **others), self.table(), self.name)
+
+    def _listed(self, trials: ScoreTable) -> TrialList:
+        """Return listed trials with their labels, but those that are not in the key."""
+        tiles = []
+        for place in trials.places():
+            tile = trials.read(place)
+            labels = self.values.of(tile)
+            tile = replace(tile, labels=np.maximum(labels, UNKNOWN).astype(np.int8))
+            tiles.append(tile if labels.min(initial=UNKNOWN) >= UNKNOWN else tile.select(labels != UNLISTED))
+        found = TrialList.of_tiles(trials.enroll_axis, trials.test_axis, tiles, trials.dtype)
+        return found.select(np.arange(len(found)))
 
     @property
     def trials(self) -> TrialList:
-        """The trials with their labels, as a list; those without a score are left out."""
+        """The trials with their labels, as a list in memory; those without a score are left out."""
         return self.labelled(self.blocks.trials)
 
-    def labelled(self, scores: ScoreMatrix | TrialList) -> TrialList:
+    def labelled(self, scores: ScoreTable) -> TrialList:
         """Return other scores of the trials, such as normalized ones, as a list with labels."""
-        if isinstance(scores, ScoreMatrix):
-            return scores.to_trials(self.labels)
+        table = scores.in_memory()
+        if isinstance(table, ScoreMatrix):
+            return table.to_trials(self.table())
         if self.labels is None:
-            return scores if scores.labels is not None else scores.with_labels(self._listed_labels(scores))
-        return scores.with_labels(self.labels.matrix[scores.enroll_index, scores.test_index])
+            return table if table.labels is not None else table.with_labels(self._listed_labels(table))
+        labels = labels_for(table, self.labels, self.unmatched).of(table.read(*table.places()))
+        return table.with_labels(np.maximum(labels, UNKNOWN))
 
     def _listed_labels(self, scores: TrialList) -> npt.NDArray[np.int8]:
-        assert isinstance(self.blocks.trials, TrialList)  # noqa: S101
-        assert self.blocks.trials.labels is not None  # noqa: S101
-        match = scores.match(self.blocks.trials)
+        trials = self.blocks.trials.in_memory()
+        match = scores.match(trials)
         if (match < 0).any():
             raise InputError(f"the trial {scores.pair(int(np.argmax(match < 0)))} is not one of the blocks' trials")
-        return self.blocks.trials.labels[match]
+        labels: npt.NDArray[np.int8] = trials.labels[match]
+        return labels
 
 
 def labelled_parts(given: Part | Iterable[Part], side: str, *kinds: type) -> list[Part]:

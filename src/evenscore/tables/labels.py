@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables.arrays import frozen, same_array
-from evenscore.tables.ids import Ids, IdsLike, as_ids, as_speakers, positions
+from evenscore.tables.axis import Axis, SpeakersLike, speakers_of_ids
+from evenscore.tables.identity import hashed
+from evenscore.tables.ids import Ids, IdsLike, as_ids, as_speakers
+from evenscore.tables.tile import Tile
 
 if TYPE_CHECKING:
     from evenscore.tables.trial_list import TrialList
@@ -62,8 +65,8 @@ class Labels:
     @classmethod
     def from_speakers(
         cls,
-        enroll_speakers: IdsLike | Mapping[str, str],
-        test_speakers: IdsLike | Mapping[str, str],
+        enroll_speakers: SpeakersLike,
+        test_speakers: SpeakersLike,
         *,
         enroll_ids: IdsLike | None = None,
         test_ids: IdsLike | None = None,
@@ -92,6 +95,17 @@ class Labels:
             test_speakers=test_speakers,
             enroll_ids=rows,
             test_ids=columns,
+        )
+
+    @classmethod
+    def of_axes(cls, enroll: Axis, test: Axis) -> Labels:
+        """Label the pairs of two axes by the speakers that they know."""
+        return cls(
+            shape=(len(enroll), len(test)),
+            enroll_speakers=enroll.speakers,
+            test_speakers=test.speakers,
+            enroll_ids=enroll.ids,
+            test_ids=test.ids,
         )
 
     @classmethod
@@ -186,6 +200,22 @@ class Labels:
         row, column = row_codes[rows], column_codes[columns]
         return np.where((row < 0) | (column < 0), UNKNOWN, row == column).astype(np.int8)
 
+    def of(self, tile: Tile) -> npt.NDArray[np.int8]:
+        """Return the labels of the pairs of a tile of the scores that these labels are aligned with."""
+        if self._key is not None:
+            return self._key[tile.rows, tile.columns]
+        rows, columns, _ = self.speaker_codes
+        row, column = tile.pair(rows, columns)
+        key = np.equal(row, column).view(np.int8)
+        if (rows < 0).any() or (columns < 0).any():
+            key[np.broadcast_to((row < 0) | (column < 0), key.shape)] = UNKNOWN
+        return key
+
+    def identity(self) -> str:
+        """Return a text that changes when the labels or their ids change."""
+        parts = (self.matrix,) if not self.by_speaker else (self.enroll_speakers, self.test_speakers)
+        return hashed(self.enroll_ids, self.test_ids, *parts)
+
     def take(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> Labels:
         """Return the labels of the rows and columns at these positions, in this order."""
 
@@ -223,8 +253,8 @@ class Labels:
         if np.array_equal(rows, self.enroll_ids) and np.array_equal(columns, self.test_ids):
             return self
         return self.take(
-            positions(self.enroll_ids, rows, "enrolment", "the labels"),
-            positions(self.test_ids, columns, "test", "the labels"),
+            Axis(self.enroll_ids).positions(rows, "enrolment", "the labels"),
+            Axis(self.test_ids).positions(columns, "test", "the labels"),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -246,13 +276,14 @@ class Labels:
         return f"Labels({size}: {target} target, {nontarget} non-target, {unknown} unknown)"
 
 
-def _side(speakers: IdsLike | Mapping[str, str], ids: IdsLike | None, side: str) -> tuple[Ids, Ids | None]:
+def _side(speakers: SpeakersLike, ids: IdsLike | None, side: str) -> tuple[Ids, Ids | None]:
     """Return the speakers of one side in order, and its ids if they are known."""
-    if isinstance(speakers, Mapping):
-        names = as_ids(speakers if ids is None else ids, f"{side}_ids")
-        absent = [name for name in names if name not in speakers]
-        if absent:
-            raise InputError(f"{side}_speakers has no speaker for {absent[0]!r}; add it, or map it to None")
-        return as_speakers([speakers[name] for name in names], f"{side}_speakers"), names
-    order = as_speakers(speakers, f"{side}_speakers")
-    return order, None if ids is None else as_ids(ids, f"{side}_ids", len(order))
+    if ids is None and not isinstance(speakers, Mapping):
+        return as_speakers(speakers, f"{side}_speakers"), None
+    names = as_ids(speakers if ids is None else ids, f"{side}_ids", None)
+    if not isinstance(speakers, Mapping):
+        speakers = as_speakers(speakers, f"{side}_speakers")
+        names = as_ids(names, f"{side}_ids", len(speakers))
+    found = speakers_of_ids(speakers, names, f"{side}_speakers")
+    assert found is not None  # noqa: S101
+    return found, names

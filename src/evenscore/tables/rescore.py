@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.tables.axis import Axis
 from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.tables.tile import Tile
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["as_list", "rescored", "rescored_pairs"]
+__all__ = ["as_list", "rescored", "rescored_pairs", "table_of_tile", "tile_of_table"]
 
 Trials = TypeVar("Trials", bound=ScoreMatrix | TrialList)
 
@@ -50,3 +52,22 @@ def rescored_pairs(
     whole = np.full(trials.shape, np.nan, dtype=trials.scores.dtype)
     whole[listed.enroll_index, listed.test_index] = scores
     return trials.with_scores(whole)
+
+
+def table_of_tile(tile: Tile, enroll_axis: Axis, test_axis: Axis) -> ScoreMatrix | TrialList:
+    """Return a tile as a table in memory, which nobody has looked through for missing and infinite scores.
+
+    A list keeps all ids of the axes, so that its trials stand where they stood.
+    """
+    if not tile.listed:
+        axes = enroll_axis.take(tile.rows), test_axis.take(tile.columns)
+        return ScoreMatrix.trusted(tile.scores, *axes, tile.n_missing or 0)
+    return TrialList.trusted(enroll_axis, test_axis, tile)
+
+
+def tile_of_table(table: ScoreMatrix | TrialList, tile: Tile) -> Tile:
+    """Return what became of the table of a tile; a list may have lost trials."""
+    if isinstance(table, ScoreMatrix):
+        return tile.with_scores(table.scores, table.n_missing)
+    assert table.scores is not None  # noqa: S101
+    return Tile(table.scores, table.enroll_index, table.test_index, table.labels, measures=table.measures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,10 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables.arrays import as_scores, frozen, same_array, span
-from evenscore.tables.ids import Ids, IdsLike, as_ids, merge, positions
+from evenscore.tables.axis import Axis, as_axis, merged
+from evenscore.tables.ids import Ids, IdsLike
+from evenscore.tables.score_table import Array, LazyScores, ScoreTable
+from evenscore.tables.tile import Whole
 
 if TYPE_CHECKING:
     from evenscore.tables.labels import Labels
@@ -22,15 +26,15 @@ __all__ = ["ScoreMatrix"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class ScoreMatrix:
-    """Dense scores: row i, column j is the score of enrolment i against test j.
+class ScoreMatrix(ScoreTable):
+    """Dense scores in memory: row i, column j is the score of enrolment i against test j.
 
     Parameters
     ----------
     scores
         K x L numbers; float32 and float64 are kept as they are and not copied, others become float64.
     enroll_ids, test_ids
-        Unique ids of the K rows and the L columns.
+        Unique ids of the K rows and the L columns, or axes, which may know their speakers.
     missing
         Which pairs have no score: a K x L array of truth values, or ``"nan"`` for the pairs whose score is NaN. By
         default none is missing, and a score that is not finite is an error.
@@ -50,36 +54,83 @@ class ScoreMatrix:
     """
 
     scores: npt.NDArray[Any]
-    enroll_ids: Ids
-    test_ids: Ids
+    enroll_axis: Axis
+    test_axis: Axis
     n_missing: int = field(default=0)
+    is_in_memory = True
 
     def __init__(
         self,
         scores: npt.ArrayLike,
-        enroll_ids: IdsLike,
-        test_ids: IdsLike,
+        enroll_ids: IdsLike | Axis,
+        test_ids: IdsLike | Axis,
         *,
         missing: npt.ArrayLike | Literal["nan"] | None = None,
     ) -> None:
         array = as_scores(scores, "scores", ndim=2)
-        rows = as_ids(enroll_ids, "enroll_ids", array.shape[0])
-        columns = as_ids(test_ids, "test_ids", array.shape[1])
+        rows = as_axis(enroll_ids, "enroll_ids", array.shape[0])
+        columns = as_axis(test_ids, "test_ids", array.shape[1])
         mask = _missing_mask(array, missing)
         n_missing = 0 if mask is None else int(np.count_nonzero(mask))
         if _count_finite(array, mask) + n_missing != array.size:
-            _refuse_nonfinite(array, rows, columns, mask)
+            _refuse_nonfinite(array, rows.ids, columns.ids, mask)
         if mask is not None and n_missing and not isinstance(missing, str):
             array = np.where(mask, np.array(np.nan, dtype=array.dtype), array)
-        object.__setattr__(self, "scores", frozen(array))
-        object.__setattr__(self, "enroll_ids", rows)
-        object.__setattr__(self, "test_ids", columns)
-        object.__setattr__(self, "n_missing", n_missing)
+        self._set(frozen(array), rows, columns, n_missing)
+
+    def _set(self, scores: npt.NDArray[Any], enroll_axis: Axis, test_axis: Axis, n_missing: int) -> None:
+        fields = {"scores": scores, "enroll_axis": enroll_axis, "test_axis": test_axis, "n_missing": n_missing}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def trusted(cls, scores: npt.NDArray[Any], enroll_axis: Axis, test_axis: Axis, n_missing: int = 0) -> ScoreMatrix:
+        """Return scores that are known to be sound: looking through them takes as long as normalizing them."""
+        matrix = object.__new__(cls)
+        matrix._set(frozen(scores), enroll_axis, test_axis, n_missing)
+        return matrix
+
+    @classmethod
+    def of_tiles(cls, table: LazyScores) -> ScoreMatrix:
+        """Read all tiles of a matrix."""
+        places, axes = table.places(), (table.enroll_axis, table.test_axis)
+        if len(places) == 1:
+            tile = table.read(places[0])
+            if tile.n_missing is not None:
+                return cls.trusted(tile.scores, *axes, tile.n_missing)
+            return cls(tile.scores, *axes, missing="nan")
+        whole = np.empty(table.shape, dtype=table.dtype)
+        for place in places:
+            whole[place.rows, place.columns] = table.read(place).scores
+        return cls(whole, *axes, missing="nan")
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of enrolments and of tests."""
-        return self.scores.shape[0], self.scores.shape[1]
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
+        """Type of the scores."""
+        return self.scores.dtype
+
+    @property
+    def source(self) -> Array:  # type: ignore[override]
+        """The scores themselves."""
+        return Array(self.scores, self.n_missing)
+
+    @property
+    def layout(self) -> Whole:  # type: ignore[override]
+        """One tile."""
+        return Whole(self.shape)
+
+    def in_memory(self) -> ScoreMatrix:
+        """Return the scores as they are."""
+        return self
+
+    def with_axes(self, enroll_axis: Axis, test_axis: Axis) -> ScoreMatrix:
+        """Return the same scores with axes of the same ids, which may know more about them."""
+        if enroll_axis is self.enroll_axis and test_axis is self.test_axis:
+            return self
+        result = copy(self)
+        object.__setattr__(result, "enroll_axis", enroll_axis)
+        object.__setattr__(result, "test_axis", test_axis)
+        return result
 
     @cached_property
     def missing(self) -> npt.NDArray[np.bool_]:
@@ -88,8 +139,8 @@ class ScoreMatrix:
 
     def select(self, enroll_ids: IdsLike | None = None, test_ids: IdsLike | None = None) -> ScoreMatrix:
         """Return the scores of these enrolments and tests, in this order; None takes all."""
-        rows = None if enroll_ids is None else positions(self.enroll_ids, enroll_ids, "enrolment", "the scores")
-        columns = None if test_ids is None else positions(self.test_ids, test_ids, "test", "the scores")
+        rows = None if enroll_ids is None else self.enroll_axis.positions(enroll_ids, "enrolment", "the scores")
+        columns = None if test_ids is None else self.test_axis.positions(test_ids, "test", "the scores")
         return self.take(rows, columns)
 
     def take(
@@ -100,17 +151,9 @@ class ScoreMatrix:
         scores = scores if columns is None else scores[:, columns]
         return ScoreMatrix(
             scores,
-            self.enroll_ids if rows is None else self.enroll_ids[rows],
-            self.test_ids if columns is None else self.test_ids[columns],
+            self.enroll_axis if rows is None else self.enroll_axis.take(rows),
+            self.test_axis if columns is None else self.test_axis.take(columns),
             missing="nan" if self.n_missing else None,
-        )
-
-    def align(self, enroll_ids: IdsLike, test_ids: IdsLike) -> ScoreMatrix:
-        """Return the scores of exactly these ids in this order, without a copy if they are so already."""
-        rows, columns = as_ids(enroll_ids, "enroll_ids"), as_ids(test_ids, "test_ids")
-        return self.select(
-            None if np.array_equal(rows, self.enroll_ids) else rows,
-            None if np.array_equal(columns, self.test_ids) else columns,
         )
 
     @classmethod
@@ -129,11 +172,11 @@ class ScoreMatrix:
         """
         if not parts:
             raise InputError("there is nothing to concatenate; give at least one score matrix")
-        rows = merge(part.enroll_ids for part in parts)
-        columns = merge(part.test_ids for part in parts)
+        rows = merged(part.enroll_axis for part in parts)
+        columns = merged(part.test_axis for part in parts)
         whole = np.full((len(rows), len(columns)), np.nan, dtype=np.result_type(*(part.scores for part in parts)))
         for part in parts:
-            at = np.ix_(positions(rows, part.enroll_ids, ""), positions(columns, part.test_ids, ""))
+            at = np.ix_(rows.find(part.enroll_ids), columns.find(part.test_ids))
             before = whole[at]
             twice = ~(np.isnan(before) | np.isnan(part.scores))
             if twice.any():
@@ -153,7 +196,7 @@ class ScoreMatrix:
         array = as_scores(scores, "scores", ndim=2)
         if array.shape != self.shape:
             raise InputError(f"scores have shape {array.shape}, but the pairs have shape {self.shape}")
-        return ScoreMatrix(array, self.enroll_ids, self.test_ids, missing=self.missing if self.n_missing else None)
+        return ScoreMatrix(array, self.enroll_axis, self.test_axis, missing=self.missing if self.n_missing else None)
 
     def to_trials(self, labels: Labels | None = None) -> TrialList:
         """Return the scores in long form, row by row, without the missing pairs; with labels if given."""
@@ -168,7 +211,7 @@ class ScoreMatrix:
             rows, columns = np.divmod(np.arange(self.scores.size), max(self.shape[1], 1))
             scores = np.ascontiguousarray(self.scores).reshape(-1)
             key = None if key is None else np.ascontiguousarray(key).reshape(-1)
-        return TrialList(self.enroll_ids, self.test_ids, rows, columns, scores=scores, labels=key)
+        return TrialList(self.enroll_axis, self.test_axis, rows, columns, scores=scores, labels=key)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScoreMatrix):

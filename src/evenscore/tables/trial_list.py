@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -14,22 +15,26 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables.arrays import as_scores, frozen, same_array, span
-from evenscore.tables.ids import Ids, IdsLike, as_ids, encode, merge, positions
+from evenscore.tables.axis import Axis, as_axis, merged
+from evenscore.tables.identity import hashed
+from evenscore.tables.ids import Ids, IdsLike, encode
 from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.tables.pairs import any_repeated_pair, first_repeated_pair, match_pairs, pair_codes
 from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.tables.score_table import ScoreTable
+from evenscore.tables.tile import Cuts, Place, Tile
 
-__all__ = ["TrialList"]
+__all__ = ["Listed", "TrialList"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class TrialList:
-    """A list of trials; ids are stored once, and each trial holds two small numbers that point to them.
+class TrialList(ScoreTable):
+    """A list of trials in memory; ids are stored once, and each trial holds two small numbers that point to them.
 
     Parameters
     ----------
     enroll_ids, test_ids
-        Unique ids of the two sides.
+        Unique ids of the two sides, or axes, which may know their speakers.
     enroll_index, test_index
         For each trial the positions of its two ids. No pair may occur twice.
     scores
@@ -51,18 +56,19 @@ class TrialList:
            [ 0.5,  nan]])
     """
 
-    enroll_ids: Ids
-    test_ids: Ids
+    enroll_axis: Axis
+    test_axis: Axis
     enroll_index: npt.NDArray[np.int32]
     test_index: npt.NDArray[np.int32]
     scores: npt.NDArray[Any] | None
     labels: npt.NDArray[np.int8] | None
     measures: Mapping[str, npt.NDArray[Any]]
+    is_in_memory = True
 
     def __init__(
         self,
-        enroll_ids: IdsLike,
-        test_ids: IdsLike,
+        enroll_ids: IdsLike | Axis,
+        test_ids: IdsLike | Axis,
         enroll_index: npt.ArrayLike,
         test_index: npt.ArrayLike,
         *,
@@ -72,13 +78,13 @@ class TrialList:
         allow_infinite: bool = False,
     ) -> None:
         set_field = object.__setattr__
-        set_field(self, "enroll_ids", as_ids(enroll_ids, "enroll_ids"))
-        set_field(self, "test_ids", as_ids(test_ids, "test_ids"))
-        set_field(self, "enroll_index", _as_index(enroll_index, len(self.enroll_ids), "enroll"))
-        set_field(self, "test_index", _as_index(test_index, len(self.test_ids), "test"))
+        set_field(self, "enroll_axis", as_axis(enroll_ids, "enroll_ids"))
+        set_field(self, "test_axis", as_axis(test_ids, "test_ids"))
+        set_field(self, "enroll_index", _as_index(enroll_index, len(self.enroll_axis), "enroll"))
+        set_field(self, "test_index", _as_index(test_index, len(self.test_axis), "test"))
         size = len(self.enroll_index)
         _check_length(len(self.test_index), size, "test_index")
-        if any_repeated_pair(self.enroll_index, self.test_index, len(self.enroll_ids), len(self.test_ids)):
+        if any_repeated_pair(self.enroll_index, self.test_index, *self.shape):
             _, later = first_repeated_pair(self._codes())  # type: ignore[misc]
             raise InputError(f"the trial {self.pair(later)} is listed more than once; keep one of them")
         set_field(self, "scores", None if scores is None else self._checked_scores(scores, allow_infinite))
@@ -110,8 +116,76 @@ class TrialList:
         test_ids, test_index = encode(test, "test")
         return cls(enroll_ids, test_ids, enroll_index, test_index, scores=scores, labels=labels, measures=measures)
 
+    @classmethod
+    def trusted(cls, enroll: Axis, test: Axis, tile: Tile) -> TrialList:
+        """Return the trials of a tile, which are known to be sound: no pair is there twice, no score is NaN."""
+        trials = object.__new__(cls)
+        index = (frozen(np.asarray(side, dtype=np.int32)) for side in (tile.rows, tile.columns))
+        names = ("enroll_axis", "test_axis", "enroll_index", "test_index", "scores", "labels", "measures")
+        values = (enroll, test, *index, frozen(tile.scores), tile.labels, tile.measures)
+        for name, value in zip(names, values, strict=True):
+            object.__setattr__(trials, name, value)
+        return trials
+
+    def kept(self, which: npt.NDArray[np.bool_]) -> TrialList:
+        """Return some trials, with all ids where they were; `select` drops those that no trial has."""
+        return TrialList.trusted(self.enroll_axis, self.test_axis, self.read(*self.places()).select(which))
+
+    @classmethod
+    def of_tiles(cls, enroll: Axis, test: Axis, tiles: Sequence[Tile], dtype: Any = np.float64) -> TrialList:
+        """Put tiles of a list after each other."""
+
+        def joined(pieces: list[Any], dtype: Any) -> Any:
+            if len(pieces) == 1:
+                return pieces[0]
+            return None if any(piece is None for piece in pieces) else np.concatenate([*pieces, np.empty(0, dtype)])
+
+        names = [name for name in (tiles[0].measures if tiles else ()) if all(name in tile.measures for tile in tiles)]
+        return cls(
+            enroll,
+            test,
+            joined([tile.rows for tile in tiles], np.int32),
+            joined([tile.columns for tile in tiles], np.int32),
+            scores=joined([tile.scores for tile in tiles], dtype),
+            labels=joined([tile.labels for tile in tiles], np.int8) if tiles else None,
+            measures={name: joined([tile.measures[name] for tile in tiles], np.float64) for name in names},
+            allow_infinite=True,
+        )
+
     def __len__(self) -> int:
         return len(self.enroll_index)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
+        """Type of the scores."""
+        return np.dtype(np.float64) if self.scores is None else self.scores.dtype
+
+    @property
+    def source(self) -> Listed:  # type: ignore[override]
+        """The trials themselves."""
+        if self.scores is None:
+            raise InputError("the trials have no scores; give a score file or a score matrix")
+        return Listed(
+            Tile(self.scores, self.enroll_index, self.test_index, self.labels, measures=dict(self.measures))
+        )
+
+    @property
+    def layout(self) -> Cuts:  # type: ignore[override]
+        """One tile."""
+        return Cuts((0, len(self)))
+
+    def in_memory(self) -> TrialList:
+        """Return the trials as they are."""
+        return self
+
+    def with_axes(self, enroll_axis: Axis, test_axis: Axis) -> TrialList:
+        """Return the same trials with axes of the same ids, which may know more about them."""
+        if enroll_axis is self.enroll_axis and test_axis is self.test_axis:
+            return self
+        result = copy(self)
+        object.__setattr__(result, "enroll_axis", enroll_axis)
+        object.__setattr__(result, "test_axis", test_axis)
+        return result
 
     def pair(self, place: int) -> tuple[str, str]:
         """Return the two ids of one trial."""
@@ -148,8 +222,8 @@ class TrialList:
         rows, enroll_index = np.unique(self.enroll_index[at], return_inverse=True)
         columns, test_index = np.unique(self.test_index[at], return_inverse=True)
         return TrialList(
-            self.enroll_ids[rows],
-            self.test_ids[columns],
+            self.enroll_axis.take(rows),
+            self.test_axis.take(columns),
             enroll_index,
             test_index,
             scores=None if self.scores is None else self.scores[at],
@@ -198,8 +272,7 @@ class TrialList:
 
     def match(self, other: TrialList) -> npt.NDArray[Any]:
         """Return for each trial its position in another list, or -1 where the pair is not listed there."""
-        rows = _positions_or_none(self.enroll_ids, other.enroll_ids)
-        columns = _positions_or_none(self.test_ids, other.test_ids)
+        rows, columns = other.enroll_axis.find(self.enroll_ids), other.test_axis.find(self.test_ids)
         row, column = rows[self.enroll_index], columns[self.test_index]
         codes = pair_codes(row, column, len(other.test_ids))
         codes[(row < 0) | (column < 0)] = -1
@@ -214,25 +287,24 @@ class TrialList:
         _refuse_larger_than_memory(shape, kind.itemsize)
         matrix = np.full(shape, np.nan, dtype=kind)
         matrix[self.enroll_index, self.test_index] = self.scores
-        return ScoreMatrix(matrix, self.enroll_ids, self.test_ids, missing="nan")
+        return ScoreMatrix(matrix, self.enroll_axis, self.test_axis, missing="nan")
 
     @classmethod
     def concat(cls, parts: Sequence[TrialList]) -> TrialList:
         """Put lists of trials after each other; scores, labels and measures stay if all parts have them."""
         if not parts:
             raise InputError("there is nothing to concatenate; give at least one trial list")
-        enroll_ids = merge(part.enroll_ids for part in parts)
-        test_ids = merge(part.test_ids for part in parts)
+        enroll, test = merged(part.enroll_axis for part in parts), merged(part.test_axis for part in parts)
 
         def joined(pieces: list[Any]) -> Any:
             return None if any(piece is None for piece in pieces) else np.concatenate(pieces)
 
         names = [name for name in parts[0].measures if all(name in part.measures for part in parts)]
         return cls(
-            enroll_ids,
-            test_ids,
-            joined([positions(enroll_ids, part.enroll_ids, "")[part.enroll_index] for part in parts]),
-            joined([positions(test_ids, part.test_ids, "")[part.test_index] for part in parts]),
+            enroll,
+            test,
+            joined([enroll.find(part.enroll_ids)[part.enroll_index] for part in parts]),
+            joined([test.find(part.test_ids)[part.test_index] for part in parts]),
             scores=joined([part.scores for part in parts]),
             labels=joined([part.labels for part in parts]),
             measures={name: joined([part.measures[name] for part in parts]) for name in names},
@@ -246,8 +318,8 @@ class TrialList:
             len(self) == len(other)
             and set(self.enroll_ids) == set(other.enroll_ids)
             and set(self.test_ids) == set(other.test_ids)
-            and same_array(_positions_or_none(other.enroll_ids, self.enroll_ids)[other.enroll_index], self.enroll_index)
-            and same_array(_positions_or_none(other.test_ids, self.test_ids)[other.test_index], self.test_index)
+            and same_array(self.enroll_axis.find(other.enroll_ids)[other.enroll_index], self.enroll_index)
+            and same_array(self.test_axis.find(other.test_ids)[other.test_index], self.test_index)
             and same_array(self.scores, other.scores)
             and same_array(self.labels, other.labels)
             and self.measures.keys() == other.measures.keys()
@@ -270,7 +342,7 @@ class TrialList:
     def _replace(self, **fields: Any) -> TrialList:
         kept = {"scores": self.scores, "labels": self.labels, "measures": self.measures} | fields
         kept.setdefault("allow_infinite", "scores" not in fields and self._has_infinite)
-        return TrialList(self.enroll_ids, self.test_ids, self.enroll_index, self.test_index, **kept)
+        return TrialList(self.enroll_axis, self.test_axis, self.enroll_index, self.test_index, **kept)
 
     @property
     def _has_infinite(self) -> bool:
@@ -290,8 +362,7 @@ class TrialList:
     def _join_labels(self, key: Labels, unmatched: str) -> TrialList:
         if key.enroll_ids is None or key.test_ids is None:
             raise InputError("these labels have no ids; make them with enroll_ids and test_ids")
-        rows = _positions_or_none(self.enroll_ids, key.enroll_ids)
-        columns = _positions_or_none(self.test_ids, key.test_ids)
+        rows, columns = Axis(key.enroll_ids).find(self.enroll_ids), Axis(key.test_ids).find(self.test_ids)
         row, column = rows[self.enroll_index], columns[self.test_index]
         known = (row >= 0) & (column >= 0)
         if unmatched == "error" and not known.all():
@@ -312,6 +383,27 @@ class TrialList:
             unused[match] = False
             pair = key.pair(int(np.argmax(unused)))
             raise InputError(f"{unused.sum()} of the {len(key)} trials of the key have no score, first {pair}{remedy}")
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Trials of a list in memory."""
+
+    trials: Tile
+
+    def read(self, place: Place) -> Tile:
+        """Return some trials, without a copy."""
+        whole, at = self.trials, place.rows
+        if place.shape == whole.scores.shape:
+            return whole
+        labels = None if whole.labels is None else whole.labels[at]
+        measures = {name: values[at] for name, values in whole.measures.items()}
+        return Tile(whole.scores[at], whole.rows[at], whole.columns[at], labels, measures=measures)
+
+    def identity(self) -> str:
+        """Return a hash of pairs, scores and labels."""
+        whole = self.trials
+        return hashed(whole.rows, whole.columns, whole.scores, whole.labels, *whole.measures.values())
 
 
 def _check_length(length: int, needed: int, what: str) -> None:
@@ -339,12 +431,6 @@ def _as_labels(values: npt.ArrayLike, size: int) -> npt.NDArray[np.int8]:
     if labels.ndim != 1 or (labels.size and not known):
         raise InputError("labels must be a list of 1 (target), 0 (non-target) and -1 (unknown)")
     return frozen(labels.astype(np.int8, copy=False))
-
-
-def _positions_or_none(ids: Ids, among: Ids) -> npt.NDArray[np.int32]:
-    """Return where each id stands among others, or -1."""
-    place = dict(zip(among.tolist(), range(len(among)), strict=True))
-    return np.fromiter((place.get(name, -1) for name in ids.tolist()), dtype=np.int32, count=len(ids))
 
 
 def _refuse_larger_than_memory(shape: tuple[int, int], itemsize: int) -> None:

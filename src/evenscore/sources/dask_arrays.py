@@ -9,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import EvenscoreError, InputError
-from evenscore.scale.chunked_scores import ChunkedScores
-from evenscore.tables.ids import IdsLike, as_ids
+from evenscore.tables.axis import as_axis
+from evenscore.tables.ids import IdsLike
+from evenscore.tables.score_table import LazyScores
+from evenscore.tables.tile import Grid, Place, Tile
 
-__all__ = ["DaskTiles", "chunked_dask_array"]
+__all__ = ["DaskTiles", "dask_table"]
 
 _DASK_ITSELF = ("asyncio", "concurrent", "dask", "distributed")
 
 
-def chunked_dask_array(array: Any, enroll_ids: IdsLike, test_ids: IdsLike) -> ChunkedScores:
-    """Return a two-dimensional Dask array of float32 or float64 as chunked scores, in its own chunks."""
+def dask_table(array: Any, enroll_ids: IdsLike, test_ids: IdsLike) -> LazyScores:
+    """Return a two-dimensional Dask array of float32 or float64 as scores, in its own chunks."""
     if array.ndim != 2:
         raise InputError(f"the Dask array has {array.ndim} dimensions, but scores are a matrix of two; reshape it")
     if array.dtype not in (np.float32, np.float64):
@@ -27,12 +29,13 @@ def chunked_dask_array(array: Any, enroll_ids: IdsLike, test_ids: IdsLike) -> Ch
         )
     if np.isnan(array.shape).any():
         raise InputError("the shape of the Dask array is not known; call its compute_chunk_sizes() first")
-    return ChunkedScores(
-        enroll_ids=as_ids(enroll_ids, "enroll_ids", array.shape[0]),
-        test_ids=as_ids(test_ids, "test_ids", array.shape[1]),
+    stored = tuple(int(sizes[0]) if sizes else 1 for sizes in array.chunks)
+    return LazyScores(
+        enroll_axis=as_axis(enroll_ids, "enroll_ids", array.shape[0]),
+        test_axis=as_axis(test_ids, "test_ids", array.shape[1]),
         dtype=array.dtype,
-        reader=DaskTiles(array),
-        stored=(int(array.chunks[0][0]) if array.chunks[0] else 1, int(array.chunks[1][0]) if array.chunks[1] else 1),
+        source=DaskTiles(array),
+        layout=Grid(array.shape, array.dtype.itemsize, stored=stored),  # type: ignore[arg-type]
     )
 
 
@@ -42,8 +45,13 @@ class DaskTiles:
 
     array: Any
 
-    def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
-        """Return a tile; whatever goes wrong while Dask computes it is said with its place."""
+    def read(self, place: Place) -> Tile:
+        """Return a tile."""
+        assert place.columns is not None  # noqa: S101
+        return Tile(self._scores(place.rows, place.columns), place.rows, place.columns)
+
+    def _scores(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        """Return the scores of a tile; whatever goes wrong while Dask computes it is said with its place."""
         where = f"rows {rows.start} to {rows.stop - 1} and columns {columns.start} to {columns.stop - 1}"
         part = self.array[rows, columns]
         try:

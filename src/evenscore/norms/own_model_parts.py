@@ -12,14 +12,10 @@ from evenscore.model.own_speakers import SpeakerSums, TrialSums, group_columns
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import score_by_sums
 from evenscore.model.patterns import SpeakerBlocks
-from evenscore.progress import Progress, silent
-from evenscore.scale.blocks import ChunkedBlocks
-from evenscore.scale.chunked_scores import TileReader
-from evenscore.scale.engine import engine_for
-from evenscore.scale.own_parts import speakers_of, table_fits
-from evenscore.scale.separable import Part
-from evenscore.scale.tiles import Tile
-from evenscore.tables import ScoreMatrix, TrialList
+from evenscore.norms.own_parts import speakers_of, table_fits
+from evenscore.norms.parts import Part, Pass
+from evenscore.tables import Place, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables.score_table import Source
 
 __all__ = ["OwnScoreModelParts"]
 
@@ -41,23 +37,20 @@ class OwnScoreModelParts:
     sides: tuple[bool, bool]  #: which cohort scores there are
 
     @classmethod
-    def of(
-        cls, model: ScoreModel, blocks: ChunkedBlocks, *, client: Any = None, progress: Progress = silent
-    ) -> OwnScoreModelParts | None:
+    def of(cls, model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> OwnScoreModelParts | None:
         """Sum the cohort's scores by speaker; None if it is not such a cohort, or if tables would be too large."""
         found = _speaker_blocks(blocks)
         if found is None:
             return None
         cohort, names = found
         fits = cohort.n_speakers <= _MOST_SPEAKERS and table_fits(blocks, 1 + cohort.n_speakers)
-        between = _between(blocks, cohort, float(model.mu[0]), client, progress) if fits else np.full((1, 1), np.nan)
+        between = _between(blocks, cohort, float(model.mu[0]), how) if fits else np.full((1, 1), np.nan)
         if not np.isfinite(between).all():
             return None
         own = {}
-        for side, ids in (("enroll", blocks.enroll_ids), ("test", blocks.test_ids)):
-            assert ids is not None  # noqa: S101  (table_fits has seen to it)
-            speakers = speakers_of(getattr(blocks, f"{side}_speakers"), ids)
-            own[side] = np.fromiter((names.get(name, -1) for name in speakers), dtype=np.intp, count=len(ids))
+        for side, axis in (("enroll", blocks.trials.enroll_axis), ("test", blocks.trials.test_axis)):
+            speakers = speakers_of(axis)
+            own[side] = np.fromiter((names.get(name, -1) for name in speakers), dtype=np.intp, count=len(axis))
         return cls(
             model=model,
             cohort=SpeakerSums(between=between, shapes=cohort.shapes),
@@ -100,7 +93,7 @@ class OwnScoreModelParts:
             scores = np.asarray(trials.scores)
             pairs = trials.enroll_index, trials.test_index
             return trials.with_scores(score_by_sums(self.model, self.cohort, sums, *pairs, scores).astype(scores.dtype))
-        trials = ScoreMatrix(trials.scores, trials.enroll_ids, trials.test_ids, missing="nan")
+        trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         out = np.empty_like(trials.scores)
         n_columns = trials.shape[1]
         step = max(1, _PIECE // max(n_columns, 1))
@@ -115,9 +108,9 @@ class OwnScoreModelParts:
         return trials.with_scores(out)  # which refuses what is not finite
 
 
-def _speaker_blocks(blocks: ChunkedBlocks) -> tuple[SpeakerBlocks, dict[str, int]] | None:
+def _speaker_blocks(blocks: ScoreBlocks) -> tuple[SpeakerBlocks, dict[str, int]] | None:
     """Return the cohort as blocks of speakers and the speakers' numbers, if its labels are those of its speakers."""
-    labels = blocks.labels_of_cohort
+    labels = blocks.cohort_labels
     rows, columns = blocks.cohort_enroll_speakers, blocks.cohort_test_speakers
     if labels is None or rows is None or columns is None or not labels.by_speaker or labels.n_unknown:
         return None
@@ -134,24 +127,23 @@ def _speaker_blocks(blocks: ChunkedBlocks) -> tuple[SpeakerBlocks, dict[str, int
 
 @dataclass(frozen=True, eq=False)
 class _Cohort:
-    reader: TileReader
+    source: Source
     column_codes: npt.NDArray[np.intp]
     number: int
     center: float
 
 
-def _between(
-    blocks: ChunkedBlocks, cohort: SpeakerBlocks, center: float, client: Any, progress: Progress
-) -> npt.NDArray[np.float64]:
+def _between(blocks: ScoreBlocks, cohort: SpeakerBlocks, center: float, how: Pass) -> npt.NDArray[np.float64]:
     """Return the sums of the cohort's scores by pairs of speakers, in one pass; NaN where a score is missing."""
     assert blocks.cohort is not None  # noqa: S101  (there are labels of it)
     between = np.zeros((cohort.n_speakers, cohort.n_speakers))
-    task = _Cohort(blocks.cohort.reader, cohort.column_codes, cohort.n_speakers, center)
-    parts: dict[int, tuple[Tile, npt.NDArray[np.float64]]] = {}
+    task = _Cohort(blocks.cohort.source, cohort.column_codes, cohort.n_speakers, center)
+    parts: dict[int, tuple[Place, npt.NDArray[np.float64]]] = {}
     awaited = 0
-    tiles = blocks.cohort.whole_rows()
-    for tile, part in engine_for(client).map(_sum_rows, task, tiles, stage="cohort against itself", progress=progress):
-        parts[tile.number] = (tile, part)
+    places = blocks.cohort.layout.whole_rows()
+    found = how.engine.map(_sum_rows, task, places, stage="cohort against itself", progress=how.progress)
+    for place, part in found:
+        parts[place.number] = (place, part)
         while awaited in parts:  # added in order, so that sums do not depend on who is quicker
             ready, sums = parts.pop(awaited)
             np.add.at(between, cohort.row_codes[ready.rows], sums)
@@ -159,5 +151,5 @@ def _between(
     return between
 
 
-def _sum_rows(task: _Cohort, tile: Tile) -> npt.NDArray[np.float64]:
-    return group_columns(task.reader.read(tile.rows, tile.columns), task.column_codes, task.number, task.center)
+def _sum_rows(task: _Cohort, place: Place) -> npt.NDArray[np.float64]:
+    return group_columns(task.source.read(place).scores, task.column_codes, task.number, task.center)

@@ -21,10 +21,10 @@ from evenscore.norms.block_sides import block_sides
 from evenscore.norms.classical import NEEDS, ClassicalNorm
 from evenscore.norms.finish import finished
 from evenscore.norms.statistics import Statistics, Summary, row_statistics
-from evenscore.norms.trial_scores import TrialScores
-from evenscore.scale.blocks import ChunkedBlocks
-from evenscore.scale.separable import Part
-from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.norms.trial_scores import TrialScores, other_side
+from evenscore.norms.parts import Part
+from evenscore.tables import Axis, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables.axis import as_axis
 from evenscore.tables.ids import Ids
 from evenscore.threads import in_parallel
 
@@ -34,11 +34,9 @@ _MOST_TABLE = 1 << 29  # bytes of the tables of both sides
 _MEMORY = 2.5e8  # bytes of a piece; a few are at work at a time
 
 
-def table_fits(blocks: ChunkedBlocks, width: int) -> bool:
+def table_fits(blocks: ScoreBlocks, width: int) -> bool:
     """Tell whether tables of this many numbers for each enrolment and test may be kept."""
-    if blocks.enroll_ids is None or blocks.test_ids is None:
-        return False
-    return 8 * width * (len(blocks.enroll_ids) + len(blocks.test_ids)) <= _MOST_TABLE
+    return 8 * width * sum(blocks.trials.shape) <= _MOST_TABLE
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,42 +47,28 @@ class OwnSpeakerParts:
     ----------
     norm
         The norm: Z, T, S or an adaptive one.
-    ids, speakers
-        Ids and speakers of the enrolments (``"enroll"``) and tests (``"test"``).
-    cohort_ids, cohort_speakers
-        The same of the cohort members that each side is compared with.
+    axes
+        The enrolments (``"enroll"``) and the tests (``"test"``).
+    cohort
+        The cohort members that each side is compared with.
     others
         For each side the speakers of the other side who are among its cohort members.
     """
 
     norm: ClassicalNorm
-    ids: Mapping[str, Ids]
-    speakers: Mapping[str, npt.NDArray[Any]]
-    cohort_ids: Mapping[str, Ids | None]
-    cohort_speakers: Mapping[str, Ids | None]
+    axes: Mapping[str, Axis]
+    cohort: Mapping[str, Axis | None]
     others: Mapping[str, list[str]]
 
     @classmethod
-    def of(cls, norm: ClassicalNorm, blocks: ChunkedBlocks) -> OwnSpeakerParts | None:
+    def of(cls, norm: ClassicalNorm, blocks: ScoreBlocks) -> OwnSpeakerParts | None:
         """Prepare a norm for blocks; None if there is no such table, or if it would be too large."""
         if "cohort" in NEEDS[norm.method] or norm.options.select == "cross":
             return None
-        if blocks.enroll_ids is None or blocks.test_ids is None:
-            return None
-        ids = {"enroll": blocks.enroll_ids, "test": blocks.test_ids}
-        speakers = {name: speakers_of(getattr(blocks, f"{name}_speakers"), ids[name]) for name in ids}
-        members = {"enroll": blocks.cohort_test_speakers, "test": blocks.cohort_enroll_speakers}
-        parts = cls(
-            norm=norm,
-            ids=ids,
-            speakers=speakers,
-            cohort_ids={"enroll": blocks.cohort_test_ids, "test": blocks.cohort_enroll_ids},
-            cohort_speakers=members,
-            others={
-                "enroll": _both(speakers["test"], members["enroll"]),
-                "test": _both(speakers["enroll"], members["test"]),
-            },
-        )
+        axes = {"enroll": blocks.trials.enroll_axis, "test": blocks.trials.test_axis}
+        cohort = {"enroll": blocks.cohort_test_axis, "test": blocks.cohort_enroll_axis}
+        others = {name: _both(axes[other_side(name)], cohort[name]) for name in axes}
+        parts = cls(norm=norm, axes=axes, cohort=cohort, others=others)
         return parts if table_fits(blocks, parts.width) else None
 
     @property
@@ -105,26 +89,21 @@ class OwnSpeakerParts:
         return self._part("test", scores, columns)
 
     def _part(self, name: str, scores: npt.NDArray[Any], at: slice) -> Part:
-        own, other = self.speakers[name][at], "test" if name == "enroll" else "enroll"
-        part = np.zeros((len(own), self.width))
+        axis, other = self.axes[name].take(at), other_side(name)
+        part = np.zeros((len(axis), self.width))
         column = {speaker: 1 + place for place, speaker in enumerate(self.others[other])}
-        part[:, 0] = [column.get(speaker, 0) for speaker in own]
+        part[:, 0] = [column.get(speaker, 0) for speaker in speakers_of(axis)]
         if name not in NEEDS[self.norm.method]:
             return part
         if not scores.size:
             part[:, 1:] = np.nan
             return part
-        ids, members, others = self.ids[name][at], self.cohort_ids[name], self.others[name]
+        members, others = self.cohort[name], as_axis(self.others[name], "ids", speakers=self.others[name])
         assert members is not None  # noqa: S101  (the norm has found its blocks)
         by_row = name == "enroll"
-        block = ScoreMatrix(scores, *((ids, members) if by_row else (members, ids)), missing="nan")
-        given: dict[str, Any] = {
-            name: block,
-            f"{name}_speakers": own,
-            f"{other}_speakers": others,
-            f"cohort_{other}_speakers": self.cohort_speakers[name],
-        }
-        rows, columns = (ids, others) if by_row else (others, ids)
+        block = ScoreMatrix(scores, *((axis, members) if by_row else (members, axis)), missing="nan")
+        given: dict[str, Any] = {name: block}
+        rows, columns = (axis, others) if by_row else (others, axis)
         nothing = TrialList(rows, columns, [], [], scores=[])
         sides = block_sides(ScoreBlocks(nothing, **given), "s", self.norm.conditions)
         side, codes = (sides.enroll, sides.test_speaker) if by_row else (sides.test, sides.enroll_speaker)
@@ -142,13 +121,13 @@ class OwnSpeakerParts:
     def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
         """Return the trials normalized."""
         if isinstance(trials, ScoreMatrix):
-            trials = ScoreMatrix(trials.scores, trials.enroll_ids, trials.test_ids, missing="nan")
+            trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         table, needs = TrialScores.of(trials), NEEDS[self.norm.method]
         factor = self.norm.factor if len(needs) == 2 else 1.0
         parts = {"enroll": enroll, "test": test}
         with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
             for name in needs:
-                column = parts["test" if name == "enroll" else "enroll"][:, 0].astype(np.intp)
+                column = parts[other_side(name)][:, 0].astype(np.intp)
                 if isinstance(trials, ScoreMatrix):
                     self._add_to_matrix(table, name, parts[name], column, factor)
                 else:
@@ -167,7 +146,7 @@ class OwnSpeakerParts:
             mean, std = (x[:, which] if by_row else x[:, which].T for x in (found.mean, found.std))
             table.out[...] += factor * ((table.raw(slice(None)) - mean) / std)
             return
-        from evenscore.scale.own_kernels import add_by_column, add_by_row
+        from evenscore.norms.kernel_own import add_by_column, add_by_row
 
         mean, std = (np.ascontiguousarray(x if by_row else x.T) for x in (found.mean, found.std))
         add = add_by_row if by_row else add_by_column
@@ -180,7 +159,7 @@ class OwnSpeakerParts:
         trials = table.trials
         assert isinstance(trials, TrialList)  # noqa: S101
         index = {"enroll": trials.enroll_index, "test": trials.test_index}
-        row, place = index[name], column[index["test" if name == "enroll" else "enroll"]]
+        row, place = index[name], column[index[other_side(name)]]
         mean, std = part[row, 1 + place], part[row, 1 + self._columns + place]
         found = self._settled(mean, std, name, getattr(trials, name))
         table.out[:] += factor * ((table.raw(slice(None)) - found.mean) / found.std)
@@ -190,14 +169,12 @@ class OwnSpeakerParts:
         return Statistics(there, mean, std).settled(self.norm.options, ids, WHAT[name])
 
 
-def speakers_of(known: Any, ids: Ids) -> npt.NDArray[Any]:
+def speakers_of(axis: Axis) -> npt.NDArray[Any]:
     """Return the speaker of each id, None where it is not known."""
-    found = np.full(len(ids), None, dtype=object)
-    if known is not None:
-        found[:] = [known.get(name) for name in ids] if isinstance(known, Mapping) else list(known)
-    return found
+    return np.full(len(axis), None, dtype=object) if axis.speakers is None else axis.speakers
 
 
-def _both(speakers: npt.NDArray[Any], members: Ids | None) -> list[str]:
+def _both(axis: Axis, members: Axis | None) -> list[str]:
     """Return the speakers who are members of a cohort, too."""
-    return [] if members is None else sorted((set(speakers.tolist()) & set(members.tolist())) - {None})
+    known = set() if members is None else set(speakers_of(members).tolist())
+    return sorted((set(speakers_of(axis).tolist()) & known) - {None})

@@ -1,26 +1,28 @@
-"""Training statistics of a matrix that is read tile by tile."""
+"""Training statistics of scores that are read tile by tile: one pass, or two for lists that are no matrices."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.engine.engine import engine_for
 from evenscore.errors import InputError
-from evenscore.model.patterns import Exceptions, SpeakerBlocks, pattern_of_key
-from evenscore.model.statistics import LabelledSums, without_empty
-from evenscore.model.sums import ClassSums, pilot, sum_blocks, sum_by_key
+from evenscore.model.list_sums import ListedPairs, ListSums, independent_parts, pairs_of_list, sum_list
+from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, pattern_of_key
+from evenscore.model.sums import ClassSums, pilot, sum_blocks, sum_by_key, without_empty
 from evenscore.progress import Progress, silent
-from evenscore.scale.engine import engine_for
-from evenscore.scale.tiles import Tile
-from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
+from evenscore.tables.axis import Axis
+from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
+from evenscore.tables.pair_values import UNLISTED, PairValues, labels_for, table_of_labels
+from evenscore.tables.score_table import ScoreTable, Source
+from evenscore.tables.tile import Place
+from evenscore.tables.trial_list import TrialList
 
-if TYPE_CHECKING:
-    from evenscore.scale.chunked_scores import ChunkedScores, TileReader
-
-__all__ = ["TileSums", "key_of_tile", "label_tiles", "sum_cohort"]
+__all__ = ["TileSums", "sum_cohort", "sum_table"]
 
 Index = npt.NDArray[np.intp]
 _NOWHERE: Index = np.empty(0, dtype=np.intp)
@@ -49,27 +51,48 @@ class TileSums:
 class _Labelled:
     """What every tile needs: scores, labels, and a value near the scores."""
 
-    reader: TileReader
+    source: Source
     labels: Labels
     center: float
 
 
-def label_tiles(
-    scores: ChunkedScores, labels: Labels | None, *, client: Any = None, progress: Progress = silent
-) -> LabelledSums:
+def sum_table(
+    scores: ScoreTable, labels: Any = None, *, client: Any = None, progress: Progress = silent
+) -> list[LabelledSums]:
+    """Return the sums that training needs, by independent parts.
+
+    A matrix is passed over once. Of a list, a part that is a complete matrix of speakers takes nothing per trial;
+    others are read a second time, and take 9 bytes for each trial, or a byte for each pair where more than half of
+    them are listed.
+
+    Parameters
+    ----------
+    scores
+        The scores.
+    labels
+        As in `labels_for`.
+    client
+        A `distributed.Client` whose workers do it; None does it here.
+    progress
+        Called with ``"summing scores"`` or ``"listing pairs"`` and the fraction done.
+    """
+    if not scores.size:
+        raise InputError(f"the {'list of trials' if scores.listed else 'score matrix'} is empty; there is nothing to train on")
+    values = labels_for(scores, labels, "error")
+    if scores.listed:
+        return _sum_list(scores, values, client, progress)
+    return [_sum_matrix(scores, table_of_labels(scores, values), client, progress)]
+
+
+def _sum_matrix(scores: ScoreTable, labels: Labels, client: Any, progress: Progress) -> LabelledSums:
     """Pass once over the tiles of a matrix; rows and columns without any score are left out."""
-    if labels is None:
-        raise InputError("a score matrix has no labels of its own; make them with Labels.from_speakers")
-    if not scores.tiles():
-        raise InputError("the score matrix is empty; there is nothing to train on")
-    labels = labels.align(scores.enroll_ids, scores.test_ids)
     total = _total(scores, labels, "summing scores", client, progress)
     kept = [counts.sum(axis=0) > 0 for counts in (total.sums.row_counts, total.sums.column_counts)]
     return LabelledSums(sums=without_empty(total.sums), pattern=_pattern(total, labels, kept))
 
 
 def sum_cohort(
-    cohort: ChunkedScores, labels: Labels, *, client: Any = None, progress: Progress = silent
+    cohort: ScoreTable, labels: Labels, *, client: Any = None, progress: Progress = silent
 ) -> LabelledSums:
     """Pass once over the scores of a cohort against itself; all of its members stay."""
     labels = labels.align(cohort.enroll_ids, cohort.test_ids)
@@ -79,17 +102,18 @@ def sum_cohort(
     )
 
 
-def _total(scores: ChunkedScores, labels: Labels, stage: str, client: Any, progress: Progress) -> TileSums:
+def _total(scores: ScoreTable, labels: Labels, stage: str, client: Any, progress: Progress) -> TileSums:
     if labels.by_speaker:
         _ = labels.speaker_codes  # so that it is made once, not in every task
     first = scores.block(slice(0, 1), slice(0, min(scores.shape[1], 4096)))
-    shared = _Labelled(reader=scores.reader, labels=labels, center=pilot(first))
-    total: TileSums = engine_for(client).total(_sum_tile, shared, scores.tiles(), stage=stage, progress=progress)
+    shared = _Labelled(source=scores.source, labels=labels, center=pilot(first))
+    total: TileSums = engine_for(client).total(_sum_tile, shared, scores.places(), stage=stage, progress=progress)
     return total
 
 
-def _sum_tile(shared: _Labelled, tile: Tile) -> TileSums:
-    scores = shared.reader.read(tile.rows, tile.columns)
+def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
+    tile = shared.source.read(place)
+    scores = tile.scores
     place = {"row_start": tile.rows.start, "column_start": tile.columns.start}
     labels = shared.labels
     if labels.by_speaker and not labels.n_unknown:
@@ -104,25 +128,13 @@ def _sum_tile(shared: _Labelled, tile: Tile) -> TileSums:
             f"the score in row {tile.rows.start + i} and column {tile.columns.start + j} is infinite, but scores must "
             "be finite; drop it"
         )
-    key = key_of_tile(labels, tile)
+    key = labels.of(tile)
     rows, columns = np.nonzero(np.isnan(scores) | (key == UNKNOWN))
     return TileSums(
         sums=sum_by_key(scores, key, shared.center, place),
         rows=rows + tile.rows.start,
         columns=columns + tile.columns.start,
     )
-
-
-def key_of_tile(labels: Labels, tile: Tile) -> npt.NDArray[np.int8]:
-    """Return the labels of the pairs of a tile."""
-    if not labels.by_speaker:
-        return labels.matrix[tile.rows, tile.columns]
-    rows, columns, _ = labels.speaker_codes
-    row, column = rows[tile.rows], columns[tile.columns]
-    key = np.equal.outer(row, column).view(np.int8)
-    key[row < 0] = UNKNOWN
-    key[:, column < 0] = UNKNOWN
-    return key
 
 
 def _pattern(total: TileSums, labels: Labels, kept: list[npt.NDArray[np.bool_]]) -> SpeakerBlocks | Exceptions:
@@ -168,3 +180,67 @@ def _targets(labels: Labels) -> tuple[Index, Index]:
     first, count = start[row_codes[row]], np.diff(start)[row_codes[row]]
     within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     return np.repeat(row, count), order[np.repeat(first, count) + within]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _LabelledList:
+    """What every run of listed trials needs, and a value near the scores."""
+
+    source: Source
+    labels: PairValues
+    enroll: Axis
+    test: Axis
+    center: float
+
+    def read(self, place: Place) -> TrialList:
+        """Return the trials of a place with their labels, and no other ids."""
+        tile = self.source.read(place)
+        labels = self.labels.of(tile)
+        trials = replace(tile, labels=np.maximum(labels, UNKNOWN).astype(np.int8)).select(labels != UNLISTED)
+        return TrialList.of_tiles(self.enroll, self.test, [trials]).select(np.arange(len(trials.scores)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Wanted:
+    """Which trials to list: those of some enrolments, by their numbers among all ids."""
+
+    trials: _LabelledList
+    rows: Axis
+    columns: Axis
+    wanted: npt.NDArray[np.bool_]
+
+
+def _sum_list(table: ScoreTable, labels: PairValues, client: Any, progress: Progress) -> list[LabelledSums]:
+    """Pass over a list once, or twice if some part of it is not a complete matrix of speaker blocks."""
+    first = table.source.read(Place(0, slice(0, 1))).scores
+    task = _LabelledList(
+        source=table.source,
+        labels=labels,
+        enroll=table.enroll_axis,
+        test=table.test_axis,
+        center=float(first[0]) if first.size else 0.0,
+    )
+    engine, places = engine_for(client), table.places()
+    total: ListSums = engine.total(_sum_run, task, places, stage="summing scores", progress=progress)
+
+    def pairs(wanted: npt.NDArray[np.bool_]) -> Iterator[ListedPairs]:
+        shared = _Wanted(trials=task, rows=Axis(total.enroll.ids), columns=Axis(total.test.ids), wanted=wanted)
+        found = engine.map(_list_run, shared, places, stage="listing pairs", progress=progress)
+        early: dict[int, ListedPairs] = {}
+        awaited = 0
+        for place, some in found:  # handed on in order, so that results do not depend on who is quicker
+            early[place.number] = some
+            while awaited in early:
+                yield early.pop(awaited)
+                awaited += 1
+
+    return independent_parts(total, pairs)
+
+
+def _sum_run(task: _LabelledList, place: Place) -> ListSums:
+    return sum_list(task.read(place), task.center)
+
+
+def _list_run(shared: _Wanted, place: Place) -> ListedPairs:
+    trials = shared.trials.read(place)
+    return pairs_of_list(trials, shared.rows.find(trials.enroll_ids), shared.columns.find(trials.test_ids), shared.wanted)

@@ -106,6 +106,9 @@ class _Here(Engine):
     """
 
     def _results(self, work: _Work[Place, Result]) -> Iterator[tuple[Place, Result]]:
+        if len(work.places) == 1:  # what is in memory: all cores work on it
+            yield work.places[0], work.function(work.shared, work.places[0])
+            return
         threads, cores = _shares()
         left = iter(work.places)
         begun: deque[tuple[Place, Future[Result]]] = deque()
