@@ -4,7 +4,7 @@ from .calibration_json import (
     load_calibration as load_calibration,
     save_calibration as save_calibration,
 )
-from .chunked_output import write_chunks as write_chunks
+from .chunked_output import write_table as write_table
 from .evidence_json import (
     load_evidence as load_evidence,
     save_evidence as save_evidence,
@@ -20,6 +20,7 @@ from .model_json import (
     load_model as load_model,
     save_model as save_model,
 )
+from .opening import open_scores as open_scores
 from .read_write import (
     read as read,
     read_embeddings as read_embeddings,
@@ -34,7 +35,5 @@ from .score_set import (
     load_score_set as load_score_set,
     save_score_set as save_score_set,
 )
-from .score_tiles import open_chunked_scores as open_chunked_scores
 from .sniffing import sniff as sniff
 from .streams import spooled as spooled
-from .trial_chunks import open_chunked_trials as open_chunked_trials

@@ -21,27 +21,26 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore._version import __version__
-from evenscore.errors import FileError
+from evenscore.engine.engine import engine_for
+from evenscore.errors import FileError, InputError
 from evenscore.files.checks import parsing
 from evenscore.files.parquet import parquet_parts, write_parquet
 from evenscore.files.streams import ZARR_MARKS, PathLike, reading, writing
 from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.files.zarr_store import create_score_store
 from evenscore.progress import Progress, silent
-from evenscore.scale.chunked_scores import ChunkedScores, TileReader
-from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk, TrialReader, refuse_unless_chunked
-from evenscore.engine.engine import engine_for
-from evenscore.scale.tiles import Tile
-from evenscore.tables import ScoreMatrix
+from evenscore.tables import Axis, Place, ScoreMatrix, ScoreTable, Tile, TrialList
+from evenscore.tables.score_table import Source
+from evenscore.tables.tile import Grid
 
-__all__ = ["ChunkedOutput", "chunked_format", "write_chunks"]
+__all__ = ["ChunkedOutput", "chunked_format", "write_table"]
 
 _LISTED_BYTES = 1 << 22  # of scores that are written as one part of a parquet dataset: a million trials
 _PART = "part-{:06d}.parquet"
 
 
-def write_chunks(
-    scores: ChunkedScores | ChunkedTrials,
+def write_table(
+    scores: ScoreTable,
     path: PathLike,
     *,
     format: Literal["zarr", "parquet"] | None = None,
@@ -72,13 +71,16 @@ def write_chunks(
     --------
     >>> import pathlib, tempfile
     >>> from evenscore import read_scores
-    >>> from evenscore.scale import as_chunked
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "out.zarr"
-    >>> write_chunks(as_chunked(ScoreMatrix([[1.5, 2.0]], ["e1"], ["t1", "t2"])), path)
+    >>> write_table(ScoreMatrix([[1.5, 2.0]], ["e1"], ["t1", "t2"]), path)
     >>> read_scores(path)
     ScoreMatrix(1 enrolments x 2 tests, float64, scores 1.5 to 2, 0 missing)
     """
-    refuse_unless_chunked(scores)
+    if not isinstance(scores, ScoreTable):
+        raise InputError(
+            f"the scores are a {type(scores).__name__}, but must be a table; make one with "
+            "as_table(scores, enroll_ids, test_ids)"
+        )
     with ChunkedOutput(path, format=format, resume=resume) as output:
         output.begin({"scores": scores.identity()})
         output.write(scores, client=client, progress=progress)
@@ -157,22 +159,22 @@ class ChunkedOutput:
                 np.lib.format.write_array(stream, values, allow_pickle=False)
             os.replace(temporary, file)
 
-    def write(self, scores: ChunkedScores | ChunkedTrials, *, client: Any = None, progress: Progress = silent) -> None:
-        """Write the chunks that are not written yet, then give the output its name."""
-        places: list[Any]
+    def write(self, scores: ScoreTable, *, client: Any = None, progress: Progress = silent) -> None:
+        """Write the tiles that are not written yet, then give the output its name."""
         target: _ZarrTarget | _ParquetTarget
-        if isinstance(scores, ChunkedTrials):
+        if scores.is_in_memory:
+            scores = scores.in_tiles()
+        if scores.listed:
             self.refuse_lists()
-            target, places = _ParquetTarget(str(self.partial / "data")), scores.chunks()
-        elif self.format == "parquet":
-            scores = scores.with_tiles(_LISTED_BYTES)
-            target = _ParquetTarget(str(self.partial / "data"), scores.enroll_ids, scores.test_ids)
-            places = scores.whole_rows()
+        if self.format == "parquet":
+            target = _ParquetTarget(str(self.partial / "data"), scores.enroll_axis, scores.test_axis)
+            layout = scores.layout if scores.listed else scores.in_tiles(_LISTED_BYTES).layout
+            places = layout.whole_rows() if isinstance(layout, Grid) else layout.places()
         else:
-            target, places = _ZarrTarget(self._store(scores)), scores.tiles()
+            target, places = _ZarrTarget(self._store(scores)), scores.places()
         self._check_layout(places)
         missing = [place for place in places if place.number not in self._written or not target.is_written(place)]
-        task = _WriteTask(scores.reader, target, str(self.path))
+        task = _WriteTask(scores.source, target, str(self.path))
         with self._journal() as line:
             done = len(places) - len(missing)
 
@@ -197,7 +199,7 @@ class ChunkedOutput:
             problem = f"{self.partial} was begun with chunks of another size; give the same --memory-limit as then"
             raise FileError(self.path, problem)
 
-    def _store(self, scores: ChunkedScores) -> PlainChunks:
+    def _store(self, scores: ScoreTable) -> PlainChunks:
         """Return where the chunks go: to the store that was begun, whichever its format, or to a new one."""
         folder = self.partial / "data"
         with parsing(folder, "a zarr store"):
@@ -267,9 +269,10 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     return entry if isinstance(entry, dict) else None
 
 
-def _sizes(scores: ChunkedScores) -> tuple[int, int]:
+def _sizes(scores: ScoreTable) -> tuple[int, int]:
     """Return the shape of the chunks to store: those that the tiles are made of."""
-    rows, columns = (max(min(size, whole), 1) for size, whole in zip(scores.stored, scores.shape, strict=True))
+    assert isinstance(scores.layout, Grid)  # noqa: S101
+    rows, columns = (max(min(size, whole), 1) for size, whole in zip(scores.layout.stored, scores.shape, strict=True))
     return rows, columns
 
 
@@ -277,44 +280,45 @@ def _sizes(scores: ChunkedScores) -> tuple[int, int]:
 class _ZarrTarget:
     chunks: PlainChunks
 
-    def write(self, place: Any, scores: Any) -> None:
-        self.chunks.write(place.rows, place.columns, scores)
+    def write(self, place: Place, tile: Tile) -> None:
+        self.chunks.write(place.rows, place.columns, tile.scores)
 
-    def is_written(self, place: Any) -> bool:
+    def is_written(self, place: Place) -> bool:
         return self.chunks.is_written(place.rows, place.columns)
 
 
 @dataclass(frozen=True, eq=False)
 class _ParquetTarget:
     folder: str
-    enroll_ids: Any = None
-    test_ids: Any = None
+    enroll: Axis
+    test: Axis
 
-    def write(self, place: Tile | TrialChunk, scores: Any) -> None:
-        if isinstance(place, Tile):
-            ids = self.enroll_ids[place.rows], self.test_ids[place.columns]
-            scores = ScoreMatrix(scores, *ids, missing="nan").to_trials()
-        write_parquet(scores, self._file(place))
+    def write(self, place: Place, tile: Tile) -> None:
+        if tile.listed:
+            trials = TrialList.of_tiles(self.enroll, self.test, [tile])
+        else:
+            axes = self.enroll.take(tile.rows), self.test.take(tile.columns)
+            trials = ScoreMatrix(tile.scores, *axes, missing="nan").to_trials()
+        write_parquet(trials, self._file(place))
 
-    def is_written(self, place: Tile | TrialChunk) -> bool:
+    def is_written(self, place: Place) -> bool:
         return self._file(place).is_file()
 
-    def _file(self, place: Tile | TrialChunk) -> Path:
+    def _file(self, place: Place) -> Path:
         return Path(self.folder) / _PART.format(place.number)
 
 
 @dataclass(frozen=True, eq=False)
 class _WriteTask:
-    reader: TileReader | TrialReader
+    source: Source
     target: _ZarrTarget | _ParquetTarget
     path: str
 
 
-def _write_one(task: _WriteTask, place: Any) -> None:
-    where = (place.rows, place.columns) if isinstance(place, Tile) else (place.trials,)
-    scores = task.reader.read(*where)
+def _write_one(task: _WriteTask, place: Place) -> None:
+    tile = task.source.read(place)
     try:
-        task.target.write(place, scores)
+        task.target.write(place, tile)
     except (OSError, FileError) as error:
         why = error.problem if isinstance(error, FileError) else error.strerror or str(error)
         if "disk is full" in why or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):

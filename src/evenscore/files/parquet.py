@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ID_NAMES",
+    "distinct_ids",
     "parquet_parts",
     "parsing_parquet",
     "read_parquet",
@@ -67,6 +68,24 @@ def trials_of_frame(frame: pl.DataFrame, path: PathLike, options: ReadOptions) -
     if enroll is None or test is None:
         raise FileError(path, f"found the columns {listed(frame.columns)}, but expected enroll and test; rename them")
     return _trials(frame, enroll, test, path, options)
+
+
+def distinct_ids(frame: pl.LazyFrame, path: PathLike, options: ReadOptions) -> dict[str, npt.NDArray[Any]]:
+    """Return the distinct ids of both sides of trials, in order of appearance, and an empty array of their scores."""
+    import polars as pl
+
+    with parsing_parquet(path):
+        columns = frame.collect_schema().names()
+        enroll, test = _found(columns, ENROLL_NAMES), _found(columns, TEST_NAMES)
+        if enroll is None or test is None:
+            raise FileError(path, f"found the columns {listed(columns)}, but expected enroll and test; rename them")
+        found = {}
+        for side, name in (("enroll", enroll), ("test", test)):
+            distinct = frame.select(pl.col(name).unique(maintain_order=True)).collect()[name]
+            found[side] = ids_of(_texts(distinct, path).unique(maintain_order=True).to_numpy(), path, name)
+        score = options.score_column or _found(columns, SCORE_NAMES)
+        single = score is not None and frame.collect_schema().get(score) == pl.Float32
+        return found | {"score": np.empty(0, dtype=np.float32 if single else np.float64)}
 
 
 def parquet_parts(path: Path) -> list[Path]:

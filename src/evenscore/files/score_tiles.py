@@ -24,15 +24,18 @@ from evenscore.files.streams import PathLike, reading
 from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.files.zarr_metadata import array_metadata, store_format
 from evenscore.files.zarr_store import open_scores
-from evenscore.scale.chunked_scores import ChunkedScores, hashed
+from evenscore.tables.axis import Axis, as_axis
+from evenscore.tables.identity import hashed
+from evenscore.tables.score_table import LazyScores
+from evenscore.tables.tile import Grid, Place, Tile
 
-__all__ = ["NpyTiles", "ZarrTiles", "open_chunked_scores"]
+__all__ = ["NpyTiles", "ZarrTiles", "open_matrix"]
 
 _MANY = 1 << 12  # chunks; if there are more of them,
 _SMALL = 1 << 20  # bytes: chunks of less are taken together
 
 
-def open_chunked_scores(path: PathLike) -> ChunkedScores:
+def open_matrix(path: PathLike) -> LazyScores:
     r"""Open a score matrix without reading it: a zarr store, or an npy file with lists of ids beside it.
 
     Parameters
@@ -48,8 +51,8 @@ def open_chunked_scores(path: PathLike) -> ChunkedScores:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "dev.npy"
     >>> np.save(path, np.zeros((1, 2), dtype=np.float32))
     >>> _ = path.with_suffix(".enroll_ids").write_text("e1\n"), path.with_suffix(".test_ids").write_text("t1\nt2\n")
-    >>> open_chunked_scores(path)
-    ChunkedScores(1 enrolments x 2 tests, float32, 1 tiles)
+    >>> open_matrix(path)
+    LazyScores(1 enrolments x 2 tests, float32, 1 tiles)
     """
     if str(path).lower().endswith(".npy"):
         return _open_npy(path)
@@ -60,11 +63,12 @@ def open_chunked_scores(path: PathLike) -> ChunkedScores:
         assert metadata is not None  # noqa: S101
         plain = PlainChunks.of(folder)
     dtype, (rows, columns) = _kept(stored.scores.dtype), metadata.chunks
-    return ChunkedScores(
-        enroll_ids=stored.enroll_ids,
-        test_ids=stored.test_ids,
+    shape = len(stored.enroll_ids), len(stored.test_ids)
+    return LazyScores(
+        enroll_axis=Axis(stored.enroll_ids),
+        test_axis=Axis(stored.test_ids),
         dtype=dtype,
-        reader=ZarrTiles(
+        source=ZarrTiles(
             path=os.path.abspath(path),
             chunks=(rows, columns),
             dtype=dtype,
@@ -72,7 +76,7 @@ def open_chunked_scores(path: PathLike) -> ChunkedScores:
             names=metadata.names,
             blosc=metadata.codecs[-1][0] == "blosc",
         ),
-        stored=_together((rows, columns), stored.scores.shape, stored.scores.dtype.itemsize),
+        layout=Grid(shape, dtype.itemsize, stored=_together((rows, columns), shape, stored.scores.dtype.itemsize)),
     )
 
 
@@ -103,8 +107,12 @@ class ZarrTiles:
     names: str  #: of the files, with {} for each place
     blosc: bool  #: whether they are packed with blosc
 
-    def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+    def read(self, place: Place) -> Tile:
         """Return a tile, NaN where a pair is missing; a chunk that cannot be read is named."""
+        assert place.columns is not None  # noqa: S101
+        return Tile(self._scores(place.rows, place.columns), place.rows, place.columns)
+
+    def _scores(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         if self.plain is not None:
             with reading(self.path):
                 return self.plain.read(rows, columns)
@@ -168,7 +176,7 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
                 yield os.path.relpath(os.path.join(place, name), folder), status.st_size, status.st_mtime_ns
 
 
-def _open_npy(path: PathLike) -> ChunkedScores:
+def _open_npy(path: PathLike) -> LazyScores:
     for file in score_id_files(path):
         if not file.is_file():
             raise FileError(path, f"a score matrix in npy needs its ids, but there is no {file}; write one id per line")
@@ -180,13 +188,13 @@ def _open_npy(path: PathLike) -> ChunkedScores:
     if array.dtype.kind not in "fiu" or array.shape != (len(rows), len(columns)):
         found = f"it is {array.dtype} of shape {array.shape}"
         raise FileError(path, f"{found}, but numbers of shape {(len(rows), len(columns))} are expected by its ids")
-    from evenscore.tables.ids import as_ids
-
-    return ChunkedScores(
-        enroll_ids=as_ids(rows, "enroll_ids"),
-        test_ids=as_ids(columns, "test_ids"),
-        dtype=_kept(array.dtype),
-        reader=NpyTiles(os.path.abspath(path), _kept(array.dtype)),
+    dtype = _kept(array.dtype)
+    return LazyScores(
+        enroll_axis=as_axis(rows, "enroll_ids"),
+        test_axis=as_axis(columns, "test_ids"),
+        dtype=dtype,
+        source=NpyTiles(os.path.abspath(path), dtype),
+        layout=Grid(array.shape, dtype.itemsize),
     )
 
 
@@ -197,11 +205,13 @@ class NpyTiles:
     path: str
     dtype: np.dtype[Any]
 
-    def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+    def read(self, place: Place) -> Tile:
         """Return a tile, in memory."""
+        assert place.columns is not None  # noqa: S101
         with parsing(self.path, "an npy file"):
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-            return np.array(array[rows, columns], dtype=self.dtype, order="C")
+            scores = np.array(array[place.rows, place.columns], dtype=self.dtype, order="C")
+        return Tile(scores, place.rows, place.columns)
 
     def identity(self) -> str:
         """Return a hash of the size and time of the file."""

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.zarr_metadata import METADATA_FILES, ZarrFormat, array_metadata, store_format
-from evenscore.scale.tiles import spans
+from evenscore.tables.tile import spans
 
 __all__ = ["PlainChunks", "fast_crc32c"]
 

@@ -9,22 +9,25 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evenscore.errors import FileError
 from evenscore.files.formats import ReadOptions
-from evenscore.files.parquet import parquet_parts, parsing_parquet, trials_of_frame
+from evenscore.files.parquet import distinct_ids, parquet_parts, parsing_parquet, trials_of_frame
 from evenscore.files.streams import PathLike, reading
-from evenscore.scale.chunked_scores import hashed
-from evenscore.scale.chunked_trials import ChunkedTrials
-from evenscore.tables import TrialList
+from evenscore.tables.axis import Axis, merged
+from evenscore.tables.identity import hashed
+from evenscore.tables.score_table import LazyScores
+from evenscore.tables.tile import Cuts, Place, Tile
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ParquetTrials", "open_chunked_trials"]
+__all__ = ["ParquetTrials", "open_trials"]
 
 
-def open_chunked_trials(path: PathLike, options: ReadOptions | None = None) -> ChunkedTrials:
-    """Open a list of scored trials without reading it.
+def open_trials(path: PathLike, options: ReadOptions | None = None) -> LazyScores:
+    """Open a list of scored trials; only its ids are read, in a pass over two columns.
 
     Parameters
     ----------
@@ -36,11 +39,11 @@ def open_chunked_trials(path: PathLike, options: ReadOptions | None = None) -> C
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from evenscore import write
+    >>> from evenscore import TrialList, write
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "dev.parquet"
     >>> write(TrialList.from_pairs(["e1", "e1"], ["t1", "t2"], scores=[2.0, -1.0]), path)
-    >>> open_chunked_trials(path)
-    ChunkedTrials(2 trials, 1 chunks)
+    >>> open_trials(path)
+    LazyScores(2 trials, 1 chunks)
     """
     parts = [str(part.absolute()) for part in parquet_parts(Path(path))]
     if not parts:
@@ -49,9 +52,17 @@ def open_chunked_trials(path: PathLike, options: ReadOptions | None = None) -> C
     ends = tuple(accumulate(sizes))
     bounds = {0}
     for end, size in zip(ends, sizes, strict=True):
-        bounds |= {end - size + bound for bound in ChunkedTrials.cut(size)}
-    reader = ParquetTrials(tuple(parts), ends, options or ReadOptions(kind="scores"))
-    return ChunkedTrials(size=ends[-1], reader=reader, bounds=tuple(sorted(bounds)))
+        bounds |= {end - size + bound for bound in Cuts.of(size).bounds}
+    options = options or ReadOptions(kind="scores")
+    known = [distinct_ids(_scan(part), part, options) for part in parts]
+    enroll, test = (merged([Axis(found[side]) for found in known]) for side in ("enroll", "test"))
+    return LazyScores(
+        enroll_axis=enroll,
+        test_axis=test,
+        dtype=np.result_type(*(found["score"].dtype for found in known)),
+        source=ParquetTrials(tuple(parts), ends, options, enroll, test),
+        layout=Cuts(tuple(sorted(bounds))),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,18 +72,28 @@ class ParquetTrials:
     parts: tuple[str, ...]
     ends: tuple[int, ...]  #: number of trials up to the end of each part
     options: ReadOptions
+    enroll: Axis
+    test: Axis
 
-    def read(self, trials: slice) -> TrialList:
+    def read(self, place: Place) -> Tile:
         """Return some trials; they lie in one file."""
+        trials = place.rows
         part = bisect_right(self.ends, trials.start)
-        path = self.parts[part]
+        path = self.parts[min(part, len(self.parts) - 1)]
         start = trials.start - (self.ends[part - 1] if part else 0)
         with parsing_parquet(path):
             frame = _scan(path).slice(start, trials.stop - trials.start).collect()
             table = trials_of_frame(frame, path, self.options)
         if table.scores is None:
             raise FileError(path, "the trials have no scores; give a score file")
-        return table
+        rows, columns = self.enroll.find(table.enroll_ids), self.test.find(table.test_ids)
+        return Tile(
+            table.scores,
+            rows[table.enroll_index].astype(np.int32),
+            columns[table.test_index].astype(np.int32),
+            table.labels,
+            measures=dict(table.measures),
+        )
 
     def identity(self) -> str:
         """Return a hash of the sizes and times of the files."""
