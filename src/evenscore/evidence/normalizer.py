@@ -14,6 +14,7 @@ from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.own_pairs import cohort_space, meets_cohort
 from evenscore.evidence.parts import EvidenceParts
+from evenscore.evidence.vectors import parts_of_vectors
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing
@@ -21,6 +22,7 @@ from evenscore.model.patterns import SpeakerBlocks
 from evenscore.model.prediction import predict_from_blocks
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.parts import speakers_meet
+from evenscore.sources.bilinear import Products
 from evenscore.tables import Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.axis import as_axis
 from evenscore.tables.ids import IdsLike
@@ -94,6 +96,10 @@ class EvidenceNormalizer:
         """Return the model prepared for the cohort and the sides of these blocks; None where own speakers are in it."""
         if speakers_meet(blocks, ("cohort",)):
             return None
+        cohort = blocks.cohort
+        if cohort is not None and isinstance(cohort.source, Products) and cohort.enroll_axis.same(cohort.test_axis):
+            vectors = cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis)
+            return parts_of_vectors(self.model, vectors, cohort.test_axis.speakers)
         pattern, _, blocks = self._prepared(_without_trials(blocks))
         return self._parts_of(blocks, pattern)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from evenscore.evidence.pair_space import PairSpace, leading, made, rounding
 from evenscore.sources.bilinear import Bilinear
-from evenscore.sources.cohort_weights import same_utterances
+from evenscore.model.bilinear_cohort import same_utterances
 from evenscore.tables.ids import Ids
 
 if TYPE_CHECKING:

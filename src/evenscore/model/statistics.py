@@ -7,12 +7,13 @@ trials, scores that are a bilinear form of embeddings) ends as one of two record
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.model.bilinear_sums import class_sums
 from evenscore.model.block_posterior import expect_blocks
 from evenscore.model.component_posterior import ComponentStatistics, expect_components
 from evenscore.model.list_sums import independent_parts, pairs_of_list, sum_list
@@ -23,6 +24,7 @@ from evenscore.model.shapes import ShapeStatistics, compress, merge
 from evenscore.model.sums import ClassSums, sum_matrix, without_empty
 from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
+from evenscore.sources.bilinear import Bilinear
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
 from evenscore.tables.arrays import as_scores
 from evenscore.tables.pair_values import table_of_labels
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LabelledSums",
-    "ScoreSource",
     "Statistics",
     "TrainingData",
     "expect",
@@ -44,19 +45,7 @@ Array = np.ndarray
 Statistics = ShapeStatistics | ComponentStatistics
 
 
-@runtime_checkable
-class ScoreSource(Protocol):
-    """Scores of K enrolments against L tests that need not exist as a matrix."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of enrolments and tests."""
-
-    def class_sums(self, labels: Labels) -> ClassSums:
-        """Sum the scores of each class, for complete labels by speaker."""
-
-
-Scores = ScoreTable | ScoreSource | npt.NDArray[Any]
+Scores = ScoreTable | npt.NDArray[Any]
 _Item = ScoreTable | tuple[Scores, Labels]
 TrainingData = _Item | Iterable[_Item]
 
@@ -89,8 +78,8 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
         )
     scores: Any
     scores, labels = item
-    if isinstance(scores, ScoreSource) and labels is not None and labels.by_speaker:
-        return [_sum_source(scores, labels)]
+    if isinstance(scores, Bilinear):
+        return [_sum_bilinear(scores, labels)]
     if isinstance(scores, ScoreTable) and not scores.is_in_memory:
         return sum_table(scores, labels, client=client, progress=progress)
     if isinstance(scores, TrialList):
@@ -137,13 +126,14 @@ def _sum_list(trials: TrialList) -> list[LabelledSums]:
     return independent_parts(total, lambda wanted: [pairs_of_list(trials, *every, wanted)])
 
 
-def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
-    _check_shape(source.shape, labels)
-    if not labels.by_speaker or labels.n_unknown:
+def _sum_bilinear(scores: Bilinear, labels: Labels | None) -> LabelledSums:
+    labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
+    _check_shape(scores.shape, labels)
+    if not labels.by_speaker or labels.enroll_speakers is None or labels.n_unknown:
         raise InputError("scores from embeddings need labels by speaker, with every speaker known")
     row_codes, column_codes, number = labels.speaker_codes
     blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
-    return LabelledSums(sums=source.class_sums(labels), pattern=blocks)
+    return LabelledSums(sums=class_sums(scores, labels), pattern=blocks)
 
 
 def standardize(parts: list[LabelledSums]) -> list[Statistics]:

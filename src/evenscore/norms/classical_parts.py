@@ -42,6 +42,11 @@ class ClassicalParts:
 
     width = 2
 
+    @property
+    def sides_alike(self) -> bool:
+        """True for the norms that treat both sides alike."""
+        return self.norm.method in ("s", "as")
+
     norm: ClassicalNorm
     enroll: Axis
     test: Axis

@@ -71,6 +71,8 @@ class OwnSpeakerParts:
         parts = cls(norm=norm, axes=axes, cohort=cohort, others=others)
         return parts if table_fits(blocks, parts.width) else None
 
+    sides_alike = False
+
     @property
     def width(self) -> int:
         """How many numbers an element has: its column in the other side's table, and its row of its own."""
