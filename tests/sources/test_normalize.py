@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenscore import Embeddings, InputError, Labels, ScoreBlocks, ScoreModel, ScoreModelNormalizer, TrialList
-from evenscore.plda import PLDA
 from evenscore.model.bilinear_normalizer import BilinearNormalizer
+from evenscore.plda import PLDA
 from evenscore.sources import Bilinear, Cosine, DotProduct, score_blocks
 from reference.dense_score_model import dense_llr
 

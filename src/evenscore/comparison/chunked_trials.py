@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.comparison.trials import FROM_BLOCKS, FROM_TARGETS, ComparedTrials, unique_names
+from evenscore.engine.engine import engine_for
 from evenscore.errors import InputError
 from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.progress import Progress
 from evenscore.scale.chunked_scores import ChunkedScores
 from evenscore.scale.chunked_trials import ChunkedTrials, TrialChunk
-from evenscore.engine.engine import engine_for
 from evenscore.scale.labelled_chunks import LabelledChunks
 from evenscore.scale.pair_values import UNLISTED, ListedValues, PairValues, TableLabels
 from evenscore.tables import NONTARGET, TARGET, Labels, TrialList

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.engine.engine import engine_for
 from evenscore.progress import Progress
 from evenscore.scale.chunked_scores import ChunkedScores
-from evenscore.engine.engine import engine_for
 from evenscore.scale.tiles import Tile
 from evenscore.tables import ScoreMatrix
 from evenscore.tables.ids import Ids

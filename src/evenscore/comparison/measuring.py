@@ -15,6 +15,7 @@ from evenscore.calibrate import Calibration
 from evenscore.comparison.chunked_trials import ChunkedCompared, Speakers
 from evenscore.comparison.comparison import METRICS, Figures
 from evenscore.comparison.trials import ComparedTrials
+from evenscore.engine.engine import engine_for
 from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, bootstrap, evaluate, summarize
 from evenscore.metrics.speaker_groups import GroupCounter, GroupCounts, speaker_groups
@@ -22,7 +23,6 @@ from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress
 from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
 from evenscore.scale.chunked_trials import TrialChunk
-from evenscore.engine.engine import engine_for
 from evenscore.scale.pair_values import PairValues
 from evenscore.scale.tiles import spans
 from evenscore.tables import UNKNOWN

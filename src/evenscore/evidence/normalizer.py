@@ -132,7 +132,10 @@ class EvidenceNormalizer:
         rows = _vector(enroll, None if cohort is None else cohort.cohort_test_axis, "enroll")
         columns = _vector(test, None if cohort is None else cohort.cohort_enroll_axis, "test")
         has_cohort = cohort is not None and rows is not None and columns is not None
-        axes = [as_axis([name], "ids", speakers=[who]) for name, who in (("enrolment", enroll_speaker), ("test", test_speaker))]
+        axes = [
+            as_axis([name], "ids", speakers=[who])
+            for name, who in (("enrolment", enroll_speaker), ("test", test_speaker))
+        ]
         blocks = ScoreBlocks(
             ScoreMatrix([[float(score)]], *axes),
             enroll=None if rows is None else ScoreMatrix(rows[0][None, :], axes[0], rows[1], missing="nan"),
@@ -239,9 +242,7 @@ def _side(parts: EvidenceParts, blocks: ScoreBlocks, side: str) -> npt.NDArray[n
     return out
 
 
-def _vector(
-    scores: npt.ArrayLike | None, ids: Axis | None, what: str
-) -> tuple[npt.NDArray[np.float64], Any] | None:
+def _vector(scores: npt.ArrayLike | None, ids: Axis | None, what: str) -> tuple[npt.NDArray[np.float64], Any] | None:
     if scores is None:
         return None
     vector = np.asarray(scores, dtype=np.float64)

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.evidence.pair_space import PairSpace, leading, made, rounding
-from evenscore.sources.bilinear import Bilinear
 from evenscore.model.bilinear_cohort import same_utterances
+from evenscore.sources.bilinear import Bilinear
 from evenscore.tables.ids import Ids
 
 if TYPE_CHECKING:

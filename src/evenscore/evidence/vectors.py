@@ -5,9 +5,9 @@ from __future__ import annotations
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.parts import EvidenceParts
 from evenscore.evidence.vector_space import pair_space_of_vectors
-from evenscore.sources.bilinear import Bilinear
 from evenscore.model.bilinear_cohort import cohort_labels
 from evenscore.model.bilinear_normalizer import BilinearNormalizer
+from evenscore.sources.bilinear import Bilinear
 from evenscore.tables.ids import Ids
 from evenscore.threads import one_thread_if_small
 

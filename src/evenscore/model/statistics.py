@@ -21,7 +21,7 @@ from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, components, pattern_of_key
 from evenscore.model.shapes import ShapeStatistics, compress, merge
-from evenscore.model.sums import ClassSums, sum_matrix, without_empty
+from evenscore.model.sums import sum_matrix, without_empty
 from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear

@@ -77,7 +77,9 @@ def sum_table(
         Called with ``"summing scores"`` or ``"listing pairs"`` and the fraction done.
     """
     if not scores.size:
-        raise InputError(f"the {'list of trials' if scores.listed else 'score matrix'} is empty; there is nothing to train on")
+        raise InputError(
+            f"the {'list of trials' if scores.listed else 'score matrix'} is empty; there is nothing to train on"
+        )
     values = labels_for(scores, labels, "error")
     if scores.listed:
         return _sum_list(scores, values, client, progress)
@@ -91,9 +93,7 @@ def _sum_matrix(scores: ScoreTable, labels: Labels, client: Any, progress: Progr
     return LabelledSums(sums=without_empty(total.sums), pattern=_pattern(total, labels, kept))
 
 
-def sum_cohort(
-    cohort: ScoreTable, labels: Labels, *, client: Any = None, progress: Progress = silent
-) -> LabelledSums:
+def sum_cohort(cohort: ScoreTable, labels: Labels, *, client: Any = None, progress: Progress = silent) -> LabelledSums:
     """Pass once over the scores of a cohort against itself; all of its members stay."""
     labels = labels.align(cohort.enroll_ids, cohort.test_ids)
     total = _total(cohort, labels, "cohort against itself", client, progress)
@@ -243,4 +243,6 @@ def _sum_run(task: _LabelledList, place: Place) -> ListSums:
 
 def _list_run(shared: _Wanted, place: Place) -> ListedPairs:
     trials = shared.trials.read(place)
-    return pairs_of_list(trials, shared.rows.find(trials.enroll_ids), shared.columns.find(trials.test_ids), shared.wanted)
+    return pairs_of_list(
+        trials, shared.rows.find(trials.enroll_ids), shared.columns.find(trials.test_ids), shared.wanted
+    )

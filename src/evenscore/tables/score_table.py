@@ -133,9 +133,7 @@ class ScoreTable:
             return self.with_source(self.source, layout=Cuts.of(self.size) if self.is_in_memory else self.layout)
         known = {"stored": self.layout.stored} if isinstance(self.layout, Grid) else {}
         chosen: Any = known if stored is None else {"stored": stored}
-        return self.with_source(
-            self.source, layout=Grid(self.shape, self.dtype.itemsize, tile_bytes=nbytes, **chosen)
-        )
+        return self.with_source(self.source, layout=Grid(self.shape, self.dtype.itemsize, tile_bytes=nbytes, **chosen))
 
     def in_memory(self) -> Any:
         """Return all scores in memory, as a `ScoreMatrix` or a `TrialList`."""
@@ -145,9 +143,7 @@ class ScoreTable:
         """Return the same scores with axes of the same ids, which may know more about them."""
         raise NotImplementedError
 
-    def with_speakers(
-        self: Table, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None
-    ) -> Table:
+    def with_speakers(self: Table, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> Table:
         """Return the same scores with speakers of the enrolments and tests; None leaves a side as it is.
 
         Examples
@@ -181,7 +177,10 @@ class ScoreTable:
 
     def block(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Return the scores of some rows and columns of a matrix, given by slices without a step; NaN is missing."""
-        at = (_within(part, size, side) for part, size, side in zip((rows, columns), self.shape, ("rows", "columns"), strict=True))
+        at = (
+            _within(part, size, side)
+            for part, size, side in zip((rows, columns), self.shape, ("rows", "columns"), strict=True)
+        )
         return self.source.read(Place(0, *at)).scores
 
 
