@@ -77,6 +77,7 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
             "data must be pairs (scores, labels) or labelled trial lists; make labels with Labels.from_..."
         )
     scores: Any
+    labels: Any
     scores, labels = item
     if isinstance(scores, Bilinear):
         return [_sum_bilinear(scores, labels)]
@@ -85,8 +86,8 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
     if isinstance(scores, TrialList):
         return _sum_list(scores if labels is None else scores.join(labels))
     if isinstance(scores, ScoreMatrix):
-        labels = table_of_labels(scores, labels_for(scores, labels))
-        return [_sum_matrix(scores.scores, labels, scores.n_missing > 0)]
+        known = table_of_labels(scores, labels_for(scores, labels))
+        return [_sum_matrix(scores.scores, known, scores.n_missing > 0)]
     if hasattr(scores, "dask"):
         raise InputError("a Dask array has no ids; give as_table(array, enroll_ids, test_ids) in its place")
     array = as_scores(scores, "scores", ndim=2)

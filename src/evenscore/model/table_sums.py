@@ -114,11 +114,11 @@ def _total(scores: ScoreTable, labels: Labels, stage: str, client: Any, progress
 def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
     tile = shared.source.read(place)
     scores = tile.scores
-    place = {"row_start": tile.rows.start, "column_start": tile.columns.start}
+    start = {"row_start": tile.rows.start, "column_start": tile.columns.start}
     labels = shared.labels
     if labels.by_speaker and not labels.n_unknown:
         row_codes, column_codes, number = labels.speaker_codes
-        sums = sum_blocks(scores, row_codes[tile.rows], column_codes[tile.columns], number, shared.center, **place)
+        sums = sum_blocks(scores, row_codes[tile.rows], column_codes[tile.columns], number, shared.center, **start)
         if np.isfinite(sums.squares).all():
             return TileSums(sums=sums, rows=_NOWHERE, columns=_NOWHERE)
     infinite = np.isinf(scores)
@@ -131,7 +131,7 @@ def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
     key = labels.of(tile)
     rows, columns = np.nonzero(np.isnan(scores) | (key == UNKNOWN))
     return TileSums(
-        sums=sum_by_key(scores, key, shared.center, place),
+        sums=sum_by_key(scores, key, shared.center, start),
         rows=rows + tile.rows.start,
         columns=columns + tile.columns.start,
     )

@@ -34,7 +34,10 @@ class Parts(Protocol):
     embeddings without forming the scores, or returns None.
     """
 
-    sides_alike: bool  #: whether a row of cohort scores says the same about an enrolment and about a test
+    @property
+    def sides_alike(self) -> bool:
+        """Whether a row of cohort scores says the same about an enrolment and about a test."""
+        ...
 
     @property
     def width(self) -> int:
@@ -188,7 +191,6 @@ def _side_part(task: _SideTask, place: Place) -> Part:
     scores = task.source.read(place).scores
     if task.side == "enroll":
         return task.parts.enroll_part(scores, place.rows)
-    assert place.columns is not None  # noqa: S101
     return task.parts.test_part(scores, place.columns)
 
 

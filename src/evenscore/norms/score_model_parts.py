@@ -92,8 +92,8 @@ def cohort_weights(model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> ScoreWe
     """Condition a score model on the cohort of blocks, from sums of its scores."""
     sides = blocks.enroll is not None, blocks.test is not None
     cohort, labels = blocks.cohort, blocks.cohort_labels
-    by_speaker = labels is not None and labels.by_speaker and not labels.n_unknown
-    if cohort is not None and isinstance(cohort.source, Products) and all(sides) and by_speaker and min(cohort.shape):
+    from_vectors = cohort is not None and isinstance(cohort.source, Products) and all(sides) and min(cohort.shape)
+    if from_vectors and labels is not None and labels.by_speaker and not labels.n_unknown:
         vectors = cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis)
         return weights_of_vectors(model, vectors, labels)
     found = _cohort_sums(blocks, how)

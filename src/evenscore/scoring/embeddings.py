@@ -120,7 +120,7 @@ def score_embeddings(
         enroll = average_embeddings(enroll, models, length_norm=length_norm)
     enroll, test = _used(enroll, test, trials)
     scores = scored(scorer, enroll, test)
-    raw = scores.matrix() if trials is None else _listed(scores, trials)
+    raw: Any = scores.matrix() if trials is None else _listed(scores, trials)
     if method is None or cohort is None:
         return EmbeddingScores(raw if trials is None else _like(trials, raw), None)
     blocks = _blocks(scorer, enroll, test, cohort, raw, method, memory)
@@ -183,7 +183,7 @@ def score_lazily(
         return raw
     blocks = _blocks(scorer, enroll, test, cohort, raw, method, _MEMORY)
     how: dict[str, Any] = {"client": client, "progress": progress, "keep": keep}
-    return normalize(blocks, method, **how, **_conditions(blocks, condition, method), **options)  # type: ignore[no-any-return]
+    return normalize(blocks, method, **how, **_conditions(blocks, condition, method), **options)
 
 
 def _refuse_half_a_norm(cohort: Embeddings | None, method: str | None, condition: str | None, options: Any) -> None:

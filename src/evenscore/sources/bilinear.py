@@ -148,7 +148,7 @@ class Bilinear(ScoreTable):
         )
 
     def without_itself(self) -> LazyScores:
-        """Return the scores, but those of an utterance against itself: where an id stands on both sides, one is missing."""
+        """Return the scores, but those of an utterance against itself: of an id that stands on both sides."""
         own = self.test_axis.find(self.enroll_ids)
         if (own < 0).all():
             return self.with_source(self.source)
@@ -226,7 +226,6 @@ class Products:
 
     def read(self, place: Place) -> Tile:
         """Return a tile."""
-        assert place.columns is not None  # noqa: S101
         tile = self.scores.block(place.rows, place.columns)
         if self.own is not None:
             at = np.where(self.own[place.rows] == NOWHERE, -1, self.own[place.rows] - place.columns.start)
