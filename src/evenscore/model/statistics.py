@@ -27,7 +27,7 @@ from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
 from evenscore.tables.arrays import as_scores
-from evenscore.tables.pair_values import table_of_labels
+from evenscore.tables.pair_values import PairValues, table_of_labels
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -66,7 +66,7 @@ def label_sums(data: TrainingData, *, client: Any = None, progress: Progress = s
 
 
 def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
-    return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
+    return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels | TrialList | PairValues)
 
 
 def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:

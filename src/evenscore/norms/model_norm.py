@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms.fitting import FittedNorm
+from evenscore.norms.fitting import FittedNorm, normalized_training
 from evenscore.progress import Progress
 from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike, shown
@@ -78,17 +78,28 @@ def prepare_model(
 
 def training_data(training: Sequence[LabelledBlocks]) -> list[Any]:
     """Return labelled scores as the models' ``fit`` functions take them."""
-    return [part.trials if part.labels is None else (part.blocks.trials, part.labels) for part in training]
+    data: list[Any] = []
+    for part in training:
+        trials = part.blocks.trials
+        if not trials.listed:
+            data.append((trials, part.table()))
+        elif part.is_in_memory:
+            data.append(part.trials)
+        else:
+            data.append(trials if part.labels is None else (trials, part.labels))
+    return data
 
 
 def fitted_model(
-    method: str, norm: ModelNorm, training: Sequence[LabelledBlocks], notes: tuple[str, ...], progress: Progress
+    method: str,
+    norm: ModelNorm,
+    training: Sequence[LabelledBlocks],
+    notes: tuple[str, ...],
+    progress: Progress,
+    client: Any = None,
 ) -> FittedNorm:
     """Normalize the training trials, each without its own speakers, and return the norm with them."""
-    scores = []
-    for place, part in enumerate(training):
-        progress("normalizing the training scores", place / len(training))
-        scores.append(norm.normalize(part.blocks))
+    scores = normalized_training(method, norm, training, client=client, progress=progress, model=norm.model)
     return FittedNorm(
         method=method, normalizer=norm, training_scores=scores, model=norm.model, is_llr=True, notes=notes
     )
