@@ -5,7 +5,7 @@ import pytest
 
 from evenscore import InputError, Labels, ScoreMatrix, fit_score_model
 from evenscore.model.statistics import label_sums
-from evenscore.scale import as_chunked
+from evenscore.sources import as_table
 from scale.chunked_examples import ids, in_tiles, matrix
 
 ROWS, COLUMNS = ids("e", 33), ids("t", 41)
@@ -61,8 +61,8 @@ def test_progress_is_told_and_infinite_scores_are_refused():
     infinite = whole.scores.copy()
     infinite[4, 9] = np.inf
     with pytest.raises(InputError, match="row 4 and column 9 is infinite"):
-        fit_score_model([(as_chunked(infinite, ROWS, COLUMNS), labels)])
+        fit_score_model([(as_table(infinite, ROWS, COLUMNS), labels)])
     with pytest.raises(InputError, match="empty"):
-        fit_score_model([(as_chunked(np.zeros((0, 2)), [], ["a", "b"]), Labels.from_speakers([], ["a", "b"]))])
+        fit_score_model([(as_table(np.zeros((0, 2)), [], ["a", "b"]), Labels.from_speakers([], ["a", "b"]))])
     with pytest.raises(InputError, match=r"must be a distributed.Client"):
         fit_score_model([(in_tiles(whole), labels)], client="tcp://here")
