@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import zarr
 
-from evenscore import FileError, ScoreBlocks, normalize, read_scores, write
+from evenscore import FileError, ScoreBlocks, ScoreMatrix, normalize, read_scores, write
 from evenscore.files import open_scores, write_table
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.zarr_chunks import PlainChunks
@@ -175,7 +175,7 @@ def test_parquet_in_and_out(tmp_path, whole, monkeypatch):
     trials = whole.to_trials().with_labels(np.arange(len(whole.to_trials())) % 2)
     write(trials, tmp_path / "in.parquet")
     listed = open_scores(tmp_path / "in.parquet")
-    assert len(listed.chunks()) == 7
+    assert len(listed.places()) == 7
     assert listed.in_memory() == trials
     write_table(listed, tmp_path / "out.parquet")
     assert sorted(file.name for file in (tmp_path / "out.parquet").iterdir())[-1] == "part-000006.parquet"
@@ -326,8 +326,8 @@ def test_a_file_system_that_is_really_full(tmp_path, whole):
     if mounted.returncode:
         pytest.skip("run as root, who can mount a small file system")
     try:
-        large = as_table(np.zeros((500, 500), dtype=np.float32), ids("e", 500), ids("t", 500))
-        large = replace(large, stored=(50, 100), tile_bytes=20_000)
+        large = ScoreMatrix(np.zeros((500, 500), dtype=np.float32), ids("e", 500), ids("t", 500))
+        large = in_tiles(large, (50, 100), 20_000)
         with pytest.raises(FileError, match=r"chunk \d+ \(rows .*\) cannot be written: the disk is full; mend that"):
             write_table(large, small / "out.zarr")
     finally:

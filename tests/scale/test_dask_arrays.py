@@ -82,9 +82,9 @@ def test_a_graph_that_fails_on_a_worker_is_said(client):
 
 def test_what_lacks_ids_or_labels_is_said():
     array = odd(scores_of())
-    with pytest.raises(InputError, match=r"as_table\(scores, enroll_ids, test_ids\)"):
+    with pytest.raises(InputError, match="`trials` is a Array, but must be a table of scores, .* make one with as_table"):
         ScoreBlocks(array)
-    with pytest.raises(InputError, match="must be ScoreBlocks or ScoreBlocks"):
+    with pytest.raises(InputError, match="but must be ScoreBlocks"):
         normalize(array, "s")
     with pytest.raises(InputError, match="pairs"):
         fit_score_model(array)
@@ -106,6 +106,6 @@ def test_an_array_without_ids_is_refused_with_the_way_out(tmp_path):
         lambda: summarize_table(array, labels),
         lambda: calibrated(array, np.negative, "negative"),
     ):
-        with pytest.raises(InputError, match="make them with as_table"):
+        with pytest.raises(InputError, match="make one with as_table"):
             use()
     assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ from evenscore import InputError, Labels, ScoreMatrix, TrialList, fit_score_mode
 from evenscore.model.list_sums import ListSums, sum_list
 from evenscore.model.patterns import Exceptions, SpeakerBlocks
 from evenscore.model.statistics import label_sums
+from evenscore.tables import Tile
 from examples import examples
 from scale.chunked_examples import MODEL, ids, in_runs, matrix
 
@@ -125,8 +126,9 @@ def test_a_trial_in_two_chunks_is_refused(kind):
     whole[-1] = 0  # one pair twice, another not at all: the counts of a complete matrix tell nothing
 
     class Repeating:
-        def read(self, part):
-            return trials.select(whole[part])
+        def read(self, place):
+            at = whole[place.rows]
+            return Tile(trials.scores[at], trials.enroll_index[at], trials.test_index[at], trials.labels[at])
 
         def identity(self):
             return ""

@@ -126,7 +126,7 @@ class _Again:
 def test_what_is_given_must_be_right():
     scores = matrix(np.random.default_rng(0), E, T)
     chunked, labels = in_tiles(scores), Labels.from_speakers(E, T)
-    with pytest.raises(InputError, match="labels are a ndarray, but must be Labels, or a list"):
+    with pytest.raises(InputError, match="labels are a ndarray, but must be Labels, or a key"):
         summarize_table(chunked, labels.matrix)
     with pytest.raises(InputError, match="unmatched is 'dorp', but must be 'error' or 'drop'"):
         summarize_table(chunked, labels, unmatched="dorp")
@@ -134,8 +134,8 @@ def test_what_is_given_must_be_right():
         LabelledBlocks(ScoreBlocks(chunked), labels, unmatched="dorp")
     with pytest.raises(InputError, match="labels are a ndarray, but must be Labels, or a key"):
         LabelledBlocks(ScoreBlocks(chunked), labels.matrix)
-    with pytest.raises(InputError, match="blocks are a ScoreBlocks, but must be ScoreBlocks"):
-        LabelledBlocks(ScoreBlocks(scores), labels)
+    with pytest.raises(InputError, match="blocks are a ScoreMatrix, but must be ScoreBlocks"):
+        LabelledBlocks(scores, labels)
     with pytest.raises(InputError, match="cohort_labels are a ndarray, but must be Labels"):
         ScoreBlocks(chunked, cohort=chunked, cohort_labels=labels.matrix)
     with pytest.raises(InputError, match="the EER by rocch, and no weights"):

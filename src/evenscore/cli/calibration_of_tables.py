@@ -81,7 +81,7 @@ class TableSystems:
         cls,
         paths: Sequence[Source],
         job: CalibrationJob,
-        sources: LabelSources | None,
+        sources: LabelSources | None = None,
         *,
         scale: ScaleChoices,
         client: Any,

@@ -107,7 +107,9 @@ class EmbeddedScores:
 
     def lazy(self) -> LazyScores:
         """Return the same scores, made tile by tile when they are read."""
-        return self.scores.without_itself() if self.listed is None else self.scores.of_trials(self.listed)
+        if self.listed is None:
+            return self.scores.without_itself()
+        return self.scores.align(self.listed.enroll_ids, self.listed.test_ids).of_trials(self.listed)
 
     def labels_from(self, sources: LabelSources) -> LabelSources:
         """Return where labels and speakers come from: the list, the maps, or else the embeddings themselves."""
