@@ -112,7 +112,7 @@ def _responsibilities(state: HiddenLabels, llr: Float[Array, "k l"], prior: floa
 
 def infer_location(model: ScoreModel, state: HiddenLabels) -> HiddenLabels:
     """Set q(x, y) to its optimum: a score counts in each class by its probability, (A3)."""
-    post = weighted_posterior(model, state.data.scores, state.weights / model.sigma2[:, None, None])
+    post = weighted_posterior(model, state.data.scores, state.weights)
     return replace(
         state,
         divergence=post.divergence,

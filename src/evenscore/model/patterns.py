@@ -51,11 +51,16 @@ class SpeakerBlocks:
     column_codes: npt.NDArray[np.intp]
     n_speakers: int
 
+    @property
+    def sizes(self) -> npt.NDArray[np.intp]:
+        """Numbers of enrolments and tests of each speaker."""
+        sides = (self.row_codes, self.column_codes)
+        return np.stack([np.bincount(codes, minlength=self.n_speakers) for codes in sides], axis=1)
+
     @cached_property
     def shapes(self) -> SpeakerShapes:
         """The distinct shapes of the speakers."""
-        rows, columns = (np.bincount(c, minlength=self.n_speakers) for c in (self.row_codes, self.column_codes))
-        distinct, which = np.unique(np.stack([rows, columns], axis=1), axis=0, return_inverse=True)
+        distinct, which = np.unique(self.sizes, axis=0, return_inverse=True)
         which = which.reshape(-1)
         return SpeakerShapes(
             n_enroll=distinct[:, 0],

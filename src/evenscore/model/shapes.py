@@ -57,16 +57,10 @@ def compress(
     scale: float,
 ) -> ShapeStatistics:
     """Compress the sums of a complete matrix; `center` (per class) and `scale` standardize the scores."""
-    shift = (center - sums.center)[:, None]
-    rows = (sums.rows - shift * sums.row_counts) / scale
-    columns = (sums.columns - shift * sums.column_counts) / scale
-    total = sums.total
-    squares = sums.squares - 2 * shift[:, 0] * total + shift[:, 0] ** 2 * sums.count
-    sizes = np.stack(
-        [np.bincount(row_codes, minlength=n_speakers), np.bincount(column_codes, minlength=n_speakers)], axis=1
-    )
-    row_groups, row_scatter = _group_sums(rows, row_codes, sizes[:, 0])
-    column_groups, column_scatter = _group_sums(columns, column_codes, sizes[:, 1])
+    sums = sums.standardized(center, scale)
+    sizes = np.stack([np.bincount(codes, minlength=n_speakers) for codes in (row_codes, column_codes)], axis=1)
+    row_groups, row_scatter = _group_sums(sums.rows, row_codes, sizes[:, 0])
+    column_groups, column_scatter = _group_sums(sums.columns, column_codes, sizes[:, 1])
     shapes, which = np.unique(sizes, axis=0, return_inverse=True)
     which = which.reshape(-1)
     phi = np.stack([np.ones(n_speakers), row_groups[1], row_groups[0], column_groups[0]], axis=1)
@@ -80,8 +74,8 @@ def compress(
         row_scatter=_sum_products(row_scatter, which, len(shapes)),
         column_scatter=_sum_products(column_scatter, which, len(shapes)),
         count=sums.count,
-        total=rows.sum(axis=1),
-        squares=np.maximum(squares, 0.0) / scale**2,
+        total=sums.total,
+        squares=sums.squares,
         center=center,
         scale=scale,
     )

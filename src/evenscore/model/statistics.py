@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model.block_posterior import expect_blocks
-from evenscore.model.component_posterior import ComponentStatistics, expect_components
 from evenscore.model.list_sums import independent_parts, pairs_of_list, sum_list
 from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.pattern_posterior import PatternStatistics, expect_pattern
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, components, pattern_of_key
 from evenscore.model.shapes import ShapeStatistics, compress, merge
 from evenscore.model.sums import ClassSums, sum_matrix
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 Array = np.ndarray
-Statistics = ShapeStatistics | ComponentStatistics
+Statistics = ShapeStatistics | PatternStatistics
 
 
 @runtime_checkable
@@ -175,7 +175,7 @@ def standardize(parts: list[LabelledSums]) -> list[Statistics]:
     center, scale = _class_means_and_scale(parts)
     statistics = [_standardized(part, center, scale) for part in parts]
     blocks = [stats for stats in statistics if isinstance(stats, ShapeStatistics)]
-    return [*merge(blocks), *(stats for stats in statistics if isinstance(stats, ComponentStatistics))]
+    return [*merge(blocks), *(stats for stats in statistics if isinstance(stats, PatternStatistics))]
 
 
 def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"], float]:
@@ -195,16 +195,10 @@ def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -
     sums, pattern = part.sums, part.pattern
     if isinstance(pattern, SpeakerBlocks):
         return compress(sums, pattern.row_codes, pattern.column_codes, pattern.n_speakers, center=center, scale=scale)
-    shift = (center - sums.center)[:, None]
-    squares = sums.squares - 2 * shift[:, 0] * sums.total + shift[:, 0] ** 2 * sums.count
-    return ComponentStatistics(
+    return PatternStatistics(
         pattern=pattern,
         batches=components(pattern),
-        rows=(sums.rows - shift * sums.row_counts) / scale,
-        columns=(sums.columns - shift * sums.column_counts) / scale,
-        row_counts=sums.row_counts,
-        column_counts=sums.column_counts,
-        squares=np.maximum(squares, 0.0) / scale**2,
+        sums=sums.standardized(center, scale),
         center=center,
         scale=scale,
     )
@@ -214,7 +208,7 @@ def expect(model: ScoreModel, statistics: list[Statistics]) -> Moments:
     """Return the E-step's moments over all matrices; `model` is in standardized units."""
     total: Moments | None = None
     for stats in statistics:
-        moments = expect_blocks(model, stats) if isinstance(stats, ShapeStatistics) else expect_components(model, stats)
+        moments = expect_blocks(model, stats) if isinstance(stats, ShapeStatistics) else expect_pattern(model, stats)
         total = moments if total is None else total + moments
     assert total is not None  # noqa: S101
     return total

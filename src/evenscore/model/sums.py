@@ -62,15 +62,24 @@ class ClassSums:
         shift = self.center - center
         if shift == 0:
             return self
-        return ClassSums(
+        return replace(
+            self,
             center=center,
             rows=self.rows + shift * self.row_counts,
             columns=self.columns + shift * self.column_counts,
             squares=self.squares + 2 * shift * self.total + shift**2 * self.count,
-            row_counts=self.row_counts,
-            column_counts=self.column_counts,
-            row_start=self.row_start,
-            column_start=self.column_start,
+        )
+
+    def standardized(self, center: Float[Array, "2"], scale: float) -> ClassSums:
+        """Return the sums of (score - center of its class) / scale."""
+        shift = center - self.center
+        squares = self.squares - 2 * shift * self.total + shift**2 * self.count
+        return replace(
+            self,
+            center=0.0,
+            rows=(self.rows - shift[:, None] * self.row_counts) / scale,
+            columns=(self.columns - shift[:, None] * self.column_counts) / scale,
+            squares=np.maximum(squares, 0.0) / scale**2,
         )
 
     def __add__(self, other: ClassSums) -> ClassSums:
