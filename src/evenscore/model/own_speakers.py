@@ -182,8 +182,8 @@ class SpeakerRows:
         V = precision.solve_components(np.empty((len(codes[0]), dim, 0)), np.empty((len(codes[1]), dim, 0)))
         gamma, terms = evidence_of_sums(model, self.sums), precision.terms
         ap, bp = terms.alpha_precision[NONTARGET], terms.beta_precision[NONTARGET]
-        W = [self._by_speaker(side, values) for side, values in zip(codes, V, strict=True)]
-        t = [self._by_speaker(codes[n], np.einsum("kdp,kd->kp", V[n], gamma[n])) for n in (0, 1)]
+        W = [self._summed(side, values) for side, values in zip(codes, V, strict=True)]
+        t = [self._summed(codes[n], np.einsum("kdp,kd->kp", V[n], gamma[n])) for n in (0, 1)]
         return _Solution(
             W=np.concatenate(W, axis=1),
             t=t[0] + t[1],
@@ -191,7 +191,7 @@ class SpeakerRows:
             columns=_Units(speaker=codes[1], against=self.in_columns, weight=bp @ V[1], one_per_speaker=False),
         )
 
-    def _by_speaker(self, codes: Index, values: Array) -> Array:
+    def _summed(self, codes: Index, values: Array) -> Array:
         total = np.zeros((self.blocks.n_speakers, *values.shape[1:]))
         np.add.at(total, codes, values)
         return total
@@ -294,44 +294,58 @@ def _predict(
     codes = kinds[gone.first] * (len(kinds) + 1) + kinds[gone.second]
     _, example, cell_of = np.unique(codes, return_index=True, return_inverse=True)
     lost = (kinds[who[example]] for who in (gone.first, gone.second))
-    W = np.bincount(kind_of, minlength=len(solution.W)) @ solution.W.reshape(len(solution.W), 4 * dim * dim)
-    W = W.reshape(2 * dim, 2 * dim) - sum(_at(solution.W, kind) for kind in lost)
+    W = np.einsum("k,kpq->pq", np.bincount(kind_of, minlength=len(solution.W)), solution.W)
+    W = W - sum(_at(solution.W, kind) for kind in lost)
     sides = (trials.enroll is not None, trials.test is not None)
     covariance, moved = trial_posterior(terms, W, left[0], left[1], sides)
     effect, cell = loading @ covariance, cell_of.reshape(-1)[gone.pair_of]
     mean, t = model.mu + np.zeros((len(cell), 2)), solution.without(gone.first, gone.second)[gone.pair_of]
-    for scores, units, own, place in (
-        (trials.enroll, solution.columns, effect[:, :, :dim] @ terms.alpha_precision[NONTARGET], places[0]),
-        (trials.test, solution.rows, effect[:, :, dim:] @ terms.beta_precision[NONTARGET], places[1]),
-    ):
-        if scores is not None:
-            plain, weighted = _side_part(scores, units, place, gone)
-            mean += plain[:, None] * own[cell]
-            t += weighted
+    groups, units = (trials.enroll_group, trials.test_group), (solution.columns, solution.rows)
+    precision = (terms.alpha_precision[NONTARGET], terms.beta_precision[NONTARGET])
+    for side, scores in enumerate((trials.enroll, trials.test)):
+        if scores is not None and scores.size:
+            other = groups[1 - side][places[1 - side]]
+            sums = _side_part(scores, units[side], groups[side], places[side], other)
+            own = effect[:, :, side * dim : (side + 1) * dim] @ precision[side]
+            mean += sums[:, :1] * own[cell]
+            t += sums[:, 1:]
     mean -= np.einsum("thp,tp->th", (loading @ moved)[cell], t)
     variance = model.sigma2 + np.einsum("chp,hp->ch", effect, loading)
     return mean, variance[cell]
 
 
 def _side_part(
-    scores: Float[Array, "m u"], units: _Units, place: Index, gone: _Gone
-) -> tuple[Float[Array, " t"], Float[Array, "t p"]]:
-    """Return the sum and the weighted sum of one side's cohort scores, those against dropped speakers left out."""
+    scores: Float[Array, "m u"], units: _Units, own: Index, place: Index, other: Index
+) -> Float[Array, "t w"]:
+    """Return the sum and the weighted sums of one side's cohort scores, those against dropped speakers left out.
+
+    ``own`` is the speaker of each element of the side, ``other`` that of the other side of each trial; -1 is nobody.
+    """
     weights = np.column_stack([np.ones(len(units.weight)), units.weight])
-    total = (scores @ weights)[place]
-    pairs = []
-    for who in (gone.first[gone.pair_of], gone.second[gone.pair_of]):
-        at = np.flatnonzero(who >= 0)
-        pairs.append((at, place[at], who[at]))
     if units.one_per_speaker:
-        for at, row, who in pairs:
-            total[at] -= scores[row, who][:, None] * weights[who]
-        return total[:, 0], total[:, 1:]
-    for column, weight in enumerate(weights.T):
-        by_speaker = group_columns(scores * weight, units.speaker, units.against.shape[1], 0.0)
-        for at, row, who in pairs:
-            total[at, column] -= by_speaker[row, who]
-    return total[:, 0], total[:, 1:]
+        padded = np.append(weights, np.zeros((1, weights.shape[1])), axis=0)
+
+        def against(element: Index, speaker: Index) -> Array:
+            return scores[element, speaker][:, None] * padded[speaker]
+    else:
+        table = _by_speaker(scores, weights, units.speaker, units.against.shape[1] + 1)  # the last one is nobody
+
+        def against(element: Index, speaker: Index) -> Array:
+            return table[:, speaker, element].T
+
+    total = scores @ weights - against(np.arange(len(own)), own)
+    return total[place] - against(place, np.where(other == own[place], -1, other))
+
+
+def _by_speaker(scores: Float[Array, "m u"], weights: Float[Array, "u w"], codes: Index, number: int) -> Array:
+    """Return the weighted sums of each row's scores over the units of each speaker, w x number x m."""
+    from scipy.sparse import csr_array
+
+    n_units, n_weights = weights.shape
+    place = np.arange(n_weights)[:, None] * number + codes, np.tile(np.arange(n_units), (n_weights, 1))
+    spread = csr_array((weights.T.ravel(), (place[0].ravel(), place[1].ravel())), shape=(n_weights * number, n_units))
+    sums: Array = (spread @ scores.T).reshape(n_weights, number, len(scores))
+    return sums
 
 
 def _at(values: Array, places: Index) -> Array:
