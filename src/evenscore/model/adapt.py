@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model import adapt_guard as guard
-from evenscore.model.adapt_data import UnlabelledData, enrolments_of, hidden_scores, items_of
-from evenscore.model.dense_scores import DenseScores
+from evenscore.model.adapt_data import DenseScores, UnlabelledData, hidden_scores
 from evenscore.model.hidden_labels import (
     Anchor,
     HiddenLabels,
@@ -134,10 +133,8 @@ def adapt_score_model(
     array([1.5, 5.7])
     """
     _check_options(prior, change, strength, tol, max_iter)
-    items = items_of(data)
-    raw = hidden_scores(items)
     center, scale = float(model.mu.mean()), float(np.sqrt((model.sigma2 + model.variances.nu).mean()))
-    parts = [part.standardized(center, scale) for part in raw]
+    parts = [part.standardized(center, scale) for part in hidden_scores(data)]
     start = model.rescaled(1 / scale, -center / scale)
     n_trials, n_known = (sum(int(getattr(p, name).sum()) for p in parts) for name in ("hidden", "known"))
     guard.refuse_few(n_trials, prior)
@@ -153,7 +150,7 @@ def adapt_score_model(
     alone = run.one_class(affine)
     p = np.concatenate([state.p_target[state.data.hidden] for state in best.states])
     share, certainty = float(p.mean()), guard.certainty(p, prior)
-    score_gain = guard.score_gain(start, best.model, parts, _groups(items, enroll_speakers or {}), prior)
+    score_gain = guard.score_gain(start, best.model, parts, _groups(parts, enroll_speakers or {}), prior)
     expected = (
         guard.expected_cllr(start, best.model, parts, prior),
         guard.expected_cllr(best.model, best.model, parts, prior),
@@ -193,10 +190,10 @@ def adapt_score_model(
     )
 
 
-def _groups(items: list[UnlabelledData], speakers: Mapping[str, str]) -> list[npt.NDArray[np.intp]]:
+def _groups(parts: list[DenseScores], speakers: Mapping[str, str]) -> list[npt.NDArray[np.intp]]:
     """Return for each matrix to which group its rows belong: the enrolments of a speaker are one."""
     numbers: dict[str, int] = {}
-    names = [[speakers.get(name, name) for name in enrolments_of(item, place)] for place, item in enumerate(items)]
+    names = [[speakers.get(name, name) for name in part.enroll_ids] for part in parts]
     return [np.array([numbers.setdefault(name, len(numbers)) for name in part], dtype=np.intp) for part in names]
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.log_odds import expit
-from evenscore.model.dense_scores import DenseScores
+from evenscore.model.adapt_data import DenseScores
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import TARGET
 

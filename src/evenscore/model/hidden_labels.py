@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenscore.log_odds import expit
-from evenscore.model.dense_scores import DenseScores
+from evenscore.model.adapt_data import DenseScores
 from evenscore.model.moments import Moments, SideMoments, m_step
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.weighted_posterior import WeightedPosterior, expected_squares, weighted_moments, weighted_posterior
