@@ -11,7 +11,7 @@ weights of its own (`WeightCouplings`). Letters as in docs/math.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,9 +133,9 @@ class LabelCouplings:
     @property
     def turned(self) -> LabelCouplings:
         """The same with rows and columns exchanged."""
-        return LabelCouplings(key=self.key.transpose(0, 2, 1), table=self.table.transpose(0, 2, 1))
+        return replace(self, key=self.key.transpose(0, 2, 1), table=self.table.transpose(0, 2, 1))
 
-    def part(self, at: slice, inverse: Float[Array, "n e d d"]) -> DensePart:
+    def part(self, at: slice, inverse: Float[Array, "n e d d"]) -> Part:
         """Return the couplings of some rows; ``inverse`` is the inverse of their own blocks."""
         key = self.key[:, at]
         return DensePart.of(at, self.table[key], inverse, key)
@@ -161,11 +161,8 @@ class WeightCouplings:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ListedCouplings:
+class ListedCouplings(LabelCouplings):
     """By label, too, for one matrix most of whose pairs have no score and are not coupled: the others are listed."""
-
-    key: Array  # 1 x K x L
-    table: Float[Array, "3 d d"]
 
     def __post_init__(self) -> None:
         n_out, n_in = sorted(self.key.shape[1:], reverse=True)
@@ -174,11 +171,6 @@ class ListedCouplings:
                 f"the trials link {n_out} x {n_in} enrolments and tests into one system, which is too large to solve; "
                 "train on a matrix of fewer enrolments or tests, or on several separate lists"
             )
-
-    @property
-    def turned(self) -> ListedCouplings:
-        """The same with rows and columns exchanged."""
-        return ListedCouplings(key=self.key.transpose(0, 2, 1), table=self.table.transpose(0, 2, 1))
 
     def part(self, at: slice, inverse: Float[Array, "1 e d d"]) -> SparsePart:
         """Return the couplings of some rows; ``inverse`` is the inverse of their own blocks."""
@@ -200,7 +192,7 @@ def _sparse_blocks(blocks: Float[Array, "p d d"], i: Array, j: Array, shape: tup
     return coo_array((blocks.reshape(-1), (rows, columns)), shape=(shape[0] * dim, shape[1] * dim)).tocsr()
 
 
-PairCouplings = LabelCouplings | ListedCouplings | WeightCouplings
+PairCouplings = LabelCouplings | WeightCouplings
 
 
 class Elimination:

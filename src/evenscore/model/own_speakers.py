@@ -22,7 +22,7 @@ from evenscore.model.block_posterior import evidence_of_groups, group_precisions
 from evenscore.model.cohort import Cohort
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern_posterior import PatternPrecision
-from evenscore.model.patterns import Component, SpeakerBlocks, SpeakerShapes
+from evenscore.model.patterns import Component, SpeakerBlocks, SpeakerShapes, components, exceptions_of_key
 from evenscore.model.precision import evidence_of_sums, precision_terms
 from evenscore.model.prediction import trial_posterior
 from evenscore.model.score_weights import llr
@@ -157,7 +157,7 @@ class SpeakerRows:
     """A cohort whose targets and missing pairs lie within speakers: each row and column is a unit of its own."""
 
     blocks: SpeakerBlocks  #: the speakers of rows and columns
-    batches: list[Component]  #: the speakers, by numbers of enrolments and tests
+    batches: list[Component]  #: speakers, or parts of them
     sums: ClassSums  #: of the scores less mu_0
     in_rows: Float[Array, "k g"]  #: sum of a row's scores (less mu_0) against the tests of each other speaker
     in_columns: Float[Array, "l g"]
@@ -205,27 +205,15 @@ def speaker_rows(model: ScoreModel, cohort: Cohort) -> SpeakerRows | None:
     same, center = labels.matrix == TARGET, float(model.mu[NONTARGET])
     if labels.n_unknown or (cohort.key[~same] != NONTARGET).any():
         return None
-    rows, columns, number = labels.speaker_codes
+    blocks = SpeakerBlocks.of(labels)
     between = np.where(same, 0.0, cohort.scores - center)
-    blocks = SpeakerBlocks(row_codes=rows, column_codes=columns, n_speakers=number)
     return SpeakerRows(
         blocks=blocks,
-        batches=_speaker_batches(cohort.key, blocks),
+        batches=components(exceptions_of_key(cohort.key, background=True)),
         sums=sum_by_key(cohort.scores, cohort.key, center, {}),
-        in_rows=group_columns(between, columns, number, 0.0),
-        in_columns=group_columns(between.T, rows, number, 0.0),
+        in_rows=group_columns(between, blocks.column_codes, blocks.n_speakers, 0.0),
+        in_columns=group_columns(between.T, blocks.row_codes, blocks.n_speakers, 0.0),
     )
-
-
-def _speaker_batches(key: npt.NDArray[np.int8], blocks: SpeakerBlocks) -> list[Component]:
-    shapes, batches = blocks.shapes, []
-    sides = (blocks.row_codes, blocks.column_codes)
-    members = [[np.flatnonzero(codes == g) for g in range(blocks.n_speakers)] for codes in sides]
-    for shape in range(len(shapes)):
-        of_shape = np.flatnonzero(shapes.shape_of == shape)
-        i, j = (np.stack([side[g] for g in of_shape]) for side in members)
-        batches.append(Component(rows=i, columns=j, key=key[i[:, :, None], j[:, None, :]]))
-    return batches
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

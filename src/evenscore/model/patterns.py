@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.model.sums import ClassSums
-from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.tables.connected import connect
 
 __all__ = [
@@ -50,6 +50,12 @@ class SpeakerBlocks:
     row_codes: npt.NDArray[np.intp]
     column_codes: npt.NDArray[np.intp]
     n_speakers: int
+
+    @classmethod
+    def of(cls, labels: Labels) -> SpeakerBlocks:
+        """Take the speakers of labels by speaker, all of whom are known."""
+        rows, columns, number = labels.speaker_codes
+        return cls(row_codes=rows, column_codes=columns, n_speakers=number)
 
     @property
     def sizes(self) -> npt.NDArray[np.intp]:
@@ -108,10 +114,10 @@ def pattern_of_key(key: npt.NDArray[np.int8]) -> SpeakerBlocks | Exceptions:
     return exceptions_of_key(key) if blocks is None else blocks
 
 
-def exceptions_of_key(key: npt.NDArray[np.int8]) -> Exceptions:
-    """List what differs from the more frequent background."""
-    n_unknown = int(np.count_nonzero(key == UNKNOWN))
-    background = n_unknown <= key.size / 2
+def exceptions_of_key(key: npt.NDArray[np.int8], background: bool | None = None) -> Exceptions:
+    """List what differs from the background, by default the more frequent one."""
+    if background is None:
+        background = int(np.count_nonzero(key == UNKNOWN)) <= key.size / 2
     rows, columns = np.nonzero(key != (NONTARGET if background else UNKNOWN))
     return Exceptions(
         n_rows=key.shape[0],

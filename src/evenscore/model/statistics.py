@@ -7,6 +7,7 @@ trials, scores that are a bilinear form of embeddings) ends as one of two record
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -129,11 +130,7 @@ def _sum_matrix(scores: npt.NDArray[Any], labels: Labels, has_missing: bool) -> 
     sums = sum_matrix(scores, labels)
     pattern: SpeakerBlocks | Exceptions
     if labels.by_speaker and not has_missing and labels.n_unknown == 0:
-        pattern = SpeakerBlocks(
-            row_codes=labels.speaker_codes[0],
-            column_codes=labels.speaker_codes[1],
-            n_speakers=labels.speaker_codes[2],
-        )
+        pattern = SpeakerBlocks.of(labels)
     else:
         key = np.where(np.isnan(scores), np.int8(UNKNOWN), labels.matrix) if has_missing else labels.matrix
         rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
@@ -152,19 +149,16 @@ def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
     _check_shape(source.shape, labels)
     if not labels.by_speaker or labels.n_unknown:
         raise InputError("scores from embeddings need labels by speaker, with every speaker known")
-    row_codes, column_codes, number = labels.speaker_codes
-    blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
-    return LabelledSums(sums=source.class_sums(labels), pattern=blocks)
+    return LabelledSums(sums=source.class_sums(labels), pattern=SpeakerBlocks.of(labels))
 
 
 def without_empty(sums: ClassSums) -> ClassSums:
     """Leave out rows and columns without any score: they say nothing about the parameters."""
     rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
-    return ClassSums(
-        center=sums.center,
+    return replace(
+        sums,
         rows=sums.rows[:, rows],
         columns=sums.columns[:, columns],
-        squares=sums.squares,
         row_counts=sums.row_counts[:, rows],
         column_counts=sums.column_counts[:, columns],
     )
@@ -194,7 +188,7 @@ def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"]
 def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -> Statistics:
     sums, pattern = part.sums, part.pattern
     if isinstance(pattern, SpeakerBlocks):
-        return compress(sums, pattern.row_codes, pattern.column_codes, pattern.n_speakers, center=center, scale=scale)
+        return compress(sums, pattern, center=center, scale=scale)
     return PatternStatistics(
         pattern=pattern,
         batches=components(pattern),
