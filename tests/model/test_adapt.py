@@ -21,7 +21,7 @@ from evenscore import (
 )
 from evenscore.model.adapt_data import DenseScores, hidden_scores
 from evenscore.model.adapt_guard import expected_cllr, score_gain
-from evenscore.model.hidden_labels import (
+from evenscore.model.adapt_steps import (
     Anchor,
     affine_step,
     bound,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model import adapt_guard as guard
 from evenscore.model.adapt_data import DenseScores, UnlabelledData, hidden_scores
-from evenscore.model.hidden_labels import (
+from evenscore.model.adapt_steps import (
     Anchor,
     HiddenLabels,
     affine_step,

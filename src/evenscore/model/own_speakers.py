@@ -283,7 +283,7 @@ def _predict(
     _, example, cell_of = np.unique(codes, return_index=True, return_inverse=True)
     lost = (kinds[who[example]] for who in (gone.first, gone.second))
     W = np.einsum("k,kpq->pq", np.bincount(kind_of, minlength=len(solution.W)), solution.W)
-    W = W - sum(_at(solution.W, kind) for kind in lost)
+    W = W - sum(_at(solution.W, kind) for kind in lost)  # (S6)
     sides = (trials.enroll is not None, trials.test is not None)
     covariance, moved = trial_posterior(terms, W, left[0], left[1], sides)
     effect, cell = loading @ covariance, cell_of.reshape(-1)[gone.pair_of]
