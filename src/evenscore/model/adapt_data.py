@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.model.parameters import ScoreModel
 from evenscore.model.statistics import TiledSource
 from evenscore.tables import NONTARGET, UNKNOWN, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores
@@ -49,6 +50,12 @@ class DenseScores:
         """Which pairs have a score and a label."""
         mask: npt.NDArray[np.bool_] = self.present & (self.key != UNKNOWN)
         return mask
+
+    def log_densities(self, model: ScoreModel) -> Float[Array, "2 k l"]:
+        """Return the log-density of every score in each class, as if it were a trial without cohort."""
+        mean, variance = (v[:, None, None] for v in (model.mu, model.sigma2 + model.variances.nu))
+        density: Float[Array, "2 k l"] = -0.5 * ((self.scores - mean) ** 2 / variance + np.log(2 * np.pi * variance))
+        return density
 
     def standardized(self, center: float, scale: float) -> DenseScores:
         """Return (score - center) / scale."""

@@ -99,10 +99,8 @@ def initial(data: DenseScores, prior: float) -> HiddenLabels:
 
 def start_from_scores(model: ScoreModel, state: HiddenLabels, prior: float) -> HiddenLabels:
     """Take the labels from each score alone, as if it were a trial without cohort; a start, no step of the bound."""
-    residual = (state.data.scores - model.mu[:, None, None]) ** 2
-    variance = (model.sigma2 + model.variances.nu)[:, None, None]
-    half = 0.5 * (residual / variance + np.log(variance))
-    return replace(state, p_target=_responsibilities(state, half[NONTARGET] - half[TARGET], prior))
+    nontarget, target = state.data.log_densities(model)
+    return replace(state, p_target=_responsibilities(state, target - nontarget, prior))
 
 
 def _responsibilities(state: HiddenLabels, llr: Float[Array, "k l"], prior: float) -> Float[Array, "k l"]:
