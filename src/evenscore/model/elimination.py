@@ -260,7 +260,7 @@ class Elimination:
 
 def _inverse(S: Float[Array, "n w w"], definite: bool) -> tuple[Float[Array, "n w w"], float]:
     """Return the inverses of symmetric matrices, which are overwritten, and the sum of their log-determinants."""
-    if not definite or len(S) > 1:
+    if not definite or len(S) > 1 or not S.size:
         inverse = np.linalg.inv(S)
         return (inverse + inverse.transpose(0, 2, 1)) / 2, float(np.linalg.slogdet(S)[1].sum())
     from scipy.linalg.lapack import dpotrf, dpotri
@@ -268,5 +268,6 @@ def _inverse(S: Float[Array, "n w w"], definite: bool) -> tuple[Float[Array, "n 
     factor, failed = dpotrf(S[0].T, lower=True, overwrite_a=True)
     if failed:
         raise np.linalg.LinAlgError("the posterior precision is not positive definite")
-    lower = np.tril(dpotri(factor, lower=True)[0])
-    return (lower + np.tril(lower, -1).T)[None], 2.0 * float(np.log(np.diag(factor)).sum())
+    log_det = 2.0 * float(np.log(np.diag(factor)).sum())
+    lower = np.tril(dpotri(factor, lower=True, overwrite_c=True)[0])
+    return (lower + np.tril(lower, -1).T)[None], log_det

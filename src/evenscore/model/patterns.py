@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.model.sums import ClassSums
+from evenscore.model.sums import ClassSums, group_order, place_in_group
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.tables.connected import connect
 
@@ -133,12 +133,8 @@ def components(pattern: Exceptions) -> list[Component]:
     """Split rows and columns into the connected components of the exceptions, batched by size."""
     number, row_part, column_part = _connect(pattern.rows, pattern.columns, pattern.n_rows, pattern.n_columns)
     sizes = np.stack([np.bincount(row_part, minlength=number), np.bincount(column_part, minlength=number)], axis=1)
-    row_order, column_order = np.argsort(row_part, kind="stable"), np.argsort(column_part, kind="stable")
-    row_first = np.concatenate([[0], np.cumsum(sizes[:, 0])])
-    column_first = np.concatenate([[0], np.cumsum(sizes[:, 1])])
-    row_place, column_place = np.empty(pattern.n_rows, np.intp), np.empty(pattern.n_columns, np.intp)
-    row_place[row_order] = np.arange(pattern.n_rows) - row_first[row_part[row_order]]
-    column_place[column_order] = np.arange(pattern.n_columns) - column_first[column_part[column_order]]
+    (row_order, row_first), (column_order, column_first) = (group_order(p, number) for p in (row_part, column_part))
+    row_place, column_place = place_in_group(row_part, number), place_in_group(column_part, number)
     batches = []
     pair_part = row_part[pattern.rows]
     shapes, which = np.unique(sizes, axis=0, return_inverse=True)

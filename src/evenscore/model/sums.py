@@ -14,7 +14,7 @@ from evenscore.tables import NONTARGET, TARGET, Labels
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["ClassSums", "group_order", "pilot", "sum_blocks", "sum_by_key", "sum_matrix"]
+__all__ = ["ClassSums", "group_order", "pilot", "place_in_group", "sum_blocks", "sum_by_key", "sum_matrix"]
 
 Array = np.ndarray
 
@@ -232,6 +232,14 @@ def group_order(codes: npt.NDArray[np.intp], n_groups: int) -> tuple[npt.NDArray
     order = np.argsort(codes, kind="stable")
     bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_groups))])
     return order, bounds.astype(np.intp)
+
+
+def place_in_group(codes: npt.NDArray[np.intp], n_groups: int) -> npt.NDArray[np.intp]:
+    """Give numbers from 0 to the elements of each group."""
+    order, bounds = group_order(codes, n_groups)
+    place = np.empty(len(codes), dtype=np.intp)
+    place[order] = np.arange(len(codes)) - bounds[codes[order]]
+    return place
 
 
 def pilot(scores: npt.NDArray[Any]) -> float:
