@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.calibrate.calibration import Calibration, counted, finite, refuse_chunks, refuse_labels
+from evenscore.calibrate.calibration import Calibration, as_input, finite
 from evenscore.errors import InputError
 from evenscore.metrics.pooling import hull_of, roc_corners
-from evenscore.metrics.summary import ScoreSummary
-from evenscore.metrics.trials import ScoresLike, sort_scores
-from evenscore.tables import NONTARGET, TARGET
-from evenscore.tables.arrays import as_scores, frozen
+from evenscore.metrics.trials import ScoresLike, points_of
+from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -66,9 +64,7 @@ class PavCalibration(Calibration):
         object.__setattr__(self, "llr", frozen(llr))
 
     @classmethod
-    def fit(
-        cls, scores: ScoresLike | ScoreSummary, labels: npt.ArrayLike | None = None, *, smoothing: float = 1.0
-    ) -> PavCalibration:
+    def fit(cls, scores: ScoresLike, labels: npt.ArrayLike | None = None, *, smoothing: float = 1.0) -> PavCalibration:
         """Fit by pooling adjacent violators.
 
         Parameters
@@ -84,7 +80,9 @@ class PavCalibration(Calibration):
         """
         if not 0 <= smoothing < np.inf:
             raise InputError(f"smoothing is {smoothing}, but must be finite and at least 0")
-        (non, non_count), (tar, tar_count) = _counted(scores, labels)
+        found = points_of(scores, labels)
+        tar, non = found.tied.target, found.tied.nontarget
+        non_count, tar_count = found.running_counts()
         n_tar, n_non = tar_count[-1], non_count[-1]
         tar, tar_count = _with_ends(tar, tar_count, smoothing, smoothing * n_tar / n_non)
         non, non_count = _with_ends(non, non_count, smoothing * n_non / n_tar, smoothing)
@@ -101,33 +99,14 @@ class PavCalibration(Calibration):
 
     def __call__(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the LLR of each score; NaN stays NaN, infinite scores have the LLR of the ends."""
-        refuse_chunks(scores)
-        array = np.asarray(scores)
-        values = as_scores(array.reshape(-1), "scores", ndim=1).reshape(array.shape).astype(np.float64, copy=False)
+        values = as_input(scores, infinite=True)
         llr = self.llr[np.searchsorted(self.edges, values, side="right")]
         return np.where(np.isnan(values), np.nan, llr)
 
 
-Counted = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  # sorted scores, and how many trials precede each
-
-
-def _counted(scores: ScoresLike | ScoreSummary, labels: npt.ArrayLike | None) -> tuple[Counted, Counted]:
-    """Return the distinct places of non-targets and of targets, and the running count, which starts with 0."""
-    scores, labels = counted(scores, labels)
-    if isinstance(scores, ScoreSummary):
-        refuse_labels(labels)
-        places = scores.sorted_scores("tied")
-        non, tar = (
-            np.append(0.0, np.cumsum(scores.counts[label][scores.counts[label] > 0])) for label in (NONTARGET, TARGET)
-        )
-        return (places.nontarget, non), (places.target, tar)
-    trials = sort_scores(scores, labels)
-    if trials.target_mass is not None:
-        raise InputError("the PAV calibration takes no weights; give scores and labels")
-    return tuple((side, np.arange(side.size + 1.0)) for side in (trials.nontarget, trials.target))  # type: ignore[return-value]
-
-
-def _with_ends(scores: npt.NDArray[np.floating], counts: npt.NDArray[np.float64], bottom: float, top: float) -> Counted:
+def _with_ends(
+    scores: npt.NDArray[np.floating], counts: npt.NDArray[np.float64], bottom: float, top: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the scores with one made-up score at each end, and the running count where those count as given.
 
     The count starts below 0, so that it is whole, and differences are exact, wherever the scores are real.

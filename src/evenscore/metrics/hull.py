@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.metrics.pooling import hull_of, ordered_pairs, roc_corners
+from evenscore.metrics.sorted_scores import SortedScores
 from evenscore.metrics.trials import ScoresLike, sort_scores
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Roc", "Rocch", "roc", "rocch"]
+__all__ = ["Roc", "Rocch", "hull_of_scores", "roc", "rocch"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +103,11 @@ def rocch(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> Rocch:
     >>> hull.llr.round(3)
     array([  -inf, -0.405,    inf])
     """
-    trials = sort_scores(scores, labels)
+    return sort_scores(scores, labels).hull
+
+
+def hull_of_scores(trials: SortedScores) -> Rocch:
+    """Return the convex hull of the ROC of sorted scores."""
     tar, non = trials.target, trials.nontarget
     i, j = roc_corners(tar, non)
     if trials.target_mass is None or trials.nontarget_mass is None:

@@ -1,0 +1,120 @@
+"""What is measured, and what calibrations are fitted to: the trials themselves, or bins where they do not fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.tables import NONTARGET, TARGET
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
+
+    from evenscore.metrics.operating_points import OperatingPoint
+    from evenscore.metrics.sorted_scores import SortedScores
+    from evenscore.metrics.summary import ScoreSummary
+
+__all__ = ["CountsItself", "Points", "refuse_one_class"]
+
+
+@runtime_checkable
+class CountsItself(Protocol):
+    """Scores that are not in memory, such as `ChunkedScores` and `ChunkedTrials`: they are counted where they are."""
+
+    def summarize(self, labels: Any = None, **options: Any) -> ScoreSummary:
+        """Return the summary of the scores with these labels, or with their own."""
+
+    def summarize_unlabelled(self) -> ScoreSummary:
+        """Return the summary of all scores, as if they were of one class."""
+
+
+class Points(ABC):
+    """Scores of both classes: all that metrics and calibrations know of trials. `points_of` makes them.
+
+    They are exact where the scores are in memory (`Trials`, `SortedScores`). A `ScoreSummary` has bins: the order
+    within a bin is not known, but each metric lies between those of the best and of the worst order, for certain.
+    Points of parts are added with ``+``.
+    """
+
+    n_systems: int = 1
+
+    @property
+    @abstractmethod
+    def n_target(self) -> int:
+        """Number of target scores."""
+
+    @property
+    @abstractmethod
+    def n_nontarget(self) -> int:
+        """Number of non-target scores."""
+
+    @property
+    @abstractmethod
+    def tied(self) -> SortedScores:
+        """The scores in order, those of one bin as equals."""
+
+    @property
+    def orders(self) -> tuple[SortedScores, ...]:
+        """The best and the worst order that the scores can have; in memory the only one."""
+        return (self.tied,)
+
+    @abstractmethod
+    def class_scores(self, label: int) -> tuple[Float[np.ndarray, " u"], Num[np.ndarray, " u"]]:
+        """Return scores of a class, and the number of trials that each of them, the mean of a bin, stands for."""
+
+    @abstractmethod
+    def pooled_scores(self) -> tuple[Float[np.ndarray, " u"], Num[np.ndarray, " u"]]:
+        """Return the same of both classes together."""
+
+    @abstractmethod
+    def refuse_infinite(self) -> None:
+        """Refuse scores that are infinite or NaN, with the place of the first where it is known."""
+
+    def bounds(self, metric: Callable[[SortedScores], float]) -> tuple[float, float]:
+        """Return the least and the largest value that a metric of the ordered scores can have."""
+        values = [metric(order) for order in self.orders]
+        return min(values), max(values)
+
+    def middle(self, metric: Callable[[SortedScores], float]) -> float:
+        """Return the middle of the two bounds: the metric itself where the scores are in memory."""
+        return sum(self.bounds(metric)) / 2
+
+    def losses(self) -> tuple[float, float]:
+        """Return the mean of log(1 + exp(llr)) of the non-targets and of log(1 + exp(-llr)) of the targets."""
+        return self.tied.losses()
+
+    def rates_at(self, point: OperatingPoint) -> tuple[float, float]:
+        """Return miss and false-alarm rate at the Bayes threshold, exactly."""
+        trials = self.tied
+        i, j = trials.below(point.threshold)
+        return float(trials.miss_rate(i)), float(trials.false_alarm_rate(j))
+
+    def moments(self) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
+        """Return the number, the mean and the variance of the scores of each class; exact, but for rounding."""
+        self.refuse_infinite()
+        classes = [self.class_scores(label)[0] for label in (NONTARGET, TARGET)]
+        number, mean, variance = (
+            np.array([of(side) for side in classes], dtype=np.float64) for of in (np.size, np.mean, np.var)
+        )
+        return number, mean, variance
+
+    def running_counts(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return how many non-targets and how many targets the k lowest scores of `tied` stand for, k = 0, 1, ..."""
+        return np.arange(self.n_nontarget + 1.0), np.arange(self.n_target + 1.0)
+
+    def check_classes(self) -> None:
+        """Refuse points that lack targets or non-targets."""
+        refuse_one_class(self.n_target, self.n_nontarget)
+
+
+def refuse_one_class(n_target: int, n_nontarget: int) -> None:
+    """Refuse trials that lack targets or non-targets."""
+    if not n_target or not n_nontarget:
+        raise InputError(
+            f"there are {n_target} target and {n_nontarget} non-target trials, but both kinds are needed; check the key"
+        )
