@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from evenscore.calibrate.calibration import Calibration, as_input, finite
 from evenscore.errors import InputError
+from evenscore.metrics.hull import at_places
 from evenscore.metrics.pooling import hull_of, roc_corners
 from evenscore.metrics.trials import ScoresLike, points_of
+from evenscore.tables import NONTARGET, TARGET
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ class PavCalibration(Calibration):
             raise InputError(f"smoothing is {smoothing}, but must be finite and at least 0")
         found = points_of(scores, labels)
         tar, non = found.tied.target, found.tied.nontarget
-        non_count, tar_count = found.running_counts()
+        counts = (found.class_scores(label)[1] for label in (NONTARGET, TARGET))
+        non_count, tar_count = (np.append(0.0, np.cumsum(count)) for count in counts)
         n_tar, n_non = tar_count[-1], non_count[-1]
         tar, tar_count = _with_ends(tar, tar_count, smoothing, smoothing * n_tar / n_non)
         non, non_count = _with_ends(non, non_count, smoothing * n_non / n_tar, smoothing)
@@ -91,8 +94,8 @@ class PavCalibration(Calibration):
         i, j = i[vertices], j[vertices]
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
             llr = np.log(np.diff(tar_count[i]) / np.ptp(tar_count)) - np.log(np.diff(non_count[j]) / np.ptp(non_count))
-        low = np.minimum(_at(tar, i[1:-1], np.inf), _at(non, j[1:-1], np.inf))
-        high = np.maximum(_at(tar, i[1:-1] - 1, -np.inf), _at(non, j[1:-1] - 1, -np.inf))
+        low = np.minimum(at_places(tar, i[1:-1], np.inf), at_places(non, j[1:-1], np.inf))
+        high = np.maximum(at_places(tar, i[1:-1] - 1, -np.inf), at_places(non, j[1:-1] - 1, -np.inf))
         first = int(i[1] <= 1 and j[1] <= 1)  # a block of made-up trials only is no place for a score
         last = llr.size - int(i[-2] >= tar.size - 1 and j[-2] >= non.size - 1)
         return cls(edges=_between(high, low)[first : last - 1], llr=np.maximum.accumulate(llr)[first:last])
@@ -113,11 +116,6 @@ def _with_ends(
     """
     count = np.concatenate(([-bottom], counts, [counts[-1] + top]))
     return np.concatenate(([-np.inf], scores, [np.inf])), count
-
-
-def _at(scores: npt.NDArray[np.float64], place: npt.NDArray[np.intp], beyond: float) -> npt.NDArray[np.float64]:
-    exists = (place >= 0) & (place < scores.size)
-    return np.where(exists, scores[np.where(exists, place, 0)], beyond)
 
 
 def _between(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

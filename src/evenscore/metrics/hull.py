@@ -17,7 +17,7 @@ from evenscore.tables.arrays import frozen
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Roc", "Rocch", "hull_of_scores", "roc", "rocch"]
+__all__ = ["Roc", "Rocch", "at_places", "hull_of_scores", "roc", "rocch"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,8 +117,8 @@ def hull_of_scores(trials: SortedScores) -> Rocch:
     auc = ordered_pairs(t, n) / (2 * t[-1] * n[-1])
     vertices = hull_of(t, n)
     i, j = i[vertices], j[vertices]
-    lowest = np.minimum(_at(tar, i, np.inf), _at(non, j, np.inf))
-    highest = np.maximum(_at(tar, i - 1, -np.inf), _at(non, j - 1, -np.inf))
+    lowest = np.minimum(at_places(tar, i, np.inf), at_places(non, j, np.inf))
+    highest = np.maximum(at_places(tar, i - 1, -np.inf), at_places(non, j - 1, -np.inf))
     threshold = lowest.copy()
     threshold[-1] = trials.threshold(tar.size, non.size)
     return Rocch(
@@ -133,7 +133,9 @@ def hull_of_scores(trials: SortedScores) -> Rocch:
     )
 
 
-def _at(scores: npt.NDArray[np.floating], place: npt.NDArray[np.integer], beyond: float) -> npt.NDArray[np.float64]:
+def at_places(
+    scores: npt.NDArray[np.floating], place: npt.NDArray[np.integer], beyond: float
+) -> npt.NDArray[np.float64]:
     """Return the scores at these places as float64, and ``beyond`` at places that do not exist."""
     exists = (place >= 0) & (place < scores.size)
     return np.where(exists, scores[np.where(exists, place, 0)], np.float64(beyond)).astype(np.float64)
@@ -165,7 +167,7 @@ def roc(scores: ScoresLike, labels: npt.ArrayLike | None = None, *, most: int | 
     if most is not None and i.size > most:
         keep = _spread(i, j, most)
         i, j = i[keep], j[keep]
-    lowest = np.minimum(_at(trials.target, i, np.inf), _at(trials.nontarget, j, np.inf))
+    lowest = np.minimum(at_places(trials.target, i, np.inf), at_places(trials.nontarget, j, np.inf))
     lowest[-1] = trials.threshold(trials.target.size, trials.nontarget.size)
     return Roc(p_miss=frozen(trials.miss_rate(i)), p_fa=frozen(trials.false_alarm_rate(j)), threshold=frozen(lowest))
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables import NONTARGET, TARGET
@@ -43,15 +42,9 @@ class Points(ABC):
 
     n_systems: int = 1
 
-    @property
     @abstractmethod
-    def n_target(self) -> int:
-        """Number of target scores."""
-
-    @property
-    @abstractmethod
-    def n_nontarget(self) -> int:
-        """Number of non-target scores."""
+    def number(self, label: int) -> int:
+        """Return the number of scores of a class."""
 
     @property
     @abstractmethod
@@ -68,12 +61,18 @@ class Points(ABC):
         """Return scores of a class, and the number of trials that each of them, the mean of a bin, stands for."""
 
     @abstractmethod
-    def pooled_scores(self) -> tuple[Float[np.ndarray, " u"], Num[np.ndarray, " u"]]:
-        """Return the same of both classes together."""
-
-    @abstractmethod
     def refuse_infinite(self) -> None:
         """Refuse scores that are infinite or NaN, with the place of the first where it is known."""
+
+    @property
+    def n_target(self) -> int:
+        """Number of target scores."""
+        return self.number(TARGET)
+
+    @property
+    def n_nontarget(self) -> int:
+        """Number of non-target scores."""
+        return self.number(NONTARGET)
 
     def bounds(self, metric: Callable[[SortedScores], float]) -> tuple[float, float]:
         """Return the least and the largest value that a metric of the ordered scores can have."""
@@ -103,9 +102,10 @@ class Points(ABC):
         )
         return number, mean, variance
 
-    def running_counts(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return how many non-targets and how many targets the k lowest scores of `tied` stand for, k = 0, 1, ..."""
-        return np.arange(self.n_nontarget + 1.0), np.arange(self.n_target + 1.0)
+    def pooled_scores(self) -> tuple[Float[np.ndarray, " u"], Num[np.ndarray, " u"]]:
+        """Return what `class_scores` returns, of both classes together."""
+        scores, counts = zip(*(self.class_scores(label) for label in (NONTARGET, TARGET)), strict=True)
+        return np.concatenate(scores), np.concatenate(counts)
 
     def check_classes(self) -> None:
         """Refuse points that lack targets or non-targets."""

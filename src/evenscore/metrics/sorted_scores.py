@@ -56,15 +56,9 @@ class SortedScores(Points):
         sizes = f"{self.target.size} targets, {self.nontarget.size} non-targets"
         return f"SortedScores({sizes}, {self.target.dtype}{weighted})"
 
-    @property
-    def n_target(self) -> int:
-        """Number of target scores."""
-        return int(self.target.size)
-
-    @property
-    def n_nontarget(self) -> int:
-        """Number of non-target scores."""
-        return int(self.nontarget.size)
+    def number(self, label: int) -> int:
+        """Return the number of scores of a class."""
+        return int((self.target if label == TARGET else self.nontarget).size)
 
     @property
     def tied(self) -> SortedScores:
@@ -109,7 +103,8 @@ class SortedScores(Points):
         ]
         if accepted:
             return float(min(accepted))
-        return float(np.nextafter(max(self.target[-1], self.nontarget[-1]), np.inf, dtype=self.target.dtype))
+        with np.errstate(over="ignore"):  # after the largest number comes infinity
+            return float(np.nextafter(max(self.target[-1], self.nontarget[-1]), np.inf, dtype=self.target.dtype))
 
     def losses(self) -> tuple[float, float]:
         """Return the mean of log(1 + exp(llr)) of the non-targets and of log(1 + exp(-llr)) of the targets."""
@@ -121,30 +116,16 @@ class SortedScores(Points):
         return nontarget, target
 
     def class_scores(self, label: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the scores of a class, each of which stands for one trial."""
-        self._refuse_weights()
+        """Return the scores of a class, each of which stands for one trial; weighted ones cannot be fitted to."""
+        if self.target_mass is not None:
+            raise InputError("a calibration takes no weights; give scores and labels")
         scores = self.target if label == TARGET else self.nontarget
         return scores.astype(np.float64, copy=False), np.broadcast_to(1.0, scores.size)
-
-    def pooled_scores(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return all scores, each of which stands for one trial."""
-        self._refuse_weights()
-        scores = np.concatenate((self.nontarget, self.target), dtype=np.float64)
-        return scores, np.broadcast_to(1.0, scores.size)
-
-    def running_counts(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return how many non-targets and how many targets come before each place."""
-        self._refuse_weights()
-        return super().running_counts()
 
     def refuse_infinite(self) -> None:
         """Refuse infinite scores."""
         if not np.isfinite([side[at] for side in (self.target, self.nontarget) for at in (0, -1)]).all():
             raise InputError("a score is infinite; drop the trial")
-
-    def _refuse_weights(self) -> None:
-        if self.target_mass is not None:
-            raise InputError("a calibration takes no weights; give scores and labels")
 
 
 def _softplus_sum(scores: npt.NDArray[Any], sign: float) -> float:

@@ -79,15 +79,9 @@ class ScoreSummary(Points):
     costs: Float[np.ndarray, " 2"]
     below: Num[np.ndarray, "2 k"]
 
-    @property
-    def n_target(self) -> int:
-        """Number of target scores."""
-        return round(self.counts[TARGET].sum())
-
-    @property
-    def n_nontarget(self) -> int:
-        """Number of non-target scores."""
-        return round(self.counts[NONTARGET].sum())
+    def number(self, label: int) -> int:
+        """Return the number of scores of a class."""
+        return round(self.counts[label].sum())
 
     def __add__(self, other: ScoreSummary) -> ScoreSummary:
         """Return the summary of both sets of scores."""
@@ -173,11 +167,6 @@ class ScoreSummary(Points):
         """Return the mean score and the number of scores in each bin."""
         counts = self.counts.sum(axis=0)
         return self.sums.sum(axis=0) / counts, counts
-
-    def running_counts(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return how many non-targets and how many targets the k lowest bins of each class have."""
-        nontarget, target = (np.append(0.0, np.cumsum(counts[counts > 0])) for counts in self.counts)
-        return nontarget, target
 
     def moments(self) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
         """Return the number, the mean and the variance of the scores of each class; exact, but for rounding."""

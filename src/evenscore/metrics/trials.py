@@ -65,15 +65,9 @@ class Trials(Points):
         """Return some of the trials."""
         return replace(self, key=np.where(member, self.key, np.int8(UNKNOWN)))
 
-    @cached_property
-    def n_target(self) -> int:
-        """Number of target scores."""
-        return int(np.count_nonzero(self.key == TARGET))
-
-    @cached_property
-    def n_nontarget(self) -> int:
-        """Number of non-target scores."""
-        return int(np.count_nonzero(self.key == NONTARGET))
+    def number(self, label: int) -> int:
+        """Return the number of scores of a class."""
+        return int(np.count_nonzero(self.key == label))
 
     @cached_property
     def tied(self) -> SortedScores:
@@ -86,11 +80,6 @@ class Trials(Points):
     def class_scores(self, label: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the scores of a class, each of which stands for one trial."""
         scores = self.values[self.key == label].astype(np.float64, copy=False)
-        return scores, np.broadcast_to(1.0, len(scores))
-
-    def pooled_scores(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return all scores, each of which stands for one trial."""
-        scores = self.values[self.key != UNKNOWN].astype(np.float64, copy=False)
         return scores, np.broadcast_to(1.0, len(scores))
 
     def refuse_infinite(self) -> None:

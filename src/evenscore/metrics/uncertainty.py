@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.metrics.evaluation import evaluate
 from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, PointLike, as_points
-from evenscore.metrics.resampling import RankedTrials, check_speakers, rank_trials, replicate
+from evenscore.metrics.resampling import Draws, RankedTrials, Resampled, Rows, rank_trials, replicate
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.trials import validate
 from evenscore.tables import TrialList
@@ -68,8 +68,43 @@ class Bootstrap:
     n_speakers: int
 
     @classmethod
-    def of_rows(cls, rows: npt.NDArray[np.float64], points: tuple[OperatingPoint, ...], n_speakers: int) -> Bootstrap:
-        """Make it of rows that `replicate` returns: EER, Cllr, minCllr, then minDCF and actDCF of each point."""
+    def drawn(
+        cls,
+        sample: Resampled,
+        *,
+        replicates: int,
+        seed: int,
+        normalize: bool = True,
+        figures: Mapping[str, Any] | None = None,
+    ) -> Bootstrap:
+        """Return the metrics of replicates, each with speakers drawn with replacement.
+
+        Parameters
+        ----------
+        sample
+            What to draw from.
+        replicates, seed, normalize
+            As in `evenscore.bootstrap`.
+        figures
+            Metrics of all trials, as `evaluate` gives them, where the sample has bins: what is lost to these is taken
+            from the differences to the metrics of the bins, and given back to every replicate.
+        """
+
+        def measure(draws: Draws) -> Rows:
+            return sample.measured(draws, normalize)
+
+        rows = replicate(measure, sample.n_speakers, replicates, seed)
+        if figures is not None:
+            exact = [figures["eer"], figures["cllr"], figures["min_cllr"]]
+            exact += [cost[name] for cost in figures["dcf"] for name in ("min_dcf", "act_dcf")]
+            with np.errstate(invalid="ignore"):  # an infinite Cllr has no difference
+                lost = np.array(exact) - measure(np.ones((1, sample.n_speakers), np.int64))[0]
+            rows = np.maximum(rows + np.nan_to_num(lost, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+        return cls.of_rows(rows, sample.points, sample.n_speakers)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, points: tuple[OperatingPoint, ...], n_speakers: int) -> Bootstrap:
+        """Make it of the rows of a `Resampled`."""
         return cls(
             eer=frozen(rows[:, 0]),
             cllr=frozen(rows[:, 1]),
@@ -182,30 +217,19 @@ def bootstrap(
     >>> 0 <= interval.low < interval.high < 0.2
     True
     """
+    trials = _ranked(scores, labels, enroll_speakers, test_speakers, as_points(points))
+    return Bootstrap.drawn(trials, replicates=replicates, seed=seed, normalize=normalize)
+
+
+def _ranked(
+    scores: npt.ArrayLike | TrialList,
+    labels: npt.ArrayLike | None,
+    enroll_speakers: SpeakersLike,
+    test_speakers: SpeakersLike,
+    points: Sequence[OperatingPoint] = (),
+) -> RankedTrials:
     values, key = validate(scores, labels)
-    speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
-    check_speakers(speakers, key)
-    places = as_points(points)
-    measure = _measure(rank_trials(values, key, speakers, places), places, normalize)
-    return Bootstrap.of_rows(replicate(measure, len(speakers.names), replicates, seed), places, len(speakers.names))
-
-
-def _measure(
-    trials: RankedTrials, points: Sequence[OperatingPoint], normalize: bool
-) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:
-    from evenscore.metrics.resampling_kernels import replicate_metrics
-
-    unit = np.array([point.default_cost if normalize else 1.0 for point in points])
-    miss_weight = np.array([point.miss_weight for point in points]) / unit
-    fa_weight = np.array([point.fa_weight for point in points]) / unit
-
-    def measure(draws: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        out = np.empty((len(draws), 3 + 2 * len(points)))
-        sides = trials.enroll, trials.test, trials.target, trials.starts, trials.loss
-        replicate_metrics(draws, *sides, trials.cuts, miss_weight, fa_weight, out)
-        return out
-
-    return measure
+    return rank_trials(values, key, trial_speakers(scores, len(key), enroll_speakers, test_speakers), points)
 
 
 def paired_test(
@@ -252,11 +276,13 @@ def paired_test(
     """
     values, key = validate(scores_a, labels)
     other, _ = validate(_matched(scores_a, scores_b), key)
-    speakers = trial_speakers(scores_a, len(key), enroll_speakers, test_speakers)
-    check_speakers(speakers, key)
-    places, number = as_points([point]), len(speakers.names)
-    first, second = (_measure(rank_trials(side, key, speakers, places), places, normalize) for side in (values, other))
-    rows = replicate(lambda draws: np.hstack((first(draws), second(draws))), number, replicates, seed)
+    speakers, places = trial_speakers(scores_a, len(key), enroll_speakers, test_speakers), as_points([point])
+    systems, number = [rank_trials(side, key, speakers, places) for side in (values, other)], len(speakers.names)
+
+    def both(draws: Draws) -> Rows:
+        return np.hstack([system.measured(draws, normalize) for system in systems])
+
+    rows = replicate(both, number, replicates, seed)
     halves = (Bootstrap.of_rows(half, places, number).replicates(metric) for half in np.hsplit(rows, 2))
     with np.errstate(invalid="ignore"):  # two infinite Cllr: no difference can be seen
         differences = np.nan_to_num(np.subtract(*halves), nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -334,17 +360,7 @@ def bootstrap_det(
         raise InputError("p_fa must be rates between 0 and 1, in rising order")
     if not 0 < level < 1:
         raise InputError(f"level is {level}, but must lie between 0 and 1")
-    values, key = validate(scores, labels)
-    speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
-    check_speakers(speakers, key)
-    trials = rank_trials(values, key, speakers)
-    from evenscore.metrics.resampling_kernels import replicate_hulls
-
-    def measure(draws: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        out = np.empty((len(draws), rates.size))
-        replicate_hulls(draws, trials.enroll, trials.test, trials.target, trials.starts, trials.loss, rates, out)
-        return out
-
-    rows = replicate(measure, len(speakers.names), replicates, seed)
+    trials = _ranked(scores, labels, enroll_speakers, test_speakers)
+    rows = replicate(lambda draws: trials.miss_rates(draws, rates), trials.n_speakers, replicates, seed)
     low, high = np.quantile(rows, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     return DetBand(p_fa=frozen(rates), low=frozen(low), high=frozen(high), level=level)
