@@ -117,20 +117,27 @@ def hull_of_scores(trials: SortedScores) -> Rocch:
     auc = ordered_pairs(t, n) / (2 * t[-1] * n[-1])
     vertices = hull_of(t, n)
     i, j = i[vertices], j[vertices]
-    lowest = np.minimum(at_places(tar, i, np.inf), at_places(non, j, np.inf))
+    threshold = _thresholds(trials, i, j)
     highest = np.maximum(at_places(tar, i - 1, -np.inf), at_places(non, j - 1, -np.inf))
-    threshold = lowest.copy()
-    threshold[-1] = trials.threshold(tar.size, non.size)
     return Rocch(
         p_miss=frozen(trials.miss_rate(i)),
         p_fa=frozen(trials.false_alarm_rate(j)),
         threshold=frozen(threshold),
         target_below=frozen(i),
         nontarget_below=frozen(j),
-        low=frozen(lowest[:-1]),
+        low=frozen(threshold[:-1]),
         high=frozen(highest[1:]),
         auc=float(auc),
     )
+
+
+def _thresholds(
+    trials: SortedScores, i: npt.NDArray[np.integer], j: npt.NDArray[np.integer]
+) -> npt.NDArray[np.float64]:
+    """Return the lowest accepted score at each corner; the last one rejects everything."""
+    lowest = np.minimum(at_places(trials.target, i, np.inf), at_places(trials.nontarget, j, np.inf))
+    lowest[-1] = trials.threshold(trials.target.size, trials.nontarget.size)
+    return lowest
 
 
 def at_places(
@@ -167,9 +174,8 @@ def roc(scores: ScoresLike, labels: npt.ArrayLike | None = None, *, most: int | 
     if most is not None and i.size > most:
         keep = _spread(i, j, most)
         i, j = i[keep], j[keep]
-    lowest = np.minimum(at_places(trials.target, i, np.inf), at_places(trials.nontarget, j, np.inf))
-    lowest[-1] = trials.threshold(trials.target.size, trials.nontarget.size)
-    return Roc(p_miss=frozen(trials.miss_rate(i)), p_fa=frozen(trials.false_alarm_rate(j)), threshold=frozen(lowest))
+    rates = {"p_miss": frozen(trials.miss_rate(i)), "p_fa": frozen(trials.false_alarm_rate(j))}
+    return Roc(**rates, threshold=frozen(_thresholds(trials, i, j)))
 
 
 def _spread(i: npt.NDArray[np.int64], j: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.intp]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenscore.metrics.sorted_scores import SortedScores
     from evenscore.metrics.summary import ScoreSummary
 
-__all__ = ["CountsItself", "Points", "refuse_one_class"]
+__all__ = ["CountsItself", "Points"]
 
 
 @runtime_checkable
@@ -109,12 +109,8 @@ class Points(ABC):
 
     def check_classes(self) -> None:
         """Refuse points that lack targets or non-targets."""
-        refuse_one_class(self.n_target, self.n_nontarget)
-
-
-def refuse_one_class(n_target: int, n_nontarget: int) -> None:
-    """Refuse trials that lack targets or non-targets."""
-    if not n_target or not n_nontarget:
-        raise InputError(
-            f"there are {n_target} target and {n_nontarget} non-target trials, but both kinds are needed; check the key"
-        )
+        if not self.n_target or not self.n_nontarget:
+            raise InputError(
+                f"there are {self.n_target} target and {self.n_nontarget} non-target trials, but both kinds are "
+                "needed; check the key"
+            )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.points import CountsItself, Points, refuse_one_class
+from evenscore.metrics.points import CountsItself, Points
 from evenscore.metrics.sorted_scores import SortedScores
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
 from evenscore.tables.arrays import as_scores, frozen
@@ -18,18 +18,7 @@ from evenscore.tables.arrays import as_scores, frozen
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = [
-    "CountsItself",
-    "ScoresLike",
-    "SortedScores",
-    "Trials",
-    "as_labels",
-    "points_of",
-    "scores_and_labels",
-    "sort_scores",
-    "unlabelled_points",
-    "validate",
-]
+__all__ = ["ScoresLike", "SortedScores", "Trials", "points_of", "sort_scores", "unlabelled_points", "validate"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -193,7 +182,7 @@ def validate(
     scores, labels = scores_and_labels(scores, labels)
     values = as_scores(scores, "scores", ndim=1)
     key = as_labels(labels, len(values))
-    refuse_one_class(*(int(np.count_nonzero(key == label)) for label in (TARGET, NONTARGET)))
+    Trials(values=values, key=key).check_classes()
     return values, key
 
 

@@ -37,10 +37,15 @@ class Interval:
     @classmethod
     def of(cls, values: npt.NDArray[np.float64], level: float) -> Interval:
         """Return the percentile interval; its ends are replicates, so infinite ones do no harm."""
-        if not 0 < level < 1:
-            raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
-        low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+        low, high = _percentiles(values, level)
         return cls(low=float(low), high=float(high), level=level)
+
+
+def _percentiles(values: npt.NDArray[np.float64], level: float) -> npt.NDArray[np.float64]:
+    """Return the two ends of the middle ``level`` of values, or of each column."""
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
+    return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,17 +82,10 @@ class Bootstrap:
         normalize: bool = True,
         figures: Mapping[str, Any] | None = None,
     ) -> Bootstrap:
-        """Return the metrics of replicates, each with speakers drawn with replacement.
+        """Return the metrics of replicates, each with speakers drawn from a sample with replacement.
 
-        Parameters
-        ----------
-        sample
-            What to draw from.
-        replicates, seed, normalize
-            As in `evenscore.bootstrap`.
-        figures
-            Metrics of all trials, as `evaluate` gives them, where the sample has bins: what is lost to these is taken
-            from the differences to the metrics of the bins, and given back to every replicate.
+        Where the sample has bins, ``figures`` are the metrics of all trials, as `evaluate` gives them: what is lost to
+        the bins is taken from the differences to their metrics, and given back to every replicate.
         """
 
         def measure(draws: Draws) -> Rows:
@@ -100,19 +98,14 @@ class Bootstrap:
             with np.errstate(invalid="ignore"):  # an infinite Cllr has no difference
                 lost = np.array(exact) - measure(np.ones((1, sample.n_speakers), np.int64))[0]
             rows = np.maximum(rows + np.nan_to_num(lost, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
-        return cls.of_rows(rows, sample.points, sample.n_speakers)
-
-    @classmethod
-    def of_rows(cls, rows: Rows, points: tuple[OperatingPoint, ...], n_speakers: int) -> Bootstrap:
-        """Make it of the rows of a `Resampled`."""
         return cls(
             eer=frozen(rows[:, 0]),
             cllr=frozen(rows[:, 1]),
             min_cllr=frozen(rows[:, 2]),
             min_dcf=frozen(rows[:, 3::2]),
             act_dcf=frozen(rows[:, 4::2]),
-            points=points,
-            n_speakers=n_speakers,
+            points=sample.points,
+            n_speakers=sample.n_speakers,
         )
 
     def replicates(self, metric: Metric, point: int = 0) -> Float[np.ndarray, " b"]:
@@ -277,15 +270,11 @@ def paired_test(
     values, key = validate(scores_a, labels)
     other, _ = validate(_matched(scores_a, scores_b), key)
     speakers, places = trial_speakers(scores_a, len(key), enroll_speakers, test_speakers), as_points([point])
-    systems, number = [rank_trials(side, key, speakers, places) for side in (values, other)], len(speakers.names)
-
-    def both(draws: Draws) -> Rows:
-        return np.hstack([system.measured(draws, normalize) for system in systems])
-
-    rows = replicate(both, number, replicates, seed)
-    halves = (Bootstrap.of_rows(half, places, number).replicates(metric) for half in np.hsplit(rows, 2))
+    how: dict[str, Any] = {"replicates": replicates, "seed": seed, "normalize": normalize}  # so the draws are the same
+    systems = (rank_trials(side, key, speakers, places) for side in (values, other))
+    drawn = [Bootstrap.drawn(system, **how).replicates(metric) for system in systems]
     with np.errstate(invalid="ignore"):  # two infinite Cllr: no difference can be seen
-        differences = np.nan_to_num(np.subtract(*halves), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        differences = np.nan_to_num(np.subtract(*drawn), nan=0.0, posinf=np.inf, neginf=-np.inf)
     a, b = (evaluate(side, key, points=places, normalize=normalize)[metric] for side in (values, other))
     against = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
     return PairedTest(
@@ -296,7 +285,7 @@ def paired_test(
         interval=Interval.of(differences, level),
         p_value=float(min(1.0, 2 * (1 + against) / (1 + replicates))),
         replicates=replicates,
-        n_speakers=number,
+        n_speakers=len(speakers.names),
     )
 
 
@@ -358,9 +347,7 @@ def bootstrap_det(
     rates = np.geomspace(1e-4, 0.9, 100) if p_fa is None else np.asarray(p_fa, dtype=np.float64)
     if rates.ndim != 1 or not ((rates >= 0) & (rates <= 1)).all() or (np.diff(rates) < 0).any():
         raise InputError("p_fa must be rates between 0 and 1, in rising order")
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but must lie between 0 and 1")
     trials = _ranked(scores, labels, enroll_speakers, test_speakers)
     rows = replicate(lambda draws: trials.miss_rates(draws, rates), trials.n_speakers, replicates, seed)
-    low, high = np.quantile(rows, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    low, high = _percentiles(rows, level)
     return DetBand(p_fa=frozen(rates), low=frozen(low), high=frozen(high), level=level)
