@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from evenscore.calibrate.calibration import Calibration
 from evenscore.calibrate.folds import FoldPairs, assign_folds, held_out, pairs_of_folds
+from evenscore.calibrate.logistic import trials_of
 from evenscore.calibrate.registry import calibration_class
 from evenscore.calibrate.saturating import SaturatingCalibration
 from evenscore.errors import InputError
 from evenscore.metrics.points import Points
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.summary import ScoreSummary
-from evenscore.metrics.trials import Trials, as_labels, scores_and_labels
+from evenscore.metrics.trials import Trials, scores_and_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
 
@@ -99,16 +100,8 @@ def cross_calibrate(
     ((288,), 10)
     """
     kind = calibration_class(calibration)
-    given, key = scores_and_labels(scores, labels)
-    values = np.asarray(given)
-    if values.ndim not in (1, 2):
-        raise InputError(f"scores must be n numbers, or n x k numbers of k systems, but have shape {values.shape}")
-    trials = Trials(values=values, key=as_labels(key, len(values)), n_systems=values[:1].size or 1)
-    measures = None if quality is None else np.asarray(quality)
-    if measures is not None:
-        if len(measures) != len(values):
-            raise InputError(f"quality has {len(measures)} rows, but there are {len(values)} trials")
-        trials = replace(trials, values=np.column_stack((values, measures)))
+    trials = trials_of(scores, labels, quality)
+    values = np.asarray(scores_and_labels(scores, labels)[0])
     speakers = trial_speakers(scores, len(values), enroll_speakers, test_speakers)
     if folds < 3:
         raise InputError(f"folds is {folds}, but a trial's two speakers can be in two folds, and a third must be left")
@@ -118,7 +111,7 @@ def cross_calibrate(
     llr = np.empty(len(values))
     for place, fit in enumerate(fits):
         members = group == place
-        extra = {} if measures is None else {"quality": measures[members]}
+        extra = {} if quality is None else {"quality": np.asarray(quality)[members]}
         llr[members] = fit(values[members], **extra)
     names = dict(zip(speakers.names, fold_of.tolist(), strict=True))
     return CrossCalibration(llr=frozen(llr), speaker_folds=names, group=frozen(group), calibrations=fits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,12 @@ from evenscore.calibrate.logistic_regression import Design, minimize
 from evenscore.errors import InputError
 from evenscore.metrics.points import CountsItself, Points
 from evenscore.metrics.trials import ScoresLike, Trials, as_labels, points_of, scores_and_labels
-from evenscore.tables import NONTARGET, TARGET
+from evenscore.tables import NONTARGET, TARGET, TrialList
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["LogisticCalibration"]
+__all__ = ["LogisticCalibration", "trials_of"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,19 +157,26 @@ def _inputs(scores: ScoresLike, labels: npt.ArrayLike | None, quality: npt.Array
         if quality is not None:
             raise InputError("quality measures are of trials in memory, one row for each; leave out quality")
         return points_of(scores, labels)
-    columns, key = scores_and_labels(scores, labels)
-    systems = _matrix(columns, "scores")
-    trials = Trials(values=systems, key=as_labels(key, len(systems)), n_systems=systems.shape[1])
+    return trials_of(scores, labels, quality)
+
+
+def trials_of(
+    scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None, quality: npt.ArrayLike | None = None
+) -> Trials:
+    """Return trials with a column for each system and each quality measure; the scores of one system as they are."""
+    given, key = scores_and_labels(scores, labels)
+    values = _numbers(given, "scores")
+    trials = Trials(values=values, key=as_labels(key, len(values)), n_systems=values[:1].size or 1)
     if quality is None:
         return trials
-    measures = _matrix(quality, "quality")
-    if len(measures) != len(systems):
-        raise InputError(f"quality has {len(measures)} rows, but there are {len(systems)} trials")
-    return replace(trials, values=np.hstack((systems, measures)))
+    measures = _numbers(quality, "quality")
+    if len(measures) != len(values):
+        raise InputError(f"quality has {len(measures)} rows, but there are {len(values)} trials")
+    return replace(trials, values=np.column_stack((values, measures)))
 
 
-def _matrix(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
+def _numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or array.shape[-1:] == (0,) != array.shape:
         raise InputError(f"{what} must be n numbers or n x k numbers, but is {array.dtype} of shape {array.shape}")
-    return array.astype(np.float64, copy=False).reshape(len(array), -1 if array.size else 1)
+    return array

@@ -203,7 +203,8 @@ class ScoreSummary(Points):
             present = counts[label] > 0
             mass = np.concatenate(([0.0], np.cumsum(counts[label, present])))
             if order == "tied":
-                values = (sums[:, present].sum(axis=0)) / counts[:, present].sum(axis=0)
+                with np.errstate(over="ignore"):  # the sum of the largest numbers is infinite
+                    values = sums[:, present].sum(axis=0) / counts[:, present].sum(axis=0)
             else:
                 above = (label == TARGET) == (order == "best")
                 values = 2.0 * np.flatnonzero(present) + above
