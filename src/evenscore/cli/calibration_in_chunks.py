@@ -18,7 +18,7 @@ from evenscore.calibrate import (
     calibration_class,
     calibration_from_dict,
 )
-from evenscore.calibrate.fold_summaries import cross_fits, fit_to_folds, summary_cllr, summed_cost
+from evenscore.calibrate.cross_validation import cross_fits, fit_to_folds, summary_cllr, summed_cost
 from evenscore.cli.calibration import CalibrationJob, CalibrationResult, inputs_of, story, trained_on
 from evenscore.cli.chunked_scoring import output_in_chunks, write_result
 from evenscore.cli.embedded_scores import label_sources

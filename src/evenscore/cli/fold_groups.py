@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenscore.calibrate.fold_summaries import FoldPairs
-from evenscore.calibrate.folds import spread_speakers
+from evenscore.calibrate.folds import FoldPairs, spread_speakers
 from evenscore.cli.evaluated_chunks import LabelledFile
 from evenscore.cli.labelled import speakers_for
 from evenscore.cli.training_data import LabelSources
