@@ -8,7 +8,7 @@ from tests.reference.naive_calibration import naive_saturated
 
 from evenscore import InputError, LogisticCalibration, SaturatingCalibration, cllr
 from evenscore.calibrate import saturating
-from evenscore.calibrate.saturating import SHARES, _loss, _Points, saturated
+from evenscore.calibrate.saturating import SHARES, _loss, _Weighted, saturated
 from examples import examples
 
 
@@ -37,7 +37,7 @@ def test_formula_and_bounds(llrs, e, d):
 
 def test_the_gradient_is_that_of_the_loss():
     scores, labels = scores_with_outliers(60, 100)
-    data = [_Points.of(scores[labels == label]) for label in (0, 1)]
+    data = [_Weighted.of(scores[labels == label]) for label in (0, 1)]
     theta, step = np.array([0.7, -2.0]), 1e-6
     value, gradient = _loss(theta, data, (0.02, 0.01), 0.3)
     for at in range(2):

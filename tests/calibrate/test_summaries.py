@@ -13,9 +13,10 @@ from evenscore import (
     SaturatingCalibration,
     UnsupervisedCalibration,
 )
-from evenscore.calibrate.folds import judged_by_speaker
+from evenscore.calibrate.folds import assign_folds, pairs_of_folds
 from evenscore.metrics import summarize
 from evenscore.metrics.speakers import trial_speakers
+from evenscore.metrics.trials import Trials
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +77,10 @@ def test_saturation_by_folds_of_speakers(many):
     scores, labels, enroll, test = many
     wanted = SaturatingCalibration.fit(scores, labels, enroll_speakers=enroll, test_speakers=test)
     speakers = trial_speakers(scores, len(labels), enroll, test)
-    folds = [
-        tuple(summarize(scores[part], labels[part]) for part in both)
-        for both in zip(*judged_by_speaker(speakers, labels, 5), strict=True)
-    ]
-    found = SaturatingCalibration.fit(summarize(scores, labels), fold_summaries=folds)
+    trials = Trials(values=scores, key=labels)
+    parts, _ = pairs_of_folds(trials, speakers, assign_folds(speakers, labels, 5))
+    pairs = {pair: summarize(scores, part.key) for pair, part in parts.items()}
+    found = SaturatingCalibration.fit(summarize(scores, labels), fold_pairs=pairs)
     assert found.target_outliers == wanted.target_outliers > 0
     assert found.nontarget_outliers == wanted.nontarget_outliers
     assert (found.weight, found.offset) == pytest.approx((wanted.weight, wanted.offset), rel=1e-5)
@@ -104,7 +104,7 @@ def test_a_mixture_needs_no_labels(many, options):
 
 def test_what_a_summary_does_not_tell():
     summary = summarize([2.0, 1.0, 0.0, -1.0], [1, 0, 1, 0])
-    with pytest.raises(InputError, match="give fold_summaries, or both shares"):
+    with pytest.raises(InputError, match="give fold_pairs, or both shares"):
         SaturatingCalibration.fit(summary)
     for kind in (GaussianCalibration, BayesianCalibration, PavCalibration, LogisticCalibration):
         with pytest.raises(InputError, match="leave out labels"):

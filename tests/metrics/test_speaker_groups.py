@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenscore import InputError, OperatingPoint, bootstrap, evaluate
+from evenscore.metrics import Bootstrap
 from evenscore.metrics.speaker_group_kernels import HALF
-from evenscore.metrics.speaker_groups import MOST_GROUPS, count_groups, speaker_groups
+from evenscore.metrics.speaker_groups import MOST_GROUPS, GroupCounter, speaker_groups
 from reference.speaker_group_counts import bin_of, evaluate_draw
 
 POINTS = (OperatingPoint(0.05), OperatingPoint(0.5))
@@ -22,6 +23,12 @@ def simulated(n_speakers, seed, each=(2, 3)):
     return 4.0 * labels - 2.0 + shift + rng.normal(size=labels.shape), labels, rows, columns
 
 
+def count_groups(llrs, labels, enroll, test, group):
+    counter = GroupCounter(group, POINTS)
+    counter.add(llrs, labels, enroll, test)
+    return counter.counts()
+
+
 def listed(llrs, labels, rows, columns):
     enroll, test = np.broadcast_arrays(rows[:, None], columns)
     return llrs.ravel(), labels.ravel(), enroll.ravel(), test.ravel()
@@ -32,7 +39,7 @@ def test_bins_are_those_of_the_definition(llr, divisor):
     llr /= divisor
     target = np.array([1], dtype=np.int8)
     here = np.zeros(1, dtype=np.intp)
-    counts = count_groups(np.array([llr]), target, here, here, here, POINTS)
+    counts = count_groups(np.array([llr]), target, here, here, here)
     place = int(np.flatnonzero(counts.target[0])[0])
     expected = min(bin_of(float(np.float32(4 + abs(llr)))), HALF - 2)
     assert place == (HALF + expected if llr >= 0 else HALF - 1 - expected)
@@ -41,7 +48,7 @@ def test_bins_are_those_of_the_definition(llr, divisor):
 def test_infinite_llrs_have_bins_of_their_own_and_nan_has_none():
     llrs = np.array([np.inf, -np.inf, 1e9, -1e9, np.nan])
     here = np.zeros(5, dtype=np.intp)
-    counts = count_groups(llrs, np.ones(5, dtype=np.int8), here, here, here[:1], POINTS)
+    counts = count_groups(llrs, np.ones(5, dtype=np.int8), here, here, here[:1])
     assert np.flatnonzero(counts.target[0]).tolist() == [0, 1, 2 * HALF - 2, 2 * HALF - 1]
 
 
@@ -51,11 +58,11 @@ def test_a_draw_is_that_of_all_its_trials(n_speakers):
     labels[0, 3] = -1  # unknown
     labels[2, 4] = labels[2, 5] = 0  # a key may call trials of one speaker non-targets
     group = speaker_groups(n_speakers, 0)
-    counts = count_groups(llrs, labels, rows, columns, group, POINTS)
+    counts = count_groups(llrs, labels, rows, columns, group)
     rng = np.random.default_rng(2)
     number = min(n_speakers, MOST_GROUPS)
     for draw in rng.multinomial(number, np.full(number, 1 / number), size=3):
-        [found] = counts._measured(draw[None].astype(float), POINTS)
+        [found] = counts.measured(draw[None], normalize=True)
         flat = listed(llrs, labels, rows, columns)
         known = flat[1] >= 0
         expected = evaluate_draw(*(side[known] for side in flat), group, draw, POINTS)
@@ -70,9 +77,9 @@ def test_a_draw_is_that_of_all_its_trials(n_speakers):
 def test_counts_add_up_over_tiles_and_lists():
     llrs, labels, rows, columns = simulated(50, 3)
     group = speaker_groups(50, 0)
-    whole = count_groups(llrs, labels, rows, columns, group, POINTS)
-    upper = count_groups(llrs[:33], labels[:33], rows[:33], columns, group, POINTS)
-    lower = count_groups(*listed(llrs[33:], labels[33:], rows[33:], columns), group, POINTS)
+    whole = count_groups(llrs, labels, rows, columns, group)
+    upper = count_groups(llrs[:33], labels[:33], rows[:33], columns, group)
+    lower = count_groups(*listed(llrs[33:], labels[33:], rows[33:], columns), group)
     for name in ("target", "nontarget", "target_below", "nontarget_below"):
         assert np.array_equal(getattr(upper + lower, name), getattr(whole, name))
     assert whole.nontarget.sum() + whole.target.sum() == llrs.size
@@ -86,8 +93,8 @@ def intervals(n_speakers, seed):
     one = bootstrap(*flat[:2], **names, replicates=300, points=POINTS)
     group = speaker_groups(n_speakers, seed)
     figures = evaluate(*flat[:2], points=POINTS)
-    counts = count_groups(llrs, labels, rows, columns, group, POINTS)
-    other = counts.bootstrap(POINTS, figures, replicates=300, seed=0)
+    counts = count_groups(llrs, labels, rows, columns, group)
+    other = Bootstrap.drawn(counts, figures=figures, replicates=300, seed=0)
     return {metric: (one.interval(metric), other.interval(metric)) for metric in METRICS}
 
 
@@ -113,8 +120,8 @@ def test_an_infinitely_wrong_llr_makes_cllr_infinite_where_it_is_drawn():
     llrs, labels, rows, columns = simulated(10, 1)
     llrs[0, 0] = -np.inf  # a target
     figures = evaluate(llrs.ravel(), labels.ravel(), points=POINTS)
-    counts = count_groups(llrs, labels, rows, columns, speaker_groups(10, 0), POINTS)
-    cllr = counts.bootstrap(POINTS, figures, replicates=100, seed=0).cllr
+    counts = count_groups(llrs, labels, rows, columns, speaker_groups(10, 0))
+    cllr = Bootstrap.drawn(counts, figures=figures, replicates=100, seed=0).cllr
     assert 0 < np.isinf(cllr).mean() < 1
 
 
@@ -122,4 +129,4 @@ def test_a_target_of_two_speakers_is_refused():
     llrs, labels, rows, columns = simulated(5, 1)
     labels[0, -1] = 1
     with pytest.raises(InputError, match="two different speakers; check the key"):
-        count_groups(llrs, labels, rows, columns, speaker_groups(5, 0), POINTS)
+        count_groups(llrs, labels, rows, columns, speaker_groups(5, 0))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from evenscore import InputError, LogisticCalibration, TrialList, cllr, evaluate
-from evenscore.metrics import summarize
+from evenscore import InputError, LogisticCalibration, TrialList, act_dcf, cllr, eer, evaluate, min_dcf
+from evenscore.metrics import p_fa_at, p_miss_at, summarize
 
 POINTS = [0.01, 0.5, (0.1, 10.0, 1.0)]
 awkward = st.one_of(
@@ -43,6 +43,24 @@ def assert_brackets(summary, scores, labels):
 def test_the_bounds_hold_the_truth_and_the_rest_is_exact(drawn, bits):
     scores, labels = drawn
     assert_brackets(summarize(scores, labels, points=POINTS, bits=bits), scores, labels)
+
+
+@given(trials(), st.integers(10, 20), st.floats(0, 1))
+def test_every_metric_that_takes_scores_takes_bins(drawn, bits, rate):
+    scores, labels = drawn
+    summary = summarize(scores, labels, points=POINTS, bits=bits)
+    for metric in (
+        lambda *data: eer(*data, method="interpolated"),
+        lambda *data: p_miss_at(rate, *data),
+        lambda *data: p_fa_at(rate, *data),
+        lambda *data: min_dcf(*data, p_target=0.5),
+    ):
+        low, high = summary.bounds(metric)
+        assert low - 1e-9 <= metric(scores, labels) <= high + 1e-9
+        assert metric(summary) == (low + high) / 2
+    assert act_dcf(summary, p_target=0.5) == pytest.approx(act_dcf(scores, labels, p_target=0.5), abs=1e-12)
+    with pytest.raises(InputError, match="not counted at"):
+        act_dcf(summary, p_target=0.3)
 
 
 @given(trials(), st.integers(0, 60))

@@ -11,7 +11,9 @@ from evenscore import (
     ScoreBlocks,
     TrialList,
     cllr,
+    eer,
     evaluate,
+    evaluate_by,
     score_embeddings,
 )
 from evenscore.calibrate import CALIBRATIONS
@@ -96,6 +98,7 @@ def test_every_source_is_evaluated_and_calibrated_like_an_array(source, spoken):
     )
     low, high = found["bounds"]["eer"]
     assert low - 1e-12 <= wanted["eer"] <= high + 1e-12
+    assert (eer(*source), cllr(*source)) == (found["eer"], found["cllr"])
     for name, kind in CALIBRATIONS.items():
         how = {"target_outliers": 0.01, "nontarget_outliers": 0.01} if name == "saturating" else {}
         calibration = kind.fit(*source, **how)
@@ -138,10 +141,13 @@ def test_what_is_given_must_be_right():
         LabelledBlocks(scores, labels)
     with pytest.raises(InputError, match="cohort_labels are a ndarray, but must be Labels"):
         ScoreBlocks(chunked, cohort=chunked, cohort_labels=labels.matrix)
-    with pytest.raises(InputError, match="the EER by rocch, and no weights"):
-        evaluate(chunked, labels, eer_method="kaldi")
-    with pytest.raises(InputError, match=r"not in memory; count them first: summarize_table\(scores, labels\)"):
-        cllr(chunked, labels)
+    some = Labels.from_speakers([name[1:] for name in E], [name[1:] for name in T])
+    with pytest.raises(InputError, match="looks at single trials and knows no weights and no bins; use 'rocch'"):
+        evaluate(chunked, some, eer_method="kaldi")
+    with pytest.raises(InputError, match="not in memory are counted, each once; leave out the weights"):
+        evaluate(chunked, some, weights=[1.0])
+    with pytest.raises(InputError, match="not in memory, but each trial is needed here"):
+        evaluate_by(chunked, some, conditions=["f"])
     with pytest.raises(InputError, match=r"not in memory; calibrate them chunk by chunk: calibrated\(scores, "):
         CALIBRATIONS["pav"](edges=[0.0], llr=[-1.0, 1.0])(chunked)
     with pytest.raises(InputError, match="nothing tells when this function changes; give identity"):

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.calibrate.calibration import Calibration, as_input, class_moments, finite, positive
+from evenscore.calibrate.calibration import Calibration, as_input, finite, positive
 from evenscore.errors import InputError
-from evenscore.metrics.summary import ScoreSummary
-from evenscore.tables import TrialList
+from evenscore.metrics.trials import ScoresLike, points_of
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -92,7 +91,7 @@ class BayesianCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList | ScoreSummary,
+        scores: ScoresLike,
         labels: npt.ArrayLike | None = None,
         *,
         nontarget_prior: NormalGammaPrior | None = None,
@@ -112,7 +111,7 @@ class BayesianCalibration(Calibration):
         """
         priors = (nontarget_prior or NormalGammaPrior(), target_prior or NormalGammaPrior())
         m, kappa, shape, rate = np.array([(p.mean, p.mean_count, p.shape, p.rate) for p in priors]).T
-        n, average, variance = class_moments(scores, labels)
+        n, average, variance = points_of(scores, labels).moments()
         scatter = variance * n
         gain = (n - (kappa == 0)) / 2  # an unknown mean uses up one score
         loss = (scatter + kappa * n / (kappa + n) * (average - m) ** 2) / 2

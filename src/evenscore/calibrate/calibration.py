@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.summary import ScoreSummary
-from evenscore.metrics.trials import is_chunked, validate
-from evenscore.tables import NONTARGET, TARGET, TrialList
+from evenscore.metrics.trials import is_lazy
 from evenscore.tables.arrays import as_scores, frozen
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-__all__ = ["FORMAT", "VERSION", "Calibration", "as_input", "class_moments", "class_scores", "positive"]
+__all__ = ["FORMAT", "VERSION", "Calibration", "as_input", "finite", "positive"]
 
 FORMAT = "evenscore-calibration"
 VERSION = 1
@@ -140,62 +135,12 @@ def finite(name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None
     return frozen(array)
 
 
-def class_scores(
-    scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None
-) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " t"]]:
-    """Return the finite scores of the non-targets and of the targets, in the order of the two-element parameters."""
-    values, key = validate(scores, labels)
-    odd = np.flatnonzero(~np.isfinite(values) & (key >= 0))
-    if odd.size:
-        raise InputError(
-            f"scores[{odd[0]}] is {values[odd[0]]}, but this calibration needs finite scores; drop the trial"
-        )
-    return values[key == NONTARGET].astype(np.float64), values[key == TARGET].astype(np.float64)
-
-
-def class_moments(
-    scores: npt.ArrayLike | TrialList | ScoreSummary, labels: npt.ArrayLike | None
-) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
-    """Return the number, the mean and the variance of the scores of each class."""
-    scores, labels = counted(scores, labels)
-    if isinstance(scores, ScoreSummary):
-        refuse_labels(labels)
-        return scores.moments()
-    classes = class_scores(scores, labels)
-    number, mean, variance = (
-        np.array([of(side) for side in classes], dtype=np.float64) for of in (np.size, np.mean, np.var)
-    )
-    return number, mean, variance
-
-
-def counted(scores: Any, labels: Any) -> tuple[Any, Any]:
-    """Return scores that are not in memory as a summary, without labels; others with theirs, as they are."""
-    if not is_chunked(scores):
-        return scores, labels
-    from evenscore.metrics.counting import summarize_table
-
-    return summarize_table(scores, labels), None
-
-
-def refuse_chunks(scores: object) -> None:
-    """Refuse to calibrate scores that are not in memory as if they were an array."""
-    if is_chunked(scores):
-        raise InputError(
-            "these scores are not in memory; calibrate them chunk by chunk: calibrated(scores, calibration)"
-        )
-
-
-def refuse_labels(labels: object) -> None:
-    """Refuse labels beside a summary."""
-    if labels is not None:
-        raise InputError("a summary has its labels; leave out labels")
-
-
-def as_input(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return scores of any shape as float64; NaN (missing) is kept, infinite scores are refused."""
-    refuse_chunks(scores)
+def as_input(scores: npt.ArrayLike, *, infinite: bool = False) -> npt.NDArray[np.float64]:
+    """Return scores of any shape as float64; NaN (missing) is kept, infinite scores are refused unless said so."""
+    if is_lazy(scores):
+        raise InputError("these scores are not in memory; calibrate them tile by tile: calibrated(scores, calibration)")
     array = np.asarray(scores)
     values = as_scores(array.reshape(-1), "scores", ndim=1).reshape(array.shape).astype(np.float64, copy=False)
-    if np.isinf(values).any():
+    if not infinite and np.isinf(values).any():
         raise InputError("a score is infinite, but this calibration needs finite scores (or NaN where one is missing)")
     return values

@@ -1,28 +1,39 @@
-"""Calibration of trials by calibrations that have never met their speakers."""
+"""Calibration of trials by calibrations that have never met their speakers.
+
+A trial whose enrolment's speaker is in fold i and whose test's speaker is in fold j is in part (i, j); a fit takes the
+sum of the parts that it may see, be they trials in memory or summaries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.calibrate.calibration import Calibration
-from evenscore.calibrate.folds import assign_folds
+from evenscore.calibrate.folds import FoldPairs, assign_folds, held_out, pairs_of_folds
+from evenscore.calibrate.logistic import trials_of
 from evenscore.calibrate.registry import calibration_class
+from evenscore.calibrate.saturating import SaturatingCalibration
 from evenscore.errors import InputError
+from evenscore.metrics.points import Points
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
-from evenscore.metrics.trials import as_labels
+from evenscore.metrics.summary import ScoreSummary
+from evenscore.metrics.trials import Trials, scores_and_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["CrossCalibration", "cross_calibrate", "without_folds"]
+__all__ = ["CrossCalibration", "cross_calibrate", "cross_fits", "fit_to_folds", "summary_cllr", "summed_cost"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,62 +100,70 @@ def cross_calibrate(
     ((288,), 10)
     """
     kind = calibration_class(calibration)
-    values, key = _trial_arrays(scores, labels)
-    measures = None if quality is None else np.asarray(quality)
-    if measures is not None and len(measures) != len(key):
-        raise InputError(f"quality has {len(measures)} rows, but there are {len(key)} trials")
-    speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
+    trials = trials_of(scores, labels, quality)
+    values = np.asarray(scores_and_labels(scores, labels)[0])
+    speakers = trial_speakers(scores, len(values), enroll_speakers, test_speakers)
     if folds < 3:
         raise InputError(f"folds is {folds}, but a trial's two speakers can be in two folds, and a third must be left")
-    fold_of = assign_folds(speakers, key, folds)
-    sides = np.sort(np.stack((fold_of[speakers.enroll], fold_of[speakers.test])), axis=0)
-    pairs, group = np.unique(sides[0] * folds + sides[1], return_inverse=True)
-    llr, fits = np.empty(len(key)), []
-    for place, pair in enumerate(pairs):
-        own = np.array(divmod(int(pair), folds))
-        others = (key >= 0) & ~np.isin(sides[0], own) & ~np.isin(sides[1], own)
-        fit = _fit(kind, values, key, measures, others, options or {}, own)
+    fold_of = assign_folds(speakers, trials.key, folds)
+    pairs, group = pairs_of_folds(trials, speakers, fold_of)
+    fits = list(cross_fits(kind, pairs, options or {}).values())
+    llr = np.empty(len(values))
+    for place, fit in enumerate(fits):
         members = group == place
-        extra = {} if measures is None else {"quality": measures[members]}
+        extra = {} if quality is None else {"quality": np.asarray(quality)[members]}
         llr[members] = fit(values[members], **extra)
-        fits.append(fit)
     names = dict(zip(speakers.names, fold_of.tolist(), strict=True))
     return CrossCalibration(llr=frozen(llr), speaker_folds=names, group=frozen(group), calibrations=fits)
 
 
-def _trial_arrays(
-    scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
-    if isinstance(scores, TrialList):
-        labels = scores.labels if labels is None else labels
-        if scores.scores is None:
-            raise InputError("the trials have no scores; read a score file, or give them with with_scores")
-        scores = scores.scores
-    if labels is None:
-        raise InputError("labels are missing; join the trials with a key first")
-    values = np.asarray(scores)
-    if values.ndim not in (1, 2):
-        raise InputError(f"scores must be n numbers, or n x k numbers of k systems, but have shape {values.shape}")
-    return values, as_labels(labels, len(values))
+def cross_fits(kind: type[Any], pairs: FoldPairs, options: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
+    """Return for each pair of folds, the lower one first, a fit to the trials of all other folds.
+
+    Examples
+    --------
+    >>> from evenscore import GaussianCalibration
+    >>> from evenscore.metrics import summarize
+    >>> parts = {(fold, fold): summarize([0.0, 2.0, 4.0 + fold, 8.0], [0, 0, 1, 1]) for fold in range(3)}
+    >>> cross_fits(GaussianCalibration, parts, {})[0, 0].mean
+    array([1.  , 6.75])
+    """
+    fits = {}
+    for own in sorted({(min(pair), max(pair)) for pair in pairs}):
+        others: Any = {pair: part for pair, part in pairs.items() if not set(pair) & set(own)}
+        counts = [sum(getattr(part, name) for part in others.values()) for name in ("n_target", "n_nontarget")]
+        with _without_folds(*own, *counts):
+            fits[own] = fit_to_folds(kind, others, options)
+    return fits
 
 
-def _fit(
-    kind: type[Any],
-    values: npt.NDArray[Any],
-    key: npt.NDArray[np.int8],
-    measures: npt.NDArray[Any] | None,
-    rows: npt.NDArray[np.bool_],
-    options: Mapping[str, Any],
-    own: npt.NDArray[np.intp],
+def fit_to_folds(
+    kind: type[Any], pairs: FoldPairs, options: Mapping[str, Any], together: ScoreSummary | None = None
 ) -> Any:
-    counts = [int(np.count_nonzero(key[rows] == label)) for label in (TARGET, NONTARGET)]
-    extra = {} if measures is None else {"quality": measures[rows]}
-    with without_folds(int(own[0]), int(own[1]), *counts):
-        return kind.fit(values[rows], key[rows], **extra, **options)
+    """Fit a calibration to all pairs of folds; one that is chosen by cross-validation uses the folds.
+
+    ``together`` is a summary of all pairs, where there is a finer one than the sum of theirs.
+
+    Examples
+    --------
+    >>> from evenscore import GaussianCalibration
+    >>> from evenscore.metrics import summarize
+    >>> fit_to_folds(GaussianCalibration, {(0, 0): summarize([0.0, 2.0, 4.0, 8.0], [0, 0, 1, 1])}, {}).mean
+    array([1., 6.])
+    """
+    whole: Any = reduce(add, pairs.values()) if together is None else together
+    if kind is not SaturatingCalibration or isinstance(whole, Trials):  # which it divides into folds itself
+        return kind.fit(whole, **options)
+    if not held_out(pairs):
+        raise InputError(
+            "the saturating calibration is chosen by folds of speakers, of which too few are left; give more folds "
+            "(at least 4), or more speakers"
+        )
+    return kind.fit(whole, fold_pairs=pairs, **options)
 
 
 @contextmanager
-def without_folds(first: int, second: int, n_target: int, n_nontarget: int) -> Iterator[None]:
+def _without_folds(first: int, second: int, n_target: int, n_nontarget: int) -> Iterator[None]:
     """Refuse a fit without trials, and say of one that fails which folds it was without."""
     where = f"without the speakers of folds {first} and {second}"
     if not n_target or not n_nontarget:
@@ -156,3 +175,25 @@ def without_folds(first: int, second: int, n_target: int, n_nontarget: int) -> I
         yield
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def summed_cost(llrs: Callable[[Any], Any], found: Points) -> tuple[float, float]:
+    """Return the sums of log(1 + exp(llr)) of the non-targets and of log(1 + exp(-llr)) of the targets, by bins."""
+    costs = []
+    for label, sign in ((NONTARGET, 1.0), (TARGET, -1.0)):
+        means, counts = found.class_scores(label)
+        costs.append(float(counts @ np.logaddexp(0.0, sign * llrs(means))) if means.size else 0.0)
+    return costs[0], costs[1]
+
+
+def summary_cllr(llrs: Callable[[Any], Any], found: Points) -> float:
+    """Return the Cllr of scores after a calibration; all scores of a class in a bin have the LLR of their mean.
+
+    Examples
+    --------
+    >>> from evenscore.metrics import summarize
+    >>> summary_cllr(lambda scores: 0 * scores, summarize([2.0, -1.0], [1, 0]))
+    1.0
+    """
+    nontarget, target = summed_cost(llrs, found)
+    return (target / found.n_target + nontarget / found.n_nontarget) / (2 * math.log(2))

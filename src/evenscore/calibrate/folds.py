@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.metrics.speakers import TrialSpeakers
+from evenscore.metrics.summary import ScoreSummary
+from evenscore.metrics.trials import Trials
 from evenscore.tables import TARGET
 
-__all__ = ["assign_folds", "judged_by_speaker", "spread_speakers"]
+__all__ = ["FoldPairs", "assign_folds", "held_out", "pairs_of_folds", "spread_speakers"]
 
-Masks = list[npt.NDArray[np.bool_]]
+#: The trials of each pair of folds, that of the enrolment's speaker and that of the test's; they add up.
+FoldPairs: TypeAlias = Mapping[tuple[int, int], Trials] | Mapping[tuple[int, int], ScoreSummary]
 
 
 def assign_folds(speakers: TrialSpeakers, key: npt.NDArray[np.int8], folds: int) -> npt.NDArray[np.intp]:
@@ -47,10 +51,24 @@ def spread_speakers(names: Sequence[str], targets: npt.NDArray[np.int64], folds:
     return fold_of
 
 
-def judged_by_speaker(speakers: TrialSpeakers, key: npt.NDArray[np.int8], folds: int) -> tuple[Masks, Masks]:
-    """Return for each fold the trials to fit to, none of whose speakers is in it, and the trials within it."""
-    fold_of = assign_folds(speakers, key, min(folds, len(speakers.names)))
-    enroll, test = fold_of[speakers.enroll], fold_of[speakers.test]
-    numbers = range(int(fold_of.max(initial=-1)) + 1)
-    fitted = [(enroll != fold) & (test != fold) for fold in numbers]
-    return fitted, [(enroll == fold) & (test == fold) for fold in numbers]
+def pairs_of_folds(
+    trials: Trials, speakers: TrialSpeakers, fold_of: npt.NDArray[np.intp]
+) -> tuple[dict[tuple[int, int], Trials], npt.NDArray[np.intp]]:
+    """Return the trials of each pair of folds, the lower one first, and for each trial which pair it is of."""
+    low, high = np.sort(np.stack((fold_of[speakers.enroll], fold_of[speakers.test])), axis=0)
+    folds = int(fold_of.max(initial=0)) + 1
+    codes, group = np.unique(low * folds + high, return_inverse=True)
+    return {divmod(code, folds): trials.part(group == place) for place, code in enumerate(codes.tolist())}, group
+
+
+def held_out(pairs: FoldPairs) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Return for each fold, given as a pair, the pairs that have nothing of it; folds that leave nothing are left out.
+
+    Examples
+    --------
+    >>> held_out(dict.fromkeys([(0, 0), (0, 1), (1, 1), (1, 2)]))
+    {(0, 0): [(1, 1), (1, 2)], (1, 1): [(0, 0)]}
+    """
+    folds = sorted(fold for fold, other in pairs if fold == other)
+    others = {(fold, fold): [pair for pair in pairs if fold not in pair] for fold in folds}
+    return {own: left for own, left in others.items() if left}

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.calibrate.calibration import Calibration, as_input, class_moments, finite, positive
+from evenscore.calibrate.calibration import Calibration, as_input, finite, positive
 from evenscore.errors import InputError
-from evenscore.metrics.summary import ScoreSummary
-from evenscore.tables import TrialList
+from evenscore.metrics.trials import ScoresLike, points_of
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -55,7 +54,7 @@ class GaussianCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList | ScoreSummary,
+        scores: ScoresLike,
         labels: npt.ArrayLike | None = None,
         *,
         shared_variance: bool = False,
@@ -69,7 +68,7 @@ class GaussianCalibration(Calibration):
         shared_variance
             Give both classes the variance within classes, so that the LLR is a straight line.
         """
-        number, mean, variance = class_moments(scores, labels)
+        number, mean, variance = points_of(scores, labels).moments()
         if shared_variance:
             variance = np.full(2, np.average(variance, weights=number))
         for name, size, spread in zip(("non-target", "target"), number, variance, strict=True):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.calibrate.calibration import Calibration, as_input, counted, finite
+from evenscore.calibrate.calibration import Calibration, as_input, finite
 from evenscore.calibrate.logistic_regression import Design, minimize
 from evenscore.errors import InputError
-from evenscore.metrics.summary import ScoreSummary
-from evenscore.metrics.trials import as_labels
-from evenscore.tables import NONTARGET, TARGET, TrialList
+from evenscore.metrics.points import Points
+from evenscore.metrics.trials import ScoresLike, Trials, as_labels, is_lazy, points_of, scores_and_labels
+from evenscore.tables import NONTARGET, TARGET, ScoreTable
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["LogisticCalibration"]
+__all__ = ["LogisticCalibration", "trials_of"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +70,7 @@ class LogisticCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList | ScoreSummary,
+        scores: ScoresLike,
         labels: npt.ArrayLike | None = None,
         *,
         quality: npt.ArrayLike | None = None,
@@ -98,16 +98,14 @@ class LogisticCalibration(Calibration):
             that without a penalty the weights would be infinite.
         """
         _check_options(p_target, l2)
-        scores, labels = counted(scores, labels)
-        if isinstance(scores, ScoreSummary):
-            slopes, intercept = minimize(_summary_design(scores, labels, quality), p_target=p_target, l2=l2)
-            return cls(weights=slopes, quality_weights=np.empty(0), offset=intercept, p_target=p_target, l2=l2)
-        systems, key = _columns(scores, labels)
-        inputs = [systems] if quality is None else [systems, _quality_columns(quality, key)]
-        columns = np.hstack(inputs)
-        design = Design.of(columns[key == NONTARGET], columns[key == TARGET], systems.shape[1])
+        found = _inputs(scores, labels, quality)
+        found.check_classes()
+        found.refuse_infinite()
+        sides, counts = zip(*(found.class_scores(label) for label in (NONTARGET, TARGET)), strict=True)
+        k = found.n_systems
+        nontarget, target = (side.reshape(len(side), -1) for side in sides)
+        design = Design.of(nontarget, target, k, counts)
         slopes, intercept = minimize(design, p_target=p_target, l2=l2)
-        k = systems.shape[1]
         return cls(weights=slopes[:k], quality_weights=slopes[k:], offset=intercept, p_target=p_target, l2=l2)
 
     def __call__(self, scores: npt.ArrayLike, quality: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
@@ -144,17 +142,6 @@ class LogisticCalibration(Calibration):
         return np.asarray(llr + measures @ self.quality_weights)
 
 
-def _summary_design(summary: ScoreSummary, labels: object, quality: object) -> Design:
-    if labels is not None or quality is not None:
-        raise InputError("a summary has its labels and no quality measures; leave out labels and quality")
-    summary.check_classes()
-    means, counts = zip(*(summary.class_bins(label) for label in (NONTARGET, TARGET)), strict=True)
-    for values in means:
-        if not np.isfinite(values).all():
-            raise InputError("the summary has infinite scores; an affine map cannot calibrate them")
-    return Design.of(means[0][:, None], means[1][:, None], 1, counts)
-
-
 def _check_options(p_target: float, l2: float) -> None:
     if not 0 < p_target < 1:
         raise InputError(f"p_target is {p_target}, but must lie between 0 and 1")
@@ -162,42 +149,34 @@ def _check_options(p_target: float, l2: float) -> None:
         raise InputError(f"l2 is {l2}, but must be finite and at least 0")
 
 
-def _columns(
-    scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
-    """Return n x k scores and the labels."""
-    if isinstance(scores, TrialList):
-        labels = scores.labels if labels is None else labels
-        if scores.scores is None:
-            raise InputError("the trials have no scores; read a score file, or give them with with_scores")
-        scores = scores.scores
-    if labels is None:
-        raise InputError("labels are missing; give one label per trial: 1 (target), 0 (non-target), -1 (unknown)")
-    systems = _matrix(scores, "scores")
-    key = as_labels(labels, len(systems))
-    counts = [np.count_nonzero(key == label) for label in (TARGET, NONTARGET)]
-    if not all(counts):
-        raise InputError(f"there are {counts[0]} target and {counts[1]} non-target trials, but both kinds are needed")
-    _refuse_infinite(systems, key, "scores")
-    return systems, key
+def _inputs(scores: ScoresLike, labels: npt.ArrayLike | None, quality: npt.ArrayLike | None) -> Points:
+    """Return the points of one system, or trials with a column for each system and each quality measure."""
+    if isinstance(scores, Trials) and labels is None and quality is None:
+        return scores
+    if isinstance(scores, Points) or is_lazy(scores):
+        if quality is not None:
+            raise InputError("quality measures are of trials in memory, one row for each; leave out quality")
+        return points_of(scores, labels)
+    return trials_of(scores, labels, quality)
 
 
-def _quality_columns(quality: npt.ArrayLike, key: npt.NDArray[np.int8]) -> npt.NDArray[np.float64]:
-    measures = _matrix(quality, "quality")
-    if len(measures) != len(key):
-        raise InputError(f"quality has {len(measures)} rows, but there are {len(key)} trials")
-    _refuse_infinite(measures, key, "quality")
-    return measures
+def trials_of(
+    scores: npt.ArrayLike | ScoreTable, labels: npt.ArrayLike | None, quality: npt.ArrayLike | None = None
+) -> Trials:
+    """Return trials with a column for each system and each quality measure; the scores of one system as they are."""
+    given, key = scores_and_labels(scores, labels)
+    values = _numbers(given, "scores")
+    trials = Trials(values=values, key=as_labels(key, len(values)), n_systems=values[:1].size or 1)
+    if quality is None:
+        return trials
+    measures = _numbers(quality, "quality")
+    if len(measures) != len(values):
+        raise InputError(f"quality has {len(measures)} rows, but there are {len(values)} trials")
+    return replace(trials, values=np.column_stack((values, measures)))
 
 
-def _matrix(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
+def _numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or array.shape[-1:] == (0,) != array.shape:
         raise InputError(f"{what} must be n numbers or n x k numbers, but is {array.dtype} of shape {array.shape}")
-    return array.astype(np.float64, copy=False).reshape(len(array), -1 if array.size else 1)
-
-
-def _refuse_infinite(columns: npt.NDArray[np.float64], key: npt.NDArray[np.int8], what: str) -> None:
-    odd = np.flatnonzero(~np.isfinite(columns).all(axis=1) & (key >= 0))
-    if odd.size:
-        raise InputError(f"{what}[{odd[0]}] is not finite; drop the trial or label it -1")
+    return array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,24 +49,20 @@ class Design:
         nontarget: Float[np.ndarray, "n d"],
         target: Float[np.ndarray, "t d"],
         n_systems: int,
-        counts: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
+        counts: Sequence[npt.NDArray[Any]] | None = None,
     ) -> Design:
         """Standardize; refuse inputs that carry nothing. ``counts``: how many trials each row of a class stands for."""
         both = np.concatenate((nontarget, target))
-        if counts is None:
-            counts = np.ones(len(nontarget)), np.ones(len(target))
-            mean, std = both.mean(axis=0), both.std(axis=0)
-        else:
-            number = np.concatenate(counts)
-            mean = np.average(both, axis=0, weights=number)
-            std = np.sqrt(np.average((both - mean) ** 2, axis=0, weights=number))
+        number = np.ones(len(both)) if counts is None else np.concatenate(counts)
+        mean = np.average(both, axis=0, weights=number)
+        std = np.sqrt(np.average((both - mean) ** 2, axis=0, weights=number))
         flat = np.flatnonzero(~(std > 1e-12 * np.abs(mean)))
         if flat.size:
             at = int(flat[0])
             name = f"system {at}'s scores are" if at < n_systems else f"quality measure {at - n_systems} is"
             raise InputError(f"{name} the same in all trials and cannot be weighed; leave out what does not vary")
         sides = [np.column_stack(((side - mean) / std, np.ones(len(side)))) for side in (nontarget, target)]
-        shares = [count / count.sum() for count in counts]
+        shares = [count / count.sum() for count in (number[: len(nontarget)], number[len(nontarget) :])]
         return cls(
             nontarget=sides[0],
             target=sides[1],

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.calibrate.calibration import Calibration, counted, finite, refuse_chunks, refuse_labels
+from evenscore.calibrate.calibration import Calibration, as_input, finite
 from evenscore.errors import InputError
+from evenscore.metrics.hull import at_places
 from evenscore.metrics.pooling import hull_of, roc_corners
-from evenscore.metrics.summary import ScoreSummary
-from evenscore.metrics.trials import ScoresLike, sort_scores
+from evenscore.metrics.trials import ScoresLike, points_of
 from evenscore.tables import NONTARGET, TARGET
-from evenscore.tables.arrays import as_scores, frozen
+from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -66,9 +66,7 @@ class PavCalibration(Calibration):
         object.__setattr__(self, "llr", frozen(llr))
 
     @classmethod
-    def fit(
-        cls, scores: ScoresLike | ScoreSummary, labels: npt.ArrayLike | None = None, *, smoothing: float = 1.0
-    ) -> PavCalibration:
+    def fit(cls, scores: ScoresLike, labels: npt.ArrayLike | None = None, *, smoothing: float = 1.0) -> PavCalibration:
         """Fit by pooling adjacent violators.
 
         Parameters
@@ -84,7 +82,10 @@ class PavCalibration(Calibration):
         """
         if not 0 <= smoothing < np.inf:
             raise InputError(f"smoothing is {smoothing}, but must be finite and at least 0")
-        (non, non_count), (tar, tar_count) = _counted(scores, labels)
+        found = points_of(scores, labels)
+        tar, non = found.tied.target, found.tied.nontarget
+        counts = (found.class_scores(label)[1] for label in (NONTARGET, TARGET))
+        non_count, tar_count = (np.append(0.0, np.cumsum(count)) for count in counts)
         n_tar, n_non = tar_count[-1], non_count[-1]
         tar, tar_count = _with_ends(tar, tar_count, smoothing, smoothing * n_tar / n_non)
         non, non_count = _with_ends(non, non_count, smoothing * n_non / n_tar, smoothing)
@@ -93,52 +94,28 @@ class PavCalibration(Calibration):
         i, j = i[vertices], j[vertices]
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
             llr = np.log(np.diff(tar_count[i]) / np.ptp(tar_count)) - np.log(np.diff(non_count[j]) / np.ptp(non_count))
-        low = np.minimum(_at(tar, i[1:-1], np.inf), _at(non, j[1:-1], np.inf))
-        high = np.maximum(_at(tar, i[1:-1] - 1, -np.inf), _at(non, j[1:-1] - 1, -np.inf))
+        low = np.minimum(at_places(tar, i[1:-1], np.inf), at_places(non, j[1:-1], np.inf))
+        high = np.maximum(at_places(tar, i[1:-1] - 1, -np.inf), at_places(non, j[1:-1] - 1, -np.inf))
         first = int(i[1] <= 1 and j[1] <= 1)  # a block of made-up trials only is no place for a score
         last = llr.size - int(i[-2] >= tar.size - 1 and j[-2] >= non.size - 1)
         return cls(edges=_between(high, low)[first : last - 1], llr=np.maximum.accumulate(llr)[first:last])
 
     def __call__(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the LLR of each score; NaN stays NaN, infinite scores have the LLR of the ends."""
-        refuse_chunks(scores)
-        array = np.asarray(scores)
-        values = as_scores(array.reshape(-1), "scores", ndim=1).reshape(array.shape).astype(np.float64, copy=False)
+        values = as_input(scores, infinite=True)
         llr = self.llr[np.searchsorted(self.edges, values, side="right")]
         return np.where(np.isnan(values), np.nan, llr)
 
 
-Counted = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  # sorted scores, and how many trials precede each
-
-
-def _counted(scores: ScoresLike | ScoreSummary, labels: npt.ArrayLike | None) -> tuple[Counted, Counted]:
-    """Return the distinct places of non-targets and of targets, and the running count, which starts with 0."""
-    scores, labels = counted(scores, labels)
-    if isinstance(scores, ScoreSummary):
-        refuse_labels(labels)
-        places = scores.sorted_scores("tied")
-        non, tar = (
-            np.append(0.0, np.cumsum(scores.counts[label][scores.counts[label] > 0])) for label in (NONTARGET, TARGET)
-        )
-        return (places.nontarget, non), (places.target, tar)
-    trials = sort_scores(scores, labels)
-    if trials.target_mass is not None:
-        raise InputError("the PAV calibration takes no weights; give scores and labels")
-    return tuple((side, np.arange(side.size + 1.0)) for side in (trials.nontarget, trials.target))  # type: ignore[return-value]
-
-
-def _with_ends(scores: npt.NDArray[np.floating], counts: npt.NDArray[np.float64], bottom: float, top: float) -> Counted:
+def _with_ends(
+    scores: npt.NDArray[np.floating], counts: npt.NDArray[np.float64], bottom: float, top: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the scores with one made-up score at each end, and the running count where those count as given.
 
     The count starts below 0, so that it is whole, and differences are exact, wherever the scores are real.
     """
     count = np.concatenate(([-bottom], counts, [counts[-1] + top]))
     return np.concatenate(([-np.inf], scores, [np.inf])), count
-
-
-def _at(scores: npt.NDArray[np.float64], place: npt.NDArray[np.intp], beyond: float) -> npt.NDArray[np.float64]:
-    exists = (place >= 0) & (place < scores.size)
-    return np.where(exists, scores[np.where(exists, place, 0)], beyond)
 
 
 def _between(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

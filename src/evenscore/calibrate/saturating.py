@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.calibrate.calibration import Calibration, as_input, class_scores, counted, finite, refuse_labels
-from evenscore.calibrate.folds import judged_by_speaker
+from evenscore.calibrate.calibration import Calibration, as_input, finite
+from evenscore.calibrate.folds import FoldPairs, assign_folds, held_out, pairs_of_folds
 from evenscore.calibrate.logistic import LogisticCalibration
 from evenscore.errors import InputError
 from evenscore.log_odds import expit, logit
+from evenscore.metrics.points import Points
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
-from evenscore.metrics.summary import ScoreSummary
-from evenscore.tables import TrialList
+from evenscore.metrics.trials import ScoresLike, Trials, points_of
+from evenscore.tables import NONTARGET, TARGET
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -103,12 +104,12 @@ class SaturatingCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList | ScoreSummary,
+        scores: ScoresLike,
         labels: npt.ArrayLike | None = None,
         *,
         enroll_speakers: SpeakersLike | None = None,
         test_speakers: SpeakersLike | None = None,
-        fold_summaries: Sequence[tuple[ScoreSummary, ScoreSummary]] = (),
+        fold_pairs: FoldPairs | None = None,
         target_outliers: float | None = None,
         nontarget_outliers: float | None = None,
         p_target: float = 0.5,
@@ -126,9 +127,9 @@ class SaturatingCalibration(Calibration):
             One speaker per trial; with a `TrialList` a mapping from id to speaker, or one speaker per id of each
             side. With them, folds are of speakers, which is the honest way: outliers come speaker by speaker. Without
             them every n-th trial is a fold.
-        fold_summaries
-            With a summary, in place of speakers: for each fold the summaries of the trials to fit to, none of whose
-            speakers is in it, and of the trials within it.
+        fold_pairs
+            With a summary, in place of speakers: the summary of each pair of folds, that of the enrolment's speaker and
+            that of the test's.
         target_outliers, nontarget_outliers
             A share that is known; else the one of `SHARES` with the smallest loss on trials that were not fitted to,
             but 0 if that saves less than 2 % of the loss.
@@ -143,22 +144,15 @@ class SaturatingCalibration(Calibration):
         for name, share in given.items():
             if share is not None:
                 _check_share(name, share)
-        scores, labels = counted(scores, labels)
-        start = LogisticCalibration.fit(scores, labels, p_target=p_target, l2=l2)
+        found = points_of(scores, labels)
+        start = LogisticCalibration.fit(found, p_target=p_target, l2=l2)
         how = _Search(start=np.array([start.weights[0], start.offset]), p_target=p_target, l2=l2)
+        data = [_Weighted.of(*found.class_scores(label)) for label in (NONTARGET, TARGET)]
         grids = [SHARES if share is None else (share,) for share in given.values()]
-        shares, choose = (grids[0][0], grids[1][0]), max(len(grid) for grid in grids) > 1
-        if isinstance(scores, ScoreSummary):
-            refuse_labels(labels)
-            data = _points_of_summary(scores)
-            parts = _binned_summaries(scores, fold_summaries) if choose else []
-        else:
-            classes = class_scores(scores, labels)
-            data = [_Points.of(side) for side in classes]
-            folded = _folds(scores, labels, enroll_speakers, test_speakers, folds) if choose else []
-            parts = _binned(classes, folded)
-        if choose:
-            shares = _chosen_shares(parts, grids, how)
+        shares = (grids[0][0], grids[1][0])
+        if max(len(grid) for grid in grids) > 1:
+            pairs = fold_pairs or _fold_pairs(found, scores, (enroll_speakers, test_speakers), folds)
+            shares = _chosen_shares(_binned(found, pairs), grids, how)
         weight, offset = how.start if shares == (0.0, 0.0) else _fit_affine(data, shares, how)
         return cls(
             weight=float(weight),
@@ -180,15 +174,23 @@ def _check_share(name: str, share: float) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Points:
+class _Weighted:
     """Scores of one class, each with the share of the class that it stands for."""
 
     score: Float[np.ndarray, " n"]
     share: Float[np.ndarray, " n"]
 
     @classmethod
-    def of(cls, scores: Array) -> _Points:
-        return cls(scores, np.full(len(scores), 1 / max(len(scores), 1)))
+    def of(cls, scores: Array, counts: Array | None = None) -> _Weighted:
+        """Weigh scores, each of which stands for so many trials, or for one."""
+        number = np.ones(len(scores)) if counts is None else counts
+        return cls(scores, number / max(number.sum(), 1))
+
+    @classmethod
+    def of_table(cls, counts: Array, sums: Array) -> _Weighted:
+        """Take the mean of each bin that has scores."""
+        used = counts > 0
+        return cls.of(sums[used] / counts[used], counts[used])
 
     def middle(self) -> tuple[float, float]:
         """Return the median, and half the width of the middle two thirds: about the standard deviation."""
@@ -206,7 +208,7 @@ class _Search:
     l2: float
 
 
-def _loss(theta: Array, data: Sequence[_Points], shares: tuple[float, float], p_target: float) -> tuple[float, Array]:
+def _loss(theta: Array, data: Sequence[_Weighted], shares: tuple[float, float], p_target: float) -> tuple[float, Array]:
     """Return the prior-weighted cross-entropy of (T2), and its gradient in weight and offset."""
     e, d = shares
     with np.errstate(divide="ignore"):
@@ -223,12 +225,12 @@ def _loss(theta: Array, data: Sequence[_Points], shares: tuple[float, float], p_
     return value, gradient
 
 
-def _fit_affine(data: Sequence[_Points], shares: tuple[float, float], how: _Search) -> tuple[float, float]:
+def _fit_affine(data: Sequence[_Weighted], shares: tuple[float, float], how: _Search) -> tuple[float, float]:
     """Return weight and offset; the search runs in units of the scores' spread, and starts from the better of two."""
     both = np.concatenate([points.score for points in data])
     (low, low_width), (high, high_width) = (points.middle() for points in data)
     mean, scale = 0.5 * (low + high), max(low_width, high_width, 0.5 * abs(high - low)) or float(both.std())
-    scaled = [_Points((points.score - mean) / scale, points.share) for points in data]
+    scaled = [_Weighted((points.score - mean) / scale, points.share) for points in data]
     penalty = max(how.l2 * (float(both.std()) / scale) ** 2, _PENALTY if max(shares) > 0 else 0.0)
 
     def loss(theta: Array) -> tuple[float, Array]:
@@ -247,86 +249,57 @@ def _fit_affine(data: Sequence[_Points], shares: tuple[float, float], how: _Sear
     return weight, float(found[1] - weight * mean)
 
 
-def _folds(
-    scores: npt.ArrayLike | TrialList,
-    labels: npt.ArrayLike | None,
-    enroll_speakers: SpeakersLike | None,
-    test_speakers: SpeakersLike | None,
-    folds: int,
-) -> list[tuple[list[npt.NDArray[np.bool_]], list[npt.NDArray[np.bool_]]]]:
-    """Return for each fold which non-targets and which targets are fitted to, and which are judged."""
-    from evenscore.metrics.trials import validate
-
-    if (enroll_speakers is None) != (test_speakers is None):
-        raise InputError("speakers of one side only were given; give both enroll_speakers and test_speakers")
+def _fold_pairs(
+    found: Points, trials: object, speakers: tuple[SpeakersLike | None, SpeakersLike | None], folds: int
+) -> FoldPairs:
+    """Divide trials by speakers, or where those are not known every n-th trial of each class."""
     if folds < 2:
         raise InputError(f"folds is {folds}, but must be at least 2")
-    _, key = validate(scores, labels)
-    classes = [key == label for label in (0, 1)]
-    if enroll_speakers is None or test_speakers is None:
-        number = np.zeros(len(key), dtype=np.int64)
-        for members in classes:
+    if not isinstance(found, Trials):
+        raise InputError("the shares are chosen by cross-validation; give fold_pairs, or both shares")
+    enroll, test = speakers
+    if (enroll is None) != (test is None):
+        raise InputError("speakers of one side only were given; give both enroll_speakers and test_speakers")
+    if enroll is None or test is None:
+        number = np.zeros(len(found.key), dtype=np.int64)
+        for label in (NONTARGET, TARGET):
+            members = found.key == label
             number[members] = np.arange(np.count_nonzero(members)) % folds
-        judged = [number == fold for fold in range(folds)]
-        fitted = [~part for part in judged]
-    else:
-        speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
-        fitted, judged = judged_by_speaker(speakers, key, folds)
+        return {(fold, fold): found.part(number == fold) for fold in range(folds)}
+    known = trial_speakers(trials, len(found.key), enroll, test)
+    return pairs_of_folds(found, known, assign_folds(known, found.key, min(folds, len(known.names))))[0]
+
+
+def _binned(found: Points, pairs: FoldPairs) -> list[tuple[list[_Weighted], list[_Weighted]]]:
+    """Return for each fold what is fitted to and what is judged, with scores that are nearly equal as one."""
+    scores, counts = found.pooled_scores()
+    order = np.argsort(scores)
+    running = np.cumsum(counts[order])
+    ranks = np.searchsorted(running, np.linspace(0, running[-1], _BINS + 1))
+    edges = np.unique(scores[order[np.minimum(ranks, len(order) - 1)]])
+    tables = {pair: _table(part, edges) for pair, part in pairs.items()}
     parts = [
-        ([use[members] for members in classes], [test[members] for members in classes])
-        for use, test in zip(fitted, judged, strict=True)
+        (np.sum([tables[pair] for pair in others], axis=0), tables[own]) for own, others in held_out(pairs).items()
     ]
-    return [part for part in parts if all(side.any() for half in part for side in half)]
-
-
-def _binned(classes: Sequence[Array], parts: Sequence[Any]) -> list[tuple[list[_Points], list[_Points]]]:
-    """Return the points of each fold, fitted and judged, with scores that are nearly equal as one point."""
-    both = np.concatenate(classes)
-    edges = np.unique(np.quantile(both, np.linspace(0, 1, _BINS + 1)))
-    place = [np.clip(np.searchsorted(edges, side, side="right") - 1, 0, len(edges) - 1) for side in classes]
-
-    def points(mask: npt.NDArray[np.bool_], which: int) -> _Points:
-        at, values = place[which][mask], classes[which][mask]
-        count = np.bincount(at, minlength=len(edges))
-        mean = np.bincount(at, values, minlength=len(edges)) / np.maximum(count, 1)
-        kept = count > 0
-        return _Points(mean[kept], count[kept] / len(values))
-
     return [
-        ([points(m, w) for w, m in enumerate(use)], [points(m, w) for w, m in enumerate(test)]) for use, test in parts
+        ([_Weighted.of_table(*side) for side in use], [_Weighted.of_table(*side) for side in test])
+        for use, test in parts
+        if all(half[:, 0].sum(axis=1).all() for half in (use, test))
     ]
 
 
-def _points_of_summary(summary: ScoreSummary, place: npt.NDArray[np.intp] | None = None) -> list[_Points]:
-    """Return the points of both classes; bins with the same place become one point."""
-    points = []
-    for counts, sums in zip(summary.counts, summary.sums, strict=True):
-        if place is not None:
-            counts, sums = np.bincount(place, counts), np.bincount(place, sums)
-        used = counts > 0
-        points.append(_Points(sums[used] / counts[used], counts[used] / counts.sum()))
-    return points
-
-
-def _binned_summaries(
-    summary: ScoreSummary, folds: Sequence[tuple[ScoreSummary, ScoreSummary]]
-) -> list[tuple[list[_Points], list[_Points]]]:
-    """Return the points of each fold, as `_binned` does."""
-    if not folds:
-        raise InputError("the shares are chosen by cross-validation; give fold_summaries, or both shares")
-    summary = summary.coarsened(folds[0][0].bits)
-    running = np.cumsum(summary.counts.sum(axis=0))
-    place = ((_BINS - 1) * (running / running[-1])).astype(np.intp)
-
-    def points(part: ScoreSummary) -> list[_Points]:
-        return _points_of_summary(part, place[np.searchsorted(summary.bins, part.bins)])
-
-    whole = [part for part in folds if all(half.n_target and half.n_nontarget for half in part)]
-    return [(points(fitted), points(judged)) for fitted, judged in whole]
+def _table(found: Points, edges: Array) -> Float[np.ndarray, "2 2 b"]:
+    """Return number and sum of the scores of each class from each edge to the next."""
+    tables = []
+    for label in (NONTARGET, TARGET):
+        scores, counts = found.class_scores(label)
+        at = np.maximum(np.searchsorted(edges, scores, side="right") - 1, 0)
+        tables.append([np.bincount(at, weights, len(edges)) for weights in (counts, counts * scores)])
+    return np.array(tables)
 
 
 def _chosen_shares(
-    parts: Sequence[tuple[list[_Points], list[_Points]]],
+    parts: Sequence[tuple[list[_Weighted], list[_Weighted]]],
     grids: Sequence[Sequence[float]],
     how: _Search,
 ) -> tuple[float, float]:

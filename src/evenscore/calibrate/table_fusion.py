@@ -149,7 +149,7 @@ def fit_fusion(
     p_target, l2
         As in `LogisticCalibration.fit`.
     client, progress
-        As in `summarize_chunks`.
+        As in `summarize_table`.
     """
     moments = [summary.moments() for summary in summaries]
     number = moments[0][0]

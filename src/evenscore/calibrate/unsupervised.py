@@ -12,10 +12,7 @@ from evenscore.calibrate.calibration import Calibration, as_input, finite, posit
 from evenscore.calibrate.gaussian import gaussian_llr
 from evenscore.calibrate.mixture import Mixture, fit_mixture, log_likelihood, variance_of
 from evenscore.errors import InputError
-from evenscore.metrics.summary import ScoreSummary
-from evenscore.metrics.trials import is_chunked
-from evenscore.tables import TrialList
-from evenscore.tables.arrays import as_scores
+from evenscore.metrics.trials import ScoresLike, unlabelled_points
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -66,7 +63,7 @@ class UnsupervisedCalibration(Calibration):
     @classmethod
     def fit(
         cls,
-        scores: npt.ArrayLike | TrialList | ScoreSummary,
+        scores: ScoresLike,
         labels: npt.ArrayLike | None = None,
         *,
         p_target: float | None = None,
@@ -95,7 +92,10 @@ class UnsupervisedCalibration(Calibration):
         """
         if p_target is not None and not 0 < p_target < 1:
             raise InputError(f"p_target is {p_target}, but must lie between 0 and 1")
-        values, counts = _finite_scores(scores)
+        found = unlabelled_points(scores)
+        found.refuse_infinite()
+        values, counts = found.pooled_scores()
+        _refuse_few(values, counts)
         mixture = fit_mixture(values, counts, p_target, shared_variance)
         if mixture is None:
             raise InputError(f"no two Gaussians fit the scores: one of them shrinks to a point; {_REMEDY}")
@@ -110,28 +110,7 @@ class UnsupervisedCalibration(Calibration):
 Array = npt.NDArray[np.float64]
 
 
-def _finite_scores(scores: npt.ArrayLike | TrialList | ScoreSummary) -> tuple[Array, Array]:
-    """Return scores, and how often each of them occurs."""
-    if is_chunked(scores):
-        from evenscore.metrics.counting import count_unlabelled
-
-        scores = count_unlabelled(scores)
-    if isinstance(scores, ScoreSummary):
-        if not scores.is_finite:
-            raise InputError("the summary has infinite scores; drop the trials")
-        counts = scores.counts.sum(axis=0).astype(np.float64)
-        return _enough(scores.sums.sum(axis=0) / counts, counts)
-    if isinstance(scores, TrialList):
-        if scores.scores is None:
-            raise InputError("the trials have no scores; read a score file, or give them with with_scores")
-        scores = scores.scores
-    values = as_scores(scores, "scores", ndim=1).astype(np.float64)
-    if not np.isfinite(values).all():
-        raise InputError(f"scores[{int(np.argmin(np.isfinite(values)))}] is not finite; drop the trial")
-    return _enough(values, np.ones(values.size))
-
-
-def _enough(values: Array, counts: Array) -> tuple[Array, Array]:
+def _refuse_few(values: Array, counts: Array) -> None:
     number = counts.sum()
     if number < _LEAST_SCORES:
         raise InputError(
@@ -139,7 +118,6 @@ def _enough(values: Array, counts: Array) -> tuple[Array, Array]:
         )
     if not np.ptp(values) > 0:
         raise InputError("all scores are equal, so they do not show two groups")
-    return values, counts
 
 
 def _refuse_one_group(values: Array, counts: Array, mixture: Mixture, estimated: int) -> None:

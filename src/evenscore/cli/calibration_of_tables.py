@@ -17,7 +17,7 @@ from evenscore.calibrate import (
     calibration_class,
     calibration_from_dict,
 )
-from evenscore.calibrate.fold_summaries import cross_fits, fit_to_folds, summary_cllr, summed_cost
+from evenscore.calibrate.cross_validation import cross_fits, fit_to_folds, summary_cllr, summed_cost
 from evenscore.calibrate.table_fusion import fit_fusion, fused, stack_systems, systems_of
 from evenscore.calibrate.tables import calibrated, cross_calibrated
 from evenscore.cli.calibration import CalibrationJob, inputs_of, trained_on

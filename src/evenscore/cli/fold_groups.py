@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenscore.calibrate.fold_summaries import FoldPairs
-from evenscore.calibrate.folds import spread_speakers
+from evenscore.calibrate.folds import FoldPairs, spread_speakers
 from evenscore.cli.labelled import LabelledScores, LabelSources, with_maps
 from evenscore.errors import InputError
 from evenscore.metrics import ScoreSummary

@@ -155,7 +155,7 @@ def usual_target(training: Sequence[AnyBlocks], *, client: Any = None, progress:
             counts.append(np.ones(len(values[-1])))
         else:
             how: dict[str, Any] = {"client": client, "progress": progress, "options": {"bits": _BITS}}
-            centers, number = count_chunks(part.blocks.trials, part.values, **how).summary.class_bins(TARGET)
+            centers, number = count_chunks(part.blocks.trials, part.values, **how).summary.class_scores(TARGET)
             values.append(centers)
             counts.append(number)
     if all(isinstance(part, LabelledBlocks) for part in training):

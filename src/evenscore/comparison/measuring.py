@@ -17,7 +17,7 @@ from evenscore.comparison.comparison import METRICS, Figures
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.engine.engine import engine_for
 from evenscore.errors import InputError
-from evenscore.metrics import OperatingPoint, bootstrap, evaluate, summarize
+from evenscore.metrics import Bootstrap, OperatingPoint, bootstrap, evaluate, summarize
 from evenscore.metrics.speaker_groups import GroupCounter, GroupCounts, speaker_groups
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress
@@ -234,7 +234,7 @@ def _summary_figures(
     summary: ScoreSummary, groups: GroupCounts, how: Judging
 ) -> tuple[Figures, dict[str, npt.NDArray[np.float64]]]:
     values = summary.evaluate()
-    drawn = groups.bootstrap(how.points, values, replicates=how.replicates, seed=how.seed)
+    drawn = Bootstrap.drawn(groups, figures=values, replicates=how.replicates, seed=how.seed)
     return Figures(values=values, intervals=drawn.to_dict(how.level)), {
         name: drawn.replicates(name) for name in METRICS
     }

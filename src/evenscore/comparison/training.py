@@ -111,7 +111,7 @@ def _trained_on_chunks(
         *fitted.notes,
         "its training scores are not in memory: they are calibrated from a summary, and not cross-validated",
     ]
-    if summary.class_bins(TARGET)[0].min() > summary.class_bins(NONTARGET)[0].max():
+    if summary.class_scores(TARGET)[0].min() > summary.class_scores(NONTARGET)[0].max():
         notes.append(_SEPARATED)
     return Trained(norm=fitted, calibration=calibration, training=None, notes=tuple(notes))
 

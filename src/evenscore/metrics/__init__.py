@@ -1,6 +1,7 @@
 """How good scores are: error rates, detection costs, Cllr, and how sure we are of them.
 
-Every metric takes ``(scores, labels)``, a labelled `TrialList`, or `SortedScores`, which several metrics can share.
+Every metric takes ``(scores, labels)`` or a labelled `TrialList`, scores that are not in memory, or `Points`, which
+several metrics can share: `SortedScores`, or a `ScoreSummary`, of which a metric is the middle of its certain bounds.
 """
 
 import lazy_loader

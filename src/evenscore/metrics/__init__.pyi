@@ -31,12 +31,15 @@ from .hull import (
     rocch as rocch,
 )
 from .operating_points import OperatingPoint as OperatingPoint
+from .points import Points as Points
 from .summary import (
     ScoreSummary as ScoreSummary,
     summarize as summarize,
 )
 from .trials import (
     SortedScores as SortedScores,
+    Trials as Trials,
+    points_of as points_of,
     sort_scores as sort_scores,
     validate as validate,
 )

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.log_odds import expit
-from evenscore.metrics.hull import Rocch, rocch
+from evenscore.metrics.hull import Rocch
 from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, PointLike, as_points
-from evenscore.metrics.trials import ScoresLike, SortedScores, sort_scores
+from evenscore.metrics.points import Points
+from evenscore.metrics.trials import ScoresLike, points_of, sort_scores
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class DetectionCost:
         The cost at the Bayes threshold, where scores are taken to be LLRs.
     act_threshold, act_p_miss, act_p_fa
         That threshold, log((1 - p_target) c_fa / (p_target c_miss)), and its error rates.
+    min_dcf_bounds
+        The least and the largest possible ``min_dcf`` where scores were counted in bins; None where it is exact.
     """
 
     point: OperatingPoint
@@ -49,10 +52,11 @@ class DetectionCost:
     act_threshold: float
     act_p_miss: float
     act_p_fa: float
+    min_dcf_bounds: tuple[float, float] | None = None
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the point and the costs as one flat dictionary of numbers."""
-        fields = {name: value for name, value in vars(self).items() if name != "point"}
+        fields = {name: value for name, value in vars(self).items() if name != "point" and value is not None}
         return {"p_target": self.point.p_target, "c_miss": self.point.c_miss, "c_fa": self.point.c_fa, **fields}
 
 
@@ -62,7 +66,6 @@ def detection_costs(
     *,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
     normalize: bool = True,
-    hull: Rocch | None = None,
 ) -> list[DetectionCost]:
     """Return minimum and actual detection costs at each operating point.
 
@@ -74,8 +77,6 @@ def detection_costs(
         Priors, or (p_target, c_miss, c_fa) triples.
     normalize
         Divide by the cost of the better system that does not listen, min(p_target c_miss, (1 - p_target) c_fa).
-    hull
-        The `rocch` of the same trials, if it is at hand.
 
     Examples
     --------
@@ -83,20 +84,19 @@ def detection_costs(
     >>> cost.min_dcf, cost.min_threshold, cost.act_dcf
     (0.5, -1.0, 1.0)
     """
-    trials = sort_scores(scores, labels)
-    hull = rocch(trials) if hull is None else hull
-    return [_cost(trials, hull, point, normalize) for point in as_points(points)]
+    found, places = points_of(scores, labels, points=points), as_points(points)
+    return [_cost(found, point, normalize) for point in places]
 
 
-def _cost(trials: SortedScores, hull: Rocch, point: OperatingPoint, normalize: bool) -> DetectionCost:
+def _cost(found: Points, point: OperatingPoint, normalize: bool) -> DetectionCost:
     unit = point.default_cost if normalize else 1.0
-    costs = point.miss_weight * hull.p_miss + point.fa_weight * hull.p_fa
-    best = int(np.argmin(costs))
-    i, j = trials.below(point.threshold)
-    p_miss, p_fa = float(trials.miss_rate(i)), float(trials.false_alarm_rate(j))
+    hull = found.tied.hull
+    best = int(np.argmin(_hull_costs(hull, point)))
+    low, high = found.bounds(lambda order: float(_hull_costs(order.hull, point).min()) / unit)
+    p_miss, p_fa = found.rates_at(point)
     return DetectionCost(
         point=point,
-        min_dcf=float(costs[best]) / unit,
+        min_dcf=(low + high) / 2,
         min_threshold=float(hull.threshold[best]),
         min_p_miss=float(hull.p_miss[best]),
         min_p_fa=float(hull.p_fa[best]),
@@ -104,7 +104,13 @@ def _cost(trials: SortedScores, hull: Rocch, point: OperatingPoint, normalize: b
         act_threshold=point.threshold,
         act_p_miss=p_miss,
         act_p_fa=p_fa,
+        min_dcf_bounds=(low, high) if len(found.orders) > 1 else None,
     )
+
+
+def _hull_costs(hull: Rocch, point: OperatingPoint) -> npt.NDArray[np.float64]:
+    """Return the cost at each vertex of the hull."""
+    return point.miss_weight * hull.p_miss + point.fa_weight * hull.p_fa
 
 
 def min_dcf(
@@ -143,9 +149,9 @@ def act_dcf(
     >>> act_dcf([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1], p_target=0.5)
     1.0
     """
-    point, trials = OperatingPoint(p_target, c_miss, c_fa), sort_scores(scores, labels)
-    i, j = trials.below(point.threshold)
-    cost = point.miss_weight * float(trials.miss_rate(i)) + point.fa_weight * float(trials.false_alarm_rate(j))
+    point = OperatingPoint(p_target, c_miss, c_fa)
+    p_miss, p_fa = points_of(scores, labels, points=point).rates_at(point)
+    cost = point.miss_weight * p_miss + point.fa_weight * p_fa
     return cost / point.default_cost if normalize else cost
 
 
@@ -202,7 +208,7 @@ def bayes_error_curve(
     if priors.ndim != 1 or not np.isfinite(priors).all():
         raise InputError("log_odds must be a list of finite numbers")
     trials = sort_scores(scores, labels)
-    hull = rocch(trials)
+    hull = trials.hull
     p, q = expit(priors), expit(-priors)
     i, j = trials.below(-priors)
     default = np.minimum(p, q)

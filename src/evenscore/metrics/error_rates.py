@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.hull import Rocch, rocch
 from evenscore.metrics.pooling import nearest_corner
-from evenscore.metrics.trials import ScoresLike, SortedScores, sort_scores
+from evenscore.metrics.trials import ScoresLike, SortedScores, points_of
 
 __all__ = ["EerMethod", "EqualErrorRate", "auc", "eer", "equal_error_rate", "p_fa_at", "p_miss_at"]
 
@@ -57,7 +56,6 @@ def equal_error_rate(
     labels: npt.ArrayLike | None = None,
     *,
     method: EerMethod = "rocch",
-    hull: Rocch | None = None,
 ) -> EqualErrorRate:
     """Return the equal error rate and its threshold.
 
@@ -74,8 +72,6 @@ def equal_error_rate(
         ``kaldi``         share of targets below the first target that beats its counterpart among the non-targets
                           (compute-eer)
         ================  ==========================================================================================
-    hull
-        The `rocch` of the same trials, if it is at hand.
 
     Notes
     -----
@@ -89,22 +85,25 @@ def equal_error_rate(
     """
     if method not in get_args(EerMethod):
         raise InputError(f"there is no EER method {method!r}; choose one of {', '.join(get_args(EerMethod))}")
-    trials = sort_scores(scores, labels)
-    if method == "rocch":
-        value, threshold = _hull_eer(rocch(trials) if hull is None else hull), trials.threshold(*_nearest(trials))
-        return EqualErrorRate(eer=value, threshold=threshold, method=method)
-    if trials.target_mass is not None:
-        raise InputError(f"the EER method {method!r} knows no weights; use 'rocch' for weighted trials")
-    value, threshold = _METHODS[method](trials)
+    found = points_of(scores, labels)
+    if method not in _OF_CURVES and found.tied.target_mass is not None:
+        raise InputError(
+            f"the EER method {method!r} looks at single trials and knows no weights and no bins; use 'rocch'"
+        )
+    value, threshold = _METHODS[method](found.tied)
+    if len(found.orders) > 1:
+        value = found.middle(lambda order: _METHODS[method](order)[0])
     return EqualErrorRate(eer=value, threshold=threshold, method=method)
 
 
-def _hull_eer(hull: Rocch) -> float:
+def _rocch(trials: SortedScores) -> tuple[float, float]:
     """Intersect the hull with the diagonal Pmiss = Pfa."""
+    hull = trials.hull
     gap = hull.p_miss - hull.p_fa  # from -1 to 1, rising
     b = int(np.argmax(gap >= 0))
     step = -gap[b - 1] / (gap[b] - gap[b - 1])
-    return float(hull.p_miss[b - 1] + step * (hull.p_miss[b] - hull.p_miss[b - 1]))
+    value = float(hull.p_miss[b - 1] + step * (hull.p_miss[b] - hull.p_miss[b - 1]))
+    return value, trials.threshold(*_nearest(trials))
 
 
 def _crossing(trials: SortedScores) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -179,11 +178,13 @@ def _kaldi(trials: SortedScores) -> tuple[float, float]:
 
 
 _METHODS: dict[str, Callable[[SortedScores], tuple[float, float]]] = {
+    "rocch": _rocch,
     "interpolated": _interpolated,
     "nearest-mean": _nearest_mean,
     "nearest-max": _nearest_max,
     "kaldi": _kaldi,
 }
+_OF_CURVES = ("rocch", "interpolated")  # a bin's step of the ROC is a straight line, so that its ends tell all
 
 
 def auc(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> float:
@@ -194,7 +195,7 @@ def auc(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> float:
     >>> auc([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1])
     0.75
     """
-    return rocch(scores, labels).auc
+    return points_of(scores, labels).middle(lambda order: order.hull.auc)
 
 
 def p_miss_at(p_fa: float, scores: ScoresLike, labels: npt.ArrayLike | None = None) -> float:
@@ -207,8 +208,12 @@ def p_miss_at(p_fa: float, scores: ScoresLike, labels: npt.ArrayLike | None = No
     >>> p_miss_at(0.1, [-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1])
     0.5
     """
-    trials = sort_scores(scores, labels)
-    size, limit = trials.nontarget.size, _as_limit(p_fa, "p_fa")
+    limit = _as_limit(p_fa, "p_fa")
+    return points_of(scores, labels).middle(lambda order: _p_miss_at(limit, order))
+
+
+def _p_miss_at(limit: float, trials: SortedScores) -> float:
+    size = trials.nontarget.size
     if trials.nontarget_mass is None:
         rejected = size - int(limit * size)
     else:
@@ -227,8 +232,12 @@ def p_fa_at(p_miss: float, scores: ScoresLike, labels: npt.ArrayLike | None = No
     >>> p_fa_at(0.5, [-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1])
     0.0
     """
-    trials = sort_scores(scores, labels)
-    size, limit = trials.target.size, _as_limit(p_miss, "p_miss")
+    limit = _as_limit(p_miss, "p_miss")
+    return points_of(scores, labels).middle(lambda order: _p_fa_at(limit, order))
+
+
+def _p_fa_at(limit: float, trials: SortedScores) -> float:
+    size = trials.target.size
     if trials.target_mass is None:
         rejected = int(limit * size)
     else:

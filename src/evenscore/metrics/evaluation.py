@@ -11,17 +11,17 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.metrics.cross_entropy import cllr, min_cllr
 from evenscore.metrics.detection_cost import detection_costs
-from evenscore.metrics.error_rates import EerMethod, equal_error_rate
-from evenscore.metrics.hull import rocch
+from evenscore.metrics.error_rates import EerMethod, auc, eer, equal_error_rate
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
-from evenscore.metrics.trials import ScoresLike, SortedScores, as_labels, is_chunked, sort_scores
-from evenscore.tables import NONTARGET, TARGET, Labels, ScoreTable, TrialList
+from evenscore.metrics.points import Points
+from evenscore.metrics.trials import ScoresLike, Trials, as_labels, points_of, validate
+from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
 
-__all__ = ["equalized_weights", "evaluate", "evaluate_by"]
+__all__ = ["equalized_weights", "evaluate", "evaluate_by", "figures_or_problem"]
 
 
 def evaluate(
-    scores: ScoresLike | ScoreTable,
+    scores: ScoresLike,
     labels: npt.ArrayLike | Labels | TrialList | None = None,
     *,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
@@ -35,7 +35,7 @@ def evaluate(
     ----------
     scores, labels
         As in `validate`, or `SortedScores`. Tables that are not in memory are counted tile by tile, with
-        labels as in `labels_for`; the result is that of `ScoreSummary.evaluate`, with bounds.
+        labels as in `labels_for`; the result, like that of a `ScoreSummary`, has bounds.
     points
         Operating points of the detection cost: priors, or (p_target, c_miss, c_fa) triples.
     eer_method
@@ -53,6 +53,10 @@ def evaluate(
         and ``dcf``: a list with one dictionary per operating point (see `DetectionCost`). ``cllr`` is infinite if a
         trial has an infinite LLR of the wrong sign.
 
+        Where scores are counted in bins, there are also ``bounds``: the least and the largest possible value of
+        ``eer``, ``min_dcf``, ``min_cllr``, ``calibration_loss`` and ``auc``; the figures themselves are the middle of
+        the two, and thresholds are those of the bins.
+
     Examples
     --------
     >>> result = evaluate([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1], points=[0.5, (0.01, 10, 1)])
@@ -61,18 +65,11 @@ def evaluate(
     >>> [point["p_target"] for point in result["dcf"]]
     [0.5, 0.01]
     """
-    if is_chunked(scores):
-        from evenscore.metrics.counting import summarize_table
-
-        if eer_method != "rocch" or weights is not None:
-            raise InputError("scores that are not in memory have the EER by rocch, and no weights; leave these out")
-        return summarize_table(scores, labels, points=points).evaluate(normalize=normalize)
-    trials = sort_scores(scores, labels, weights=weights)  # type: ignore[arg-type]
-    hull = rocch(trials)
-    equal = equal_error_rate(trials, method=eer_method, hull=hull)
-    costs = detection_costs(trials, points=points, normalize=normalize, hull=hull)
-    actual, minimum = cllr(trials), min_cllr(trials, hull=hull)
-    return {
+    found = points_of(scores, labels, weights=weights, points=points)
+    equal = equal_error_rate(found, method=eer_method)
+    costs = detection_costs(found, points=points, normalize=normalize)
+    actual, minimum = cllr(found), min_cllr(found)
+    figures = {
         "eer": equal.eer,
         "eer_threshold": equal.threshold,
         "min_dcf": costs[0].min_dcf,
@@ -80,11 +77,22 @@ def evaluate(
         "cllr": actual,
         "min_cllr": minimum,
         "calibration_loss": actual - minimum,
-        "auc": hull.auc,
-        "n_target": int(trials.target.size),
-        "n_nontarget": int(trials.nontarget.size),
+        "auc": auc(found),
+        "n_target": found.n_target,
+        "n_nontarget": found.n_nontarget,
         "dcf": [cost.to_dict() for cost in costs],
     }
+    if len(found.orders) == 1:
+        return figures
+    low, high = found.bounds(min_cllr)
+    bounds = {
+        "eer": found.bounds(lambda order: eer(order, method=eer_method)),
+        "min_dcf": costs[0].min_dcf_bounds,
+        "min_cllr": (low, high),
+        "auc": found.bounds(auc),
+        "calibration_loss": (actual - high, actual - low),
+    }
+    return figures | {"bounds": bounds}
 
 
 def evaluate_by(
@@ -125,21 +133,25 @@ def evaluate_by(
     >>> result["conditions"]["x"]
     {'n_target': 1, 'n_nontarget': 0, 'problem': 'there are no non-target trials'}
     """
-    values, key = _trial_arrays(scores, labels)
+    values, key = validate(scores, labels)
     names, code = _as_conditions(conditions, len(key))
     options: dict[str, Any] = {"points": as_points(points), "eer_method": eer_method, "normalize": normalize}
     weights = equalized_weights(key, conditions) if equalize else None
     pooled = evaluate(values, key, weights=weights, **options) | {"equalized": equalize}
-    found = {}
-    for place, name in enumerate(names):
-        member = code == place
-        target, nontarget = (int(np.count_nonzero(key[member] == label)) for label in (TARGET, NONTARGET))
-        if target and nontarget:
-            found[name] = evaluate(values[member], key[member], **options)
-        else:
-            problem = f"there are no {'non-target' if target else 'target'} trials"
-            found[name] = {"n_target": target, "n_nontarget": nontarget, "problem": problem}
+    members = {name: code == place for place, name in enumerate(names)}
+    found = {
+        name: figures_or_problem(Trials(values=values[member], key=key[member]), **options)
+        for name, member in members.items()
+    }
     return {"pooled": pooled, "conditions": found}
+
+
+def figures_or_problem(found: Points, **options: Any) -> dict[str, Any]:
+    """Return all metrics of points, or how many they are and the ``problem`` if a class is absent."""
+    if found.n_target and found.n_nontarget:
+        return evaluate(found, **options)
+    problem = f"there are no {'non-target' if found.n_target else 'target'} trials"
+    return {"n_target": found.n_target, "n_nontarget": found.n_nontarget, "problem": problem}
 
 
 def equalized_weights(labels: npt.ArrayLike, conditions: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -171,16 +183,6 @@ def equalized_weights(labels: npt.ArrayLike, conditions: npt.ArrayLike) -> npt.N
             )
         weights[of_class] = 1.0 / count[code[of_class]]
     return weights
-
-
-def _trial_arrays(
-    scores: npt.ArrayLike | TrialList, labels: npt.ArrayLike | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
-    from evenscore.metrics.trials import validate
-
-    if isinstance(scores, SortedScores):
-        raise InputError("sorted scores have lost their order, so they have no conditions; give scores and labels")
-    return validate(scores, labels)
 
 
 def _as_conditions(conditions: npt.ArrayLike, length: int) -> tuple[list[str], npt.NDArray[np.intp]]:

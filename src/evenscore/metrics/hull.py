@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.metrics.pooling import hull_of, ordered_pairs, roc_corners
+from evenscore.metrics.sorted_scores import SortedScores
 from evenscore.metrics.trials import ScoresLike, sort_scores
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Roc", "Rocch", "roc", "rocch"]
+__all__ = ["Roc", "Rocch", "at_places", "hull_of_scores", "roc", "rocch"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +103,11 @@ def rocch(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> Rocch:
     >>> hull.llr.round(3)
     array([  -inf, -0.405,    inf])
     """
-    trials = sort_scores(scores, labels)
+    return sort_scores(scores, labels).hull
+
+
+def hull_of_scores(trials: SortedScores) -> Rocch:
+    """Return the convex hull of the ROC of sorted scores."""
     tar, non = trials.target, trials.nontarget
     i, j = roc_corners(tar, non)
     if trials.target_mass is None or trials.nontarget_mass is None:
@@ -112,23 +117,32 @@ def rocch(scores: ScoresLike, labels: npt.ArrayLike | None = None) -> Rocch:
     auc = ordered_pairs(t, n) / (2 * t[-1] * n[-1])
     vertices = hull_of(t, n)
     i, j = i[vertices], j[vertices]
-    lowest = np.minimum(_at(tar, i, np.inf), _at(non, j, np.inf))
-    highest = np.maximum(_at(tar, i - 1, -np.inf), _at(non, j - 1, -np.inf))
-    threshold = lowest.copy()
-    threshold[-1] = trials.threshold(tar.size, non.size)
+    threshold = _thresholds(trials, i, j)
+    highest = np.maximum(at_places(tar, i - 1, -np.inf), at_places(non, j - 1, -np.inf))
     return Rocch(
         p_miss=frozen(trials.miss_rate(i)),
         p_fa=frozen(trials.false_alarm_rate(j)),
         threshold=frozen(threshold),
         target_below=frozen(i),
         nontarget_below=frozen(j),
-        low=frozen(lowest[:-1]),
+        low=frozen(threshold[:-1]),
         high=frozen(highest[1:]),
         auc=float(auc),
     )
 
 
-def _at(scores: npt.NDArray[np.floating], place: npt.NDArray[np.integer], beyond: float) -> npt.NDArray[np.float64]:
+def _thresholds(
+    trials: SortedScores, i: npt.NDArray[np.integer], j: npt.NDArray[np.integer]
+) -> npt.NDArray[np.float64]:
+    """Return the lowest accepted score at each corner; the last one rejects everything."""
+    lowest = np.minimum(at_places(trials.target, i, np.inf), at_places(trials.nontarget, j, np.inf))
+    lowest[-1] = trials.threshold(trials.target.size, trials.nontarget.size)
+    return lowest
+
+
+def at_places(
+    scores: npt.NDArray[np.floating], place: npt.NDArray[np.integer], beyond: float
+) -> npt.NDArray[np.float64]:
     """Return the scores at these places as float64, and ``beyond`` at places that do not exist."""
     exists = (place >= 0) & (place < scores.size)
     return np.where(exists, scores[np.where(exists, place, 0)], np.float64(beyond)).astype(np.float64)
@@ -160,9 +174,8 @@ def roc(scores: ScoresLike, labels: npt.ArrayLike | None = None, *, most: int | 
     if most is not None and i.size > most:
         keep = _spread(i, j, most)
         i, j = i[keep], j[keep]
-    lowest = np.minimum(_at(trials.target, i, np.inf), _at(trials.nontarget, j, np.inf))
-    lowest[-1] = trials.threshold(trials.target.size, trials.nontarget.size)
-    return Roc(p_miss=frozen(trials.miss_rate(i)), p_fa=frozen(trials.false_alarm_rate(j)), threshold=frozen(lowest))
+    rates = {"p_miss": frozen(trials.miss_rate(i)), "p_fa": frozen(trials.false_alarm_rate(j))}
+    return Roc(**rates, threshold=frozen(_thresholds(trials, i, j)))
 
 
 def _spread(i: npt.NDArray[np.int64], j: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.intp]:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from evenscore.errors import InputError
 
-__all__ = ["DEFAULT_POINTS", "OperatingPoint", "PointLike", "as_points"]
+__all__ = ["DEFAULT_POINTS", "OperatingPoint", "PointLike", "as_points", "cost_weights"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,15 @@ def as_points(points: PointLike | Iterable[PointLike]) -> tuple[OperatingPoint, 
     if not found:
         raise InputError("the list of operating points is empty; give at least one prior or triple")
     return found
+
+
+def cost_weights(
+    points: Iterable[OperatingPoint], normalize: bool
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return what a miss rate and what a false-alarm rate of 1 cost at each point."""
+    rows = [(at.miss_weight, at.fa_weight, at.default_cost if normalize else 1.0) for at in points]
+    miss, alarm, unit = np.array(rows).reshape(-1, 3).T
+    return miss / unit, alarm / unit
 
 
 def _as_point(point: object) -> OperatingPoint:

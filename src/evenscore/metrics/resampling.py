@@ -6,22 +6,41 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.operating_points import OperatingPoint
+from evenscore.metrics.operating_points import OperatingPoint, cost_weights
 from evenscore.metrics.speakers import TrialSpeakers
 from evenscore.tables import TARGET, UNKNOWN
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["RankedTrials", "check_speakers", "rank_trials", "replicate"]
+__all__ = ["Draws", "RankedTrials", "Resampled", "Rows", "rank_trials", "replicate"]
 
 _DRAWS = 1 << 22  # numbers drawn at a time, to bound memory
+
+
+Draws: TypeAlias = npt.NDArray[np.int64]  # how often each speaker was drawn, a row for each replicate
+Rows: TypeAlias = npt.NDArray[np.float64]  # a row for each replicate, of NaN if it lacks targets or non-targets
+
+
+class Resampled(Protocol):
+    """What a bootstrap draws from: all trials (`RankedTrials`), or counts of groups of speakers (`GroupCounts`)."""
+
+    @property
+    def n_speakers(self) -> int:
+        """How many speakers, or groups of them, are drawn."""
+
+    @property
+    def points(self) -> tuple[OperatingPoint, ...]:
+        """The operating points."""
+
+    def measured(self, draws: Draws, normalize: bool) -> Rows:
+        """Return EER, Cllr, minCllr, then minDCF and actDCF of each point, of each draw."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,6 +52,8 @@ class RankedTrials:
 
     Attributes
     ----------
+    n_speakers
+        How many speakers there are.
     enroll, test
         Numbers of the speakers.
     target
@@ -41,19 +62,65 @@ class RankedTrials:
         Contribution to Cllr: softplus(-score) of a target, softplus(score) of a non-target.
     starts
         Where each run starts, and the number of trials.
-    cuts
-        The first accepted run of each operating point.
+    points, cuts
+        Operating points, and the first accepted run of each.
     """
 
+    n_speakers: int
     enroll: Int[np.ndarray, " n"]
     test: Int[np.ndarray, " n"]
     target: Bool[np.ndarray, " n"]
     loss: Float[np.ndarray, " n"]
     starts: Int[np.ndarray, " r"]
+    points: tuple[OperatingPoint, ...]
     cuts: Int[np.ndarray, " p"]
 
+    def measured(self, draws: Draws, normalize: bool) -> Rows:
+        """Return the metrics of each draw."""
+        from evenscore.metrics.resampling_kernels import replicate_metrics
 
-def check_speakers(speakers: TrialSpeakers, labels: npt.NDArray[np.int8]) -> None:
+        out = np.empty((len(draws), 3 + 2 * len(self.points)))
+        sides = self.enroll, self.test, self.target, self.starts, self.loss
+        replicate_metrics(draws, *sides, self.cuts, *cost_weights(self.points, normalize), out)
+        return out
+
+    def miss_rates(self, draws: Draws, p_fa: npt.NDArray[np.float64]) -> Rows:
+        """Return the miss rates of the hull of each draw at these false-alarm rates."""
+        from evenscore.metrics.resampling_kernels import replicate_hulls
+
+        out = np.empty((len(draws), p_fa.size))
+        replicate_hulls(draws, self.enroll, self.test, self.target, self.starts, self.loss, p_fa, out)
+        return out
+
+
+def rank_trials(
+    scores: npt.NDArray[Any],
+    labels: npt.NDArray[np.int8],
+    speakers: TrialSpeakers,
+    points: Sequence[OperatingPoint] = (),
+) -> RankedTrials:
+    """Sort the trials once, for any number of replicates; refuse those that cannot be resampled by speaker."""
+    _check_speakers(speakers, labels)
+    at = np.flatnonzero(labels != UNKNOWN)
+    if np.isnan(scores[at]).any():
+        raise InputError("a score is nan, so the trial cannot be ranked; drop the trial or label it -1")
+    at = at[np.argsort(scores[at], kind="stable")]
+    ranked, target = scores[at].astype(np.float64), labels[at] == TARGET
+    cuts = np.searchsorted(ranked, [point.threshold for point in points])
+    starts = np.unique(np.concatenate((_run_starts(ranked, target), cuts, [len(at)]))).astype(np.int64)
+    return RankedTrials(
+        n_speakers=len(speakers.names),
+        enroll=speakers.enroll[at].astype(np.int32, copy=False),
+        test=speakers.test[at].astype(np.int32, copy=False),
+        target=target,
+        loss=np.logaddexp(0.0, np.where(target, -ranked, ranked)),
+        starts=starts,
+        points=tuple(points),
+        cuts=np.searchsorted(starts, cuts),
+    )
+
+
+def _check_speakers(speakers: TrialSpeakers, labels: npt.NDArray[np.int8]) -> None:
     """Refuse trials that cannot be resampled by speaker, with the reason."""
     if len(speakers.names) < 2:
         raise InputError(
@@ -69,30 +136,6 @@ def check_speakers(speakers: TrialSpeakers, labels: npt.NDArray[np.int8]) -> Non
         )
 
 
-def rank_trials(
-    scores: npt.NDArray[Any],
-    labels: npt.NDArray[np.int8],
-    speakers: TrialSpeakers,
-    points: Sequence[OperatingPoint] = (),
-) -> RankedTrials:
-    """Sort the trials once, for any number of replicates."""
-    at = np.flatnonzero(labels != UNKNOWN)
-    if np.isnan(scores[at]).any():
-        raise InputError("a score is nan, so the trial cannot be ranked; drop the trial or label it -1")
-    at = at[np.argsort(scores[at], kind="stable")]
-    ranked, target = scores[at].astype(np.float64), labels[at] == TARGET
-    cuts = np.searchsorted(ranked, [point.threshold for point in points])
-    starts = np.unique(np.concatenate((_run_starts(ranked, target), cuts, [len(at)]))).astype(np.int64)
-    return RankedTrials(
-        enroll=speakers.enroll[at].astype(np.int32, copy=False),
-        test=speakers.test[at].astype(np.int32, copy=False),
-        target=target,
-        loss=np.logaddexp(0.0, np.where(target, -ranked, ranked)),
-        starts=starts,
-        cuts=np.searchsorted(starts, cuts),
-    )
-
-
 def _run_starts(ranked: npt.NDArray[np.float64], target: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
     starts = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
     share = np.add.reduceat(target, starts, dtype=np.int64) / np.diff(np.append(starts, len(ranked)))
@@ -101,17 +144,8 @@ def _run_starts(ranked: npt.NDArray[np.float64], target: npt.NDArray[np.bool_]) 
     return starts[~joins]
 
 
-def replicate(
-    measure: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]],
-    n_speakers: int,
-    replicates: int,
-    seed: int,
-) -> npt.NDArray[np.float64]:
-    """Return one row of ``measure`` for each draw of as many speakers as there are.
-
-    ``measure`` takes draws (how often each speaker was drawn, one row per replicate) and returns NaN rows for draws
-    without targets or without non-targets; those are drawn again.
-    """
+def replicate(measure: Callable[[Draws], Rows], n_speakers: int, replicates: int, seed: int) -> Rows:
+    """Return one row of ``measure`` for each draw of as many speakers as there are; rows of NaN are drawn again."""
     if replicates < 1:
         raise InputError(f"replicates is {replicates}, but must be at least 1; 1000 is usual")
     rng = np.random.default_rng(seed)

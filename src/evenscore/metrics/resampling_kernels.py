@@ -7,7 +7,7 @@ import numpy as np
 
 from evenscore.compiled import inner, loop
 
-__all__ = ["eer_and_min_cllr", "push", "replicate_hulls", "replicate_metrics"]
+__all__ = ["eer_and_min_cllr", "least_cost", "push", "replicate_hulls", "replicate_metrics"]
 
 
 @inner
@@ -70,6 +70,18 @@ def eer_and_min_cllr(block_t, block_n, size, T, N):
     return equal, nats / (2 * np.log(2.0))
 
 
+@inner
+def least_cost(block_t, block_n, size, T, N, miss_weight, fa_weight):
+    """Return the least detection cost of pooled blocks of T targets and N non-targets."""
+    i = j = 0
+    best = fa_weight
+    for b in range(size):
+        i += block_t[b]
+        j += block_n[b]
+        best = min(best, miss_weight * i / T + fa_weight * (N - j) / N)
+    return best
+
+
 @loop("I2 J1 J1 B1 I1 D1 I1 D1 D1 -> D2")
 def replicate_metrics(draws, enroll, test, target, starts, loss, cuts, miss_weight, fa_weight, out):
     """Fill row b of ``out`` with EER, Cllr, minCllr, then minDCF and actDCF per point, of replicate b.
@@ -91,13 +103,7 @@ def replicate_metrics(draws, enroll, test, target, starts, loss, cuts, miss_weig
         out[b, 0], out[b, 2] = eer_and_min_cllr(block_t, block_n, size, T, N)
         out[b, 1] = (losses[1] / T + losses[0] / N) / (2 * np.log(2.0))
         for p in range(cuts.size):
-            i = j = 0
-            best = fa_weight[p]
-            for k in range(size):
-                i += block_t[k]
-                j += block_n[k]
-                best = min(best, miss_weight[p] * i / T + fa_weight[p] * (N - j) / N)
-            out[b, 3 + 2 * p] = best
+            out[b, 3 + 2 * p] = least_cost(block_t, block_n, size, T, N, miss_weight[p], fa_weight[p])
             i, j = below_t[cuts[p]], below_n[cuts[p]]
             out[b, 4 + 2 * p] = miss_weight[p] * i / T + fa_weight[p] * (N - j) / N
 

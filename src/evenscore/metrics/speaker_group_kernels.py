@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenscore.compiled import inner, loop
-from evenscore.metrics.resampling_kernels import eer_and_min_cllr, push
+from evenscore.metrics.resampling_kernels import eer_and_min_cllr, least_cost, push
 
 __all__ = ["HALF", "NEAR", "count_trials", "replicate_bins"]
 
@@ -75,10 +75,4 @@ def replicate_bins(tar, non, miss_weight, fa_weight, out):
                 N += non[b, k]
         out[b, 0], out[b, 1] = eer_and_min_cllr(block_t, block_n, size, T, N)
         for p in range(miss_weight.size):
-            i, j = 0.0, 0.0
-            best = fa_weight[p]
-            for k in range(size):
-                i += block_t[k]
-                j += block_n[k]
-                best = min(best, miss_weight[p] * i / T + fa_weight[p] * (N - j) / N)
-            out[b, 2 + p] = best
+            out[b, 2 + p] = least_cost(block_t, block_n, size, T, N, miss_weight[p], fa_weight[p])

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.operating_points import OperatingPoint
-from evenscore.metrics.resampling import replicate
+from evenscore.metrics.operating_points import OperatingPoint, cost_weights
+from evenscore.metrics.resampling import Draws, Rows
 from evenscore.metrics.speaker_group_kernels import HALF, NEAR, count_trials, replicate_bins
-from evenscore.metrics.uncertainty import Bootstrap
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["MOST_GROUPS", "GroupCounter", "GroupCounts", "count_groups", "speaker_groups"]
+__all__ = ["MOST_GROUPS", "GroupCounter", "GroupCounts", "speaker_groups"]
 
 _LARGEST = 1e30  # that float32 can hold
 MOST_GROUPS = 40  #: of speakers; with fewer speakers than that, each is a group
@@ -49,6 +48,8 @@ class GroupCounts:
 
     Attributes
     ----------
+    points
+        Operating points.
     target, target_below
         For each group the number of targets in each bin, and below the threshold of each operating point.
     nontarget, nontarget_below
@@ -56,6 +57,7 @@ class GroupCounts:
         key can make, then one for each pair of groups, (0, 0), (1, 0), (1, 1), (2, 0), ...
     """
 
+    points: tuple[OperatingPoint, ...]
     target: Int[np.ndarray, "g b"]
     nontarget: Int[np.ndarray, "c b"]
     target_below: Int[np.ndarray, "g p"]
@@ -64,54 +66,26 @@ class GroupCounts:
     def __add__(self, other: GroupCounts) -> GroupCounts:
         """Return the counts of both sets of trials."""
         names = ("target", "nontarget", "target_below", "nontarget_below")
-        return GroupCounts(**{name: frozen(getattr(self, name) + getattr(other, name)) for name in names})
+        sums: dict[str, Any] = {name: frozen(getattr(self, name) + getattr(other, name)) for name in names}
+        return replace(self, **sums)
 
-    def bootstrap(
-        self,
-        points: Sequence[OperatingPoint],
-        figures: Mapping[str, Any],
-        *,
-        replicates: int,
-        seed: int,
-    ) -> Bootstrap:
-        """Return the metrics of replicates, each with groups drawn with replacement.
+    @property
+    def n_speakers(self) -> int:
+        """How many groups are drawn; with as many groups as speakers, the draws are those of all trials."""
+        return len(self.target)
 
-        Parameters
-        ----------
-        points
-            Operating points, those of the counts.
-        figures
-            Metrics of all trials, as `evaluate` gives them: what is lost to the bins is taken from their differences
-            to the metrics of the bins, and given back to every replicate.
-        replicates, seed
-            As in `evenscore.bootstrap`; with as many groups as speakers, the draws are the same.
-        """
-        groups = len(self.target)
-
-        def measure(draws: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-            return self._measured(draws.astype(np.float64), points)
-
-        whole = measure(np.ones((1, groups), np.int64))[0]
-        exact = [figures["eer"], figures["cllr"], figures["min_cllr"]]
-        for cost in figures["dcf"]:
-            exact += [cost["min_dcf"], cost["act_dcf"]]
-        with np.errstate(invalid="ignore"):  # an infinite Cllr has no difference
-            lost = np.nan_to_num(np.array(exact) - whole, nan=0.0, posinf=0.0, neginf=0.0)
-        rows = np.maximum(replicate(measure, groups, replicates, seed) + lost, 0.0)
-        return Bootstrap.of_rows(rows, tuple(points), groups)
-
-    def _measured(self, draws: npt.NDArray[np.float64], points: Sequence[OperatingPoint]) -> npt.NDArray[np.float64]:
-        """Return EER, Cllr, minCllr, then minDCF and actDCF per point, of each draw; NaN without one of the classes."""
-        high, low = _pairs(len(self.target))
+    def measured(self, draws: Draws, normalize: bool) -> Rows:
+        """Return the metrics of each draw."""
+        draws = draws.astype(np.float64)
+        high, low = np.tril_indices(len(self.target))  # the two groups of each pair, in the order of the rows
         times = np.hstack((draws, draws[:, high] * draws[:, low]))
         tar, non = draws @ self.target, times @ self.nontarget
         tar_below, non_below = draws @ self.target_below, times @ self.nontarget_below
         n_tar, n_non = tar.sum(axis=1), non.sum(axis=1)
-        unit = np.array([point.default_cost for point in points])
-        miss, alarm = (np.array([getattr(at, name) for at in points]) / unit for name in ("miss_weight", "fa_weight"))
-        out = np.full((len(draws), 3 + 2 * len(points)), np.nan)
+        miss, alarm = cost_weights(self.points, normalize)
+        out = np.full((len(draws), 3 + 2 * len(self.points)), np.nan)
         both = (n_tar > 0) & (n_non > 0)
-        found = np.empty((int(both.sum()), 2 + len(points)))
+        found = np.empty((int(both.sum()), 2 + len(self.points)))
         replicate_bins(tar[both], non[both], miss, alarm, found)
         n_tar, n_non = n_tar[both, None], n_non[both, None]
         out[both, 0], out[both, 2], out[both, 3::2] = found[:, 0], found[:, 1], found[:, 2:]
@@ -120,11 +94,6 @@ class GroupCounts:
         )
         out[both, 4::2] = miss * tar_below[both] / n_tar + alarm * (n_non - non_below[both]) / n_non
         return out
-
-
-def _pairs(groups: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the two groups of each pair, in the order of the rows."""
-    return np.tril_indices(groups)
 
 
 def _losses(counts: npt.NDArray[np.float64], sign: float) -> npt.NDArray[np.float64]:
@@ -144,12 +113,23 @@ def _rows(enroll: Int[np.ndarray, " n"], width: int) -> Iterator[tuple[Any, Int[
 
 
 class GroupCounter:
-    """Counts LLRs by the groups of their speakers, piece by piece."""
+    """Counts LLRs by the groups of their speakers, piece by piece.
+
+    Examples
+    --------
+    >>> speakers = np.arange(2)
+    >>> counter = GroupCounter(speakers, [OperatingPoint(0.5)])
+    >>> counter.add(np.array([[3.0, -1.0], [0.5, 2.0]]), np.eye(2, dtype=np.int8), speakers, speakers)
+    >>> counts = counter.counts()
+    >>> counts.target.sum(), counts.nontarget.sum(), counts.nontarget_below.ravel()
+    (np.int64(2), np.int64(2), array([0, 0, 0, 1, 0]))
+    """
 
     def __init__(self, group: Int[np.ndarray, " s"], points: Sequence[OperatingPoint]) -> None:
         number = int(group.max()) + 1
         cells = number + number * (number + 1) // 2
         self._group = group.astype(np.int32)
+        self._points = tuple(points)
         self._thresholds = np.array([point.threshold for point in points])
         self._counts = {
             "target": np.zeros((number, 2 * HALF), np.int64),
@@ -176,38 +156,4 @@ class GroupCounter:
 
     def counts(self) -> GroupCounts:
         """Return what was counted; nothing more is added then."""
-        return GroupCounts(**{name: frozen(array) for name, array in self._counts.items()})
-
-
-def count_groups(
-    llrs: npt.NDArray[Any],
-    labels: npt.NDArray[np.int8],
-    enroll: Int[np.ndarray, " n"],
-    test: Int[np.ndarray, " m"],
-    group: Int[np.ndarray, " s"],
-    points: Sequence[OperatingPoint],
-) -> GroupCounts:
-    """Count LLRs, a tile of a matrix or those of a list, by the groups of their speakers.
-
-    Parameters
-    ----------
-    llrs, labels
-        LLRs and labels of the same shape; NaN and unknown labels are skipped.
-    enroll, test
-        Numbers of the speakers of rows and columns, or of each trial of a list.
-    group
-        The group of each speaker.
-    points
-        Operating points.
-
-    Examples
-    --------
-    >>> tile = np.array([[3.0, -1.0], [0.5, 2.0]])
-    >>> speakers = np.arange(2)
-    >>> counts = count_groups(tile, np.eye(2, dtype=np.int8), speakers, speakers, speakers, [OperatingPoint(0.5)])
-    >>> counts.target.sum(), counts.nontarget.sum(), counts.nontarget_below.ravel()
-    (np.int64(2), np.int64(2), array([0, 0, 0, 1, 0]))
-    """
-    counter = GroupCounter(group, points)
-    counter.add(llrs, labels, enroll, test)
-    return counter.counts()
+        return GroupCounts(points=self._points, **{name: frozen(array) for name, array in self._counts.items()})

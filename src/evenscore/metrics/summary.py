@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.cross_entropy import min_cllr
-from evenscore.metrics.detection_cost import detection_costs
-from evenscore.metrics.error_rates import equal_error_rate
-from evenscore.metrics.hull import rocch
 from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, PointLike, as_points
-from evenscore.metrics.trials import SortedScores, as_labels
+from evenscore.metrics.points import Points
+from evenscore.metrics.sorted_scores import SortedScores
+from evenscore.metrics.trials import as_labels, scores_and_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
 
@@ -33,7 +31,7 @@ BITS = 20  #: of a histogram, where nothing is said: 2048 bins for each power of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ScoreSummary:
+class ScoreSummary(Points):
     """Counts and sums of labelled scores, from which every metric follows; summaries of parts are added with ``+``.
 
     Exact, whatever the number of scores: counts, Cllr, and the actual detection costs at ``points``. The metrics that
@@ -81,15 +79,9 @@ class ScoreSummary:
     costs: Float[np.ndarray, " 2"]
     below: Num[np.ndarray, "2 k"]
 
-    @property
-    def n_target(self) -> int:
-        """Number of target scores."""
-        return round(self.counts[TARGET].sum())
-
-    @property
-    def n_nontarget(self) -> int:
-        """Number of non-target scores."""
-        return round(self.counts[NONTARGET].sum())
+    def number(self, label: int) -> int:
+        """Return the number of scores of a class."""
+        return round(self.counts[label].sum())
 
     def __add__(self, other: ScoreSummary) -> ScoreSummary:
         """Return the summary of both sets of scores."""
@@ -139,35 +131,61 @@ class ScoreSummary:
     def __repr__(self) -> str:
         return f"ScoreSummary({self.n_target} targets, {self.n_nontarget} non-targets, {self.bits} bits)"
 
+    @cached_property
+    def tied(self) -> SortedScores:
+        """The bins in order, with equal scores in each."""
+        return self.sorted_scores("tied")
+
+    @cached_property
+    def orders(self) -> tuple[SortedScores, ...]:
+        """The best and the worst order that the scores can have."""
+        return self.sorted_scores("best"), self.sorted_scores("worst")
+
     def cllr(self) -> float:
         """Return Cllr, exactly; see `evenscore.cllr`."""
-        self.check_classes()
-        return float(self.costs[TARGET] / self.n_target + self.costs[NONTARGET] / self.n_nontarget) / (2 * math.log(2))
+        from evenscore.metrics.cross_entropy import cllr
 
-    def class_bins(self, label: int) -> tuple[Float[np.ndarray, " u"], Int[np.ndarray, " u"]]:
+        return cllr(self)
+
+    def losses(self) -> tuple[float, float]:
+        """Return the mean of log(1 + exp(llr)) of the non-targets and of log(1 + exp(-llr)) of the targets, exactly."""
+        return float(self.costs[NONTARGET] / self.n_nontarget), float(self.costs[TARGET] / self.n_target)
+
+    def rates_at(self, point: OperatingPoint) -> tuple[float, float]:
+        """Return miss and false-alarm rate at the Bayes threshold of one of the points, exactly."""
+        if point not in self.points:
+            raise InputError(f"the scores were not counted at {point}; count them again, with points={point}")
+        target, nontarget = self.below[[TARGET, NONTARGET], self.points.index(point)]
+        return float(target / self.n_target), float((self.n_nontarget - nontarget) / self.n_nontarget)
+
+    def class_scores(self, label: int) -> tuple[Float[np.ndarray, " u"], Num[np.ndarray, " u"]]:
         """Return the mean score and the number of scores of a class in each bin that has any."""
         used = np.flatnonzero(self.counts[label])
         return self.sums[label, used] / self.counts[label, used], self.counts[label, used]
 
+    def pooled_scores(self) -> tuple[Float[np.ndarray, " b"], Num[np.ndarray, " b"]]:
+        """Return the mean score and the number of scores in each bin."""
+        counts = self.counts.sum(axis=0)
+        return self.sums.sum(axis=0) / counts, counts
+
     def moments(self) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
         """Return the number, the mean and the variance of the scores of each class; exact, but for rounding."""
         self.check_classes()
-        if not self.is_finite:
-            raise InputError("the summary has infinite scores, which have no mean and variance; drop them")
+        self.refuse_infinite()
         number = self.counts.sum(axis=1).astype(np.float64)
         mean = self.sums.sum(axis=1) / number
         edges = bin_edges(self.bins, self.bits)
         scatter = []
         for label in (NONTARGET, TARGET):
-            centers, counts = self.class_bins(label)
+            centers, counts = self.class_scores(label)
             inside = self.squares[label] - counts @ (centers - edges[self.counts[label] > 0]) ** 2
             scatter.append(max(inside, 0.0) + counts @ (centers - mean[label]) ** 2)
         return number, mean, np.array(scatter) / number
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether no score is infinite, or beyond what float32 can hold."""
-        return bool(np.isfinite(bin_edges(self.bins, self.bits)).all() and np.isfinite(self.sums).all())
+    def refuse_infinite(self) -> None:
+        """Refuse scores that are infinite, or beyond what float32 can hold."""
+        if not (np.isfinite(bin_edges(self.bins, self.bits)).all() and np.isfinite(self.sums).all()):
+            raise InputError("some of the counted scores are infinite; drop the trials")
 
     def sorted_scores(self, order: Order = "tied") -> SortedScores:
         """Return one weighted score per bin and class, for any function that takes `SortedScores`.
@@ -185,7 +203,8 @@ class ScoreSummary:
             present = counts[label] > 0
             mass = np.concatenate(([0.0], np.cumsum(counts[label, present])))
             if order == "tied":
-                values = (sums[:, present].sum(axis=0)) / counts[:, present].sum(axis=0)
+                with np.errstate(over="ignore"):  # the sum of the largest numbers is infinite
+                    values = sums[:, present].sum(axis=0) / counts[:, present].sum(axis=0)
             else:
                 above = (label == TARGET) == (order == "best")
                 values = 2.0 * np.flatnonzero(present) + above
@@ -200,67 +219,9 @@ class ScoreSummary:
         ``calibration_loss`` and ``auc``, and so has each operating point in ``dcf``; the figures themselves are the
         middle of the two. Thresholds are those of the bins.
         """
-        best, worst = (self._ordered(order, normalize) for order in ("best", "worst"))
-        tied = self.sorted_scores("tied")
-        bounds = {name: tuple(sorted((best[name], worst[name]))) for name in best if name != "dcf"}
-        middle = {name: (low + high) / 2 for name, (low, high) in bounds.items()}
-        actual = self.cllr()
-        low, high = bounds["min_cllr"]
-        bounds["calibration_loss"] = (actual - high, actual - low)
-        dcf = []
-        for place, point in enumerate(self.points):
-            low, high = best["dcf"][place], worst["dcf"][place]
-            cost = detection_costs(tied, points=point, normalize=normalize)[0].to_dict()
-            dcf.append(
-                cost | self._actual(place, normalize) | {"min_dcf": (low + high) / 2, "min_dcf_bounds": (low, high)}
-            )
-        return {
-            "eer": middle["eer"],
-            "eer_threshold": equal_error_rate(tied).threshold,
-            "min_dcf": middle["min_dcf"],
-            "act_dcf": dcf[0]["act_dcf"],
-            "cllr": actual,
-            "min_cllr": middle["min_cllr"],
-            "calibration_loss": actual - middle["min_cllr"],
-            "auc": middle["auc"],
-            "n_target": self.n_target,
-            "n_nontarget": self.n_nontarget,
-            "dcf": dcf,
-            "bounds": bounds,
-        }
+        from evenscore.metrics.evaluation import evaluate
 
-    def _ordered(self, order: Order, normalize: bool) -> dict[str, Any]:
-        trials = self.sorted_scores(order)
-        hull = rocch(trials)
-        costs = [cost.min_dcf for cost in detection_costs(trials, points=self.points, normalize=normalize, hull=hull)]
-        return {
-            "eer": equal_error_rate(trials, hull=hull).eer,
-            "min_dcf": costs[0],
-            "min_cllr": min_cllr(trials, hull=hull),
-            "auc": hull.auc,
-            "dcf": costs,
-        }
-
-    def _actual(self, place: int, normalize: bool) -> dict[str, float]:
-        """Return the cost at the Bayes threshold, by counting."""
-        point = self.points[place]
-        p_miss = float(self.below[TARGET, place] / self.n_target)
-        p_fa = float((self.n_nontarget - self.below[NONTARGET, place]) / self.n_nontarget)
-        cost = point.miss_weight * p_miss + point.fa_weight * p_fa
-        return {
-            "act_dcf": cost / point.default_cost if normalize else cost,
-            "act_threshold": point.threshold,
-            "act_p_miss": p_miss,
-            "act_p_fa": p_fa,
-        }
-
-    def check_classes(self) -> None:
-        """Refuse a summary that lacks targets or non-targets."""
-        if not self.n_target or not self.n_nontarget:
-            raise InputError(
-                f"there are {self.n_target} target and {self.n_nontarget} non-target trials, but both kinds are "
-                "needed; check the key"
-            )
+        return evaluate(self, points=self.points, normalize=normalize)
 
 
 def summarize(
@@ -293,12 +254,7 @@ def summarize(
 
     if not 10 <= bits <= _MOST_BITS:
         raise InputError(f"bits is {bits}, but must lie between 10 and {_MOST_BITS}")
-    if isinstance(scores, TrialList):
-        labels = scores.labels if labels is None else labels
-        scores = scores.scores if scores.scores is not None else np.empty(0)
-    if labels is None:
-        raise InputError("labels are missing; give one label per score: 1 (target), 0 (non-target), -1 (unknown)")
-    values, key = np.asarray(scores), np.asarray(labels)
+    values, key = map(np.asarray, scores_and_labels(scores, labels))
     if values.shape != key.shape:
         raise InputError(f"labels have shape {key.shape}, but the scores {values.shape}; give one label per score")
     values = values.ravel() if values.dtype in (np.float32, np.float64) else values.ravel().astype(np.float64)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.metrics.evaluation import figures_or_problem
 from evenscore.metrics.summary import ScoreSummary, summarize
 
 __all__ = ["equalized", "evaluate_groups", "summarize_groups", "total"]
@@ -97,13 +98,8 @@ def evaluate_groups(
     if equalize:
         pooled = equalized(groups).evaluate(normalize=normalize)
         pooled |= {"n_target": together.n_target, "n_nontarget": together.n_nontarget}
-    conditions = {name: _evaluated(groups[name], normalize) for name in sorted(groups)}
+    conditions = {
+        name: figures_or_problem(groups[name], points=groups[name].points, normalize=normalize)
+        for name in sorted(groups)
+    }
     return {"pooled": pooled | {"equalized": equalize}, "conditions": conditions}
-
-
-def _evaluated(summary: ScoreSummary, normalize: bool) -> dict[str, Any]:
-    target, nontarget = summary.n_target, summary.n_nontarget
-    if target and nontarget:
-        return summary.evaluate(normalize=normalize)
-    problem = f"there are no {'non-target' if target else 'target'} trials"
-    return {"n_target": target, "n_nontarget": nontarget, "problem": problem}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.metrics.evaluation import evaluate
 from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, PointLike, as_points
-from evenscore.metrics.resampling import RankedTrials, check_speakers, rank_trials, replicate
+from evenscore.metrics.resampling import Draws, RankedTrials, Resampled, Rows, rank_trials, replicate
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.trials import validate
 from evenscore.tables import TrialList
@@ -37,10 +37,15 @@ class Interval:
     @classmethod
     def of(cls, values: npt.NDArray[np.float64], level: float) -> Interval:
         """Return the percentile interval; its ends are replicates, so infinite ones do no harm."""
-        if not 0 < level < 1:
-            raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
-        low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+        low, high = _percentiles(values, level)
         return cls(low=float(low), high=float(high), level=level)
+
+
+def _percentiles(values: npt.NDArray[np.float64], level: float) -> npt.NDArray[np.float64]:
+    """Return the two ends of the middle ``level`` of values, or of each column."""
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
+    return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,16 +73,39 @@ class Bootstrap:
     n_speakers: int
 
     @classmethod
-    def of_rows(cls, rows: npt.NDArray[np.float64], points: tuple[OperatingPoint, ...], n_speakers: int) -> Bootstrap:
-        """Make it of rows that `replicate` returns: EER, Cllr, minCllr, then minDCF and actDCF of each point."""
+    def drawn(
+        cls,
+        sample: Resampled,
+        *,
+        replicates: int,
+        seed: int,
+        normalize: bool = True,
+        figures: Mapping[str, Any] | None = None,
+    ) -> Bootstrap:
+        """Return the metrics of replicates, each with speakers drawn from a sample with replacement.
+
+        Where the sample has bins, ``figures`` are the metrics of all trials, as `evaluate` gives them: what is lost to
+        the bins is taken from the differences to their metrics, and given back to every replicate.
+        """
+
+        def measure(draws: Draws) -> Rows:
+            return sample.measured(draws, normalize)
+
+        rows = replicate(measure, sample.n_speakers, replicates, seed)
+        if figures is not None:
+            exact = [figures["eer"], figures["cllr"], figures["min_cllr"]]
+            exact += [cost[name] for cost in figures["dcf"] for name in ("min_dcf", "act_dcf")]
+            with np.errstate(invalid="ignore"):  # an infinite Cllr has no difference
+                lost = np.array(exact) - measure(np.ones((1, sample.n_speakers), np.int64))[0]
+            rows = np.maximum(rows + np.nan_to_num(lost, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
         return cls(
             eer=frozen(rows[:, 0]),
             cllr=frozen(rows[:, 1]),
             min_cllr=frozen(rows[:, 2]),
             min_dcf=frozen(rows[:, 3::2]),
             act_dcf=frozen(rows[:, 4::2]),
-            points=points,
-            n_speakers=n_speakers,
+            points=sample.points,
+            n_speakers=sample.n_speakers,
         )
 
     def replicates(self, metric: Metric, point: int = 0) -> Float[np.ndarray, " b"]:
@@ -182,30 +210,19 @@ def bootstrap(
     >>> 0 <= interval.low < interval.high < 0.2
     True
     """
+    trials = _ranked(scores, labels, enroll_speakers, test_speakers, as_points(points))
+    return Bootstrap.drawn(trials, replicates=replicates, seed=seed, normalize=normalize)
+
+
+def _ranked(
+    scores: npt.ArrayLike | TrialList,
+    labels: npt.ArrayLike | None,
+    enroll_speakers: SpeakersLike,
+    test_speakers: SpeakersLike,
+    points: Sequence[OperatingPoint] = (),
+) -> RankedTrials:
     values, key = validate(scores, labels)
-    speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
-    check_speakers(speakers, key)
-    places = as_points(points)
-    measure = _measure(rank_trials(values, key, speakers, places), places, normalize)
-    return Bootstrap.of_rows(replicate(measure, len(speakers.names), replicates, seed), places, len(speakers.names))
-
-
-def _measure(
-    trials: RankedTrials, points: Sequence[OperatingPoint], normalize: bool
-) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:
-    from evenscore.metrics.resampling_kernels import replicate_metrics
-
-    unit = np.array([point.default_cost if normalize else 1.0 for point in points])
-    miss_weight = np.array([point.miss_weight for point in points]) / unit
-    fa_weight = np.array([point.fa_weight for point in points]) / unit
-
-    def measure(draws: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        out = np.empty((len(draws), 3 + 2 * len(points)))
-        sides = trials.enroll, trials.test, trials.target, trials.starts, trials.loss
-        replicate_metrics(draws, *sides, trials.cuts, miss_weight, fa_weight, out)
-        return out
-
-    return measure
+    return rank_trials(values, key, trial_speakers(scores, len(key), enroll_speakers, test_speakers), points)
 
 
 def paired_test(
@@ -252,14 +269,12 @@ def paired_test(
     """
     values, key = validate(scores_a, labels)
     other, _ = validate(_matched(scores_a, scores_b), key)
-    speakers = trial_speakers(scores_a, len(key), enroll_speakers, test_speakers)
-    check_speakers(speakers, key)
-    places, number = as_points([point]), len(speakers.names)
-    first, second = (_measure(rank_trials(side, key, speakers, places), places, normalize) for side in (values, other))
-    rows = replicate(lambda draws: np.hstack((first(draws), second(draws))), number, replicates, seed)
-    halves = (Bootstrap.of_rows(half, places, number).replicates(metric) for half in np.hsplit(rows, 2))
+    speakers, places = trial_speakers(scores_a, len(key), enroll_speakers, test_speakers), as_points([point])
+    how: dict[str, Any] = {"replicates": replicates, "seed": seed, "normalize": normalize}  # so the draws are the same
+    systems = (rank_trials(side, key, speakers, places) for side in (values, other))
+    drawn = [Bootstrap.drawn(system, **how).replicates(metric) for system in systems]
     with np.errstate(invalid="ignore"):  # two infinite Cllr: no difference can be seen
-        differences = np.nan_to_num(np.subtract(*halves), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        differences = np.nan_to_num(np.subtract(*drawn), nan=0.0, posinf=np.inf, neginf=-np.inf)
     a, b = (evaluate(side, key, points=places, normalize=normalize)[metric] for side in (values, other))
     against = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
     return PairedTest(
@@ -270,7 +285,7 @@ def paired_test(
         interval=Interval.of(differences, level),
         p_value=float(min(1.0, 2 * (1 + against) / (1 + replicates))),
         replicates=replicates,
-        n_speakers=number,
+        n_speakers=len(speakers.names),
     )
 
 
@@ -332,19 +347,7 @@ def bootstrap_det(
     rates = np.geomspace(1e-4, 0.9, 100) if p_fa is None else np.asarray(p_fa, dtype=np.float64)
     if rates.ndim != 1 or not ((rates >= 0) & (rates <= 1)).all() or (np.diff(rates) < 0).any():
         raise InputError("p_fa must be rates between 0 and 1, in rising order")
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but must lie between 0 and 1")
-    values, key = validate(scores, labels)
-    speakers = trial_speakers(scores, len(key), enroll_speakers, test_speakers)
-    check_speakers(speakers, key)
-    trials = rank_trials(values, key, speakers)
-    from evenscore.metrics.resampling_kernels import replicate_hulls
-
-    def measure(draws: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        out = np.empty((len(draws), rates.size))
-        replicate_hulls(draws, trials.enroll, trials.test, trials.target, trials.starts, trials.loss, rates, out)
-        return out
-
-    rows = replicate(measure, len(speakers.names), replicates, seed)
-    low, high = np.quantile(rows, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    trials = _ranked(scores, labels, enroll_speakers, test_speakers)
+    rows = replicate(lambda draws: trials.miss_rates(draws, rates), trials.n_speakers, replicates, seed)
+    low, high = _percentiles(rows, level)
     return DetBand(p_fa=frozen(rates), low=frozen(low), high=frozen(high), level=level)

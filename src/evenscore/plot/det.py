@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.metrics.detection_cost import DetectionCost, detection_costs
 from evenscore.metrics.error_rates import equal_error_rate, p_fa_at, p_miss_at
-from evenscore.metrics.hull import roc, rocch
+from evenscore.metrics.hull import roc
 from evenscore.metrics.operating_points import OperatingPoint, PointLike, as_points
 from evenscore.metrics.trials import SortedScores
 from evenscore.metrics.uncertainty import DetBand
@@ -81,14 +81,13 @@ def plot_det(
     entries: list[tuple[Artist, str]] = []
     for place, (name, trials) in enumerate(systems.items()):
         look = system_look(place)
-        hull = rocch(trials)
-        rates[name] = equal_error_rate(trials, hull=hull).eer
+        rates[name] = equal_error_rate(trials).eer
         (line,) = ax.plot(*_curve(trials), **look, zorder=3)
         if name in bands:
             shown = bands[name]
             ax.fill_between(shown.p_fa, shown.low, shown.high, color=look["color"], alpha=0.2, linewidth=0, zorder=1)
         ax.plot(rates[name], rates[name], "o", color=look["color"], markersize=5, zorder=4)
-        costs = detection_costs(trials, points=places, hull=hull) if places else []
+        costs = detection_costs(trials, points=places) if places else []
         for cost, marker in zip(costs, _marks(places), strict=True):
             _mark_costs(ax, cost, marker, look["color"])
         entries.append((line, f"{name} (EER {percent(rates[name])})" if name else f"EER {percent(rates[name])}"))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from evenscore.metrics import SortedScores, equal_error_rate, roc, rocch
+from evenscore.metrics import SortedScores, equal_error_rate, roc
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -58,7 +58,7 @@ def det_curve(trials: SortedScores, most: int = MOST_POINTS) -> DetCurve:
         p_fa=corners.p_fa[keep],
         p_miss=corners.p_miss[keep],
         threshold=corners.threshold[keep],
-        eer=equal_error_rate(trials, hull=rocch(trials)).eer,
+        eer=equal_error_rate(trials).eer,
     )
 
 
