@@ -25,7 +25,7 @@ from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
 from evenscore.tables.arrays import as_scores
-from evenscore.tables.pair_values import table_of_labels
+from evenscore.tables.pair_values import PairValues, table_of_labels
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -57,7 +57,7 @@ class ScoreSource(Protocol):
 
 
 Scores = ScoreTable | ScoreSource | npt.NDArray[Any]
-_Item = ScoreTable | tuple[Scores, Labels]
+_Item = ScoreTable | tuple[Scores, PairValues]
 TrainingData = _Item | Iterable[_Item]
 
 
@@ -76,8 +76,8 @@ def label_sums(data: TrainingData, *, client: Any = None, progress: Progress = s
     return parts
 
 
-def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
-    return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
+def _is_pair(data: object) -> TypeGuard[tuple[Scores, PairValues]]:
+    return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], PairValues)
 
 
 def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
@@ -89,7 +89,7 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
         )
     scores: Any
     scores, labels = item
-    if isinstance(scores, ScoreSource) and labels is not None and labels.by_speaker:
+    if isinstance(scores, ScoreSource) and isinstance(labels, Labels) and labels.by_speaker:
         return [_sum_source(scores, labels)]
     if isinstance(scores, ScoreTable) and not scores.is_in_memory:
         return sum_table(scores, labels, client=client, progress=progress)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from evenscore.errors import InputError
+from evenscore.norms.normalize import described_norm, normalize_by
 from evenscore.norms.registry import Normalizer, norm_methods, prepare_norm
 from evenscore.progress import Progress, silent
-from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.labelled_blocks import labelled_parts
 
 __all__ = ["FittedNorm", "fit_methods", "fit_norm", "register_trainer"]
@@ -49,7 +51,7 @@ class FittedNorm:
 
     method: str
     normalizer: Normalizer
-    training_scores: Sequence[ScoreMatrix | TrialList]
+    training_scores: Sequence[ScoreTable]
     model: Any = None
     is_llr: bool = False
     notes: tuple[str, ...] = ()
@@ -73,8 +75,9 @@ def register_trainer(method: str, trainer: Trainer | str) -> None:
     method
         The name; a name that is taken is an error.
     trainer
-        Called as ``trainer(method, training, progress=..., **options)`` with a list of `LabelledBlocks`; returns a
-        `FittedNorm`. Or ``"package.module:function"``, imported when it is first used.
+        Called as ``trainer(method, training, progress=..., **options)`` with a list of `LabelledBlocks`, and with
+        ``client`` if one was given; returns a `FittedNorm`. Or ``"package.module:function"``, imported when it is
+        first used.
 
     Examples
     --------
@@ -95,7 +98,12 @@ def fit_methods() -> tuple[str, ...]:
 
 
 def fit_norm(
-    method: str, training: LabelledBlocks | Sequence[LabelledBlocks], *, progress: Progress = silent, **options: Any
+    method: str,
+    training: LabelledBlocks | Sequence[LabelledBlocks],
+    *,
+    client: Any = None,
+    progress: Progress = silent,
+    **options: Any,
 ) -> FittedNorm:
     """Train a norm on labelled scores; a classical one has nothing to learn and only normalizes them.
 
@@ -105,6 +113,8 @@ def fit_norm(
         ``"raw"`` (no norm), or the name of a norm, see `prepare_norm`.
     training
         One `LabelledBlocks` for each phrase or condition.
+    client
+        A `distributed.Client` whose workers read scores that are not in memory; None does it here.
     progress
         Called with a stage name and the fraction done.
     **options
@@ -125,18 +135,24 @@ def fit_norm(
     if isinstance(trainer, str):
         module, _, name = trainer.partition(":")
         trainer = getattr(import_module(module), name)
-    return trainer(method, parts, progress=progress, **options)
+    where = {} if client is None else {"client": client}
+    return trainer(method, parts, progress=progress, **where, **options)
 
 
 def _fit_nothing(
-    method: str, training: Sequence[LabelledBlocks], *, progress: Progress = silent, **options: Any
+    method: str,
+    training: Sequence[LabelledBlocks],
+    *,
+    client: Any = None,
+    progress: Progress = silent,
+    **options: Any,
 ) -> FittedNorm:
     """Prepare a norm that has nothing to learn."""
     norm = prepare_norm(method, **options)
     scores = []
     for place, part in enumerate(training):
         progress("normalizing the training scores", place / len(training))
-        scores.append(norm.normalize(part.blocks))
+        scores.append(normalize_by(norm, part.blocks, partial(described_norm, method, options), client=client))
     return FittedNorm(method=method, normalizer=norm, training_scores=scores)
 
 
@@ -145,5 +161,7 @@ class _Raw:
         return blocks.trials
 
 
-def _fit_raw(method: str, training: Sequence[LabelledBlocks], *, progress: Progress = silent) -> FittedNorm:
+def _fit_raw(
+    method: str, training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent
+) -> FittedNorm:
     return FittedNorm(method=method, normalizer=_Raw(), training_scores=[part.blocks.trials for part in training])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.norms.fitting import FittedNorm
+from evenscore.norms.normalize import described_norm, normalize_by
 from evenscore.progress import Progress
 from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike, shown
@@ -78,17 +80,30 @@ def prepare_model(
 
 def training_data(training: Sequence[LabelledBlocks]) -> list[Any]:
     """Return labelled scores as the models' ``fit`` functions take them."""
-    return [part.trials if part.labels is None else (part.blocks.trials, part.labels) for part in training]
+    data: list[Any] = []
+    for part in training:
+        trials = part.blocks.trials
+        if trials.listed:
+            data.append(part.trials if trials.is_in_memory else (trials, part.values))
+        else:
+            data.append((trials, part.table()))
+    return data
 
 
 def fitted_model(
-    method: str, norm: ModelNorm, training: Sequence[LabelledBlocks], notes: tuple[str, ...], progress: Progress
+    method: str,
+    norm: ModelNorm,
+    training: Sequence[LabelledBlocks],
+    notes: tuple[str, ...],
+    progress: Progress,
+    client: Any = None,
 ) -> FittedNorm:
     """Normalize the training trials, each without its own speakers, and return the norm with them."""
+    described = partial(described_norm, method, {"model": norm.model})
     scores = []
     for place, part in enumerate(training):
         progress("normalizing the training scores", place / len(training))
-        scores.append(norm.normalize(part.blocks))
+        scores.append(normalize_by(norm, part.blocks, described, client=client))
     return FittedNorm(
         method=method, normalizer=norm, training_scores=scores, model=norm.model, is_llr=True, notes=notes
     )

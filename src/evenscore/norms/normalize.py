@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -89,10 +89,26 @@ def normalize(
     if not isinstance(blocks, ScoreBlocks):
         raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks")
     norm = prepare_norm(method, **options)
-    tables = (blocks.trials, blocks.enroll, blocks.test, blocks.cohort)
-    if all(table is None or table.is_in_memory for table in tables):
+    described = partial(described_norm, method, options)
+    return normalize_by(norm, blocks, described, client=client, progress=progress, keep=keep)
+
+
+def normalize_by(
+    norm: Any,
+    blocks: ScoreBlocks,
+    described: Callable[[], str],
+    *,
+    client: Any = None,
+    progress: Progress = silent,
+    keep: Keep | None = None,
+) -> Any:
+    """Normalize as `normalize` does, by any object with a method ``normalize``, and ``parts`` if it has such.
+
+    ``described`` returns a text that changes when the norm does, for runs that are continued.
+    """
+    if blocks.is_in_memory:
         return norm.normalize(blocks)
-    inputs = Inputs(lambda: blocks.identity() | {"norm": described_norm(method, options)})
+    inputs = Inputs(lambda: blocks.identity() | {"norm": described()})
     if keep is not None:
         keep.begin(inputs.found)
     how = Pass(client, progress, keep)
@@ -111,15 +127,6 @@ def _by_parts(norm: Any, blocks: ScoreBlocks, how: Pass) -> ByParts | None:
     if not may_lack and not (np.isfinite(sides[0]).all() and np.isfinite(sides[1]).all()):
         return None
     return ByParts(parts, *sides)
-
-
-def normalize_by(norm: Any, blocks: ScoreBlocks, described: str) -> LazyScores:
-    """Normalize by any object with a method ``normalize``, each tile with the cohort scores of its rows and columns.
-
-    ``described`` is a text that changes when the norm does, for runs that are continued.
-    """
-    inputs = Inputs(lambda: blocks.identity() | {"norm": described})
-    return _normalized(blocks.trials, ByBlocks(norm, blocks), inputs)
 
 
 def normalized_by_parts(trials: ScoreTable, way: Any, inputs: Inputs) -> LazyScores:

@@ -44,10 +44,17 @@ def prepare_score_model(method: str, **options: Any) -> Any:
 
 
 def fit_score_model_norm(
-    method: str, training: Sequence[LabelledBlocks], *, progress: Progress = silent, dim: int = 2, **options: Any
+    method: str,
+    training: Sequence[LabelledBlocks],
+    *,
+    client: Any = None,
+    progress: Progress = silent,
+    dim: int = 2,
+    **options: Any,
 ) -> FittedNorm:
     """Train the score model; ``options`` are those of `fit_score_model`."""
     from evenscore.model.fit import fit_score_model
 
-    result = fit_score_model(training_data(training), dim, progress=progress, **options)
-    return fitted_model(method, ModelNorm(result.model, PreparedScoreModel, _parts), training, result.notes, progress)
+    result = fit_score_model(training_data(training), dim, client=client, progress=progress, **options)
+    norm = ModelNorm(result.model, PreparedScoreModel, _parts)
+    return fitted_model(method, norm, training, result.notes, progress, client)
