@@ -31,6 +31,7 @@ def restricted(part: LabelledBlocks, speakers: Collection[str], stays: Chooser) 
     cohort_test)
     """
     blocks, trials = part.blocks, part.blocks.trials
+    assert blocks.enroll_speakers is not None and blocks.test_speakers is not None  # noqa: S101, PT018
     rows, columns = (
         np.array([name in speakers for name in side], dtype=bool)
         for side in (blocks.enroll_speakers, blocks.test_speakers)
@@ -55,7 +56,6 @@ def _cohort(blocks: ScoreBlocks, stays: Chooser) -> dict[str, Any]:
         "enroll": None if blocks.enroll is None else blocks.enroll.take(None, columns),
         "test": None if blocks.test is None else blocks.test.take(rows, None),
         "cohort": None if blocks.cohort is None else blocks.cohort.take(rows, columns),
-        "cohort_labels": None if blocks.cohort is None else blocks.cohort_labels.take(rows, columns),
     }
 
 

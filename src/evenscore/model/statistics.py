@@ -88,6 +88,7 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
             "data must be pairs (scores, labels) or labelled trial lists; make labels with Labels.from_..."
         )
     scores: Any
+    labels: Any
     scores, labels = item
     if isinstance(scores, ScoreSource) and isinstance(labels, Labels) and labels.by_speaker:
         return [_sum_source(scores, labels)]
