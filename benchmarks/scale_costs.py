@@ -26,7 +26,7 @@ from evenscore.files import open_chunked_scores, write_chunks
 from evenscore.metrics import summarize
 from evenscore.model.statistics import label_sums
 from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
-from evenscore.sources import BilinearNormalizer
+from evenscore.model.bilinear_normalizer import BilinearNormalizer
 from evenscore.threads import alone
 
 DIM, COHORT, TOP_K = 256, 5000, 300

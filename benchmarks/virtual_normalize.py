@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 from evenscore import Cosine, Embeddings, ScoreModel
-from evenscore.sources import BilinearNormalizer
+from evenscore.model.bilinear_normalizer import BilinearNormalizer
 
 MODEL = ScoreModel(
     mu=[0.0, 0.6], alpha=[[0.03, 0.0], [0.02, 0.05]], beta=[[0.03, 0.0], [0.01, 0.06]], sigma2=[0.004, 0.01]

@@ -26,6 +26,7 @@ from evenscore.evidence.features import PATTERNS, evidence_features, pattern_of,
 from evenscore.evidence.head import Penalties, _newton, fit_head
 from evenscore.files import load_evidence, save_evidence
 from evenscore.plot import plot_contributions
+from evenscore.tables import Axis
 
 
 @pytest.fixture(scope="module")
@@ -171,12 +172,14 @@ def test_one_sided_training_makes_one_sided_heads(model):
 
 def test_the_targets_of_a_cohort_tell_its_speakers(model):
     new = restricted(evaluation(), "full")
-    sides = {"enroll": new.enroll, "test": new.test, "cohort": new.cohort}
-    nameless = ScoreBlocks(new.trials, **sides, cohort_labels=Labels.from_key(new.cohort_labels.matrix.copy()))
+    tables = {"trials": new.trials, "enroll": new.enroll, "test": new.test, "cohort": new.cohort}
+    sides = {name: table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids)) for name, table in tables.items()}
+    trials = sides.pop("trials")
+    nameless = ScoreBlocks(trials, **sides, cohort_labels=Labels.from_key(new.cohort_labels.matrix.copy()))
     full, found = (normalize(blocks, "evidence", model=model).scores for blocks in (new, nameless))
     np.testing.assert_allclose(found, full, rtol=1e-9)
     assert contributions(model, nameless, ("e1", "t3")).llr == pytest.approx(full[1, 3])
-    without = normalize(ScoreBlocks(new.trials, **sides), "evidence", model=model).scores  # no targets, no speakers
+    without = normalize(ScoreBlocks(trials, **sides), "evidence", model=model).scores  # no targets, no speakers
     assert np.array_equal(without, normalize(restricted(new, "pair"), "evidence", model=model).scores)
 
 

@@ -12,6 +12,7 @@ from evenscore import (
     DotProduct,
     Embeddings,
     InputError,
+    ScoreBlocks,
     ScoreModel,
     TrialList,
     fit_evidence,
@@ -29,8 +30,10 @@ from evenscore.evidence import (
     within_speaker_part,
 )
 from evenscore.evidence.features import PATTERNS, restricted
-from evenscore.scale import ChunkedBlocks, ChunkedTrials, as_chunked, score_chunks
-from evenscore.scale.normalize import ByBlocks, ByParts
+from evenscore.norms.by_blocks import ByBlocks
+from evenscore.norms.parts import ByParts
+from evenscore.scoring import score_lazily
+from evenscore.tables.tile import Cuts
 
 GENERATOR = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5, 0.1], [0.4, 0.2]], beta=[[0.5, 0.2], [0.3, 0.3]], sigma2=[1.0, 1.2])
 
@@ -68,25 +71,25 @@ def test_embeddings_give_the_numbers_of_their_blocks(model, scorer, kind):
     asked = {"scorer": how, "cohort": cohort, "method": "evidence", "model": model}
     found = score_embeddings(enroll, test, **asked, memory=1e6 if kind == "own speakers" else 900.0)
     np.testing.assert_allclose(found.normalized.scores, wanted, rtol=1e-9, atol=1e-9)
-    chunks = replace(score_chunks(enroll, test, **asked), stored=(4, 5), tile_bytes=300)
-    assert isinstance(chunks.reader.way, ByBlocks if kind == "own speakers" else ByParts)
-    np.testing.assert_allclose(chunks.matrix().scores, wanted, rtol=1e-9, atol=1e-9)
+    chunks = score_lazily(enroll, test, **asked).in_tiles(300, stored=(4, 5))
+    assert isinstance(chunks.source.way, ByBlocks if kind == "own speakers" else ByParts)
+    np.testing.assert_allclose(chunks.in_memory().scores, wanted, rtol=1e-9, atol=1e-9)
     pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 20, replace=False)
     trials = TrialList(enroll.ids, test.ids, pairs // len(test), pairs % len(test))
     listed = score_embeddings(enroll, test, trials, **asked).normalized
     np.testing.assert_allclose(listed.scores, wanted.reshape(-1)[pairs], rtol=1e-9, atol=1e-9)
-    in_chunks = replace(score_chunks(enroll, test, trials, **asked), bounds=(0, 13, 20)).gather()
+    in_chunks = replace(score_lazily(enroll, test, trials, **asked), layout=Cuts((0, 13, 20))).in_memory()
     np.testing.assert_allclose(in_chunks.scores, listed.scores[in_chunks.match(listed)], rtol=1e-9, atol=1e-9)
 
 
 def test_own_speakers_need_all_cohort_scores_at_once(model, monkeypatch):
     enroll, test, cohort = sides_of("own speakers")
     asked = {"cohort": cohort, "method": "evidence", "model": model}
-    with pytest.raises(InputError, match="needs all cohort scores at once"):
-        score_embeddings(enroll, test, **asked, memory=900.0)
-    monkeypatch.setattr("evenscore.scale.embeddings._MEMORY", 900.0)
     with pytest.raises(InputError, match="needs all 36 x 36 cohort scores at once"):
-        score_chunks(enroll, test, **asked)
+        score_embeddings(enroll, test, **asked, memory=900.0)
+    monkeypatch.setattr("evenscore.scoring.embeddings._MEMORY", 900.0)
+    with pytest.raises(InputError, match="needs all 36 x 36 cohort scores at once"):
+        score_lazily(enroll, test, **asked)
 
 
 @pytest.mark.parametrize("exact", [2000, 5], ids=["by Gram matrix", "by search"])
@@ -137,20 +140,13 @@ def test_a_cohort_that_says_nothing_has_no_coordinates(dtype):
 
 
 def in_tiles(scores):
-    return None if scores is None else replace(as_chunked(scores), stored=(2, 3), tile_bytes=400.0)
+    return None if scores is None else scores.in_tiles(400.0, stored=(2, 3))
 
 
 def chunked(blocks, trials=None):
-    return ChunkedBlocks(
-        in_tiles(blocks.trials) if trials is None else trials,
-        enroll=in_tiles(blocks.enroll),
-        test=in_tiles(blocks.test),
-        cohort=in_tiles(blocks.cohort),
-        cohort_labels=blocks.cohort_labels,
-        enroll_speakers=blocks.enroll_speakers if trials is None else None,
-        test_speakers=blocks.test_speakers if trials is None else None,
-        cohort_enroll_speakers=blocks.cohort_enroll_speakers,
-        cohort_test_speakers=blocks.cohort_test_speakers,
+    trials = in_tiles(blocks.trials) if trials is None else trials
+    return blocks.replace(
+        trials=trials, **{name: in_tiles(getattr(blocks, name)) for name in ("enroll", "test", "cohort")}
     )
 
 
@@ -160,27 +156,27 @@ def test_tiles_give_the_numbers_of_the_matrix(model, pattern, missing):
     blocks = restricted(evaluation(missing=missing), pattern)
     wanted = normalize(blocks, "evidence", model=model).scores
     found = normalize(chunked(blocks), "evidence", model=model)
-    assert isinstance(found.reader.way, ByBlocks if missing and pattern == "full" else ByParts)
-    np.testing.assert_allclose(found.matrix().scores, wanted, rtol=1e-9, atol=1e-9)
-    trials = replace(ChunkedTrials.of(blocks.trials.to_trials()), bounds=(0, 11, blocks.trials.scores.size))
-    listed = normalize(chunked(blocks, trials), "evidence", model=model).gather()
+    assert isinstance(found.source.way, ByBlocks if missing and pattern == "full" else ByParts)
+    np.testing.assert_allclose(found.in_memory().scores, wanted, rtol=1e-9, atol=1e-9)
+    trials = replace(blocks.trials.to_trials().in_tiles(), layout=Cuts((0, 11, blocks.trials.scores.size)))
+    listed = normalize(chunked(blocks, trials), "evidence", model=model).in_memory()
     np.testing.assert_allclose(listed.to_matrix().scores, wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_own_speakers_and_a_prepared_cohort_in_tiles(model):
     blocks = evaluation(own=True)
     found = normalize(chunked(blocks), "evidence", model=model)
-    assert isinstance(found.reader.way, ByBlocks)
-    np.testing.assert_allclose(found.matrix().scores, normalize(blocks, "evidence", model=model).scores, atol=1e-9)
+    assert isinstance(found.source.way, ByBlocks)
+    np.testing.assert_allclose(found.in_memory().scores, normalize(blocks, "evidence", model=model).scores, atol=1e-9)
     strangers = evaluation()
     cohort = {
         "cohort": strangers.cohort,
         "cohort_enroll_speakers": strangers.cohort_enroll_speakers,
         "cohort_test_speakers": strangers.cohort_test_speakers,
     }
-    bare = ChunkedBlocks(in_tiles(strangers.trials), enroll=in_tiles(strangers.enroll), test=in_tiles(strangers.test))
+    bare = ScoreBlocks(in_tiles(strangers.trials), enroll=in_tiles(strangers.enroll), test=in_tiles(strangers.test))
     wanted = normalize(strangers, "evidence", model=model).scores
-    found = normalize(bare, "evidence", model=model, **cohort).matrix()
+    found = normalize(bare, "evidence", model=model, **cohort).in_memory()
     np.testing.assert_allclose(found.scores, wanted, rtol=1e-9, atol=1e-9)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
-from evenscore.files import open_chunked_scores
+from evenscore.files import open_scores
 from evenscore.files.formats import ReadOptions
 from evenscore.files.zarr_store import open_scores, read_zarr, write_zarr
 from strategies import embeddings, score_matrices, trial_lists
@@ -240,7 +240,7 @@ def test_only_metadata_that_was_checked_is_used(tmp_path, format):
     golden_array(other, np.zeros((7, 7)), 5 - format)
     shutil.copytree(other, store / "scores", dirs_exist_ok=True, ignore=lambda *_: {"0.0", "c"})
     assert read_zarr(store, DEFAULT) == MATRIX
-    assert open_chunked_scores(store).matrix() == MATRIX
+    assert open_scores(store).matrix() == MATRIX
 
 
 def test_bad_stores(tmp_path):

@@ -24,10 +24,10 @@ from evenscore import (
     read_scores,
     score_embeddings,
 )
+from evenscore.engine.cluster import connected
 from evenscore.files import open_chunked_scores, write_chunks
 from evenscore.model.statistics import label_sums
 from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
-from evenscore.engine.cluster import connected
 from in_process import run_command
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 from slow_tiles import slowed

@@ -10,10 +10,10 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from evenscore import EvenscoreError, InputError, Labels, fit_score_model, normalize
+from evenscore.engine.engine import engine_for
 from evenscore.files import write_chunks
 from evenscore.model.statistics import label_sums
 from evenscore.scale import ChunkedBlocks
-from evenscore.engine.engine import engine_for
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 
 PATIENCE = 20  # seconds after which a test that waits for another thread has failed

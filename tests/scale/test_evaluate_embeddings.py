@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from evenscore.scale.embeddings import chunked_pairs
 
 from evenscore import Embeddings, ScoreMatrix, TrialList, fit_plda, read_scores, write
 from evenscore.cli.embedded_scores import EmbeddedScores, embedded_scores, is_large
@@ -14,7 +15,6 @@ from evenscore.cli.scorers import EmbeddingChoices
 from evenscore.cli.training_data import LabelSources
 from evenscore.files import chunked_output
 from evenscore.files.plda_json import save_plda
-from evenscore.scale.embeddings import chunked_pairs
 from in_process import output_of
 from scale.chunked_examples import contents
 

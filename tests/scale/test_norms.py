@@ -6,6 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from evenscore.scale.chunked_scores import InMemory
+from evenscore.scale.cohort_parts import cohort_weights
+from evenscore.scale.normalize import ByBlocks, ByParts
 
 from evenscore import (
     Conditions,
@@ -18,9 +21,6 @@ from evenscore import (
     normalize,
 )
 from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, own_parts
-from evenscore.scale.chunked_scores import InMemory
-from evenscore.scale.cohort_parts import cohort_weights
-from evenscore.scale.normalize import ByBlocks, ByParts
 from scale.chunked_examples import MODEL, ids, in_tiles, matrix, shuffled
 
 pytestmark = pytest.mark.usefixtures("route")

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from evenscore.scale.tiles import tile_grid
 from hypothesis import given, strategies as st
 
 from evenscore import InputError, ScoreMatrix, TrialList
 from evenscore.scale import as_chunked
-from evenscore.scale.tiles import tile_grid
 from scale.chunked_examples import ids, in_tiles, matrix
 
 sizes = st.integers(0, 40)

@@ -142,21 +142,14 @@ def test_a_condition_restricts_the_cohort(method):
 
 
 def test_each_embedding_is_scored_against_the_cohort_once(monkeypatch):
-    from evenscore.scoring import products
+    rows_read, block = [], Bilinear.block
 
-    rows_read = []
+    def counting(self, rows=slice(None), columns=slice(None)):
+        X = block(self, rows, columns)
+        rows_read.append(len(X))
+        return X
 
-    def counting(*arguments):
-        read = products.score_reader(*arguments)
-
-        def reader(rows):
-            X = read(rows)
-            rows_read.append(len(X))
-            return X
-
-        return reader
-
-    monkeypatch.setattr("evenscore.scoring.embedding_sides.score_reader", counting)
+    monkeypatch.setattr(Bilinear, "block", counting)
     takes, cohort = make_embeddings(1, 9, "u"), make_embeddings(2, 30, "c")
     trials = some_trials(np.random.default_rng(3), takes, takes, 0.9)
     score_embeddings(takes, takes, trials, cohort=cohort, method="as", top_k=5, memory=3 * 30 * 8)
@@ -207,7 +200,7 @@ def test_a_registered_norm_gets_whole_blocks_within_memory(monkeypatch):
     enroll, cohort = make_embeddings(1, 3, "e"), make_embeddings(7, 14, "c")
     found = score_embeddings(enroll, enroll, cohort=cohort, method="shift", by=2.0)
     np.testing.assert_allclose(found.normalized.scores, found.raw.scores + 2)
-    with pytest.raises(InputError, match="needs all cohort scores at once"):
+    with pytest.raises(InputError, match="needs all 14 x 14 cohort scores at once"):
         score_embeddings(enroll, enroll, cohort=cohort, method="shift", by=2.0, memory=50)
 
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenscore import Embeddings, InputError, Labels, ScoreBlocks, ScoreModel, ScoreModelNormalizer, TrialList
+from evenscore.model.bilinear_normalizer import BilinearNormalizer
 from evenscore.plda import PLDA
-from evenscore.sources import Bilinear, BilinearNormalizer, Cosine, DotProduct, score_blocks
+from evenscore.sources import Bilinear, Cosine, DotProduct, score_blocks
 from reference.dense_score_model import dense_llr
 
 pytestmark = pytest.mark.usefixtures("route")

@@ -48,9 +48,7 @@ def stack_systems(systems: Sequence[ScoreTable]) -> LazyScores:
     if not first.listed:
         aligned = [system.align(first.enroll_axis, first.test_axis) for system in systems]
         return first.with_source(Stack(tuple(system.source for system in aligned)), dtype=dtype)
-    sides = [
-        (first.enroll_axis.find(system.enroll_ids), first.test_axis.find(system.test_ids)) for system in systems
-    ]
+    sides = [(first.enroll_axis.find(system.enroll_ids), first.test_axis.find(system.test_ids)) for system in systems]
     bounds = sorted({bound for system in systems for bound in getattr(system.layout, "bounds", ())})
     stack = Stack(tuple(system.source for system in systems), tuple(sides))
     return first.with_source(stack, dtype=dtype, layout=Cuts(tuple(bounds)))
@@ -81,7 +79,9 @@ class Stack:
         for tile, (rows, columns) in zip(tiles, self.sides, strict=False):
             same = len(tile.scores) == len(first.scores)
             if not (
-                same and np.array_equal(rows[tile.rows], first.rows) and np.array_equal(columns[tile.columns], first.columns)
+                same
+                and np.array_equal(rows[tile.rows], first.rows)
+                and np.array_equal(columns[tile.columns], first.columns)
             ):
                 raise InputError(
                     "lists of several systems are not in memory, and do not have the same trials in the same order; "

@@ -30,7 +30,4 @@ from .pair_space import (
 )
 from .training_sample import sampled_own_cohort as sampled_own_cohort
 from .vector_space import pair_space_of_vectors as pair_space_of_vectors
-from .vectors import (
-    normalize_vectors as normalize_vectors,
-    parts_of_vectors as parts_of_vectors,
-)
+from .vectors import parts_of_vectors as parts_of_vectors

@@ -14,6 +14,7 @@ from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.own_pairs import cohort_space, meets_cohort
 from evenscore.evidence.parts import EvidenceParts
+from evenscore.evidence.vectors import parts_of_vectors
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing
@@ -21,6 +22,7 @@ from evenscore.model.patterns import SpeakerBlocks
 from evenscore.model.prediction import predict_from_blocks
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.parts import speakers_meet
+from evenscore.sources.bilinear import Products
 from evenscore.tables import Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.axis import as_axis
 from evenscore.tables.ids import IdsLike
@@ -94,6 +96,10 @@ class EvidenceNormalizer:
         """Return the model prepared for the cohort and the sides of these blocks; None where own speakers are in it."""
         if speakers_meet(blocks, ("cohort",)):
             return None
+        cohort = blocks.cohort
+        if cohort is not None and isinstance(cohort.source, Products) and cohort.enroll_axis.same(cohort.test_axis):
+            vectors = cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis)
+            return parts_of_vectors(self.model, vectors, cohort.test_axis.speakers)
         pattern, _, blocks = self._prepared(_without_trials(blocks))
         return self._parts_of(blocks, pattern)
 
@@ -126,7 +132,10 @@ class EvidenceNormalizer:
         rows = _vector(enroll, None if cohort is None else cohort.cohort_test_axis, "enroll")
         columns = _vector(test, None if cohort is None else cohort.cohort_enroll_axis, "test")
         has_cohort = cohort is not None and rows is not None and columns is not None
-        axes = [as_axis([name], "ids", speakers=[who]) for name, who in (("enrolment", enroll_speaker), ("test", test_speaker))]
+        axes = [
+            as_axis([name], "ids", speakers=[who])
+            for name, who in (("enrolment", enroll_speaker), ("test", test_speaker))
+        ]
         blocks = ScoreBlocks(
             ScoreMatrix([[float(score)]], *axes),
             enroll=None if rows is None else ScoreMatrix(rows[0][None, :], axes[0], rows[1], missing="nan"),
@@ -233,9 +242,7 @@ def _side(parts: EvidenceParts, blocks: ScoreBlocks, side: str) -> npt.NDArray[n
     return out
 
 
-def _vector(
-    scores: npt.ArrayLike | None, ids: Axis | None, what: str
-) -> tuple[npt.NDArray[np.float64], Any] | None:
+def _vector(scores: npt.ArrayLike | None, ids: Axis | None, what: str) -> tuple[npt.NDArray[np.float64], Any] | None:
     if scores is None:
         return None
     vector = np.asarray(scores, dtype=np.float64)

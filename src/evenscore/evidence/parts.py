@@ -74,6 +74,8 @@ class EvidenceParts:
         Constants of the score model's log-likelihood ratio, NaN if the head does not use it.
     """
 
+    sides_alike = False
+
     pattern: str
     head: EvidenceHead
     scales: Scales

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.tables import NONTARGET, TARGET, UNKNOWN, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN, LabelledBlocks, Labels, ScoreMatrix, TrialList
 
 __all__ = ["sampled_own_cohort"]
 

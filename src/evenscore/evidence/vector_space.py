@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.evidence.pair_space import PairSpace, leading, made, rounding
+from evenscore.model.bilinear_cohort import same_utterances
 from evenscore.sources.bilinear import Bilinear
-from evenscore.sources.cohort_weights import same_utterances
 from evenscore.tables.ids import Ids
 
 if TYPE_CHECKING:

@@ -109,7 +109,6 @@ class ZarrTiles:
 
     def read(self, place: Place) -> Tile:
         """Return a tile, NaN where a pair is missing; a chunk that cannot be read is named."""
-        assert place.columns is not None  # noqa: S101
         return Tile(self._scores(place.rows, place.columns), place.rows, place.columns)
 
     def _scores(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
@@ -207,7 +206,6 @@ class NpyTiles:
 
     def read(self, place: Place) -> Tile:
         """Return a tile, in memory."""
-        assert place.columns is not None  # noqa: S101
         with parsing(self.path, "an npy file"):
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
             scores = np.array(array[place.rows, place.columns], dtype=self.dtype, order="C")

@@ -107,9 +107,7 @@ def summarize_table(
             f"the scores are a {type(scores).__name__}, but must be a table of scores; make one with "
             "as_table(scores, enroll_ids, test_ids)"
         )
-    return count_table(
-        scores, labels, unmatched=unmatched, client=client, progress=progress, options=options
-    ).summary
+    return count_table(scores, labels, unmatched=unmatched, client=client, progress=progress, options=options).summary
 
 
 def count_unlabelled(scores: ScoreTable) -> ScoreSummary:
@@ -222,9 +220,7 @@ def _refuse_unlisted(task: _Count, tile: Tile, unlisted: npt.NDArray[np.bool_]) 
         raise InputError(f"at least {count} scored trials are not in the key, such as {first}; {MATCHING_REMEDY}")
 
 
-def _refuse_ungrouped(
-    task: _Count, tile: Tile, groups: npt.NDArray[Any], used: npt.NDArray[np.bool_]
-) -> None:
+def _refuse_ungrouped(task: _Count, tile: Tile, groups: npt.NDArray[Any], used: npt.NDArray[np.bool_]) -> None:
     if (groups < 0).any() and (used & (groups < 0)).any():
         first = task.table.first(tile, used & (groups < 0))
         raise InputError(

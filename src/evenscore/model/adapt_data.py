@@ -60,7 +60,7 @@ def _one(item: object) -> DenseScores:
         return _joined(item)
     if not isinstance(item, ScoreMatrix | TrialList | tuple):
         raise InputError("data must be a score matrix, a list of trials, score blocks or pairs (scores, labels)")
-    return dense_scores([item], labelled=False)[0]  # type: ignore[list-item]
+    return dense_scores([item], labelled=False)[0]
 
 
 def _joined(blocks: ScoreBlocks) -> DenseScores:

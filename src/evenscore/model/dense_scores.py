@@ -54,9 +54,7 @@ class DenseScores:
 
 def dense_scores(data: TrainingData, *, labelled: bool = True) -> list[DenseScores]:
     """Return each matrix or list of trials as a dense matrix; if `labelled`, all of them must have labels."""
-    if isinstance(data, ScoreTable) or (
-        isinstance(data, tuple) and isinstance(data[-1], Labels)
-    ):
+    if isinstance(data, ScoreTable) or (isinstance(data, tuple) and isinstance(data[-1], Labels)):
         data = [data]
     parts = [_one(item, labelled) for item in data]
     if not parts:

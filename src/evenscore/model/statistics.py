@@ -7,12 +7,13 @@ trials, scores that are a bilinear form of embeddings) ends as one of two record
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.model.bilinear_sums import class_sums
 from evenscore.model.block_posterior import expect_blocks
 from evenscore.model.component_posterior import ComponentStatistics, expect_components
 from evenscore.model.list_sums import independent_parts, pairs_of_list, sum_list
@@ -20,9 +21,10 @@ from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, components, pattern_of_key
 from evenscore.model.shapes import ShapeStatistics, compress, merge
-from evenscore.model.sums import ClassSums, sum_matrix, without_empty
+from evenscore.model.sums import sum_matrix, without_empty
 from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
+from evenscore.sources.bilinear import Bilinear
 from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
 from evenscore.tables.arrays import as_scores
 from evenscore.tables.pair_values import PairValues, table_of_labels
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LabelledSums",
-    "ScoreSource",
     "Statistics",
     "TrainingData",
     "expect",
@@ -44,19 +45,7 @@ Array = np.ndarray
 Statistics = ShapeStatistics | ComponentStatistics
 
 
-@runtime_checkable
-class ScoreSource(Protocol):
-    """Scores of K enrolments against L tests that need not exist as a matrix."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of enrolments and tests."""
-
-    def class_sums(self, labels: Labels) -> ClassSums:
-        """Sum the scores of each class, for complete labels by speaker."""
-
-
-Scores = ScoreTable | ScoreSource | npt.NDArray[Any]
+Scores = ScoreTable | npt.NDArray[Any]
 _Item = ScoreTable | tuple[Scores, PairValues]
 TrainingData = _Item | Iterable[_Item]
 
@@ -90,15 +79,15 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
     scores: Any
     labels: Any
     scores, labels = item
-    if isinstance(scores, ScoreSource) and isinstance(labels, Labels) and labels.by_speaker:
-        return [_sum_source(scores, labels)]
+    if isinstance(scores, Bilinear):
+        return [_sum_bilinear(scores, labels)]
     if isinstance(scores, ScoreTable) and not scores.is_in_memory:
         return sum_table(scores, labels, client=client, progress=progress)
     if isinstance(scores, TrialList):
         return _sum_list(scores if labels is None else scores.join(labels))
     if isinstance(scores, ScoreMatrix):
-        labels = table_of_labels(scores, labels_for(scores, labels))
-        return [_sum_matrix(scores.scores, labels, scores.n_missing > 0)]
+        known = table_of_labels(scores, labels_for(scores, labels))
+        return [_sum_matrix(scores.scores, known, scores.n_missing > 0)]
     if hasattr(scores, "dask"):
         raise InputError("a Dask array has no ids; give as_table(array, enroll_ids, test_ids) in its place")
     array = as_scores(scores, "scores", ndim=2)
@@ -138,13 +127,14 @@ def _sum_list(trials: TrialList) -> list[LabelledSums]:
     return independent_parts(total, lambda wanted: [pairs_of_list(trials, *every, wanted)])
 
 
-def _sum_source(source: ScoreSource, labels: Labels) -> LabelledSums:
-    _check_shape(source.shape, labels)
-    if not labels.by_speaker or labels.n_unknown:
+def _sum_bilinear(scores: Bilinear, labels: Labels | None) -> LabelledSums:
+    labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
+    _check_shape(scores.shape, labels)
+    if not labels.by_speaker or labels.enroll_speakers is None or labels.n_unknown:
         raise InputError("scores from embeddings need labels by speaker, with every speaker known")
     row_codes, column_codes, number = labels.speaker_codes
     blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
-    return LabelledSums(sums=source.class_sums(labels), pattern=blocks)
+    return LabelledSums(sums=class_sums(scores, labels), pattern=blocks)
 
 
 def standardize(parts: list[LabelledSums]) -> list[Statistics]:

@@ -77,7 +77,9 @@ def sum_table(
         Called with ``"summing scores"`` or ``"listing pairs"`` and the fraction done.
     """
     if not scores.size:
-        raise InputError(f"the {'list of trials' if scores.listed else 'score matrix'} is empty; there is nothing to train on")
+        raise InputError(
+            f"the {'list of trials' if scores.listed else 'score matrix'} is empty; there is nothing to train on"
+        )
     values = labels_for(scores, labels, "error")
     if scores.listed:
         return _sum_list(scores, values, client, progress)
@@ -91,9 +93,7 @@ def _sum_matrix(scores: ScoreTable, labels: Labels, client: Any, progress: Progr
     return LabelledSums(sums=without_empty(total.sums), pattern=_pattern(total, labels, kept))
 
 
-def sum_cohort(
-    cohort: ScoreTable, labels: Labels, *, client: Any = None, progress: Progress = silent
-) -> LabelledSums:
+def sum_cohort(cohort: ScoreTable, labels: Labels, *, client: Any = None, progress: Progress = silent) -> LabelledSums:
     """Pass once over the scores of a cohort against itself; all of its members stay."""
     labels = labels.align(cohort.enroll_ids, cohort.test_ids)
     total = _total(cohort, labels, "cohort against itself", client, progress)
@@ -114,11 +114,11 @@ def _total(scores: ScoreTable, labels: Labels, stage: str, client: Any, progress
 def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
     tile = shared.source.read(place)
     scores = tile.scores
-    place = {"row_start": tile.rows.start, "column_start": tile.columns.start}
+    start = {"row_start": tile.rows.start, "column_start": tile.columns.start}
     labels = shared.labels
     if labels.by_speaker and not labels.n_unknown:
         row_codes, column_codes, number = labels.speaker_codes
-        sums = sum_blocks(scores, row_codes[tile.rows], column_codes[tile.columns], number, shared.center, **place)
+        sums = sum_blocks(scores, row_codes[tile.rows], column_codes[tile.columns], number, shared.center, **start)
         if np.isfinite(sums.squares).all():
             return TileSums(sums=sums, rows=_NOWHERE, columns=_NOWHERE)
     infinite = np.isinf(scores)
@@ -131,7 +131,7 @@ def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
     key = labels.of(tile)
     rows, columns = np.nonzero(np.isnan(scores) | (key == UNKNOWN))
     return TileSums(
-        sums=sum_by_key(scores, key, shared.center, place),
+        sums=sum_by_key(scores, key, shared.center, start),
         rows=rows + tile.rows.start,
         columns=columns + tile.columns.start,
     )
@@ -243,4 +243,6 @@ def _sum_run(task: _LabelledList, place: Place) -> ListSums:
 
 def _list_run(shared: _Wanted, place: Place) -> ListedPairs:
     trials = shared.trials.read(place)
-    return pairs_of_list(trials, shared.rows.find(trials.enroll_ids), shared.columns.find(trials.test_ids), shared.wanted)
+    return pairs_of_list(
+        trials, shared.rows.find(trials.enroll_ids), shared.columns.find(trials.test_ids), shared.wanted
+    )

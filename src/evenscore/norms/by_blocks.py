@@ -45,7 +45,7 @@ class ByBlocks:
         """Return a tile of raw scores normalized."""
         if not tile.listed:
             axes = enroll_axis.take(tile.rows), test_axis.take(tile.columns)
-            trials = ScoreMatrix(tile.scores, *axes, missing="nan")
+            trials: Any = ScoreMatrix(tile.scores, *axes, missing="nan")
             # Tiles come row by row, so those of a row share the cohort scores of its enrolments.
             rows = tile.rows
             enroll = self.last.get((rows.start, rows.stop), lambda: self._part("enroll", rows, None))
@@ -74,7 +74,7 @@ class ByBlocks:
         every = [slice(0, size) for size in block.shape]
         at = [whole if some is None else some for some, whole in zip((rows, columns), every, strict=True)]
         if not all(isinstance(some, slice) for some in at):
-            return block.take(rows, columns).in_memory()  # type: ignore[no-any-return]
+            return block.take(rows, columns).in_memory()
         axes = block.enroll_axis.take(at[0]), block.test_axis.take(at[1])
         return ScoreMatrix(block.block(at[0], at[1]), *axes, missing="nan")
 

@@ -42,6 +42,11 @@ class ClassicalParts:
 
     width = 2
 
+    @property
+    def sides_alike(self) -> bool:
+        """True for the norms that treat both sides alike."""
+        return self.norm.method in ("s", "as")
+
     norm: ClassicalNorm
     enroll: Axis
     test: Axis
@@ -135,7 +140,6 @@ def cohort_statistics(norm: ClassicalNorm, blocks: ScoreBlocks, how: Pass) -> St
 
 
 def _members(task: _CohortTask, place: Place) -> npt.NDArray[np.float64]:
-    assert place.columns is not None  # noqa: S101
     rows, columns = task.enroll.take(place.rows), task.test.take(place.columns)
     places = np.arange(place.rows.start, place.rows.stop), np.arange(place.columns.start, place.columns.stop)
     blocks = ScoreBlocks(

@@ -113,7 +113,10 @@ def normalize_by(
         keep.begin(inputs.found)
     how = Pass(client, progress, keep)
     way = _by_parts(norm, blocks, how) or ByBlocks(norm, blocks)
-    table = _normalized(blocks.trials, way, inputs)
+    trials = blocks.trials
+    if trials.is_in_memory and isinstance(way, ByBlocks):
+        trials = trials.in_tiles()  # so that the cohort scores of some of them are made at a time
+    table = _normalized(trials, way, inputs)
     return table.in_memory() if blocks.trials.is_in_memory else table
 
 

@@ -59,6 +59,8 @@ class OwnScoreModelParts:
             sides=(blocks.enroll is not None, blocks.test is not None),
         )
 
+    sides_alike = False
+
     @property
     def width(self) -> int:
         """How many numbers an element has."""

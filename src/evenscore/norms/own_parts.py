@@ -20,9 +20,9 @@ from evenscore.norms.adaptive import WHAT, exclusion
 from evenscore.norms.block_sides import block_sides
 from evenscore.norms.classical import NEEDS, ClassicalNorm
 from evenscore.norms.finish import finished
+from evenscore.norms.parts import Part
 from evenscore.norms.statistics import Statistics, Summary, row_statistics
 from evenscore.norms.trial_scores import TrialScores, other_side
-from evenscore.norms.parts import Part
 from evenscore.tables import Axis, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.axis import as_axis
 from evenscore.tables.ids import Ids
@@ -70,6 +70,8 @@ class OwnSpeakerParts:
         others = {name: _both(axes[other_side(name)], cohort[name]) for name in axes}
         parts = cls(norm=norm, axes=axes, cohort=cohort, others=others)
         return parts if table_fits(blocks, parts.width) else None
+
+    sides_alike = False
 
     @property
     def width(self) -> int:

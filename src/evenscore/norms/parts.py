@@ -16,18 +16,28 @@ import numpy.typing as npt
 
 from evenscore.engine.engine import Engine, engine_for
 from evenscore.progress import Progress, silent
+from evenscore.sources.bilinear import Products
 from evenscore.tables import Axis, ScoreBlocks, ScoreMatrix, ScoreTable, Tile, TrialList
 from evenscore.tables.rescore import table_of_tile, tile_of_table
 from evenscore.tables.score_table import Source
 from evenscore.tables.tile import Place
 
-__all__ = ["ByParts", "Keep", "Part", "Parts", "Pass", "Piece", "side_parts", "speakers_meet"]
+__all__ = ["ByParts", "Keep", "Part", "Parts", "Pass", "Piece", "mirrored", "side_parts", "speakers_meet"]
 
 Part = npt.NDArray[np.float64]  #: n x width, a row for each member
 
 
 class Parts(Protocol):
-    """A norm that knows a few numbers for each element of either side."""
+    """A norm that knows a few numbers for each element of either side.
+
+    It may have a method ``from_vectors(side, table)``, too, that finds the numbers of a whole side of scores from
+    embeddings without forming the scores, or returns None.
+    """
+
+    @property
+    def sides_alike(self) -> bool:
+        """Whether a row of cohort scores says the same about an enrolment and about a test."""
+        ...
 
     @property
     def width(self) -> int:
@@ -132,24 +142,42 @@ def side_parts(
     parts: Parts, blocks: ScoreBlocks, how: Pass, needs: Sequence[str] = ("enroll", "test")
 ) -> tuple[Part, Part]:
     """Pass over the cohort scores of both sides: the numbers of every enrolment, and of every test."""
-    found = []
+    found: list[Part] = []
     for name, axis in (("enroll", blocks.trials.enroll_axis), ("test", blocks.trials.test_axis)):
         block: ScoreTable | None = getattr(blocks, name)
         if block is None or name not in needs:
             found.append(_without_cohort(parts, name, len(axis)))
-            continue
-        by_row = name == "enroll"
-        places = block.layout.whole_rows() if by_row else block.layout.whole_columns()  # type: ignore[union-attr]
-        out = np.empty((len(axis), parts.width))
-        how.fill(
-            {name: out},
-            [Piece(name, place.rows if by_row else place.columns, place) for place in places],
-            _side_part,
-            _SideTask(parts, block.source, name),
-            "cohort scores of enrolments" if by_row else "cohort scores of tests",
-        )
-        found.append(out)
+        elif name == "test" and "enroll" in needs and parts.sides_alike and mirrored(blocks):
+            found.append(found[0])
+        else:
+            found.append(_side(parts, name, block, how))
     return found[0], found[1]
+
+
+def mirrored(blocks: ScoreBlocks) -> bool:
+    """Tell whether the cohort scores of tests are those of enrolments: the same embeddings on both sides."""
+    enroll, test = blocks.enroll, blocks.test
+    if not isinstance(enroll.source, Products) or not isinstance(test.source, Products):
+        return False
+    return enroll.source.is_transposed(test.source) and enroll.enroll_axis.same(test.test_axis)
+
+
+def _side(parts: Parts, name: str, block: ScoreTable, how: Pass) -> Part:
+    """Pass over the cohort scores of one side."""
+    whole = parts.from_vectors(name, block) if hasattr(parts, "from_vectors") else None
+    if whole is not None:
+        return whole
+    by_row = name == "enroll"
+    places = block.layout.whole_rows() if by_row else block.layout.whole_columns()  # type: ignore[union-attr]
+    out = np.empty((block.shape[0 if by_row else 1], parts.width))
+    how.fill(
+        {name: out},
+        [Piece(name, place.rows if by_row else place.columns, place) for place in places],
+        _side_part,
+        _SideTask(parts, block.source, name),
+        "cohort scores of enrolments" if by_row else "cohort scores of tests",
+    )
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +191,6 @@ def _side_part(task: _SideTask, place: Place) -> Part:
     scores = task.source.read(place).scores
     if task.side == "enroll":
         return task.parts.enroll_part(scores, place.rows)
-    assert place.columns is not None  # noqa: S101
     return task.parts.test_part(scores, place.columns)
 
 

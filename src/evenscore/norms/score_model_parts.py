@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.model.bilinear_cohort import cohort_weights as weights_of_vectors
 from evenscore.model.normalizer import ScoreModelNormalizer, apply_shifts
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks
@@ -17,7 +18,8 @@ from evenscore.model.sums import ClassSums
 from evenscore.model.table_sums import sum_cohort
 from evenscore.norms.own_model_parts import OwnScoreModelParts
 from evenscore.norms.parts import Part, Parts, Pass, speakers_meet
-from evenscore.tables import ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.sources.bilinear import Products
+from evenscore.tables import ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.axis import Axis
 
 __all__ = ["ScoreModelParts", "cohort_weights", "score_model_parts"]
@@ -38,6 +40,7 @@ class ScoreModelParts:
     """The score model; the numbers are each side's part of the predicted score of either class."""
 
     width = 2
+    sides_alike = False
 
     weights: ScoreWeights
 
@@ -52,6 +55,17 @@ class ScoreModelParts:
                 at = known.positions(getattr(block, ids), "cohort member", "the cohort of this normalizer")
                 changed[side] = getattr(weights, side)[:, at]
         return cls(weights=replace(weights, **changed))
+
+    def from_vectors(self, side: str, table: ScoreTable) -> Part | None:
+        """Fold the cohort into one vector per class, (B3): two dot products for each element, whatever its size."""
+        source = table.source
+        if not isinstance(source, Products) or source.own is not None:
+            return None
+        weights, scores = self.weights, source.scores
+        if side == "enroll":
+            sums = scores.weighted_rows(weights.enroll) + weights.offset[:, None]
+            return (sums - weights.center * weights.enroll.sum(axis=1)[:, None]).T
+        return (scores.weighted_columns(weights.test) - weights.center * weights.test.sum(axis=1)[:, None]).T
 
     def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
         """Return the enrolments' part of the predicted scores."""
@@ -77,6 +91,11 @@ def _nan_where_missing(part: Part, scores: npt.NDArray[Any], axis: int) -> Part:
 def cohort_weights(model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> ScoreWeights:
     """Condition a score model on the cohort of blocks, from sums of its scores."""
     sides = blocks.enroll is not None, blocks.test is not None
+    cohort, labels = blocks.cohort, blocks.cohort_labels
+    from_vectors = cohort is not None and isinstance(cohort.source, Products) and all(sides) and min(cohort.shape)
+    if from_vectors and labels is not None and labels.by_speaker and not labels.n_unknown:
+        vectors = cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis)
+        return weights_of_vectors(model, vectors, labels)
     found = _cohort_sums(blocks, how)
     if isinstance(found.pattern, SpeakerBlocks):
         return ScoreWeights.of(model, predict_from_sums(model, found.sums, found.pattern, sides))

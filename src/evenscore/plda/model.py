@@ -101,8 +101,8 @@ class PLDA:
             right=right,
             left_offset=left_offset,
             right_offset=right_offset,
-            enroll_ids=enroll.ids,
-            test_ids=test.ids,
+            enroll_ids=enroll.axis,
+            test_ids=test.axis,
         )
 
     def _side(self, embeddings: Embeddings) -> tuple[npt.NDArray[Any], Float[Array, " n"]]:

@@ -3,4 +3,5 @@ from .cohorts import make_cohort as make_cohort
 from .embeddings import (
     EmbeddingScores as EmbeddingScores,
     score_embeddings as score_embeddings,
+    score_lazily as score_lazily,
 )

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from evenscore.errors import InputError
+from evenscore.norms.conditions import Conditions
+from evenscore.norms.normalize import normalize
 from evenscore.norms.options import CLASSICAL_METHODS
+from evenscore.norms.parts import Keep, speakers_meet
 from evenscore.norms.registry import prepare_norm
-from evenscore.norms.sides import Codes
 from evenscore.progress import Progress, silent
 from evenscore.scoring.averages import LengthNorm, average_embeddings
-from evenscore.scoring.products import Vectors, raw_scores
-from evenscore.sources import BilinearNormalizer, Cosine, DotProduct, Scorer, score_blocks
-from evenscore.sources.cohort_weights import cohort_labels
-from evenscore.tables.blocks import ScoreBlocks
-from evenscore.tables.embeddings import Embeddings
-from evenscore.tables.ids import Ids, positions
-from evenscore.tables.score_matrix import ScoreMatrix
-from evenscore.tables.trial_list import TrialList
+from evenscore.sources import Bilinear, Cosine, DotProduct, Scorer
+from evenscore.sources.scorers import scored
+from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables.rescore import rescored
+from evenscore.tables.tile import TILE_BYTES
 
-__all__ = ["EmbeddingScores", "meet", "score_embeddings", "scorer_named"]
+__all__ = ["EmbeddingScores", "score_embeddings", "score_lazily", "scorer_named"]
 
+_MEMORY = 1e9  # bytes that the cohort against itself may take
 SCORERS: Mapping[str, Callable[[], Scorer]] = {"cosine": Cosine, "dot": DotProduct}
 
 
@@ -111,46 +111,102 @@ def score_embeddings(
     array([-3.68, -6.78])
     """
     scorer = scorer_named(scorer)
+    _refuse_half_a_norm(cohort, method, condition, options)
+    if not memory > 0:
+        raise InputError(f"memory is {memory!r}, but must be a number of bytes above 0")
+    if method is not None:
+        prepare_norm(method, **options)  # which refuses what cannot be meant, before any work is done
+    if models is not None:
+        enroll = average_embeddings(enroll, models, length_norm=length_norm)
+    enroll, test = _used(enroll, test, trials)
+    scores = scored(scorer, enroll, test)
+    raw: Any = scores.matrix() if trials is None else _listed(scores, trials)
+    if method is None or cohort is None:
+        return EmbeddingScores(raw if trials is None else _like(trials, raw), None)
+    blocks = _blocks(scorer, enroll, test, cohort, raw, method, memory)
+    normalized = normalize(blocks, method, progress=progress, **_conditions(blocks, condition, method), **options)
+    if trials is None:
+        return EmbeddingScores(raw, normalized)
+    return EmbeddingScores(_like(trials, raw), _like(trials, normalized))
+
+
+def score_lazily(
+    enroll: Embeddings,
+    test: Embeddings,
+    trials: TrialList | None = None,
+    *,
+    scorer: str | Scorer = "cosine",
+    cohort: Embeddings | None = None,
+    method: str | None = None,
+    condition: str | None = None,
+    client: Any = None,
+    progress: Progress = silent,
+    keep: Keep | None = None,
+    **options: Any,
+) -> ScoreTable:
+    """Score enrolments against tests, and normalize the scores with a cohort, without the matrix of all scores.
+
+    Each embedding is compared with the cohort once, in pieces; every tile of the result is computed when it is read,
+    as by `write_table`. On a cluster, embeddings are sent to each worker once. The numbers are those of
+    `score_embeddings`.
+
+    Parameters
+    ----------
+    enroll, test, trials, scorer, cohort, method, condition, **options
+        As in `score_embeddings`.
+    client
+        A `distributed.Client` whose workers compare embeddings with the cohort; None does it here.
+    progress
+        Called with the name of the stage and the fraction done.
+    keep
+        Where statistics of finished pieces are kept, for a run that is continued.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> takes = Embeddings(["a1", "a2", "b1"], rng.normal(size=(3, 4)))
+    >>> others = Embeddings([f"c{i}" for i in range(20)], rng.normal(size=(20, 4)))
+    >>> scores = score_lazily(takes, takes, cohort=others, method="as", top_k=5)
+    >>> scores
+    LazyScores(3 enrolments x 3 tests, float64, 1 tiles)
+    >>> scores.in_memory().scores[0].round(2)
+    array([ 2.23, -3.68, -6.78])
+    """
+    scorer = scorer_named(scorer)
+    if (method is None) != (cohort is None):
+        raise InputError("a norm needs a cohort, and a cohort a norm; give both `method` and `cohort`, or none of them")
+    scores = scored(scorer, enroll, test)
+    raw = scores if trials is None else scores.of_trials(trials)
+    if method is None or cohort is None:
+        if keep is not None:
+            keep.begin({"trials": raw.identity()})
+        return raw
+    blocks = _blocks(scorer, enroll, test, cohort, raw, method, _MEMORY)
+    how: dict[str, Any] = {"client": client, "progress": progress, "keep": keep}
+    return normalize(blocks, method, **how, **_conditions(blocks, condition, method), **options)
+
+
+def _refuse_half_a_norm(cohort: Embeddings | None, method: str | None, condition: str | None, options: Any) -> None:
     if method is None and (cohort is not None or options or condition is not None):
         raise InputError("a cohort or options of a norm were given, but no norm; name one with method, such as 'as'")
     if method is not None and cohort is None:
         raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
-    if not memory > 0:
-        raise InputError(f"memory is {memory!r}, but must be a number of bytes above 0")
-    norm = None if method is None else prepare_norm(method, **options)
-    if models is not None:
-        enroll = average_embeddings(enroll, models, length_norm=length_norm)
-    enroll, test, row, column = _used(enroll, test, trials)
-    scores = scorer.score(enroll, test)
-    mirrored = enroll is test and Vectors.left(scores).same(Vectors.right(scores))
-    raw = raw_scores(scores, trials, row, column)
-    if norm is None or cohort is None:
-        return EmbeddingScores(raw, None)
-    if method in CLASSICAL_METHODS:
-        from evenscore.scoring.embedding_sides import EmbeddingSides
 
-        sides = EmbeddingSides(
-            enroll, test, cohort, scores, scorer.score(cohort, cohort), mirrored, condition, progress
-        )
-        return EmbeddingScores(
-            raw, norm.normalize_sides(raw, sides.of(str(method), row, column, memory), memory=memory)
-        )
-    if condition is not None:
-        raise InputError(f"the norm {method!r} knows no conditions; leave them out")
-    if method == "lgsm" and not meet(enroll, test, cohort):
-        among = scorer.score(cohort, cohort)
-        normalizer = BilinearNormalizer(norm.model, among, cohort_labels(among, cohort.speakers))
-        return EmbeddingScores(
-            raw, normalizer.normalize(scores) if trials is None else normalizer.normalize_trials(scores, trials)
-        )
-    if method == "evidence" and not meet(enroll, test, cohort):
-        from evenscore.evidence import normalize_vectors
 
-        blocks = (scorer.score(enroll, cohort), scorer.score(cohort, test), scorer.score(cohort, cohort))
-        return EmbeddingScores(
-            raw, normalize_vectors(norm.model, raw, *blocks, cohort.speakers, memory=memory, progress=progress)
-        )
-    return EmbeddingScores(raw, norm.normalize(_blocks(scorer, enroll, test, cohort, trials, memory)))
+def _listed(scores: Bilinear, trials: TrialList) -> TrialList:
+    """Return listed trials with their scores, on the axes of the embeddings."""
+    table = scores.of_trials(trials)
+    [tile] = [table.read(place) for place in (Place(0, slice(0, len(trials))),)]
+    if not np.isfinite(tile.scores).all():
+        trials.with_scores(tile.scores)  # refuses them by name
+    return TrialList.trusted(table.enroll_axis, table.test_axis, tile)
+
+
+def _like(trials: TrialList, scored: TrialList) -> TrialList:
+    """Return scores of listed trials on the list's own axes; a norm may have left out some of the trials."""
+    if len(scored) == len(trials):
+        return rescored(trials, np.array(scored.scores))
+    return scored.select(np.arange(len(scored)))
 
 
 def scorer_named(scorer: str | Scorer) -> Scorer:
@@ -164,48 +220,67 @@ def scorer_named(scorer: str | Scorer) -> Scorer:
     return scorer
 
 
-def meet(enroll: Embeddings, test: Embeddings, cohort: Embeddings) -> bool:
-    """Tell whether an utterance or a speaker of the trials is in the cohort."""
-
-    def known(*sides: Any) -> set[str]:
-        return {name for side in sides if side is not None for name in side} - {None}
-
-    ids = known(enroll.ids, test.ids) & known(cohort.ids)
-    return bool(ids or known(enroll.speakers, test.speakers) & known(cohort.speakers))
-
-
-def _used(
-    enroll: Embeddings, test: Embeddings, trials: TrialList | None
-) -> tuple[Embeddings, Embeddings, Codes, Codes]:
-    """Return the embeddings that the trials name, and where the trials' enrolments and tests stand in them.
-
-    If both sides are the same object, they stay one, and have what either side needs.
-    """
+def _used(enroll: Embeddings, test: Embeddings, trials: TrialList | None) -> tuple[Embeddings, Embeddings]:
+    """Return the embeddings that the trials name; if both sides are the same object, they stay one."""
     if trials is None:
-        return enroll, test, np.arange(len(enroll)), np.arange(len(test))
-    row = _rows(enroll, trials.enroll_ids, "enrolment")
-    column = _rows(test, trials.test_ids, "test")
+        return enroll, test
+    rows = enroll.positions(trials.enroll_ids, "enrolment", "the embeddings")
+    columns = test.positions(trials.test_ids, "test", "the embeddings")
     if enroll is not test:
-        return enroll.take(row), test.take(column), np.arange(len(row)), np.arange(len(column))
-    both, place = np.unique(np.concatenate([row, column]), return_inverse=True)
+        return enroll.take(rows), test.take(columns)
+    both = np.union1d(rows, columns)
     one = enroll if len(both) == len(enroll) else enroll.take(both)
-    return one, one, place[: len(row)], place[len(row) :]
-
-
-def _rows(embeddings: Embeddings, ids: Ids, what: str) -> Codes:
-    if np.array_equal(embeddings.ids, ids):
-        return np.arange(len(ids))
-    return positions(embeddings.ids, ids, what, "the embeddings")
+    return one, one
 
 
 def _blocks(
-    scorer: Scorer, enroll: Embeddings, test: Embeddings, cohort: Embeddings, trials: TrialList | None, memory: float
+    scorer: Scorer,
+    enroll: Embeddings,
+    test: Embeddings,
+    cohort: Embeddings,
+    trials: ScoreTable,
+    method: str,
+    memory: float,
 ) -> ScoreBlocks:
-    """Return all cohort scores, for norms that work on whole blocks."""
-    needed = 8 * len(cohort) * (len(enroll) + len(test) + len(cohort))
-    if needed > memory:
+    """Return the trials with their cohort scores, which are made in pieces when a norm reads them."""
+    tile = min(memory / 4, TILE_BYTES)
+    blocks = ScoreBlocks(
+        trials,
+        enroll=scored(scorer, enroll, cohort).without_itself().in_tiles(tile),
+        test=scored(scorer, cohort, test).without_itself().in_tiles(tile),
+        cohort=scored(scorer, cohort, cohort).without_itself().in_tiles(tile),
+    )
+    if 8 * len(cohort) ** 2 > memory and not _by_parts(blocks, method):
         raise InputError(
-            f"this norm needs all cohort scores at once, about {needed / 1e9:.1f} GB, but memory is set to "
-            f"{memory / 1e9:.1f} GB; allow more, or take a smaller cohort"
+            f"{method!r} needs all {len(cohort)} x {len(cohort)} cohort scores at once here, more than the memory of "
+            f"{memory / 1e9:.1f} GB; allow more, or take a smaller cohort, or one without the trials' own speakers"
         )
-    return score_blocks(scorer, enroll, test, cohort, trials=trials)
+    return blocks
+
+
+def _by_parts(blocks: ScoreBlocks, method: str) -> bool:
+    """Tell whether a norm needs some cohort scores at a time only, as far as its name tells."""
+    if method in ("lgsm", *CLASSICAL_METHODS) and method not in ("zt", "tz"):
+        return True
+    return method in ("zt", "tz", "evidence") and not speakers_meet(blocks, ("cohort",))
+
+
+def _conditions(blocks: ScoreBlocks, condition: str | None, method: str) -> dict[str, Any]:
+    """Return the conditions of all sides, from a fact that the embeddings know, as an option of the norm."""
+    if condition is None:
+        return {}
+    if method not in CLASSICAL_METHODS:
+        raise InputError(f"the norm {method!r} knows no conditions; leave them out")
+    trials, cohort = blocks.trials, _facts(blocks.cohort.enroll_axis, condition, "cohort")
+    enroll, test = (
+        _facts(axis, condition, side) for axis, side in ((trials.enroll_axis, "enroll"), (trials.test_axis, "test"))
+    )
+    return {"conditions": Conditions(enroll=enroll, test=test, cohort_enroll=cohort, cohort_test=cohort)}
+
+
+def _facts(axis: Axis, name: str, what: str) -> dict[str, str | None]:
+    if name not in axis.facts:
+        have = ", ".join(axis.facts) or "none"
+        raise InputError(f"the {what} embeddings have no column {name!r} to be the condition; they have {have}")
+    values = axis.facts[name].tolist()
+    return {key: None if value is None else str(value) for key, value in zip(axis.ids, values, strict=True)}

@@ -1,7 +1,6 @@
 from .as_table import as_table as as_table
 from .bilinear import Bilinear as Bilinear
 from .blocks import score_blocks as score_blocks
-from .normalize import BilinearNormalizer as BilinearNormalizer
 from .scorers import (
     Cosine as Cosine,
     DotProduct as DotProduct,

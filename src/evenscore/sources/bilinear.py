@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from evenscore.compiled import few
 from evenscore.errors import InputError
-from evenscore.model.sums import ClassSums
-from evenscore.tables import Labels, ScoreMatrix, TrialList
+from evenscore.tables import ScoreMatrix, TrialList
 from evenscore.tables.arrays import as_scores, frozen
 from evenscore.tables.axis import NOWHERE, Axis, as_axis
 from evenscore.tables.identity import hashed
@@ -149,23 +148,18 @@ class Bilinear(ScoreTable):
         )
 
     def without_itself(self) -> LazyScores:
-        """Return the scores, but those of an utterance against itself: where an id stands on both sides, one is missing."""
+        """Return the scores, but those of an utterance against itself: of an id that stands on both sides."""
         own = self.test_axis.find(self.enroll_ids)
         if (own < 0).all():
             return self.with_source(self.source)
         return self.with_source(replace(self.source, own=own))
 
     def of_trials(self, trials: TrialList) -> LazyScores:
-        """Return listed trials, whose scores are made when they are read; enrolments and tests are found by id."""
-        listed = Tile(np.empty(0), trials.enroll_index, trials.test_index, trials.labels, measures=trials.measures)
+        """Return listed trials on the axes of these scores, which are made when they are read."""
         rows, columns = self._places_of(trials)
-        return LazyScores(
-            enroll_axis=trials.enroll_axis.knowing(self.enroll_axis.take(rows)),
-            test_axis=trials.test_axis.knowing(self.test_axis.take(columns)),
-            dtype=self.dtype,
-            source=ListedProducts(self._without_ids, rows, columns, listed),
-            layout=Cuts.of(len(trials)),
-        )
+        index = (rows[trials.enroll_index].astype(np.int32), columns[trials.test_index].astype(np.int32))
+        listed = Tile(np.empty(0), *index, trials.labels, measures=dict(trials.measures))
+        return self.with_source(ListedProducts(self._without_ids, listed), layout=Cuts.of(len(trials)))
 
     def _places_of(self, trials: TrialList) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         return (
@@ -219,15 +213,6 @@ class Bilinear(ScoreTable):
         """Return, for each test, weighted sums of its scores: sum_i weights[h, i] s_ij."""
         return _weighted(weights, self.left, self.left_offset, self.right, self.right_offset)
 
-    def class_sums(self, labels: Labels) -> ClassSums:
-        """Return the sums that training needs, per class, row and column, in O((K + L) d^2) operations.
-
-        Labels must follow from speakers, all of them known.
-        """
-        from evenscore.sources.class_sums import class_sums
-
-        return class_sums(self, labels)
-
     def __repr__(self) -> str:
         return f"Bilinear({self.shape[0]} enrolments x {self.shape[1]} tests, d = {self.dim}, {self.dtype})"
 
@@ -241,13 +226,21 @@ class Products:
 
     def read(self, place: Place) -> Tile:
         """Return a tile."""
-        assert place.columns is not None  # noqa: S101
         tile = self.scores.block(place.rows, place.columns)
         if self.own is not None:
             at = np.where(self.own[place.rows] == NOWHERE, -1, self.own[place.rows] - place.columns.start)
             here = np.flatnonzero((at >= 0) & (at < tile.shape[1]))
             tile[here, at[here]] = np.nan
         return Tile(tile, place.rows, place.columns)
+
+    def is_transposed(self, other: Products) -> bool:
+        """Tell whether the rows of these scores are the columns of others."""
+        one, two = self.scores, other.scores
+        pairs = ((one.left, two.right), (one.right, two.left))
+        offsets = ((one.left_offset, two.right_offset), (one.right_offset, two.left_offset))
+        if self.own is not None or other.own is not None:
+            return False
+        return all(a is b or np.array_equal(a, b) for a, b in (*pairs, *offsets))
 
     def identity(self) -> str:
         """Return a hash of vectors and offsets."""
@@ -260,8 +253,6 @@ class ListedProducts:
     """Runs of listed trials with the scores of their embeddings."""
 
     scores: Bilinear
-    rows: npt.NDArray[np.intp]  #: where the vectors of the list's enrolments stand
-    columns: npt.NDArray[np.intp]
     trials: Tile  #: without scores
 
     def read(self, place: Place) -> Tile:
@@ -270,14 +261,12 @@ class ListedProducts:
         rows, columns = whole.rows[at], whole.columns[at]
         labels = None if whole.labels is None else whole.labels[at]
         measures = {name: values[at] for name, values in whole.measures.items()}
-        scores = self.scores.pairs(self.rows[rows], self.columns[columns])
-        return Tile(scores, rows, columns, labels, measures=measures)
+        return Tile(self.scores.pairs(rows, columns), rows, columns, labels, measures=measures)
 
     def identity(self) -> str:
         """Return a hash of vectors and pairs."""
         whole = self.trials
-        pairs = (whole.rows, whole.columns, whole.labels, self.rows, self.columns)
-        return hashed(self.scores.source.identity(), *pairs)
+        return hashed(self.scores.source.identity(), whole.rows, whole.columns, whole.labels)
 
 
 def _offset(values: npt.ArrayLike | None, what: str, length: int) -> npt.NDArray[np.float64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenscore.sources.bilinear import Bilinear
-from evenscore.sources.scorers import Scorer
+from evenscore.sources.scorers import Scorer, scored
 from evenscore.tables import Embeddings, ScoreBlocks, ScoreMatrix, TrialList
 
 __all__ = ["cohort_matrix", "score_blocks"]
@@ -53,28 +53,24 @@ def score_blocks(
     """
     if trials is not None:
         enroll, test = enroll.select(trials.enroll_ids), test.select(trials.test_ids)
-    scores = scorer.score(enroll, test)
+    scores = scored(scorer, enroll, test)
     rows = cohort_test if cohort_enroll is None else cohort_enroll
     columns = cohort_enroll if cohort_test is None else cohort_test
     both = rows is not None and columns is not None
     return ScoreBlocks(
-        scores.matrix() if trials is None else scores.score_trials(trials),
-        enroll=None if columns is None else cohort_matrix(scorer.score(enroll, columns)),
-        test=None if rows is None else cohort_matrix(scorer.score(rows, test)),
-        cohort=cohort_matrix(scorer.score(rows, columns)) if both else None,  # type: ignore[arg-type]
-        enroll_speakers=enroll.speakers,
-        test_speakers=test.speakers,
-        cohort_enroll_speakers=None if rows is None else rows.speakers,
-        cohort_test_speakers=None if columns is None else columns.speakers,
+        scores.matrix() if trials is None else scores.score_trials(trials).with_axes(enroll.axis, test.axis),
+        enroll=None if columns is None else cohort_matrix(scored(scorer, enroll, columns)),
+        test=None if rows is None else cohort_matrix(scored(scorer, rows, test)),
+        cohort=cohort_matrix(scored(scorer, rows, columns)) if both else None,  # type: ignore[arg-type]
     )
 
 
 def cohort_matrix(scores: Bilinear) -> ScoreMatrix:
     """Return all scores, with those of an utterance against itself missing."""
-    columns = dict(zip(scores.test_ids.tolist(), range(scores.shape[1]), strict=True))
-    pairs = [(i, columns[name]) for i, name in enumerate(scores.enroll_ids.tolist()) if name in columns]
-    if not pairs:
+    own = scores.test_axis.find(scores.enroll_ids)
+    rows = np.flatnonzero(own >= 0)
+    if not len(rows):
         return scores.matrix()
     values = scores.block()
-    values[tuple(np.array(pairs).T)] = np.nan
-    return ScoreMatrix(values, scores.enroll_ids, scores.test_ids, missing="nan")
+    values[rows, own[rows]] = np.nan
+    return ScoreMatrix(values, scores.enroll_axis, scores.test_axis, missing="nan")

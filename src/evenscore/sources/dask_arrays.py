@@ -47,7 +47,6 @@ class DaskTiles:
 
     def read(self, place: Place) -> Tile:
         """Return a tile."""
-        assert place.columns is not None  # noqa: S101
         return Tile(self._scores(place.rows, place.columns), place.rows, place.columns)
 
     def _scores(self, rows: slice, columns: slice) -> npt.NDArray[Any]:

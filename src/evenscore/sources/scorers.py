@@ -18,7 +18,7 @@ from evenscore.threads import in_parallel
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Cosine", "DotProduct", "Scorer", "length_normalized"]
+__all__ = ["Cosine", "DotProduct", "Scorer", "length_normalized", "scored"]
 
 Array = np.ndarray
 
@@ -56,7 +56,7 @@ class DotProduct:
         """Return the scores of every enrolment against every test, without forming them."""
         left = _centered(enroll, self.mean)
         right = left if test is enroll else _centered(test, self.mean)
-        return Bilinear(left=left, right=right, enroll_ids=enroll.ids, test_ids=test.ids)
+        return Bilinear(left=left, right=right, enroll_ids=enroll.axis, test_ids=test.axis)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -84,7 +84,12 @@ class Cosine:
         """Return the scores of every enrolment against every test, without forming them."""
         left = length_normalized(_centered(enroll, self.mean), enroll)
         right = left if test is enroll else length_normalized(_centered(test, self.mean), test)
-        return Bilinear(left=left, right=right, enroll_ids=enroll.ids, test_ids=test.ids)
+        return Bilinear(left=left, right=right, enroll_ids=enroll.axis, test_ids=test.axis)
+
+
+def scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> Bilinear:
+    """Return the scores of every enrolment against every test, with all that the embeddings know about them."""
+    return scorer.score(enroll, test).with_axes(enroll.axis, test.axis)
 
 
 def length_normalized(vectors: npt.NDArray[Any], embeddings: Embeddings) -> npt.NDArray[Any]:

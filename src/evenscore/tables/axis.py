@@ -93,9 +93,7 @@ class Axis:
         return self.same_ids(other) and same_array(self.speakers, other.speakers)
 
 
-def as_axis(
-    ids: IdsLike | Axis, what: str, length: int | None = None, *, speakers: SpeakersLike | None = None
-) -> Axis:
+def as_axis(ids: IdsLike | Axis, what: str, length: int | None = None, *, speakers: SpeakersLike | None = None) -> Axis:
     """Return ids as an axis; one that is an axis already is only checked for its length."""
     if not isinstance(ids, Axis):
         axis = Axis(as_ids(ids, what, length))

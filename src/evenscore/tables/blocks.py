@@ -98,9 +98,7 @@ class ScoreBlocks:
         if cohort is not None:
             cohort = cohort.with_axes(rows, columns)  # type: ignore[arg-type]
             cohort_labels = _cohort_labels(cohort, cohort_labels)
-        for name, value in zip(
-            (*_BLOCKS, "cohort_labels"), (trials, enroll, test, cohort, cohort_labels), strict=True
-        ):
+        for name, value in zip((*_BLOCKS, "cohort_labels"), (trials, enroll, test, cohort, cohort_labels), strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -205,7 +203,8 @@ class ScoreBlocks:
             return NotImplemented
         axes = zip(self._axes.values(), other._axes.values(), strict=True)
         return all(getattr(self, name) == getattr(other, name) for name in (*_BLOCKS, "cohort_labels")) and all(
-            (one is None and two is None) or (one is not None and two is not None and one.same(two)) for one, two in axes
+            (one is None and two is None) or (one is not None and two is not None and one.same(two))
+            for one, two in axes
         )
 
     __hash__ = None  # type: ignore[assignment]

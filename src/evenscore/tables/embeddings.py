@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -39,7 +39,7 @@ class Embeddings(Axis):
     Embeddings(2 x 2, float64, 2 speakers)
     """
 
-    vectors: npt.NDArray[Any]
+    vectors: npt.NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)))
 
     def __init__(
         self,

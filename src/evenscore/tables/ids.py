@@ -10,7 +10,18 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 
-__all__ = ["Ids", "IdsLike", "as_ids", "as_speakers", "as_texts", "encode", "first_repeat", "merge", "positions", "shown"]
+__all__ = [
+    "Ids",
+    "IdsLike",
+    "as_ids",
+    "as_speakers",
+    "as_texts",
+    "encode",
+    "first_repeat",
+    "merge",
+    "positions",
+    "shown",
+]
 
 Ids = npt.NDArray[np.object_]
 IdsLike = Iterable[Any]

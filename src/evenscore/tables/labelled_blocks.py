@@ -59,7 +59,7 @@ class LabelledBlocks:
     """
 
     blocks: ScoreBlocks
-    labels: Labels | TrialList | PairValues | None = None
+    labels: Any = None
     name: str = ""
     unmatched: Unmatched = "drop"
 

@@ -300,11 +300,12 @@ class SideGroups:
         """Take maps from id to number; None where a side does not matter."""
         from evenscore.tables.ids import as_ids
 
-        sides: list[Any] = []
-        for side in (enroll, test):
-            ids: IdsLike = () if side is None else side
-            sides += [Axis(as_ids(ids, "ids")), None if side is None else np.array(list(side.values()), dtype=np.int64)]
-        return cls(*sides, n_test)
+        def side(numbers: Mapping[str, int] | None) -> tuple[Axis, Any]:
+            ids: IdsLike = () if numbers is None else numbers
+            values = None if numbers is None else np.array(list(numbers.values()), dtype=np.int64)
+            return Axis(as_ids(ids, "ids")), values
+
+        return cls(*side(enroll), *side(test), n_test)
 
     def align(self, enroll: Axis, test: Axis) -> SideGroups:
         """Return the groups of these enrolments and tests, in this order."""

@@ -14,7 +14,7 @@ _TABLE_LIMIT = 1 << 28
 _PAIRS_AT_ONCE = 1 << 16
 
 
-def pair_codes(rows: npt.NDArray[np.int32], columns: npt.NDArray[np.int32], n_columns: int) -> npt.NDArray[np.int64]:
+def pair_codes(rows: npt.NDArray[Any], columns: npt.NDArray[Any], n_columns: int) -> npt.NDArray[np.int64]:
     """Return one number for each pair."""
     codes = rows.astype(np.int64)
     codes *= n_columns

@@ -33,7 +33,7 @@ class Place:
 
     number: int
     rows: slice  #: of a matrix, or trials of a list
-    columns: slice | None = None  #: None: of a list
+    columns: Any = None  #: a slice; None: of a list
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -165,9 +165,7 @@ class TrialList(ScoreTable):
         """The trials themselves."""
         if self.scores is None:
             raise InputError("the trials have no scores; give a score file or a score matrix")
-        return Listed(
-            Tile(self.scores, self.enroll_index, self.test_index, self.labels, measures=dict(self.measures))
-        )
+        return Listed(Tile(self.scores, self.enroll_index, self.test_index, self.labels, measures=dict(self.measures)))
 
     @property
     def layout(self) -> Cuts:  # type: ignore[override]

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.model.bilinear_cohort import cohort_weights
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.score_weights import ScoreWeights, llrs_of_sums
 from evenscore.sources.bilinear import Bilinear, Places
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
-from evenscore.sources.cohort_weights import cohort_weights
 from evenscore.tables import Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, positions, shown
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.model.bilinear_sums import class_sums
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.patterns import Exceptions, SpeakerBlocks
 from evenscore.model.prediction import predict_from_exceptions, predict_from_sums
@@ -33,7 +34,7 @@ def cohort_weights(model: ScoreModel, cohort: Bilinear, labels: Labels) -> Score
     """
     rows, columns = same_utterances(cohort)
     row_codes, column_codes, number = labels.speaker_codes
-    sums = cohort.class_sums(labels)
+    sums = class_sums(cohort, labels)
     if not len(rows):
         blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
         return ScoreWeights.of(model, predict_from_sums(model, sums, blocks))

@@ -20,14 +20,13 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.errors import InputError
 from evenscore.model.sums import ClassSums, group_order
+from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.chunks import chunk_slices, float64_chunks
 from evenscore.tables import Labels
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float
-
-    from evenscore.sources.bilinear import Bilinear
 
 __all__ = ["class_sums"]
 
@@ -69,7 +68,10 @@ class _Sums:
 
 
 def class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
-    """Sum the scores of each class, per row and column; see `Bilinear.class_sums`."""
+    """Return the sums that training needs, per class, row and column, in O((K + L) d^2) operations.
+
+    Labels must follow from speakers, all of them known.
+    """
     _check_labels(scores, labels)
     try:
         with np.errstate(over="raise", invalid="raise"):
