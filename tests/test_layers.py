@@ -9,8 +9,8 @@ PACKAGE = Path(evenscore.__file__).parent
 
 #: From the ground upwards.
 LAYERS = (
-    *("_version", "errors", "progress", "log_odds", "compiled", "threads", "tables"),
-    *("model", "metrics", "norms", "sources", "calibrate", "plda", "evidence", "scoring", "scale"),
+    *("_version", "errors", "progress", "log_odds", "compiled", "threads", "tables", "engine", "sources"),
+    *("model", "metrics", "norms", "calibrate", "plda", "evidence", "scoring"),
     *("files", "comparison", "plot", "report", "cli", "__main__"),
 )
 

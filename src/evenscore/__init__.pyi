@@ -81,7 +81,6 @@ from .norms import (
     normalize as normalize,
     prepare_norm as prepare_norm,
     register_norm as register_norm,
-    register_trainer as register_trainer,
 )
 from .plda import (
     PLDA as PLDA,

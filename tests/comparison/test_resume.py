@@ -10,7 +10,7 @@ from compared_sides import evaluation_side, training_side
 from evenscore import compare, load_calibration, load_model, read_scores
 from evenscore.comparison.fingerprint import inputs_digest
 from evenscore.comparison.layout import method_folders, score_files
-from evenscore.norms import FittedNorm, fit_methods, prepare_norm, register_trainer
+from evenscore.norms import FittedNorm, fit_methods, prepare_norm, register_norm
 
 FITS = []
 STOP = {"now": False}
@@ -29,8 +29,8 @@ class Stoppable:
         )
 
 
-register_trainer("counted", Stoppable())
-register_trainer("later", Stoppable())
+register_norm("counted", train=Stoppable())
+register_norm("later", train=Stoppable())
 
 METHODS = ["z", "lgsm", "counted", "later:ddof=1"]
 

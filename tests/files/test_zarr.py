@@ -12,7 +12,7 @@ from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
 from evenscore.files import open_scores
 from evenscore.files.formats import ReadOptions
-from evenscore.files.zarr_store import open_scores, read_zarr, write_zarr
+from evenscore.files.zarr_store import open_store, read_zarr, write_zarr
 from strategies import embeddings, score_matrices, trial_lists
 from zarr_formats import FORMATS, ZARR_3, chunk_name, write_format
 
@@ -113,7 +113,7 @@ def test_scores_in_chunks(tmp_path):
     scores = np.arange(3 * 9000, dtype=np.float32).reshape(3, 9000)
     matrix = ScoreMatrix(scores, ["a", "b", "c"], [f"t{i}" for i in range(9000)])
     write_zarr(matrix, tmp_path / "t.zarr")
-    stored = open_scores(tmp_path / "t.zarr")
+    stored = open_store(tmp_path / "t.zarr")
     assert stored.scores.chunks == (3, 4096)
     np.testing.assert_array_equal(stored.scores[1:, 5000:5003], scores[1:, 5000:5003])
     assert stored.test_ids[-1] == "t8999"
@@ -240,7 +240,7 @@ def test_only_metadata_that_was_checked_is_used(tmp_path, format):
     golden_array(other, np.zeros((7, 7)), 5 - format)
     shutil.copytree(other, store / "scores", dirs_exist_ok=True, ignore=lambda *_: {"0.0", "c"})
     assert read_zarr(store, DEFAULT) == MATRIX
-    assert open_scores(store).matrix() == MATRIX
+    assert open_scores(store).in_memory() == MATRIX
 
 
 def test_bad_stores(tmp_path):

@@ -160,7 +160,7 @@ def test_a_new_norm_needs_no_change_elsewhere(monkeypatch):
         def normalize(self, blocks):
             return blocks.trials.with_scores(2 * blocks.trials.scores)
 
-    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    monkeypatch.setattr(registry, "METHODS", dict(registry.METHODS))
     register_norm("twice", Twice)
     assert "twice" in norm_methods()
     trials = TrialList.from_pairs(["e"], ["t"], scores=[1.5])

@@ -5,7 +5,7 @@ import pytest
 
 from evenscore import InputError, LabelledBlocks, ScoreModel, fit_norm, normalize, simulate
 from evenscore.model import leave_one_speaker_out
-from evenscore.norms import FittedNorm, fit_methods, fitting, register_trainer
+from evenscore.norms import METHODS, FittedNorm, fit_methods, register_norm
 
 MODEL = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
 SPEAKERS = [f"s{n % 8}" for n in range(24)]
@@ -42,20 +42,21 @@ def test_progress_is_reported():
 
 
 def test_own_method_can_be_registered(monkeypatch):
-    monkeypatch.setattr(fitting, "_TRAINERS", dict(fitting._TRAINERS))
+    monkeypatch.setitem(METHODS, "mine", None)  # is not there any more after the test
+    del METHODS["mine"]
 
     def train(method, training, *, progress):
         return FittedNorm(method=method, normalizer=None, training_scores=[], notes=(f"{len(training)} matrices",))
 
-    register_trainer("mine", train)
+    register_norm("mine", train=train)
     assert fit_norm("mine", DEV).notes == ("2 matrices",)
     assert "mine" in fit_methods()
     with pytest.raises(InputError, match="already"):
-        register_trainer("mine", train)
+        register_norm("mine", train=train)
 
 
 def test_bad_requests_are_refused():
-    with pytest.raises(InputError, match="no norm 'nonsense'"):
+    with pytest.raises(InputError, match="no method 'nonsense'"):
         fit_norm("nonsense", DEV)
     with pytest.raises(InputError, match="no training scores"):
         fit_norm("s", [])

@@ -1,5 +1,7 @@
 """Laws that norms obey, whatever the scores."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
@@ -57,11 +59,9 @@ def test_a_list_of_all_trials_equals_the_matrix(method, blocks):
 @METHODS
 @given(blocks=block_cases(max_cohort=9), memory=st.sampled_from([1.0, 300.0, 2000.0]))
 def test_pieces_equal_the_whole(method, blocks, memory):
-    from evenscore.norms.block_sides import block_sides
-
     norm = prepare_norm(method, vanished="missing", std_floor=0.01, excess="clip", **options_for(method))
-    sides = block_sides(blocks, method, None)
-    small = norm.normalize_sides(blocks.trials, sides, memory=memory)
+    with mock.patch("evenscore.norms.sides.MEMORY", memory):
+        small = norm.normalize(blocks)
     assert_same(small, as_dict(norm.normalize(blocks)), np.float32)
 
 

@@ -195,7 +195,7 @@ def test_a_registered_norm_gets_whole_blocks_within_memory(monkeypatch):
             assert blocks.cohort.shape == (14, 14)
             return blocks.trials.with_scores(blocks.trials.scores + self.by)
 
-    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    monkeypatch.setattr(registry, "METHODS", dict(registry.METHODS))
     registry.register_norm("shift", Shift)
     enroll, cohort = make_embeddings(1, 3, "e"), make_embeddings(7, 14, "c")
     found = score_embeddings(enroll, enroll, cohort=cohort, method="shift", by=2.0)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenscore.calibrate import Calibration, calibration_class
 from evenscore.comparison.comparison import Figures
 from evenscore.comparison.measuring import Judging, Measured, measured
-from evenscore.comparison.methods import RAW, Method
+from evenscore.comparison.methods import Method, plain_options
 from evenscore.comparison.training import Trained, train
 from evenscore.comparison.trials import ComparedTrials
-from evenscore.norms.normalize import described_norm, normalize_by
 from evenscore.progress import Progress
 from evenscore.tables import LabelledBlocks, ScoreTable
 
@@ -114,13 +112,10 @@ def _normalized_and_measured(
 ) -> Measured:
     """Normalize the evaluation trials, write them if they are not in memory and shall be kept, and measure them."""
     norm, trials, client = trained.norm, sides.trials, sides.client
-    described = partial(described_norm, method.norm, {**method.options, "model": norm.model})
+    options = repr(plain_options(method.options))
     cohort = _part(progress, method.name, 0.5, 0.6)
     tables: Sequence[ScoreTable] = [
-        part.blocks.trials
-        if method.norm == RAW
-        else normalize_by(norm.normalizer, part.blocks, described, client=client, progress=cohort)
-        for part in sides.evaluation
+        norm.normalize(part.blocks, options, client=client, progress=cohort) for part in sides.evaluation
     ]
     begun = 0.6
     if keep is not None and not trials.is_in_memory:

@@ -13,19 +13,18 @@ import numpy as np
 from evenscore.calibrate import Calibration, calibration_class, cross_calibrate
 from evenscore.comparison.comparison import Figures
 from evenscore.comparison.measuring import Judging
-from evenscore.comparison.methods import RAW, Method
+from evenscore.comparison.methods import Method
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import InputError
 from evenscore.metrics import evaluate
 from evenscore.metrics.counting import summarize_table
 from evenscore.metrics.summary import ScoreSummary
-from evenscore.norms import CLASSICAL_METHODS, FittedNorm, fit_norm
+from evenscore.norms import FittedNorm, fit_norm
 from evenscore.progress import Progress
 from evenscore.tables import NONTARGET, TARGET, LabelledBlocks
 
 __all__ = ["Trained", "train"]
 
-_OF_ANY_SIZE = (RAW, *CLASSICAL_METHODS, "lgsm")  # others are trained on scores in memory
 _SEPARATED = "its training scores separate the classes without error, so the scale of its LLRs is a guess"
 _SUMMARIZED = "its training scores are not in memory: they are calibrated from a summary, and not cross-validated"
 
@@ -51,8 +50,6 @@ def train(
 ) -> Trained:
     """Fit a norm to the training side, and calibrate it there."""
     whole = all(part.blocks.is_in_memory for part in training)
-    if not whole and method.norm not in _OF_ANY_SIZE:
-        raise InputError("it is trained on scores in memory, but the training side is too large; give a smaller one")
     fitted = fit_norm(
         method.norm, training, client=None if whole else client, progress=progress, **dict(method.options)
     )

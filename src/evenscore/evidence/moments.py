@@ -19,7 +19,6 @@ from evenscore.tables import ScoreBlocks, ScoreMatrix
 
 __all__ = ["Moments", "ScalePrior", "shrunk_log_scale", "trial_moments"]
 
-_MEMORY = 2e8
 _LARGEST = 700.0  # of the mean of log-scales: beyond it, scales are no numbers
 _FLOOR = 5.0  # nats below the usual scale at which a scale is held
 
@@ -108,7 +107,7 @@ def trial_moments(blocks: ScoreBlocks, side: str, top: float | None = None) -> M
     if chosen.columns is not None and summary.plain and not chosen.masks:
         found = column_statistics(chosen.columns, summary.ddof)
     else:
-        found = by_pieces(chosen, _MEMORY, lambda X: row_statistics(X, summary))
+        found = by_pieces(chosen, lambda X: row_statistics(X, summary))
     return _spread_out(blocks, sides, side, found)
 
 
@@ -128,7 +127,7 @@ def _by_trial(blocks: ScoreBlocks, side: Side, others: npt.NDArray[np.int64], su
     count, mean, std = np.empty(shape, dtype=np.int64), np.empty(shape), np.empty(shape)
     left_out, column = exclusion(side, others)
     width = len(left_out.first)
-    for rows in side.pieces(_MEMORY, beside=25 * (width + len(others))):
+    for rows in side.pieces(beside=25 * (width + len(others))):
         needed = table.needed(side.name, rows, column, width)
         found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed)
         at = table.where(side.name, rows)

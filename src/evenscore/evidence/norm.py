@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evenscore.errors import InputError
 from evenscore.evidence.fit import train_evidence
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.normalizer import EvidenceNormalizer
@@ -26,9 +27,11 @@ def _parts(norm: ModelNorm, blocks: ScoreBlocks, how: Any) -> Any:
 
 
 def fit_evidence_norm(
-    method: str, training: Sequence[LabelledBlocks], *, progress: Progress = silent, **options: Any
+    method: str, training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent, **options: Any
 ) -> FittedNorm:
     """Train the cohort-evidence model; ``options`` are those of `fit_evidence`."""
+    if not all(part.is_in_memory for part in training):
+        raise InputError("it is trained on scores in memory, but the training side is too large; give a smaller one")
     fit = train_evidence(training, progress=progress, **options)
     return FittedNorm(
         method=method,

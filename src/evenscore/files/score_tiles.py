@@ -23,7 +23,7 @@ from evenscore.files.npz import check_npy_header
 from evenscore.files.streams import PathLike, reading
 from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.files.zarr_metadata import array_metadata, store_format
-from evenscore.files.zarr_store import open_scores
+from evenscore.files.zarr_store import open_store
 from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.identity import hashed
 from evenscore.tables.score_table import LazyScores
@@ -56,7 +56,7 @@ def open_matrix(path: PathLike) -> LazyScores:
     """
     if str(path).lower().endswith(".npy"):
         return _open_npy(path)
-    stored = open_scores(path)
+    stored = open_store(path)
     folder = Path(path) / "scores"
     with parsing(path, "a zarr store"):
         metadata = array_metadata(folder, store_format(folder.parent), path, "scores")
@@ -164,7 +164,7 @@ class ZarrTiles:
 
 @lru_cache(maxsize=8)
 def _array(path: str) -> Any:
-    return open_scores(path).scores
+    return open_store(path).scores
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:

@@ -30,7 +30,7 @@ from evenscore.files.zarr_chunks import fast_crc32c
 from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
 from evenscore.tables.ids import Ids
 
-__all__ = ["StoredScores", "create_score_store", "open_scores", "read_zarr", "write_zarr"]
+__all__ = ["StoredScores", "create_score_store", "open_store", "read_zarr", "write_zarr"]
 
 _VALUES_PER_CHUNK = 1 << 22
 _COLUMNS_PER_CHUNK = 4096
@@ -57,7 +57,7 @@ def read_zarr(path: PathLike, options: ReadOptions) -> Table:
         return from_arrays(arrays, path, options)
 
 
-def open_scores(path: PathLike) -> StoredScores:
+def open_store(path: PathLike) -> StoredScores:
     """Open a score matrix without reading its scores."""
     with _opened(path) as arrays:
         for name in ("scores", "enroll_ids", "test_ids"):

@@ -2,6 +2,7 @@ from .adapt import (
     AdaptResult as AdaptResult,
     adapt_score_model as adapt_score_model,
 )
+from .bilinear_normalizer import BilinearNormalizer as BilinearNormalizer
 from .fit import (
     FitResult as FitResult,
     fit_score_model as fit_score_model,

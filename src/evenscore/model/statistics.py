@@ -46,7 +46,7 @@ Statistics = ShapeStatistics | ComponentStatistics
 
 
 Scores = ScoreTable | npt.NDArray[Any]
-_Item = ScoreTable | tuple[Scores, PairValues]
+_Item = ScoreTable | tuple[Scores, Labels]
 TrainingData = _Item | Iterable[_Item]
 
 
@@ -65,8 +65,8 @@ def label_sums(data: TrainingData, *, client: Any = None, progress: Progress = s
     return parts
 
 
-def _is_pair(data: object) -> TypeGuard[tuple[Scores, PairValues]]:
-    return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], PairValues)
+def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
+    return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels | TrialList | PairValues)
 
 
 def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:

@@ -3,7 +3,6 @@ from .fitting import (
     FittedNorm as FittedNorm,
     fit_methods as fit_methods,
     fit_norm as fit_norm,
-    register_trainer as register_trainer,
 )
 from .normalize import normalize as normalize
 from .options import (
@@ -12,6 +11,8 @@ from .options import (
     NormOptions as NormOptions,
 )
 from .registry import (
+    METHODS as METHODS,
+    Method as Method,
     Normalizer as Normalizer,
     norm_methods as norm_methods,
     prepare_norm as prepare_norm,

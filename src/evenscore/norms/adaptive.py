@@ -35,23 +35,23 @@ def exclusion(side: Side, other: Codes) -> tuple[LeftOut, Codes]:
     return LeftOut.one(groups), column[other]
 
 
-def side_statistics(side: Side, method: str, options: NormOptions, memory: float) -> Statistics:
+def side_statistics(side: Side, method: str, options: NormOptions) -> Statistics:
     """Return the statistics of each element of a side that do not depend on the other side."""
     summary = Summary.of(options, method, side.shape[1])
     if side.columns is not None and summary.plain and not side.masks:
         found = column_statistics(side.columns, summary.ddof)
     else:
         size = side.shape[0] * side.shape[1]
-        found = by_pieces(side, memory, lambda X: row_statistics(X, summary, size=size))
+        found = by_pieces(side, lambda X: row_statistics(X, summary, size=size))
     return found.settled(options, side.ids, WHAT[side.name])
 
 
-def by_pieces(side: Side, memory: float, statistics: Callable[[npt.NDArray[Any]], Statistics]) -> Statistics:
+def by_pieces(side: Side, statistics: Callable[[npt.NDArray[Any]], Statistics]) -> Statistics:
     """Return the statistics of each row of a side; all cores read pieces of it and sum them up at the same time."""
     found = Statistics.empty((side.shape[0],))
 
     def work(start: int, stop: int) -> None:
-        for rows in side.pieces(memory / thread_count(), within=(start, stop)):
+        for rows in side.pieces(within=(start, stop), share=thread_count()):
             part = statistics(side.scores(rows))
             found.count[rows], found.mean[rows], found.std[rows] = part.count, part.mean, part.std
 
@@ -89,13 +89,13 @@ def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | 
 
 
 def add_own_side(
-    table: TrialScores, side: Side, other: Codes, method: str, options: NormOptions, factor: float, memory: float
+    table: TrialScores, side: Side, other: Codes, method: str, options: NormOptions, factor: float
 ) -> None:
     """Add one side's normalized scores, times a factor, where each element ranks its own cohort."""
     summary = Summary.of(options, method, side.shape[1])
     left_out, column = exclusion(side, other)
     width = len(left_out.first)
-    for rows in side.pieces(memory, beside=25 * (width + len(other))):
+    for rows in side.pieces(beside=25 * (width + len(other))):
         needed = table.needed(side.name, rows, column, width)
         size = side.shape[0] * side.shape[1]
         found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed, size=size)
@@ -103,17 +103,17 @@ def add_own_side(
 
 
 def add_cross_side(
-    table: TrialScores, side: Side, other: Side, method: str, options: NormOptions, factor: float, memory: float
+    table: TrialScores, side: Side, other: Side, method: str, options: NormOptions, factor: float
 ) -> None:
     """Add one side's normalized scores, times a factor, where the other side's elements rank the cohort."""
     place = _shared_cohort(side, other)
     summary = Summary.of(options, method, side.shape[1])
     most = int(side.groups.sizes[side.groups.present(side.speaker)].max(initial=0))
     length = min(side.shape[1], summary.k + summary.drop + most)
-    picked, taken = _ranked_members(other, length, memory)
+    picked, taken = _ranked_members(other, length)
     picked = place[picked]
     column = np.arange(other.shape[0])
-    for rows in side.pieces(memory, beside=42 * other.shape[0]):
+    for rows in side.pieces(beside=42 * other.shape[0]):
         X = side.scores(rows)
         own = side.speaker[rows]
         needed = table.needed(side.name, rows, column, other.shape[0])
@@ -122,11 +122,11 @@ def add_cross_side(
         _add(table, side, rows, found.settled(options, side.ids[rows], WHAT[side.name]), column, factor)
 
 
-def _ranked_members(side: Side, length: int, memory: float) -> tuple[npt.NDArray[np.int32], Codes]:
+def _ranked_members(side: Side, length: int) -> tuple[npt.NDArray[np.int32], Codes]:
     """Return the cohort members that score highest with each element of a side, best first, and how many there are."""
     picked = np.zeros((side.shape[0], length), dtype=np.int32)
     taken = np.zeros(side.shape[0], dtype=np.int64)
-    for rows in side.pieces(memory):
+    for rows in side.pieces():
         X = side.scores(rows)
         if few(*side.shape):
             picked[rows], taken[rows] = best_members(X, length)

@@ -32,7 +32,7 @@ def affine(found: Statistics) -> Affine:
     return np.ascontiguousarray(found.mean), 1.0 / found.std
 
 
-def scaled_statistics(side: Side, cohort: Affine, method: str, options: NormOptions, memory: float) -> Statistics:
+def scaled_statistics(side: Side, cohort: Affine, method: str, options: NormOptions) -> Statistics:
     """Return the second side's statistics, of cohort scores that the first side has normalized."""
     shift, weight = cohort
     summary = Summary.of(options, method, side.shape[1])
@@ -47,7 +47,7 @@ def scaled_statistics(side: Side, cohort: Affine, method: str, options: NormOpti
         table = scaled_row_tables(X, summary, shift[None], weight[None], np.ones((len(X), 1), dtype=bool), size)
         return Statistics(table.count[:, 0], table.mean[:, 0], table.std[:, 0])
 
-    return by_pieces(side, memory, statistics).settled(options, side.ids, WHAT[side.name])
+    return by_pieces(side, statistics).settled(options, side.ids, WHAT[side.name])
 
 
 def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first: bool) -> bool:
@@ -70,7 +70,7 @@ def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first
 
 
 def chain_without_own_speakers(
-    table: TrialScores, first: Side, second: Side, cohort: Side, method: str, options: NormOptions, memory: float
+    table: TrialScores, first: Side, second: Side, cohort: Side, method: str, options: NormOptions
 ) -> None:
     """Normalize trials by one side and then the other, each trial without its own speakers in all cohorts.
 
@@ -78,7 +78,7 @@ def chain_without_own_speakers(
     and the members h and g of the second side's cohort. So the cohort is normalized once for each pair (h, g) of
     speakers that stand in a cohort, never for a trial.
     """
-    _first_stage(table, first, second.speaker, method, options, memory)
+    _first_stage(table, first, second.speaker, method, options)
     spoken = [side.groups.present(first.speaker) for side in (cohort, second)]
     h = np.concatenate([[NO_GROUP], np.union1d(*spoken)]).astype(np.int64)
     column = np.zeros(cohort.groups.number + 1, dtype=np.int64)
@@ -90,15 +90,13 @@ def chain_without_own_speakers(
         members = np.flatnonzero(second.speaker == g)
         used = _used(table, second, members, column, len(h))
         shift, weight = _cohort_by_pair(cohort_scores, cohort, second, left_out, used, method, options)
-        _second_stage(table, second, members, (shift, weight), column, method, options, memory)
+        _second_stage(table, second, members, (shift, weight), column, method, options)
 
 
-def _first_stage(
-    table: TrialScores, side: Side, other: Codes, method: str, options: NormOptions, memory: float
-) -> None:
+def _first_stage(table: TrialScores, side: Side, other: Codes, method: str, options: NormOptions) -> None:
     summary = Summary.of(options, method, side.shape[1])
     left_out, column = exclusion(side, other)
-    for rows in side.pieces(memory, beside=25 * (len(left_out.first) + len(other))):
+    for rows in side.pieces(beside=25 * (len(left_out.first) + len(other))):
         needed = table.needed(side.name, rows, column, len(left_out.first))
         size = side.shape[0] * side.shape[1]
         found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed, size=size)
@@ -145,11 +143,10 @@ def _second_stage(
     column: Codes,
     method: str,
     options: NormOptions,
-    memory: float,
 ) -> None:
     summary = Summary.of(options, method, side.shape[1])
     width = len(cohort[0])
-    step = max(1, int(min(memory, 64e6) // (side.shape[1] * side.itemsize * 2 + 25 * (width + len(column)) + 1)))
+    step = max(1, int(64e6 // (side.shape[1] * side.itemsize * 2 + 25 * (width + len(column)) + 1)))
     for start in range(0, len(members), step):
         rows = members[start : start + step]
         needed = table.needed(side.name, rows, column, width)

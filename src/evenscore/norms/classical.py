@@ -84,7 +84,11 @@ class ClassicalNorm:
                 raise InputError(f"the norm {self.method!r} needs the block `{name}`: the scores of {_MEANING[name]}")
         sides = block_sides(blocks, self.method, self.conditions)
         prepared = self.cohort is not None and blocks.cohort is self.cohort
-        return self.normalize_sides(blocks.trials, sides, ready=self._cohort_statistics if prepared else None)
+        ready = self._cohort_statistics if prepared else None
+        table = TrialScores.of(blocks.trials)
+        with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
+            finite = self._chain(table, sides, ready) if self.method in _SECOND else self._sum(table, sides)
+            return finished(table, finite, self.options.vanished)
 
     may_lack = True  #: what to do with NaN, the option ``vanished`` says
 
@@ -143,51 +147,20 @@ class ClassicalNorm:
         assert normalized.scores is not None  # noqa: S101
         return float(normalized.scores[0, 0])
 
-    def normalize_sides(
-        self,
-        trials: ScoreMatrix | TrialList,
-        sides: NormSides,
-        *,
-        memory: float = 1e9,
-        ready: Statistics | None = None,
-    ) -> ScoreMatrix | TrialList:
-        """Return the normalized trials, reading cohort scores in pieces of at most this much memory.
-
-        Parameters
-        ----------
-        trials
-            Trials with scores.
-        sides
-            Where to read cohort scores.
-        memory
-            Bytes.
-        ready
-            Statistics of the cohort against itself, if they are there already.
-        """
-        table = TrialScores.of(trials)
-        with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
-            if self.method in ("zt", "tz"):
-                finite = self._chain(table, sides, memory, ready)
-            else:
-                finite = self._sum(table, sides, memory)
-            return finished(table, finite, self.options.vanished)
-
-    def side_statistics(self, side: Side, memory: float = 1e9, ready: Statistics | None = None) -> Statistics:
+    def side_statistics(self, side: Side, ready: Statistics | None = None) -> Statistics:
         """Return what one side's cohort scores say about each of its elements, whatever the other side is.
 
         Parameters
         ----------
         side
             The enrolments, the tests, or the cohort against itself.
-        memory
-            Bytes that cohort scores may take at a time.
         ready
             Statistics of the cohort against itself, which the second side of ZT and TZ needs.
         """
         if side.name == _SECOND.get(self.method):
             assert ready is not None  # noqa: S101
-            return chained.scaled_statistics(side, chained.affine(ready), self.method, self.options, memory)
-        return adaptive.side_statistics(side, self.method, self.options, memory)
+            return chained.scaled_statistics(side, chained.affine(ready), self.method, self.options)
+        return adaptive.side_statistics(side, self.method, self.options)
 
     def apply(self, table: TrialScores, enroll: Statistics | None, test: Statistics | None) -> bool:
         """Normalize trials by the statistics of their elements; tell whether all results are known to be finite."""
@@ -202,40 +175,34 @@ class ClassicalNorm:
         """The weight of each side, where both are summed."""
         return 0.5 if self.options.combine == "mean" else float(np.sqrt(0.5))
 
-    def _sum(self, table: TrialScores, sides: NormSides, memory: float) -> bool:
+    def _sum(self, table: TrialScores, sides: NormSides) -> bool:
         used = [side for side in (sides.enroll, sides.test) if side is not None and side.name in NEEDS[self.method]]
         factor = self.factor if len(used) == 2 else 1.0
         cross = self.options.select == "cross"
         if not cross and not sides.speakers_meet:
-            found = self._by_element(sides, used, memory)
+            found = {side.name: self.side_statistics(side) for side in used}
             return self.apply(table, found.get("enroll"), found.get("test"))
         for side in used:
             other = sides.test if side.name == "enroll" else sides.enroll
             if cross and other is not None:
-                adaptive.add_cross_side(table, side, other, self.method, self.options, factor, memory)
+                adaptive.add_cross_side(table, side, other, self.method, self.options, factor)
             elif cross:
                 raise InputError(f"select='cross' needs both cohort blocks, but there is only `{side.name}`")
             else:
                 others = sides.speaker_of_other(side)
-                adaptive.add_own_side(table, side, others, self.method, self.options, factor, memory)
+                adaptive.add_own_side(table, side, others, self.method, self.options, factor)
         return False
 
-    def _by_element(self, sides: NormSides, used: list[Side], memory: float) -> dict[str, Statistics]:
-        if len(used) == 2 and sides.both is not None and sides.both_rows is not None:
-            shared = self.side_statistics(sides.both, memory)
-            return {name: shared.take(rows) for name, rows in zip(("enroll", "test"), sides.both_rows, strict=True)}
-        return {side.name: self.side_statistics(side, memory) for side in used}
-
-    def _chain(self, table: TrialScores, sides: NormSides, memory: float, ready: Statistics | None) -> bool:
+    def _chain(self, table: TrialScores, sides: NormSides, ready: Statistics | None) -> bool:
         assert sides.enroll is not None  # noqa: S101
         assert sides.test is not None and sides.cohort is not None  # noqa: S101, PT018
         if sides.speakers_meet:
             first, second = (sides.enroll, sides.test) if self.method == "zt" else (sides.test, sides.enroll)
-            chained.chain_without_own_speakers(table, first, second, sides.cohort, self.method, self.options, memory)
+            chained.chain_without_own_speakers(table, first, second, sides.cohort, self.method, self.options)
             return False
         if ready is None:
-            ready = self.side_statistics(sides.cohort, memory)
-        enroll, test = (self.side_statistics(side, memory, ready) for side in (sides.enroll, sides.test))
+            ready = self.side_statistics(sides.cohort)
+        enroll, test = (self.side_statistics(side, ready) for side in (sides.enroll, sides.test))
         return self.apply(table, enroll, test)
 
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
@@ -279,7 +246,7 @@ class ClassicalNorm:
             cohort_test_speakers=self.cohort_test_speakers,
         )
         side = block_sides(blocks, self.method, None).cohort
-        return None if side is None else adaptive.side_statistics(side, self.method, self.options, memory=1e9)
+        return None if side is None else adaptive.side_statistics(side, self.method, self.options)
 
 
 def prepare_classical(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
 from typing import Any
 
-from evenscore.errors import InputError
-from evenscore.norms.normalize import described_norm, normalize_by
-from evenscore.norms.registry import Normalizer, norm_methods, prepare_norm
+from evenscore.norms.normalize import described_norm, normalize_with
+from evenscore.norms.registry import METHODS, Normalizer, loaded, method_named, prepare_norm
 from evenscore.progress import Progress, silent
-from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreTable
 from evenscore.tables.labelled_blocks import labelled_parts
 
-__all__ = ["FittedNorm", "fit_methods", "fit_norm", "register_trainer"]
+__all__ = ["FittedNorm", "fit_methods", "fit_norm", "normalized_training"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +27,7 @@ class FittedNorm:
         Normalizes any `ScoreBlocks`.
     training_scores
         The training trials, normalized, one table per training blocks. No trial has met its own speakers in its
-        cohort, so that a calibration can be fitted to them.
+        cohort, so that a calibration can be fitted to them. Those of tables that are not in memory are not, either.
     model
         What was trained, None if nothing was.
     is_llr
@@ -56,45 +53,19 @@ class FittedNorm:
     is_llr: bool = False
     notes: tuple[str, ...] = ()
 
-
-Trainer = Callable[..., FittedNorm]
-
-# A name leads to a trainer, or to "module:function" of one, which is imported when it is first used.
-_TRAINERS: dict[str, Trainer | str] = {
-    "raw": "evenscore.norms.fitting:_fit_raw",
-    "lgsm": "evenscore.norms.score_model:fit_score_model_norm",
-    "evidence": "evenscore.evidence.norm:fit_evidence_norm",
-}
-
-
-def register_trainer(method: str, trainer: Trainer | str) -> None:
-    """Make known how a norm is trained.
-
-    Parameters
-    ----------
-    method
-        The name; a name that is taken is an error.
-    trainer
-        Called as ``trainer(method, training, progress=..., **options)`` with a list of `LabelledBlocks`, and with
-        ``client`` if one was given; returns a `FittedNorm`. Or ``"package.module:function"``, imported when it is
-        first used.
-
-    Examples
-    --------
-    >>> def train(method, training, *, progress):
-    ...     return FittedNorm(method=method, normalizer=prepare_norm("s"), training_scores=[])
-    >>> register_trainer("my-trained-norm", train)
-    >>> "my-trained-norm" in fit_methods()
-    True
-    """
-    if method in _TRAINERS:
-        raise InputError(f"there is a trainer for {method!r} already; take another name")
-    _TRAINERS[method] = trainer
+    def normalize(
+        self, blocks: ScoreBlocks, described: str = "", *, client: Any = None, progress: Progress = silent
+    ) -> Any:
+        """Normalize new trials, in memory or not; ``described`` is a text that changes when the options do."""
+        if self.method == "raw":
+            return blocks.trials
+        described = f"{described} {described_norm(self.method, {'model': self.model})}"
+        return normalize_with(self.normalizer, blocks, described, client=client, progress=progress)
 
 
 def fit_methods() -> tuple[str, ...]:
     """Return the names of all methods that `fit_norm` knows."""
-    return tuple(dict.fromkeys(("raw", *norm_methods(), *_TRAINERS)))
+    return tuple(METHODS)
 
 
 def fit_norm(
@@ -131,37 +102,46 @@ def fit_norm(
     ((12, 12), False)
     """
     parts = labelled_parts(training, "training")
-    trainer = _TRAINERS.get(method, _fit_nothing)
-    if isinstance(trainer, str):
-        module, _, name = trainer.partition(":")
-        trainer = getattr(import_module(module), name)
-    where = {} if client is None else {"client": client}
-    return trainer(method, parts, progress=progress, **where, **options)
+    train = method_named(method).train
+    trainer = fit_nothing if train is None else loaded(train)
+    extra = {} if client is None else {"client": client}
+    fitted: FittedNorm = trainer(method, parts, progress=progress, **extra, **options)
+    return fitted
 
 
-def _fit_nothing(
+def fit_nothing(
+    method: str, training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent, **options: Any
+) -> FittedNorm:
+    """Prepare a norm that has nothing to learn."""
+    norm = prepare_norm(method, **options)
+    scores = normalized_training(method, norm, training, client=client, progress=progress, **options)
+    return FittedNorm(method=method, normalizer=norm, training_scores=scores)
+
+
+def normalized_training(
     method: str,
+    norm: Normalizer,
     training: Sequence[LabelledBlocks],
     *,
     client: Any = None,
     progress: Progress = silent,
-    **options: Any,
-) -> FittedNorm:
-    """Prepare a norm that has nothing to learn."""
-    norm = prepare_norm(method, **options)
+    **described: Any,
+) -> list[Any]:
+    """Return the training trials normalized, each without its own speakers in its cohort."""
     scores = []
     for place, part in enumerate(training):
         progress("normalizing the training scores", place / len(training))
-        scores.append(normalize_by(norm, part.blocks, partial(described_norm, method, options), client=client))
-    return FittedNorm(method=method, normalizer=norm, training_scores=scores)
+        scores.append(normalize_with(norm, part.blocks, described_norm(method, described), client=client))
+    return scores
 
 
 class _Raw:
-    def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
+    def normalize(self, blocks: ScoreBlocks) -> Any:
         return blocks.trials
 
 
-def _fit_raw(
+def fit_raw(
     method: str, training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent
 ) -> FittedNorm:
+    """Leave scores as they are."""
     return FittedNorm(method=method, normalizer=_Raw(), training_scores=[part.blocks.trials for part in training])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms.fitting import FittedNorm
-from evenscore.norms.normalize import described_norm, normalize_by
+from evenscore.norms.fitting import FittedNorm, normalized_training
 from evenscore.progress import Progress
 from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import IdsLike, shown
@@ -83,10 +81,12 @@ def training_data(training: Sequence[LabelledBlocks]) -> list[Any]:
     data: list[Any] = []
     for part in training:
         trials = part.blocks.trials
-        if trials.listed:
-            data.append(part.trials if trials.is_in_memory else (trials, part.values))
-        else:
+        if not trials.listed:
             data.append((trials, part.table()))
+        elif part.is_in_memory:
+            data.append(part.trials)
+        else:
+            data.append(trials if part.labels is None else (trials, part.labels))
     return data
 
 
@@ -99,11 +99,7 @@ def fitted_model(
     client: Any = None,
 ) -> FittedNorm:
     """Normalize the training trials, each without its own speakers, and return the norm with them."""
-    described = partial(described_norm, method, {"model": norm.model})
-    scores = []
-    for place, part in enumerate(training):
-        progress("normalizing the training scores", place / len(training))
-        scores.append(normalize_by(norm, part.blocks, described, client=client))
+    scores = normalized_training(method, norm, training, client=client, progress=progress, model=norm.model)
     return FittedNorm(
         method=method, normalizer=norm, training_scores=scores, model=norm.model, is_llr=True, notes=notes
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from evenscore.norms.by_blocks import ByBlocks
 from evenscore.norms.parts import ByParts, Keep, Pass, side_parts
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
-from evenscore.tables import Axis, Place, ScoreBlocks, ScoreTable, Tile
+from evenscore.tables import Axis, Place, ScoreBlocks, Tile
 from evenscore.tables.identity import hashed
-from evenscore.tables.score_table import LazyScores, Source
+from evenscore.tables.score_table import Source
 
-__all__ = ["Inputs", "Normalized", "described_norm", "normalize", "normalize_by", "normalized_by_parts"]
+__all__ = ["Inputs", "Normalized", "described_norm", "normalize", "normalize_with"]
 
 
 class Inputs:
@@ -88,35 +88,30 @@ def normalize(
     """
     if not isinstance(blocks, ScoreBlocks):
         raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks")
-    norm = prepare_norm(method, **options)
-    described = partial(described_norm, method, options)
-    return normalize_by(norm, blocks, described, client=client, progress=progress, keep=keep)
+    norm, described = prepare_norm(method, **options), described_norm(method, options)
+    return normalize_with(norm, blocks, described, client=client, progress=progress, keep=keep)
 
 
-def normalize_by(
+def normalize_with(
     norm: Any,
     blocks: ScoreBlocks,
-    described: Callable[[], str],
+    described: str,
     *,
     client: Any = None,
     progress: Progress = silent,
     keep: Keep | None = None,
 ) -> Any:
-    """Normalize as `normalize` does, by any object with a method ``normalize``, and ``parts`` if it has such.
-
-    ``described`` returns a text that changes when the norm does, for runs that are continued.
-    """
+    """Normalize by a norm that is prepared; ``described`` is a text that changes when it does, for later runs."""
     if blocks.is_in_memory:
         return norm.normalize(blocks)
-    inputs = Inputs(lambda: blocks.identity() | {"norm": described()})
+    inputs = Inputs(lambda: blocks.identity() | {"norm": described})
     if keep is not None:
         keep.begin(inputs.found)
-    how = Pass(client, progress, keep)
-    way = _by_parts(norm, blocks, how) or ByBlocks(norm, blocks)
+    way = _by_parts(norm, blocks, Pass(client, progress, keep)) or ByBlocks(norm, blocks)
     trials = blocks.trials
     if trials.is_in_memory and isinstance(way, ByBlocks):
         trials = trials.in_tiles()  # so that the cohort scores of some of them are made at a time
-    table = _normalized(trials, way, inputs)
+    table = trials.with_source(Normalized(trials.source, trials.enroll_axis, trials.test_axis, way, inputs))
     return table.in_memory() if blocks.trials.is_in_memory else table
 
 
@@ -130,15 +125,6 @@ def _by_parts(norm: Any, blocks: ScoreBlocks, how: Pass) -> ByParts | None:
     if not may_lack and not (np.isfinite(sides[0]).all() and np.isfinite(sides[1]).all()):
         return None
     return ByParts(parts, *sides)
-
-
-def normalized_by_parts(trials: ScoreTable, way: Any, inputs: Inputs) -> LazyScores:
-    """Return trials that are normalized when they are read."""
-    return _normalized(trials, way, inputs)
-
-
-def _normalized(trials: ScoreTable, way: Any, inputs: Inputs) -> LazyScores:
-    return trials.with_source(Normalized(trials.source, trials.enroll_axis, trials.test_axis, way, inputs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from evenscore.threads import in_parallel
 __all__ = ["OwnSpeakerParts", "speakers_of", "table_fits"]
 
 _MOST_TABLE = 1 << 29  # bytes of the tables of both sides
-_MEMORY = 2.5e8  # bytes of a piece; a few are at work at a time
+_SHARE = 4  # of the memory, for a piece; a few are at work at a time
 
 
 def table_fits(blocks: ScoreBlocks, width: int) -> bool:
@@ -113,7 +113,7 @@ class OwnSpeakerParts:
         left_out, place = exclusion(side, codes)
         summary = Summary.of(self.norm.options, self.norm.method, side.shape[1])
         where = np.concatenate([[0], place])
-        for some in side.pieces(_MEMORY, beside=25 * len(where)):
+        for some in side.pieces(beside=25 * len(where), share=_SHARE):
             found = row_statistics(side.scores(some), summary, side.groups, left_out)
             part[some, 1 : 1 + len(where)] = found.mean[:, where]
             scale = np.where(found.count > 0, found.std, np.nan)

@@ -1,8 +1,13 @@
-"""All norms by name: the classical ones, and whatever else registers itself."""
+"""The one table of methods: how each is prepared, how it is trained, and which record it leaves.
+
+A new norm is one module and one entry here (or a call of `register_norm`): command line, tiles, clusters, embeddings,
+`compare` and model files find everything they need in it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -12,37 +17,78 @@ from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["Normalizer", "norm_methods", "prepare_norm", "register_norm"]
+__all__ = ["METHODS", "Method", "Normalizer", "method_named", "norm_methods", "prepare_norm", "register_norm"]
 
 
 class Normalizer(Protocol):
-    """A norm that is ready to use."""
+    """A norm that is ready to use.
+
+    If it has a method ``parts(blocks, how)``, which returns a `Parts` or None, large data need no whole blocks: a few
+    numbers for each enrolment and each test, then one pass over the trials.
+    """
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
-        """Return the normalized trials, as a matrix or a list just as they came."""
+        """Return the normalized trials of blocks in memory, as a matrix or a list just as they came."""
         ...
 
 
-Factory = Callable[..., Normalizer]
+Named = Callable[..., Any] | str  #: a function, or "module:function" of one, which is imported when it is first used
 
-# A name leads to a factory, or to "module:function" of one, which is imported when the norm is first used.
-_FACTORIES: dict[str, Factory | str] = {
-    **dict.fromkeys(CLASSICAL_METHODS, "evenscore.norms.classical:prepare_classical"),
-    "lgsm": "evenscore.norms.score_model:prepare_score_model",
-    "evidence": "evenscore.evidence.norm:prepare_evidence",
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """What is known about a norm.
+
+    Attributes
+    ----------
+    prepare
+        Called as ``prepare(method, **options)``, returns a `Normalizer`, and refuses options that it does not know.
+    train
+        Called as ``train(method, training, progress=..., client=..., **options)`` with a list of `LabelledBlocks`;
+        returns a `FittedNorm`. None if there is nothing to learn.
+    record
+        The class of what is trained, with ``to_dict()`` and ``from_dict(values)``: so it becomes a file. None if
+        nothing is trained, or if its files are written by functions of their own.
+    """
+
+    prepare: Named | None = None
+    train: Named | None = None
+    record: Named | None = None
+
+
+METHODS: dict[str, Method] = {
+    "raw": Method(train="evenscore.norms.fitting:fit_raw"),
+    **dict.fromkeys(CLASSICAL_METHODS, Method(prepare="evenscore.norms.classical:prepare_classical")),
+    "lgsm": Method(
+        prepare="evenscore.norms.score_model:prepare_score_model",
+        train="evenscore.norms.score_model:fit_score_model_norm",
+    ),
+    "evidence": Method(
+        prepare="evenscore.evidence.norm:prepare_evidence", train="evenscore.evidence.norm:fit_evidence_norm"
+    ),
 }
 
 
-def register_norm(method: str, factory: Factory | str) -> None:
+def loaded(function: Named) -> Any:
+    """Return a function, imported if it is given by name."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    return getattr(import_module(module), name)
+
+
+def register_norm(
+    method: str, prepare: Named | None = None, *, train: Named | None = None, record: Named | None = None
+) -> None:
     """Make a norm known under a name.
 
     Parameters
     ----------
     method
         The name; a name that is taken is an error.
-    factory
-        Called as ``factory(method, **options)``, returns a `Normalizer`, and refuses options that it does not know;
-        or ``"package.module:function"``, imported when it is first used.
+    prepare, train, record
+        See `Method`; one of the first two is needed. Each may be ``"package.module:name"``, imported when it is first
+        used.
 
     Examples
     --------
@@ -54,20 +100,29 @@ def register_norm(method: str, factory: Factory | str) -> None:
     >>> normalize(ScoreBlocks(ScoreMatrix([[3.0]], ["e"], ["t"])), "halved").scores
     array([[1.5]])
     """
-    if method in _FACTORIES:
+    if method in METHODS:
         raise InputError(f"there is a norm {method!r} already; take another name")
-    _FACTORIES[method] = factory
+    if prepare is None and train is None:
+        raise InputError(f"nothing says how the norm {method!r} is made; give `prepare`, or `train`")
+    METHODS[method] = Method(prepare=prepare, train=train, record=record)
 
 
 def norm_methods() -> tuple[str, ...]:
-    """Return the names of all norms.
+    """Return the names of all norms that `normalize` knows.
 
     Examples
     --------
     >>> norm_methods()[:3]
     ('z', 't', 'zt')
     """
-    return tuple(_FACTORIES)
+    return tuple(name for name, method in METHODS.items() if method.prepare is not None)
+
+
+def method_named(name: str) -> Method:
+    """Return what is known about a method; a name that is not known is an error that lists those that are."""
+    if name not in METHODS:
+        raise InputError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
+    return METHODS[name]
 
 
 def prepare_norm(method: str = "as", **options: Any) -> Any:
@@ -98,10 +153,8 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
     >>> norm.normalize_one(3.0, [2.0, 1.0, 0.0], [1.5, 0.5, -0.5], enroll_speaker="a")
     5.5
     """
-    if method not in _FACTORIES:
-        raise InputError(f"there is no norm {method!r}; there are {', '.join(_FACTORIES)}")
-    factory = _FACTORIES[method]
-    if isinstance(factory, str):
-        module, _, name = factory.partition(":")
-        factory = getattr(import_module(module), name)
-    return factory(method, **options)
+    if method not in norm_methods():
+        raise InputError(f"there is no norm {method!r}; there are {', '.join(norm_methods())}")
+    prepare = METHODS[method].prepare
+    assert prepare is not None  # noqa: S101  (norm_methods has seen to it)
+    return loaded(prepare)(method, **options)

@@ -56,5 +56,6 @@ def fit_score_model_norm(
     from evenscore.model.fit import fit_score_model
 
     result = fit_score_model(training_data(training), dim, client=client, progress=progress, **options)
-    norm = ModelNorm(result.model, PreparedScoreModel, _parts)
-    return fitted_model(method, norm, training, result.notes, progress, client)
+    return fitted_model(
+        method, ModelNorm(result.model, PreparedScoreModel, _parts), training, result.notes, progress, client
+    )

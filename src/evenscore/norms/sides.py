@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from evenscore.tables.ids import Ids
 
-__all__ = ["NO_GROUP", "Codes", "Groups", "NormSides", "Rows", "Side", "coded", "speaker_codes"]
+__all__ = ["MEMORY", "NO_GROUP", "Codes", "Groups", "NormSides", "Rows", "Side", "coded", "speaker_codes"]
 
 NO_GROUP = -1
 
 #: Rows are read in pieces of about this size: large enough for matrix products, small beside anybody's memory.
 PIECE_BYTES = 24e6
+MEMORY = 1e9  #: bytes that cohort scores, and what is found for them, may take at a time
 _ROWS, _MOST_BYTES = 128, 64e6  # of large cohorts more is read: products with few rows are slow
 
 Rows = slice | npt.NDArray[np.intp]
@@ -90,8 +91,6 @@ class Side:
         Group of each row; the members of that group are left out of the row.
     groups
         Groups of the columns.
-    itself
-        If given, the column of the same utterance as each row, NO_GROUP where there is none; that score is left out.
     condition, cohort_condition
         If given, a row with a condition (not NO_GROUP) keeps only the columns of the same one.
     columns
@@ -107,7 +106,6 @@ class Side:
     fresh: bool
     speaker: Codes
     groups: Groups
-    itself: Codes | None = None
     condition: Codes | None = None
     cohort_condition: Codes | None = None
     columns: npt.NDArray[Any] | None = None
@@ -120,12 +118,8 @@ class Side:
 
     @cached_property
     def masks(self) -> bool:
-        """Whether some scores are to be left out: own speakers, the same utterance, or other conditions."""
-        return (
-            self.condition is not None
-            or (self.itself is not None and bool((self.itself >= 0).any()))
-            or len(self.groups.present(self.speaker)) > 0
-        )
+        """Whether some scores are to be left out: own speakers, or other conditions."""
+        return self.condition is not None or len(self.groups.present(self.speaker)) > 0
 
     def scores(self, rows: Rows) -> npt.NDArray[Any]:
         """Return the scores of some rows, NaN where one is missing or is to be left out."""
@@ -136,23 +130,20 @@ class Side:
         own = self.speaker[rows]
         for group in self.groups.present(own):
             X[np.ix_(np.flatnonzero(own == group), self.groups.of(group))] = np.nan
-        if self.itself is not None:
-            itself = self.itself[rows]
-            at = np.flatnonzero(itself >= 0)
-            X[at, itself[at]] = np.nan
         if self.condition is not None and self.cohort_condition is not None:
             condition = self.condition[rows][:, None]
             X[(condition >= 0) & (condition != self.cohort_condition[None, :])] = np.nan
         return X
 
-    def pieces(self, memory: float, beside: int = 0, within: tuple[int, int] | None = None) -> Iterator[slice]:
+    def pieces(self, beside: int = 0, within: tuple[int, int] | None = None, share: int = 1) -> Iterator[slice]:
         """Split the rows so that the scores of a piece, and ``beside`` bytes more per row, fit into the memory.
 
-        A piece has at least one row; ``within`` splits only a range of the rows.
+        A piece has at least one row; ``within`` splits only a range of the rows; ``share``: how many pieces are worked
+        on at a time.
         """
         each = self.shape[1] * self.itemsize * (2 if self.masks else 1) + beside
         wanted = max(PIECE_BYTES + beside, min(_ROWS * each, _MOST_BYTES))
-        step = max(1, int(min(memory, wanted) // max(each, 1)))
+        step = max(1, int(min(MEMORY / share, wanted) // max(each, 1)))
         first, last = (0, self.shape[0]) if within is None else within
         for start in range(first, last, step):
             yield slice(start, min(start + step, last))
@@ -172,9 +163,6 @@ class NormSides:
         NaN.
     enroll_speaker, test_speaker
         Group of each enrolment and of each test of the trials.
-    both, both_rows
-        If the two sides are rows of one and the same side: that side, and which rows are the enrolments and the tests.
-        What does not depend on the trial is then computed only once.
     """
 
     enroll: Side | None
@@ -182,8 +170,6 @@ class NormSides:
     cohort: Side | None = None
     enroll_speaker: Codes
     test_speaker: Codes
-    both: Side | None = None
-    both_rows: tuple[Codes, Codes] | None = None
 
     def speaker_of_other(self, side: Side) -> Codes:
         """Return the groups of the elements of the other side."""
