@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -213,12 +214,16 @@ def test_missing_scores_are_no_trials():
     assert_alike(found, expected)
 
 
-def test_listed_trials_with_labels_of_their_own():
+def test_listed_trials_with_labels_of_their_own(tmp_path):
     training, [part] = training_side(), evaluation_side()
     trials = part.trials.select(np.random.default_rng(0).permutation(len(part.trials))[:200])
     listed = LabelledBlocks(part.blocks.replace(trials=trials))
     expected = compare(training, [listed], ["s"], bootstrap=20)
-    assert_alike(compare(training, [in_runs(listed)], ["s"], bootstrap=20), expected)
+    for resumed in ((), ("raw", "s")):
+        found = compare(training, [in_runs(listed)], ["s"], bootstrap=20, directory=tmp_path)
+        assert found.run.resumed == resumed
+        assert found.results()["methods"]["s"]["files"]["scores"] == ["methods/s/scores.parquet"]
+        assert_alike(found, expected)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -249,6 +254,22 @@ def test_groups_of_speakers_are_drawn_where_there_are_many():
     assert 0.6 < widths[0] / widths[1] < 1.4
     assert found.verdict.use == expected.verdict.use
     assert found.results()["bootstrap"]["drawn"] == found.drawn
+
+
+def test_some_conditions_may_be_in_memory(sides, whole):
+    first, second = sides[1]
+    assert_alike(compare(sides[0], [first, in_tiles(second)], METHODS, bootstrap=50), whole)
+
+
+def test_cohort_scores_alone_need_not_be_in_memory(sides, whole):
+    trials = [part.blocks.trials for part in sides[1]]
+    evaluation = [
+        replace(tiled, blocks=tiled.blocks.replace(trials=table))
+        for tiled, table in zip(map(in_tiles, sides[1]), trials, strict=True)
+    ]
+    found = compare(sides[0], evaluation, METHODS, bootstrap=50)
+    for method in whole.methods:
+        np.testing.assert_allclose(found[method.name].scores, method.scores, rtol=1e-9, atol=1e-9)
 
 
 def test_a_training_side_in_chunks_comes_into_memory_if_it_fits(sides, whole):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from evenscore.calibrate import Calibration, calibration_class
 from evenscore.comparison.comparison import Figures
 from evenscore.comparison.measuring import Judging, Measured, measured
-from evenscore.comparison.methods import Method, plain_options
+from evenscore.comparison.methods import Method
 from evenscore.comparison.training import Trained, train
 from evenscore.comparison.trials import ComparedTrials
+from evenscore.norms.normalize import described_norm
 from evenscore.progress import Progress
 from evenscore.tables import LabelledBlocks, ScoreTable
 
@@ -112,7 +113,7 @@ def _normalized_and_measured(
 ) -> Measured:
     """Normalize the evaluation trials, write them if they are not in memory and shall be kept, and measure them."""
     norm, trials, client = trained.norm, sides.trials, sides.client
-    options = repr(plain_options(method.options))
+    options = described_norm(method.norm, method.options)
     cohort = _part(progress, method.name, 0.5, 0.6)
     tables: Sequence[ScoreTable] = [
         norm.normalize(part.blocks, options, client=client, progress=cohort) for part in sides.evaluation

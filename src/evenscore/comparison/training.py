@@ -18,7 +18,6 @@ from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import InputError
 from evenscore.metrics import evaluate
 from evenscore.metrics.counting import summarize_table
-from evenscore.metrics.summary import ScoreSummary
 from evenscore.norms import FittedNorm, fit_norm
 from evenscore.progress import Progress
 from evenscore.tables import NONTARGET, TARGET, LabelledBlocks
@@ -53,33 +52,36 @@ def train(
     fitted = fit_norm(
         method.norm, training, client=None if whole else client, progress=progress, **dict(method.options)
     )
-    notes = list(fitted.notes)
-    points: tuple[Any, ...]
-    if trials.is_in_memory:
-        lists = trials.labelled(fitted.training_scores)
-        scores, key = (np.concatenate([getattr(part, name) for part in lists]) for name in ("scores", "labels"))
-        points, separated = (scores, key), scores[key == TARGET].min() > scores[key == NONTARGET].max()
-    else:
-        summary = _summary(fitted, trials, how, client, progress)
-        points = (summary,)
-        separated = summary.class_bins(TARGET)[0].min() > summary.class_bins(NONTARGET)[0].max()
-        notes.append(_SUMMARIZED)
+    points = _points(fitted, trials, how, client, progress)
     kind: Any = calibration_class(how.calibration)
     calibration = kind.fit(*points, **dict(how.calibration_options))
-    if separated:
+    notes = list(fitted.notes) if trials.is_in_memory else [*fitted.notes, _SUMMARIZED]
+    if _separated(*points):
         notes.append(_SEPARATED)
     figures = _cross_calibrated(fitted, trials, how, notes) if trials.is_in_memory else None
     return Trained(norm=fitted, calibration=calibration, training=figures, notes=tuple(notes))
 
 
-def _summary(fitted: FittedNorm, trials: ComparedTrials, how: Judging, client: Any, progress: Progress) -> ScoreSummary:
-    """Summarize training scores that are not in memory."""
-    pairs = zip(trials.parts, fitted.training_scores, strict=True)
-    found = (
+def _points(
+    fitted: FittedNorm, trials: ComparedTrials, how: Judging, client: Any, progress: Progress
+) -> tuple[Any, ...]:
+    """Return what calibrations are fitted to: scores and labels, or a summary of scores that are not in memory."""
+    if trials.is_in_memory:
+        lists = trials.labelled(fitted.training_scores)
+        return tuple(np.concatenate([getattr(part, name) for part in lists]) for name in ("scores", "labels"))
+    summaries = [
         summarize_table(table, part.values, client=client, progress=progress, points=how.points)
-        for part, table in pairs
+        for part, table in zip(trials.parts, fitted.training_scores, strict=True)
+    ]
+    return (reduce(add, summaries),)
+
+
+def _separated(scores: Any, key: Any = None) -> bool:
+    """Tell whether every target scores higher than every non-target."""
+    targets, nontargets = (
+        scores.class_bins(label)[0] if key is None else scores[key == label] for label in (TARGET, NONTARGET)
     )
-    return reduce(add, found)
+    return bool(targets.min() > nontargets.max())
 
 
 def _cross_calibrated(fitted: FittedNorm, trials: ComparedTrials, how: Judging, notes: list[str]) -> Figures | None:
