@@ -20,17 +20,17 @@ import compiled_loops
 # the public boundary checks its input itself, with messages that the tests look at.
 _CHECKED = (
     "block_posterior",
-    "component_posterior",
-    "listed_posterior",
-    "missing_evidence",
+    "elimination",
     "moments",
-    "own_exceptions",
     "own_speakers",
     "partial_cohorts",
+    "pattern_posterior",
+    "precision",
     "prediction",
     "score_weights",
     "shapes",
     "sums",
+    "weighted_posterior",
 )
 _RECIPE = tuple(f"recipes.text_dependent.{name}" for name in ("ubm", "statistics", "eigenchannels"))
 for _name in ("Bool", "Float", "Int", "Num"):

@@ -21,6 +21,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from evenscore import Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer, simulate
 from evenscore.model.moments import m_step
+from evenscore.model.patterns import SpeakerBlocks
 from evenscore.model.score_weights import llrs_of_sums
 from evenscore.model.shapes import compress
 from evenscore.model.statistics import Statistics, expect, label_sums, standardize
@@ -142,7 +143,8 @@ def virtual_statistics(count: int) -> Statistics:
         row_counts=counts["row"],
         column_counts=counts["column"],
     )
-    return compress(whole, row_codes, column_codes, count, center=MODEL.mu, scale=1.0)
+    blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=count)
+    return compress(whole, blocks, center=MODEL.mu, scale=1.0)
 
 
 def iteration(repeat: int, count: int, many: int) -> None:

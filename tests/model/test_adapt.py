@@ -19,10 +19,9 @@ from evenscore import (
     simulate,
     simulate_blocks,
 )
-from evenscore.model.adapt_data import enrolments_of, hidden_scores
+from evenscore.model.adapt_data import DenseScores, hidden_scores
 from evenscore.model.adapt_guard import expected_cllr, score_gain
-from evenscore.model.dense_scores import DenseScores
-from evenscore.model.hidden_labels import (
+from evenscore.model.adapt_steps import (
     Anchor,
     affine_step,
     bound,
@@ -252,11 +251,10 @@ def test_rows_are_named_as_they_are_kept():
     holes = ScoreMatrix(values, blocks.trials.enroll_ids, blocks.trials.test_ids, missing="nan")
     for item in (holes, holes.to_trials(), (holes, labels), blocks, ScoreBlocks(holes, test=blocks.test)):
         [data] = hidden_scores(item)
-        names = enrolments_of(item, 0)
-        assert len(names) == len(data.scores)
-        assert (holes.enroll_ids[1] in names) == (item is blocks)
+        assert len(data.enroll_ids) == len(data.scores)
+        assert (holes.enroll_ids[1] in data.enroll_ids) == (item is blocks)
     arrays = [(np.zeros((2, 3)), Labels.from_speakers(["a", "b"], ["a", "b", "c"]))] * 2
-    assert len({name for place, item in enumerate(arrays) for name in enrolments_of(item, place)}) == 4
+    assert len({name for data in hidden_scores(arrays) for name in data.enroll_ids}) == 4
 
 
 def test_bad_input_is_refused():

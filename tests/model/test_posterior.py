@@ -8,9 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 from designs import draw_scores, keys, models, speaker_designs
 from evenscore import Labels, ScoreMatrix, TrialList, log_likelihood
-from evenscore.model import component_posterior
-from evenscore.model.component_posterior import ComponentStatistics
+from evenscore.model import elimination, pattern_posterior
 from evenscore.model.moments import m_step
+from evenscore.model.pattern_posterior import PatternStatistics
 from evenscore.model.patterns import SpeakerBlocks, exceptions_of_key, pattern_of_key
 from evenscore.model.shapes import ShapeStatistics
 from evenscore.model.statistics import expect, label_sums, standardize
@@ -74,7 +74,7 @@ def test_components_in_small_chunks(model, key, seed):
         return
     scores = draw_scores(key.shape, seed)
     matrix = ScoreMatrix(scores, range(key.shape[0]), range(key.shape[1]), missing=key < 0)
-    with mock.patch.multiple(component_posterior, _CHUNK=1, _LARGE=1):
+    with mock.patch.object(elimination, "_CHUNK", 1), mock.patch.object(pattern_posterior, "_LARGE", 1):
         assert_moments(model, [(matrix, Labels.from_key(key))], scores, key)
 
 
@@ -132,7 +132,7 @@ def test_explicit_key_of_blocks_takes_the_fast_way():
     assert isinstance(stats, ShapeStatistics)
     missing = ScoreMatrix(scores, list("abc"), list("xyz"), missing=np.eye(3, dtype=bool))
     (stats,) = standardize(label_sums([(missing, labels)]))
-    assert isinstance(stats, ComponentStatistics)
+    assert isinstance(stats, PatternStatistics)
 
 
 def test_rows_without_scores_change_nothing():

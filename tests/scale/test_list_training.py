@@ -150,7 +150,7 @@ def test_what_cannot_be_trained_on_is_said():
 
 
 def test_a_large_sparse_list_is_solved_in_pieces(monkeypatch):
-    from evenscore.model import listed_posterior
+    from evenscore.model import elimination
 
     rng = np.random.default_rng(5)
     i, j = np.nonzero(rng.random((130, 120)) < 0.1)
@@ -158,7 +158,7 @@ def test_a_large_sparse_list_is_solved_in_pieces(monkeypatch):
     scores = rng.normal(size=len(i)) + 3.0 * labels
     trials = TrialList(ids("e", 130), ids("t", 120), i, j, scores=scores, labels=labels)
     whole = fit_score_model(trials, max_iter=3, starts=1)
-    monkeypatch.setattr(listed_posterior, "_CHUNK", 5000)
+    monkeypatch.setattr(elimination, "_CHUNK", 5000)
     pieces = fit_score_model(in_chunks(trials), max_iter=3, starts=1)
     np.testing.assert_allclose(pieces.log_likelihood, whole.log_likelihood, rtol=1e-12)
     np.testing.assert_allclose(pieces.model.alpha, whole.model.alpha, rtol=1e-9)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model import adapt_guard as guard
-from evenscore.model.adapt_data import UnlabelledData, enrolments_of, hidden_scores, items_of
-from evenscore.model.dense_scores import DenseScores
-from evenscore.model.hidden_labels import (
+from evenscore.model.adapt_data import DenseScores, UnlabelledData, hidden_scores
+from evenscore.model.adapt_steps import (
     Anchor,
     HiddenLabels,
     affine_step,
@@ -134,17 +133,15 @@ def adapt_score_model(
     array([1.5, 5.7])
     """
     _check_options(prior, change, strength, tol, max_iter)
-    items = items_of(data)
-    raw = hidden_scores(items)
     center, scale = float(model.mu.mean()), float(np.sqrt((model.sigma2 + model.variances.nu).mean()))
-    parts = [part.standardized(center, scale) for part in raw]
+    parts = [part.standardized(center, scale) for part in hidden_scores(data)]
     start = model.rescaled(1 / scale, -center / scale)
     n_trials, n_known = (sum(int(getattr(p, name).sum()) for p in parts) for name in ("hidden", "known"))
     guard.refuse_few(n_trials, prior)
     guard.refuse_equal(parts)
     enough = tol * sum(sum(part.scores.shape) for part in parts)
     run = _Stage(prior=prior, enough=enough, max_iter=max_iter)
-    unadapted = run.settled(start, [initial(part, prior) for part in parts])
+    unadapted = run.settled(start, parts)
     affine = run.affine(start, parts)
     progress("scale and shift", 0.5)
     best = run.full(affine, Anchor(model=affine.model, strength=strength)) if change == "all" else affine
@@ -153,7 +150,7 @@ def adapt_score_model(
     alone = run.one_class(affine)
     p = np.concatenate([state.p_target[state.data.hidden] for state in best.states])
     share, certainty = float(p.mean()), guard.certainty(p, prior)
-    score_gain = guard.score_gain(start, best.model, parts, _groups(items, enroll_speakers or {}), prior)
+    score_gain = guard.score_gain(start, best.model, parts, _groups(parts, enroll_speakers or {}), prior)
     expected = (
         guard.expected_cllr(start, best.model, parts, prior),
         guard.expected_cllr(best.model, best.model, parts, prior),
@@ -193,10 +190,10 @@ def adapt_score_model(
     )
 
 
-def _groups(items: list[UnlabelledData], speakers: Mapping[str, str]) -> list[npt.NDArray[np.intp]]:
+def _groups(parts: list[DenseScores], speakers: Mapping[str, str]) -> list[npt.NDArray[np.intp]]:
     """Return for each matrix to which group its rows belong: the enrolments of a speaker are one."""
     numbers: dict[str, int] = {}
-    names = [[speakers.get(name, name) for name in enrolments_of(item, place)] for place, item in enumerate(items)]
+    names = [[speakers.get(name, name) for name in part.enroll_ids] for part in parts]
     return [np.array([numbers.setdefault(name, len(numbers)) for name in part], dtype=np.intp) for part in names]
 
 
@@ -226,59 +223,49 @@ class _Stage:
         """Tell whether the last iteration gained next to nothing."""
         return trace[-1] - trace[-2] <= max(self.enough, _ROUNDING * abs(trace[-1]))
 
-    def settled(self, model: ScoreModel, states: list[HiddenLabels]) -> float:
+    def climb(self, run: _Run, step: Callable[[_Run], _Run], n_iter: int, anchor: Anchor | None = None) -> _Run:
+        """Repeat a step of the parameters and the inference, until next to nothing is gained."""
+        for _ in range(n_iter):
+            run = step(run)
+            states = self.infer(run.model, run.states)
+            run = replace(run, states=states, trace=[*run.trace, bound(run.model, states, self.prior, anchor)])
+            if self.rests(run.trace):
+                return replace(run, converged=True)
+        return replace(run, converged=False)
+
+    def start(self, model: ScoreModel, parts: list[DenseScores]) -> _Run:
+        """Return a model with what it believes about the trials before the first iteration."""
+        states = [start_from_scores(model, initial(part, self.prior), self.prior) for part in parts]
+        states = [infer_location(model, state) for state in states]
+        return _Run(model=model, states=states, trace=[bound(model, states, self.prior)], converged=False)
+
+    def settled(self, model: ScoreModel, parts: list[DenseScores]) -> float:
         """Return the bound of a model that does not change."""
-        states = [infer_location(model, start_from_scores(model, state, self.prior)) for state in states]
-        trace = [bound(model, states, self.prior)]
-        for _ in range(self.max_iter):
-            states = self.infer(model, states)
-            trace.append(bound(model, states, self.prior))
-            if self.rests(trace):
-                break
-        return trace[-1]
+        return self.climb(self.start(model, parts), lambda run: run, self.max_iter).trace[-1]
 
     def affine(self, base: ScoreModel, parts: list[DenseScores]) -> _Run:
         """Fit scale and shift, from the trained model and from one that fits mean and variance of the trials."""
-        starts = [(1.0, 0.0), guard.matching_scale(base, parts, self.prior)]
-        runs = [self._affine_from(base, parts, *start, min(self.max_iter, _FIRST_ITERATIONS)) for start in starts]
+
+        def step(run: _Run) -> _Run:
+            scale, shift = affine_step(base, pooled(run.states))
+            return replace(run, model=base.rescaled(scale, shift), scale=scale, shift=shift)
+
+        runs = []
+        for scale, shift in ((1.0, 0.0), guard.matching_scale(base, parts, self.prior)):
+            first = replace(self.start(base.rescaled(scale, shift), parts), scale=scale, shift=shift)
+            runs.append(self.climb(first, step, min(self.max_iter, _FIRST_ITERATIONS)))
         best = max(runs, key=lambda run: run.trace[-1])
         if best.converged or self.max_iter <= _FIRST_ITERATIONS:
             return best
-        return self._iterate_affine(base, best, self.max_iter - _FIRST_ITERATIONS)
-
-    def _affine_from(self, base: ScoreModel, parts: list[DenseScores], scale: float, shift: float, n_iter: int) -> _Run:
-        model = base.rescaled(scale, shift)
-        states = [start_from_scores(model, initial(part, self.prior), self.prior) for part in parts]
-        states = [infer_location(model, state) for state in states]
-        trace = [bound(model, states, self.prior)]
-        run = _Run(model=model, states=states, trace=trace, converged=False, scale=scale, shift=shift)
-        return self._iterate_affine(base, run, n_iter)
-
-    def _iterate_affine(self, base: ScoreModel, run: _Run, n_iter: int) -> _Run:
-        model, states, trace, scale, shift = run.model, run.states, list(run.trace), run.scale, run.shift
-        converged = False
-        for _ in range(n_iter):
-            scale, shift = affine_step(base, pooled(states))
-            model = base.rescaled(scale, shift)
-            states = self.infer(model, states)
-            trace.append(bound(model, states, self.prior))
-            converged = self.rests(trace)
-            if converged:
-                break
-        return _Run(model=model, states=states, trace=trace, converged=converged, scale=scale, shift=shift)
+        return self.climb(best, step, self.max_iter - _FIRST_ITERATIONS)
 
     def full(self, run: _Run, anchor: Anchor) -> _Run:
         """Let all parameters move, held by the anchor."""
-        model, states, trace = run.model, run.states, list(run.trace)
-        converged = False
-        for _ in range(self.max_iter):
-            model = full_step(pooled(states), anchor)
-            states = self.infer(model, states)
-            trace.append(bound(model, states, self.prior, anchor))
-            converged = self.rests(trace)
-            if converged:
-                break
-        return _Run(model=model, states=states, trace=trace, converged=converged, scale=run.scale, shift=run.shift)
+
+        def step(run: _Run) -> _Run:
+            return replace(run, model=full_step(pooled(run.states), anchor))
+
+        return self.climb(run, step, self.max_iter, anchor)
 
     def one_class(self, run: _Run) -> float:
         """Return the bound when no trial without label is a target."""

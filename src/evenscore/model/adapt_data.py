@@ -1,82 +1,140 @@
-"""What the score model is adapted to: trials without labels, some with labels, and their cohort scores."""
+"""What the score model is adapted to: trials without labels, some with labels, and their cohort scores, as matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.dense_scores import DenseScores, dense_scores
-from evenscore.tables import NONTARGET, UNKNOWN, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.model.parameters import ScoreModel
+from evenscore.tables import NONTARGET, UNKNOWN, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables.arrays import as_scores
 from evenscore.tables.ids import Ids
 
-__all__ = ["UnlabelledData", "enrolments_of", "hidden_scores", "items_of"]
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
+__all__ = ["DenseScores", "UnlabelledData", "hidden_scores"]
+
+Array = np.ndarray
 UnlabelledData = ScoreMatrix | TrialList | ScoreBlocks | tuple[ScoreMatrix, Labels]
+_LARGEST = 50_000_000  # pairs of one matrix: 400 MB, several times over
 
 
-def items_of(data: UnlabelledData | Iterable[UnlabelledData]) -> list[UnlabelledData]:
-    """Return every independent matrix, list or set of blocks, as it was given."""
-    single = isinstance(data, ScoreMatrix | TrialList | ScoreBlocks | LabelledBlocks)
-    pair = isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
-    items = [data] if single or pair else list(data)  # type: ignore[arg-type]
-    if not items:
-        raise InputError("there are no trials; give a score matrix, a list of trials or score blocks")
-    return items  # type: ignore[return-value]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DenseScores:
+    """One matrix: finite scores (0 where there is none), which of them exist, and their labels (-1: not known)."""
+
+    scores: Float[Array, "k l"]
+    present: npt.NDArray[np.bool_]
+    key: npt.NDArray[np.int8]
+    enroll_ids: tuple[str, ...] = ()  #: names of the rows
+
+    def of_class(self, h: int) -> npt.NDArray[np.bool_]:
+        """Tell which pairs have a score and belong to a class for certain."""
+        mask: npt.NDArray[np.bool_] = self.present & (self.key == h)
+        return mask
+
+    @property
+    def hidden(self) -> npt.NDArray[np.bool_]:
+        """Which pairs have a score, but no label."""
+        return self.of_class(UNKNOWN)
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Which pairs have a score and a label."""
+        mask: npt.NDArray[np.bool_] = self.present & (self.key != UNKNOWN)
+        return mask
+
+    def log_densities(self, model: ScoreModel) -> Float[Array, "2 k l"]:
+        """Return the log-density of every score in each class, as if it were a trial without cohort."""
+        mean, variance = (v[:, None, None] for v in (model.mu, model.sigma2 + model.variances.nu))
+        density: Float[Array, "2 k l"] = -0.5 * ((self.scores - mean) ** 2 / variance + np.log(2 * np.pi * variance))
+        return density
+
+    def standardized(self, center: float, scale: float) -> DenseScores:
+        """Return (score - center) / scale."""
+        return replace(self, scores=np.where(self.present, (self.scores - center) / scale, 0.0))
 
 
 def hidden_scores(data: UnlabelledData | Iterable[UnlabelledData]) -> list[DenseScores]:
-    """Return every independent matrix with the labels that are known; the others are hidden."""
-    return [_one(item) for item in items_of(data)]
+    """Return every independent matrix with the labels that are known; the others are hidden.
 
-
-def enrolments_of(item: UnlabelledData, place: int) -> list[str]:
-    """Return the ids of the rows that `hidden_scores` makes of an item: those of all enrolments that have a score.
-
-    Rows of arrays have none; they get names that only the item at this place has.
+    Rows and columns without any score are left out. Rows of arrays have no ids; they get names that no other has.
     """
-    if isinstance(item, ScoreBlocks):
-        cohort = () if item.cohort_enroll_ids is None else item.cohort_enroll_ids.tolist()
-        ids, present = [*item.trials.enroll_ids.tolist(), *cohort], _joined_scores(item)[0]
-    else:
-        scores: Any = item[0] if isinstance(item, tuple) else item
-        if isinstance(scores, TrialList):
-            assert scores.scores is not None  # noqa: S101
-            scored = np.bincount(scores.enroll_index[~np.isnan(scores.scores)], minlength=len(scores.enroll_ids)) > 0
-            return scores.enroll_ids[scored].tolist()
-        if not isinstance(scores, ScoreMatrix):
-            return [f"row {row} of {place}" for row in range(len(scores))]
-        ids, present = scores.enroll_ids.tolist(), scores.scores
-    return [ids[row] for row in np.flatnonzero(~np.isnan(present).all(axis=1))]
+    single = isinstance(data, ScoreMatrix | TrialList | ScoreBlocks | LabelledBlocks)
+    pair = isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
+    items: list[Any] = [data] if single or pair else list(data)  # type: ignore[arg-type]
+    if not items:
+        raise InputError("there are no trials; give a score matrix, a list of trials or score blocks")
+    return [_one(item, place) for place, item in enumerate(items)]
 
 
-def _one(item: object) -> DenseScores:
+def _one(item: object, place: int) -> DenseScores:
     if isinstance(item, LabelledBlocks):
         raise InputError("these blocks have labels, which would be hidden; give their `blocks`")
     if isinstance(item, ScoreBlocks):
-        return _joined(item)
+        return _present(*_joined(item))
     if not isinstance(item, ScoreMatrix | TrialList | tuple):
         raise InputError("data must be a score matrix, a list of trials, score blocks or pairs (scores, labels)")
-    return dense_scores([item], labelled=False)[0]
+    scores: Any
+    scores, labels = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
+    if isinstance(scores, ScoreTable) and not scores.is_in_memory:
+        raise InputError("scores that are not in memory cannot be looked at in each iteration; read a part of them")
+    if isinstance(scores, TrialList):
+        trials = scores if labels is None else scores.join(labels)
+        if trials.scores is None:
+            raise InputError("the trial list needs scores; join it with them first")
+        return _present(*_joined(ScoreBlocks(trials)))
+    if isinstance(scores, ScoreMatrix):
+        key = None if labels is None else labels.align(scores.enroll_ids, scores.test_ids).matrix
+        return _present(scores.scores, key, scores.enroll_ids.tolist())
+    array = as_scores(scores, "scores", ndim=2)
+    if not np.isfinite(array).all():
+        raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
+    if labels is not None and labels.shape != array.shape:
+        raise InputError(
+            f"scores are {array.shape[0]} x {array.shape[1]}, but labels are {labels.shape[0]} x {labels.shape[1]}"
+        )
+    names = [f"row {row} of {place}" for row in range(len(array))]
+    return _present(array, None if labels is None else labels.matrix, names)
 
 
-def _joined(blocks: ScoreBlocks) -> DenseScores:
-    scores, key = _joined_scores(blocks)
-    rows, columns = ([f"{number}" for number in range(size)] for size in scores.shape)
-    matrix = ScoreMatrix(scores, rows, columns, missing="nan")
-    return dense_scores([(matrix, Labels.from_key(key, enroll_ids=rows, test_ids=columns))], labelled=False)[0]
+def _present(scores: npt.NDArray[np.floating], key: npt.NDArray[np.int8] | None, names: list[str]) -> DenseScores:
+    """Keep the rows and columns that have scores."""
+    _refuse_too_large(*scores.shape)
+    key = np.full(scores.shape, UNKNOWN, dtype=np.int8) if key is None else key
+    present = ~np.isnan(scores)
+    rows, columns = present.any(axis=1), present.any(axis=0)
+    kept = np.ix_(rows, columns)
+    return DenseScores(
+        scores=np.where(present, scores, 0.0).astype(np.float64)[kept],
+        present=present[kept],
+        key=key[kept],
+        enroll_ids=tuple(name for name, there in zip(names, rows, strict=True) if there),
+    )
 
 
-def _joined_scores(blocks: ScoreBlocks) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
+def _refuse_too_large(n_rows: int, n_columns: int) -> None:
+    if n_rows * n_columns > _LARGEST:
+        raise InputError(
+            f"a matrix of {n_rows} x {n_columns} scores is too large to be looked at in each iteration; "
+            "take a part of the enrolments and tests"
+        )
+
+
+def _joined(blocks: ScoreBlocks) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8], list[str]]:
     """Put trials and cohort scores into one matrix: an enrolment has the same hidden variable in all of its scores."""
     trials = blocks.trials
     m, n = len(trials.enroll_ids), len(trials.test_ids)
-    n_rows = 0 if blocks.cohort_enroll_ids is None else len(blocks.cohort_enroll_ids)
+    cohort_names = [] if blocks.cohort_enroll_ids is None else blocks.cohort_enroll_ids.tolist()
     n_columns = 0 if blocks.cohort_test_ids is None else len(blocks.cohort_test_ids)
-    scores = np.full((m + n_rows, n + n_columns), np.nan)
+    _refuse_too_large(m + len(cohort_names), n + n_columns)
+    scores = np.full((m + len(cohort_names), n + n_columns), np.nan)
     key = np.full(scores.shape, UNKNOWN, dtype=np.int8)
     if isinstance(trials, ScoreMatrix):
         scores[:m, :n] = trials.scores
@@ -94,7 +152,7 @@ def _joined_scores(blocks: ScoreBlocks) -> tuple[npt.NDArray[np.float64], npt.ND
         labels = blocks.cohort_labels.matrix
         scores[m:, n:] = np.where(labels == UNKNOWN, np.nan, blocks.cohort.scores)
         key[m:, n:] = labels
-    return scores, key
+    return scores, key, [*trials.enroll_ids.tolist(), *cohort_names]
 
 
 def _known(enroll: Ids | None, test: Ids | None, shape: tuple[int, int]) -> npt.NDArray[np.int8]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.log_odds import expit
-from evenscore.model.dense_scores import DenseScores
+from evenscore.model.adapt_data import DenseScores
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import TARGET
 
@@ -80,27 +80,18 @@ def score_gain(
 
 def expected_cllr(model: ScoreModel, adapted: ScoreModel, parts: Sequence[DenseScores], prior: float) -> float:
     """Return the Cllr that the adapted model expects of a model on the trials without labels, each score by itself."""
-    llr, belief = (np.concatenate([_llr(one, part)[part.hidden] for part in parts]) for one in (model, adapted))
+    llr, belief = (
+        np.concatenate([np.diff(part.log_densities(one), axis=0)[0, part.hidden] for part in parts])
+        for one in (model, adapted)
+    )
     target = expit(belief + np.log(prior) - np.log1p(-prior))
     costs = [(np.logaddexp(0, -llr), target), (np.logaddexp(0, llr), 1 - target)]
     return float(sum((cost @ weight) / weight.sum() for cost, weight in costs) / (2 * np.log(2)))
 
 
-def _llr(model: ScoreModel, part: DenseScores) -> Float[Array, "k l"]:
-    non, tar = _class_log_densities(model, part)
-    llr: Float[Array, "k l"] = tar - non
-    return llr
-
-
-def _class_log_densities(model: ScoreModel, part: DenseScores) -> Float[Array, "2 k l"]:
-    mean, variance = (v[:, None, None] for v in (model.mu, model.sigma2 + model.variances.nu))
-    density: Float[Array, "2 k l"] = -0.5 * ((part.scores - mean) ** 2 / variance + np.log(2 * np.pi * variance))
-    return density
-
-
 def _log_density(model: ScoreModel, part: DenseScores, prior: float) -> Float[Array, "k l"]:
     """Return the log-density of every score on its own; a hidden label is summed out; 0 where there is no score."""
-    non, tar = _class_log_densities(model, part)
+    non, tar = part.log_densities(model)
     mixed = np.logaddexp(np.log1p(-prior) + non, np.log(prior) + tar)
     density: Float[Array, "k l"] = np.where(part.hidden, mixed, np.where(part.of_class(TARGET), tar, non))
     return np.where(part.present, density, 0.0)

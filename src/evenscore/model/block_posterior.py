@@ -13,46 +13,15 @@ import numpy as np
 
 from evenscore.model.moments import Moments, SideMoments
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.precision import PrecisionTerms, background_correction, marginal, precision_terms
 from evenscore.model.shapes import ShapeStatistics
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = [
-    "Couplings",
-    "GroupPrecisions",
-    "background",
-    "background_correction",
-    "couplings",
-    "expect_blocks",
-    "group_precisions",
-    "marginal",
-]
+__all__ = ["GroupPrecisions", "evidence_of_groups", "expect_blocks", "group_precisions", "inverse_root"]
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Couplings:
-    """What one score of each class adds to the precision of x_i (a), of y_j (b) and between them (c)."""
-
-    a: Float[Array, "2 d d"]
-    b: Float[Array, "2 d d"]
-    c: Float[Array, "2 d d"]
-    alpha_precision: Float[Array, "2 d"]  #: alpha_h / sigma_h^2
-    beta_precision: Float[Array, "2 d"]  #: beta_h / sigma_h^2
-
-
-def couplings(model: ScoreModel) -> Couplings:
-    """Return the terms (E1) of the posterior's precision."""
-    alpha, beta = model.alpha / model.sigma2[:, None], model.beta / model.sigma2[:, None]
-    return Couplings(
-        a=alpha[:, :, None] * model.alpha[:, None, :],
-        b=beta[:, :, None] * model.beta[:, None, :],
-        c=alpha[:, :, None] * model.beta[:, None, :],
-        alpha_precision=alpha,
-        beta_precision=beta,
-    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +40,7 @@ class GroupPrecisions:
 
 
 def group_precisions(
-    terms: Couplings,
+    terms: PrecisionTerms,
     n_enroll: Array,
     n_test: Array,
     n_groups: Float[Array, " s"],
@@ -105,35 +74,30 @@ def group_precisions(
     )
 
 
-def background_correction(terms: Couplings, W: Float[Array, "p p"]) -> tuple[Float[Array, "p p"], float]:
-    """Return T = (I + M W)^-1 M of Woodbury's identity (E4), and what the background adds to log|Lambda| (E5)."""
-    M = background(terms)
-    inner = np.eye(len(M)) + M @ W
-    return np.linalg.solve(inner, M), float(np.linalg.slogdet(inner)[1])
-
-
-def background(terms: Couplings) -> Float[Array, "p p"]:
-    """Return M, the coupling of every row with every column as if all pairs were non-targets."""
-    zero = np.zeros_like(terms.c[0])
-    return np.block([[zero, terms.c[0]], [terms.c[0].T, zero]])
-
-
-def evidence(model: ScoreModel, terms: Couplings, stats: ShapeStatistics) -> Float[Array, "s p 4"]:
+def evidence_of_groups(
+    terms: PrecisionTerms,
+    mu: Float[Array, "2"],
+    n_enroll: Array,
+    n_test: Array,
+    n_rows: float | int,
+    n_columns: float | int,
+) -> Float[Array, "s p 4"]:
     """Return the maps from phi_g to the precision-weighted mean (gamma) of (xi, eta), (E6)."""
-    dim = model.dim
-    k, size = stats.n_enroll.astype(float)[:, None], stats.n_test.astype(float)[:, None]
+    dim = terms.a.shape[1]
+    k, size = n_enroll.astype(float)[:, None], n_test.astype(float)[:, None]
     gamma = np.zeros((len(k), 2 * dim, 4))
     ap, bp = terms.alpha_precision, terms.beta_precision
-    gamma[:, :dim, 0] = -np.sqrt(k) * (size * model.mu[1] * ap[1] + (stats.n_columns - size) * model.mu[0] * ap[0])
-    gamma[:, dim:, 0] = -np.sqrt(size) * (k * model.mu[1] * bp[1] + (stats.n_rows - k) * model.mu[0] * bp[0])
-    per_row, per_column = _inverse_root(k), _inverse_root(size)
+    gamma[:, :dim, 0] = -np.sqrt(k) * (size * mu[1] * ap[1] + (n_columns - size) * mu[0] * ap[0])
+    gamma[:, dim:, 0] = -np.sqrt(size) * (k * mu[1] * bp[1] + (n_rows - k) * mu[0] * bp[0])
+    per_row, per_column = inverse_root(n_enroll), inverse_root(n_test)
     gamma[:, :dim, 1], gamma[:, :dim, 2] = per_row * ap[1], per_row * ap[0]
     gamma[:, dim:, 1], gamma[:, dim:, 3] = per_column * bp[1], per_column * bp[0]
     return gamma
 
 
-def _inverse_root(sizes: Float[Array, "s 1"]) -> Float[Array, "s 1"]:
-    return np.where(sizes > 0, 1 / np.sqrt(np.maximum(sizes, 1)), 0.0)
+def inverse_root(sizes: Array) -> Float[Array, "s 1"]:
+    """Return 1 / sqrt(size), 0 for nobody."""
+    return np.where(sizes > 0, 1 / np.sqrt(np.maximum(sizes, 1)), 0.0)[:, None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,10 +161,11 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
     """Return the expected statistics and the log-likelihood of complete matrices; all in standardized units."""
     dim, n_matrices = model.dim, len(stats.phi)
     x, y = slice(0, dim), slice(dim, 2 * dim)
-    terms = couplings(model)  # (E1)
+    terms = precision_terms(model)  # (E1)
     post = group_precisions(terms, stats.n_enroll, stats.n_test, stats.n_groups, stats.n_rows, stats.n_columns)  # (E3)
     T, log_det = background_correction(terms, post.W)  # (E4), (E5)
-    groups = _group_means(post, T, evidence(model, terms, stats), stats)
+    gamma = evidence_of_groups(terms, model.mu, stats.n_enroll, stats.n_test, stats.n_rows, stats.n_columns)  # (E6)
+    groups = _group_means(post, T, gamma, stats)
     k, size = stats.n_enroll.astype(float), stats.n_test.astype(float)
     spare_rows, spare_columns = (n_matrices * stats.n_groups * np.maximum(n - 1, 0) for n in (k, size))
     rows = _deviations(post.A_inv, terms.alpha_precision, stats.row_scatter, spare_rows)
@@ -221,7 +186,7 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
     ww[:, at_x, at_x] = np.einsum("hs,sde->hde", row_share, xx)
     ww[:, at_y, at_y] = np.einsum("hs,sde->hde", column_share, yy)
     ww[:, at_x, at_y], ww[:, at_y, at_x] = cross, cross.transpose(0, 2, 1)
-    per_row, per_column = _inverse_root(k[:, None]), _inverse_root(size[:, None])
+    per_row, per_column = inverse_root(k), inverse_root(size)
     for h, (row_phi, column_phi) in enumerate(((2, 3), (1, 1))):
         sw[h, at_x] = (per_row * groups.first[:, x, row_phi] + rows.sums[:, :, h]).sum(axis=0)
         sw[h, at_y] = (per_column * groups.first[:, y, column_phi] + columns.sums[:, :, h]).sum(axis=0)
@@ -236,17 +201,3 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
         test=SideMoments(count=float(n_matrices * stats.n_columns), first=y_sum.sum(axis=0), second=yy.sum(axis=0)),
         log_likelihood=marginal(model, stats.count, stats.squares, stats.total, explained, log_dets),  # (E13)
     )
-
-
-def marginal(
-    model: ScoreModel,
-    count: Float[Array, "2"],
-    squares: Float[Array, "2"],
-    total: Float[Array, "2"],
-    explained: float,
-    log_det: float,
-) -> float:
-    """Return the paper's log-marginal from the sums of each class, gamma' Lambda^-1 gamma and log|Lambda|, (E13)."""
-    residual = squares - 2 * model.mu * total + count * model.mu**2
-    alone = residual / model.sigma2 + count * np.log(2 * np.pi * model.sigma2)
-    return float(-0.5 * alone.sum() + 0.5 * explained - 0.5 * log_det)

@@ -60,8 +60,7 @@ class Cohort:
         labels = Labels.from_speakers(self.enroll_speakers, self.test_speakers)
         if labels.n_unknown or not np.array_equal(labels.matrix, self.key):
             return None
-        rows, columns, number = labels.speaker_codes
-        return SpeakerBlocks(row_codes=rows, column_codes=columns, n_speakers=number)
+        return SpeakerBlocks.of(labels)
 
     @cached_property
     def speakers(self) -> dict[str, int]:

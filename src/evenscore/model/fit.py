@@ -238,9 +238,7 @@ def _one_dimensional(model: ScoreModel, number: int) -> ScoreModel:
 
 
 def _counts(statistics: list[Statistics]) -> Float[Array, "2"]:
-    counts: Array = np.zeros(2)
-    for stats in statistics:
-        counts = counts + (stats.count if hasattr(stats, "count") else stats.row_counts.sum(axis=1))
+    counts: Array = np.sum([stats.count for stats in statistics], axis=0)
     return counts
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, pattern_of_key
-from evenscore.model.sums import ClassSums
+from evenscore.model.sums import ClassSums, place_in_group
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
 from evenscore.tables.connected import connect
 from evenscore.tables.ids import Ids, merge
@@ -269,10 +269,5 @@ def _all_met(total: ListSums, h: int, row_part: Index, column_part: Index, numbe
 
 def _within(part: Index, together: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
     """Give numbers from 0 to the elements of each part, and to those of all parts that are kept together."""
-    group = np.where(together, part.max(initial=-1) + 1, part)
-    order = np.argsort(group, kind="stable")
-    ordered = group[order]
-    first = np.searchsorted(ordered, ordered)
-    place = np.empty(len(part), dtype=np.int32)
-    place[order] = np.arange(len(part)) - first
-    return place
+    number = int(part.max(initial=-1)) + 2
+    return place_in_group(np.where(together, number - 1, part) + 1, number + 1).astype(np.int32)

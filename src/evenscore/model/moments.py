@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Moments", "SideMoments", "m_step"]
+__all__ = ["HiddenSide", "Moments", "SideMoments", "m_step", "sum_moments"]
 
 Array = np.ndarray
 
@@ -56,6 +57,41 @@ class Moments:
             test=self.test + other.test,
             log_likelihood=self.log_likelihood + other.log_likelihood,
         )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HiddenSide:
+    """Posterior mean and covariance of every hidden variable of one side."""
+
+    mean: Float[Array, "n d"]
+    covariance: Float[Array, "n d d"]
+
+    @property
+    def second(self) -> Float[Array, "n d d"]:
+        """Expectations of the products."""
+        return self.covariance + self.mean[:, :, None] * self.mean[:, None, :]
+
+    @property
+    def moments(self) -> SideMoments:
+        """Sums over the hidden variables."""
+        return SideMoments(count=float(len(self.mean)), first=self.mean.sum(axis=0), second=self.second.sum(axis=0))
+
+
+def sum_moments(
+    sums: ClassSums, x: HiddenSide, y: HiddenSide, cross: Float[Array, "2 d d"], log_likelihood: float
+) -> Moments:
+    """Return the moments of one matrix; ``cross`` are the sums of <x_i y_j'> over the scores of each class."""
+    dim = x.mean.shape[1]
+    at_x, at_y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
+    ww, sw = np.empty((2, 1 + 2 * dim, 1 + 2 * dim)), np.empty((2, 1 + 2 * dim))
+    ww[:, 0, 0], sw[:, 0] = sums.count, sums.total
+    sides = ((at_x, x, sums.row_counts, sums.rows), (at_y, y, sums.column_counts, sums.columns))
+    for at, side, counts, scores in sides:
+        ww[:, 0, at] = ww[:, at, 0] = counts @ side.mean
+        ww[:, at, at] = np.einsum("hk,kde->hde", counts, side.second)
+        sw[:, at] = scores @ side.mean
+    ww[:, at_x, at_y], ww[:, at_y, at_x] = cross, cross.transpose(0, 2, 1)
+    return Moments(ww=ww, sw=sw, ss=sums.squares, enroll=x.moments, test=y.moments, log_likelihood=log_likelihood)
 
 
 def m_step(moments: Moments, *, min_divergence: bool = True) -> ScoreModel:

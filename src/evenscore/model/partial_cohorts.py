@@ -8,11 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.model.cohort import Cohort
-from evenscore.model.missing_evidence import effect_posterior, missing_patterns, without_missing
-from evenscore.model.own_exceptions import LocalCohort, local_cohort, predict_without_speakers
-from evenscore.model.own_speakers import SpeakerSums, TrialSums, group_columns, predict_without_own, speaker_sums
+from evenscore.model.own_speakers import (
+    SpeakerRows,
+    SpeakerSums,
+    TrialSums,
+    group_columns,
+    score_by_sums,
+    speaker_rows,
+    speaker_sums,
+)
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.prediction import predict
+from evenscore.model.prediction import EffectPosterior, effect_posterior, predict
 from evenscore.model.score_weights import ScoreWeights, llr, side_shifts
 from evenscore.model.sums import group_order
 from evenscore.tables import NONTARGET, ScoreBlocks, ScoreMatrix, TrialList
@@ -24,7 +30,6 @@ __all__ = ["has_missing", "score_by_sums", "score_without_missing", "score_witho
 
 Array = np.ndarray
 Index = npt.NDArray[np.intp]
-_CHUNK = 1 << 20  # trials that are worked on at once
 
 
 def has_missing(block: ScoreMatrix | None) -> bool:
@@ -58,7 +63,7 @@ def score_without_missing(
         mean, variance = rows[i[at]] + columns[j[at]], weights.variance
         if len(absent):
             predicted = effects.offset[absent] + e_effects[i[at]][:, absent] + t_effects[j[at]][:, absent]
-            more, wider = without_missing(model, effects, loading, absent, predicted)
+            more, wider = _without_missing(model, effects, loading, absent, predicted)
             mean, variance = mean + more, variance + wider
         out[at] = llr(scores[at], mean, variance)
     return out
@@ -71,9 +76,35 @@ def _side_effects(
     members, n_effects = covariance.shape
     if scores is None:
         return np.zeros((1, members), dtype=bool), np.zeros(size, dtype=np.intp), np.zeros((size, n_effects))
-    patterns, which = missing_patterns(np.isnan(scores))
+    patterns, which = _missing_patterns(np.isnan(scores))
     centered = np.nan_to_num(scores.astype(np.float64) - model.mu[NONTARGET], nan=0.0)
     return patterns, which, centered @ covariance / model.sigma2[NONTARGET]
+
+
+def _missing_patterns(missing: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+    """Return the distinct rows of a mask, and which of them each row is."""
+    packed = np.packbits(missing, axis=1)
+    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    return missing[first], which.reshape(-1)
+
+
+def _without_missing(
+    model: ScoreModel,
+    effects: EffectPosterior,
+    loading: Float[Array, "2 o"],
+    absent: npt.NDArray[np.intp],
+    predicted: Float[Array, "t a"],
+) -> tuple[Float[Array, "t 2"], Float[Array, " 2"]]:
+    """Return what taking out absent scores adds to the means and variances of the predicted scores, (S5).
+
+    `loading` are the weights of all cohort scores in the two predicted scores, `predicted` the effects expected for
+    the absent ones in each trial.
+    """
+    noise = model.sigma2[NONTARGET]
+    inner = noise * np.eye(len(absent)) - effects.covariance[np.ix_(absent, absent)]
+    reach = noise * loading[:, absent]
+    weights = np.linalg.solve(inner, reach.T)  # symmetric, so it serves the means and the variances
+    return predicted @ weights, np.einsum("ha,ah->h", reach, weights)
 
 
 def score_without_own(
@@ -87,80 +118,40 @@ def score_without_own(
     """Return the LLRs of trials whose own speakers are left out of the cohort."""
     rows = cohort.numbers_of(blocks.enroll_speakers, len(trials.enroll_ids))
     columns = cohort.numbers_of(blocks.test_speakers, len(trials.test_ids))
-    if cohort.blocks is None or has_missing(enroll) or has_missing(test):
-        local = local_cohort(model, cohort) if _misses_only_own(cohort, enroll, test, rows, columns) else None
-        if local is None:
-            return _pair_by_pair(model, cohort, trials, enroll, test, rows, columns)
-        return _with_local_exceptions(model, local, trials, enroll, test, (rows, columns))
-    number, center = cohort.blocks.n_speakers, float(model.mu[NONTARGET])
-    sums = speaker_sums(cohort.scores, cohort.blocks, center)
+    members = (
+        cohort.numbers_of(cohort.enroll_speakers, len(cohort.enroll_ids)),
+        cohort.numbers_of(cohort.test_speakers, len(cohort.test_ids)),
+    )
+    center = float(model.mu[NONTARGET])
+    by_sums: SpeakerSums | SpeakerRows | None = None
+    complete = cohort.blocks if not (has_missing(enroll) or has_missing(test)) else None
+    if complete is not None:
+        by_sums = speaker_sums(cohort.scores, complete, center)
+    elif _misses_only_own(enroll, rows, members[1]) and _misses_only_own(test, columns, members[0], turned=True):
+        by_sums = speaker_rows(model, cohort)
+    if by_sums is None:
+        return _pair_by_pair(model, cohort, trials, enroll, test, rows, columns)
+
+    def by_units(scores: npt.NDArray[Any], codes: Index) -> npt.NDArray[np.float64]:
+        if complete is not None:
+            return group_columns(scores, codes, complete.n_speakers, center)
+        return np.nan_to_num(scores.astype(np.float64) - center, nan=0.0)
+
     trial_sums = TrialSums(
-        enroll=None if enroll is None else group_columns(enroll.scores, cohort.blocks.column_codes, number, center),
-        test=None if test is None else group_columns(test.scores.T, cohort.blocks.row_codes, number, center),
+        enroll=None if enroll is None else by_units(enroll.scores, members[1]),
+        test=None if test is None else by_units(test.scores.T, members[0]),
         enroll_group=rows,
         test_group=columns,
     )
-    return score_by_sums(model, sums, trial_sums, trials.enroll_index, trials.test_index, _scores(trials))
+    return score_by_sums(model, by_sums, trial_sums, trials.enroll_index, trials.test_index, _scores(trials))
 
 
-def score_by_sums(
-    model: ScoreModel,
-    cohort: SpeakerSums,
-    trial_sums: TrialSums,
-    rows: npt.NDArray[Any],
-    columns: npt.NDArray[Any],
-    scores: npt.NDArray[Any],
-) -> Float[Array, " t"]:
-    """Return the LLRs of trials without their own speakers, from sums by speaker of a complete cohort."""
-    loading = np.concatenate([model.alpha, model.beta], axis=1)
-    out = np.empty(len(scores))
-    for start in range(0, len(scores), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        i, j = rows[part].astype(np.intp), columns[part].astype(np.intp)
-        means, covariances, which = predict_without_own(model, cohort, trial_sums, i, j)
-        variance = model.sigma2 + np.einsum("hp,npq,hq->nh", loading, covariances, loading)
-        out[part] = llr(scores[part], model.mu + means @ loading.T, variance[which])
-    return out
-
-
-def _misses_only_own(
-    cohort: Cohort, enroll: ScoreMatrix | None, test: ScoreMatrix | None, rows: Index, columns: Index
-) -> bool:
+def _misses_only_own(block: ScoreMatrix | None, own: Index, members: Index, *, turned: bool = False) -> bool:
     """Tell whether trials lack only those cohort scores that they would not use anyway: against their own speaker."""
-    members = (
-        cohort.numbers_of(cohort.test_speakers, len(cohort.test_ids)),
-        cohort.numbers_of(cohort.enroll_speakers, len(cohort.enroll_ids)),
-    )
-    for block, own, side in ((enroll, rows, members[0]), (test, columns, members[1])):
-        if block is not None and block.n_missing:
-            missing = block.missing if block is enroll else block.missing.T
-            if (missing & ((own[:, None] != side) | (own[:, None] < 0))).any():
-                return False
-    return True
-
-
-def _with_local_exceptions(
-    model: ScoreModel,
-    cohort: LocalCohort,
-    trials: TrialList,
-    enroll: ScoreMatrix | None,
-    test: ScoreMatrix | None,
-    own: tuple[Index, Index],
-) -> Float[Array, " t"]:
-    def centered(scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        return np.nan_to_num(scores.astype(np.float64) - model.mu[NONTARGET], nan=0.0)
-
-    means, covariances, which = predict_without_speakers(
-        model,
-        cohort,
-        None if enroll is None else centered(enroll.scores),
-        None if test is None else centered(test.scores.T),
-        own,
-        (trials.enroll_index.astype(np.intp), trials.test_index.astype(np.intp)),
-    )
-    loading = np.concatenate([model.alpha, model.beta], axis=1)
-    variance = model.sigma2 + np.einsum("hp,npq,hq->nh", loading, covariances, loading)
-    return llr(_scores(trials), model.mu + means @ loading.T, variance[which])
+    if block is None or not block.n_missing:
+        return True
+    missing = block.missing.T if turned else block.missing
+    return not (missing & ((own[:, None] != members) | (own[:, None] < 0))).any()
 
 
 def _pair_by_pair(

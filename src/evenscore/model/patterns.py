@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.model.sums import ClassSums
-from evenscore.tables import NONTARGET, TARGET, UNKNOWN
+from evenscore.model.sums import ClassSums, group_order, place_in_group
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.tables.connected import connect
 
 __all__ = [
@@ -51,11 +51,22 @@ class SpeakerBlocks:
     column_codes: npt.NDArray[np.intp]
     n_speakers: int
 
+    @classmethod
+    def of(cls, labels: Labels) -> SpeakerBlocks:
+        """Take the speakers of labels by speaker, all of whom are known."""
+        rows, columns, number = labels.speaker_codes
+        return cls(row_codes=rows, column_codes=columns, n_speakers=number)
+
+    @property
+    def sizes(self) -> npt.NDArray[np.intp]:
+        """Numbers of enrolments and tests of each speaker."""
+        sides = (self.row_codes, self.column_codes)
+        return np.stack([np.bincount(codes, minlength=self.n_speakers) for codes in sides], axis=1)
+
     @cached_property
     def shapes(self) -> SpeakerShapes:
         """The distinct shapes of the speakers."""
-        rows, columns = (np.bincount(c, minlength=self.n_speakers) for c in (self.row_codes, self.column_codes))
-        distinct, which = np.unique(np.stack([rows, columns], axis=1), axis=0, return_inverse=True)
+        distinct, which = np.unique(self.sizes, axis=0, return_inverse=True)
         which = which.reshape(-1)
         return SpeakerShapes(
             n_enroll=distinct[:, 0],
@@ -103,10 +114,10 @@ def pattern_of_key(key: npt.NDArray[np.int8]) -> SpeakerBlocks | Exceptions:
     return exceptions_of_key(key) if blocks is None else blocks
 
 
-def exceptions_of_key(key: npt.NDArray[np.int8]) -> Exceptions:
-    """List what differs from the more frequent background."""
-    n_unknown = int(np.count_nonzero(key == UNKNOWN))
-    background = n_unknown <= key.size / 2
+def exceptions_of_key(key: npt.NDArray[np.int8], background: bool | None = None) -> Exceptions:
+    """List what differs from the background, by default the more frequent one."""
+    if background is None:
+        background = int(np.count_nonzero(key == UNKNOWN)) <= key.size / 2
     rows, columns = np.nonzero(key != (NONTARGET if background else UNKNOWN))
     return Exceptions(
         n_rows=key.shape[0],
@@ -122,12 +133,8 @@ def components(pattern: Exceptions) -> list[Component]:
     """Split rows and columns into the connected components of the exceptions, batched by size."""
     number, row_part, column_part = _connect(pattern.rows, pattern.columns, pattern.n_rows, pattern.n_columns)
     sizes = np.stack([np.bincount(row_part, minlength=number), np.bincount(column_part, minlength=number)], axis=1)
-    row_order, column_order = np.argsort(row_part, kind="stable"), np.argsort(column_part, kind="stable")
-    row_first = np.concatenate([[0], np.cumsum(sizes[:, 0])])
-    column_first = np.concatenate([[0], np.cumsum(sizes[:, 1])])
-    row_place, column_place = np.empty(pattern.n_rows, np.intp), np.empty(pattern.n_columns, np.intp)
-    row_place[row_order] = np.arange(pattern.n_rows) - row_first[row_part[row_order]]
-    column_place[column_order] = np.arange(pattern.n_columns) - column_first[column_part[column_order]]
+    (row_order, row_first), (column_order, column_first) = (group_order(p, number) for p in (row_part, column_part))
+    row_place, column_place = place_in_group(row_part, number), place_in_group(column_part, number)
     batches = []
     pair_part = row_part[pattern.rows]
     shapes, which = np.unique(sizes, axis=0, return_inverse=True)

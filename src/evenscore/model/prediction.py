@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.model.block_posterior import background_correction, couplings, group_precisions
-from evenscore.model.component_posterior import component_posterior
+from evenscore.errors import InputError
+from evenscore.model.block_posterior import evidence_of_groups, group_precisions, inverse_root
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.pattern_posterior import PatternPrecision
 from evenscore.model.patterns import Exceptions, SpeakerBlocks, components, exceptions_of_key, pattern_of_key
+from evenscore.model.precision import PrecisionTerms, background, evidence_of_sums, precision_terms
 from evenscore.model.sums import ClassSums, sum_blocks, sum_by_key
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
@@ -24,17 +26,18 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 __all__ = [
-    "GroupWeights",
+    "EffectPosterior",
     "Prediction",
-    "group_weights",
+    "effect_posterior",
     "predict",
     "predict_from_blocks",
     "predict_from_exceptions",
-    "predict_from_key",
     "predict_from_sums",
+    "trial_posterior",
 ]
 
 Array = np.ndarray
+_LARGEST_COHORT = 20_000  # members whose covariances fit into memory
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,59 +53,17 @@ class Prediction:
     covariance: Float[Array, "p p"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GroupWeights:
-    """The same for cohorts of speaker blocks, where the weights depend only on the shape of a speaker."""
-
-    enroll: Float[Array, "s p"]  #: weight of a score against a test of a speaker of this shape
-    test: Float[Array, "s p"]  #: weight of a score of an enrolment of a speaker of this shape
-    group: Float[Array, "s p 4"]  #: weight of the sums phi_g = (1, T_g, R_g, C_g) of a speaker
-    covariance: Float[Array, "p p"]
-
-
-def group_weights(
+def predict(
     model: ScoreModel,
-    n_enroll: Array,
-    n_test: Array,
-    n_groups: Float[Array, " s"],
+    cohort: npt.NDArray[Any],
+    key: npt.NDArray[np.int8],
     sides: tuple[bool, bool] = (True, True),
-) -> GroupWeights:
-    """Return the weights for a complete cohort of speakers of the given shapes; `sides`: which cohort scores exist.
-
-    The trial is one more group, whose own pair is missing, in a matrix with one more row and one more column.
-    """
-    dim = model.dim
-    terms = couplings(model)
-    has_enroll, has_test = sides
-    n_rows, n_columns = n_groups @ n_enroll, n_groups @ n_test
-    groups = group_precisions(terms, n_enroll, n_test, n_groups, n_rows + has_enroll, n_columns + has_test)
-    P = np.eye(2 * dim)
-    P[:dim, :dim] += has_enroll * n_columns * terms.a[NONTARGET]
-    P[dim:, dim:] += has_test * n_rows * terms.b[NONTARGET]
-    P[:dim, dim:] -= (has_enroll and has_test) * terms.c[NONTARGET]
-    P[dim:, :dim] = P[:dim, dim:].T
-    P_inv = np.linalg.inv(P)
-    root = np.repeat(np.array([has_enroll, has_test], dtype=float), dim)
-    T, _ = background_correction(terms, groups.W + root[:, None] * P_inv * root)
-    spread = P_inv * root  # P^-1 U of the trial's own group
-    own = P_inv - spread @ T @ spread.T
-    # (S2): what one unit of gamma in a group moves the trial's hidden variables
-    reach = -(spread @ T) @ (groups.root[:, :, None] * groups.P_inv)
-    ap, bp = terms.alpha_precision, terms.beta_precision
-    per_row, per_column = _inverse_root(n_enroll), _inverse_root(n_test)
-    enroll = own[:, :dim] @ ap[NONTARGET] + per_column * (reach[:, :, dim:] @ bp[NONTARGET])
-    test = own[:, dim:] @ bp[NONTARGET] + per_row * (reach[:, :, :dim] @ ap[NONTARGET])
-    shift = model.mu[TARGET] - model.mu[NONTARGET]
-    gamma = np.zeros((len(n_enroll), 2 * dim, 4))  # (E6) with scores less mu_0
-    gamma[:, :dim, 0] = -np.sqrt(n_enroll)[:, None] * n_test[:, None] * shift * ap[TARGET]
-    gamma[:, dim:, 0] = -np.sqrt(n_test)[:, None] * n_enroll[:, None] * shift * bp[TARGET]
-    gamma[:, :dim, 1], gamma[:, :dim, 2] = per_row * ap[TARGET], per_row * ap[NONTARGET]
-    gamma[:, dim:, 1], gamma[:, dim:, 3] = per_column * bp[TARGET], per_column * bp[NONTARGET]
-    return GroupWeights(enroll=enroll, test=test, group=reach @ gamma, covariance=own)
-
-
-def _inverse_root(sizes: Array) -> Float[Array, "s 1"]:
-    return np.where(sizes > 0, 1 / np.sqrt(np.maximum(sizes, 1)), 0.0)[:, None]
+) -> Prediction:
+    """Condition on the cohort in the cheapest exact way; `key` is -1 where a pair is missing or unknown."""
+    pattern = pattern_of_key(key)
+    if isinstance(pattern, SpeakerBlocks):
+        return predict_from_blocks(model, cohort, pattern, sides)
+    return predict_from_exceptions(model, sum_by_key(cohort, key, float(model.mu[NONTARGET]), {}), pattern, sides)
 
 
 def predict_from_blocks(
@@ -117,70 +78,124 @@ def predict_from_blocks(
 def predict_from_sums(
     model: ScoreModel, sums: ClassSums, blocks: SpeakerBlocks, sides: tuple[bool, bool] = (True, True)
 ) -> Prediction:
-    """Condition on a complete cohort of speaker blocks of which only the sums are known."""
-    shapes, sums = blocks.shapes, sums.recentered(float(model.mu[NONTARGET]))
-    weights = group_weights(model, shapes.n_enroll, shapes.n_test, shapes.n_groups, sides)
+    """Condition on a complete cohort of speaker blocks of which only the sums are known.
+
+    The trial is one more group, whose own pair is missing, in a matrix with one more row and one more column.
+    """
+    shapes, sums, terms = blocks.shapes, sums.recentered(float(model.mu[NONTARGET])), precision_terms(model)
+    n_rows, n_columns, dim = len(blocks.row_codes), len(blocks.column_codes), model.dim
+    sizes = shapes.n_enroll, shapes.n_test
+    groups = group_precisions(terms, *sizes, shapes.n_groups, n_rows + sides[0], n_columns + sides[1])
+    own, moved = trial_posterior(terms, groups.W, n_rows, n_columns, sides)
+    # (S2): what one unit of gamma in a group moves the trial's hidden variables
+    reach = -moved @ (groups.root[:, :, None] * groups.P_inv)
+    ap, bp = terms.alpha_precision[NONTARGET], terms.beta_precision[NONTARGET]
+    enroll = own[:, :dim] @ ap + inverse_root(shapes.n_test) * (reach[:, :, dim:] @ bp)
+    test = own[:, dim:] @ bp + inverse_root(shapes.n_enroll) * (reach[:, :, :dim] @ ap)
+    gamma = evidence_of_groups(terms, model.mu - model.mu[NONTARGET], *sizes, n_rows, n_columns)  # scores less mu_0
     row_shape, column_shape = shapes.shape_of[blocks.row_codes], shapes.shape_of[blocks.column_codes]
     target, in_rows = (np.bincount(row_shape, sums.rows[h], len(shapes)) for h in (TARGET, NONTARGET))
     in_columns = np.bincount(column_shape, sums.columns[NONTARGET], len(shapes))
     phi = np.stack([shapes.n_groups, target, in_rows, in_columns], axis=1)
     return Prediction(
-        offset=np.einsum("spf,sf->p", weights.group, phi),
-        enroll=weights.enroll[column_shape].T,
-        test=weights.test[row_shape].T,
-        covariance=weights.covariance,
+        offset=np.einsum("spf,sf->p", reach @ gamma, phi),
+        enroll=enroll[column_shape].T,
+        test=test[row_shape].T,
+        covariance=own,
     )
 
 
-def predict_from_key(
-    model: ScoreModel,
-    cohort: npt.NDArray[Any],
-    key: npt.NDArray[np.int8],
-    sides: tuple[bool, bool] = (True, True),
-) -> Prediction:
-    """Condition on a cohort with any pattern of labels and missing pairs (key -1)."""
-    sums = sum_by_key(cohort, key, float(model.mu[NONTARGET]), {})
-    return predict_from_exceptions(model, sums, exceptions_of_key(key), sides)
+def trial_posterior(
+    terms: PrecisionTerms, W: Float[Array, "*c p p"], n_rows: int, n_columns: int, sides: tuple[bool, bool]
+) -> tuple[Float[Array, "*c p p"], Float[Array, "*c p p"]]:
+    """Return the covariance of (x~, y~), and by what its mean is moved down by a unit of t = U' P^-1 gamma, (S2).
+
+    W = U' P^-1 U of the cohort, which has n_rows enrolments and n_columns tests; `sides`: which cohort scores exist.
+    """
+    dim = terms.a.shape[1]
+    has_enroll, has_test = sides
+    P = np.eye(2 * dim)
+    P[:dim, :dim] += has_enroll * n_columns * terms.a[NONTARGET]
+    P[dim:, dim:] += has_test * n_rows * terms.b[NONTARGET]
+    P[:dim, dim:] -= (has_enroll and has_test) * terms.c[NONTARGET]
+    P[dim:, :dim] = P[:dim, dim:].T
+    P_inv = np.linalg.inv(P)
+    root = np.repeat(np.array([has_enroll, has_test], dtype=float), dim)
+    spread = P_inv * root  # P^-1 U of the trial's own group
+    M = background(terms)
+    T = np.linalg.solve(np.eye(2 * dim) + M @ (W + root[:, None] * spread), np.broadcast_to(M, W.shape))  # (E4)
+    return P_inv - spread @ T @ spread.T, spread @ T
 
 
 def predict_from_exceptions(
     model: ScoreModel, sums: ClassSums, pattern: Exceptions, sides: tuple[bool, bool] = (True, True)
 ) -> Prediction:
     """Condition on a cohort of any pattern of which only the sums are known; no row and no column may be left out."""
-    n, m, dim, terms = pattern.n_rows, pattern.n_columns, model.dim, couplings(model)
-    pattern = _with_trial(pattern, sides)
-    gamma_x, gamma_y = (np.zeros((size, dim, 1 + 2 * dim)) for size in (pattern.n_rows, pattern.n_columns))
-    for h in (NONTARGET, TARGET):
-        shift = model.mu[h] - sums.center
-        gamma_x[:n, :, 0] += (sums.rows[h] - shift * sums.row_counts[h])[:, None] * terms.alpha_precision[h]  # (E2)
-        gamma_y[:m, :, 0] += (sums.columns[h] - shift * sums.column_counts[h])[:, None] * terms.beta_precision[h]
-    gamma_x[n:, :, 1 : 1 + dim] = gamma_y[m:, :, 1 + dim :] = np.eye(dim)
-    counts = _trial_counted(sums.row_counts, m, sides), _trial_counted(sums.column_counts, n, sides[::-1])
-    post = component_posterior(model, pattern, components(pattern), gamma_x, gamma_y, *counts)
-    to_x, to_y = post.x[:, :, 1:], post.y[:, :, 1:]  # columns of Lambda^-1 that belong to (x~, y~)
+    n, m, dim = pattern.n_rows, pattern.n_columns, model.dim
+    rhs_x, rhs_y = np.zeros((n + sides[0], dim, 2 * dim)), np.zeros((m + sides[1], dim, 2 * dim))
+    rhs_x[n:, :, :dim] = rhs_y[m:, :, dim:] = np.eye(dim)
+    x, y = _solve_with_trial(model, sums, pattern, sides, rhs_x, rhs_y)
+    to_x, to_y = x[:, :, 1:], y[:, :, 1:]  # columns of Lambda^-1 that belong to (x~, y~)
     prior = np.eye(2 * dim)  # of a side without cohort scores, about which nothing is known
     own_x, own_y = to_x[n] if sides[0] else prior[:dim], to_y[m] if sides[1] else prior[dim:]
     nothing = np.zeros(dim)
-    ap, bp = terms.alpha_precision[NONTARGET], terms.beta_precision[NONTARGET]
+    ap, bp = (loading[NONTARGET] / model.sigma2[NONTARGET] for loading in (model.alpha, model.beta))
     return Prediction(
-        offset=np.concatenate([post.x[n, :, 0] if sides[0] else nothing, post.y[m, :, 0] if sides[1] else nothing]),
+        offset=np.concatenate([x[n, :, 0] if sides[0] else nothing, y[m, :, 0] if sides[1] else nothing]),
         enroll=(own_x.T @ ap + np.einsum("jdp,d->jp", to_y[:m], bp)).T * float(sides[0]),
         test=(own_y.T @ bp + np.einsum("idp,d->ip", to_x[:n], ap)).T * float(sides[1]),
         covariance=np.concatenate([own_x, own_y]),
     )
 
 
-def predict(
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EffectPosterior:
+    """Posterior of the effects in a trial's M + N cohort scores, all of them observed.
+
+    The effect of score j of S_e is alpha_0'x~ + beta_0'y_j, that of score i of S_t is alpha_0'x_i + beta_0'y~.
+    """
+
+    covariance: Float[Array, "o o"]
+    offset: Float[Array, " o"]  #: mean, when all of the trial's cohort scores are mu_0
+
+
+def effect_posterior(
+    model: ScoreModel, cohort: npt.NDArray[Any], key: npt.NDArray[np.int8], sides: tuple[bool, bool]
+) -> EffectPosterior:
+    """Return the posterior of the effects; those of a side without cohort scores mean nothing."""
+    (n, m), alpha, beta = key.shape, model.alpha[NONTARGET], model.beta[NONTARGET]
+    if (n + m) * max(model.dim, 1) > _LARGEST_COHORT:
+        raise InputError(
+            f"cohort scores of trials are missing, and a cohort of {n} + {m} is too large for that; "
+            "complete the cohort scores or take a smaller cohort"
+        )
+    rhs_x, rhs_y = (np.zeros((size, model.dim, m + n)) for size in (n + sides[0], m + sides[1]))
+    rhs_x[np.arange(n), :, m + np.arange(n)], rhs_x[n:, :, :m] = alpha, alpha[:, None]
+    rhs_y[np.arange(m), :, np.arange(m)], rhs_y[m:, :, m:] = beta, beta[:, None]
+    sums = sum_by_key(cohort, key, float(model.mu[NONTARGET]), {})
+    x, y = _solve_with_trial(model, sums, exceptions_of_key(key), sides, rhs_x, rhs_y)
+    x_effects, y_effects = np.einsum("idr,d->ir", x, alpha), np.einsum("jdr,d->jr", y, beta)
+    both = np.concatenate([y_effects[:m] + x_effects[n:].sum(axis=0), x_effects[:n] + y_effects[m:].sum(axis=0)])
+    return EffectPosterior(covariance=both[:, 1:], offset=both[:, 0])
+
+
+def _solve_with_trial(
     model: ScoreModel,
-    cohort: npt.NDArray[Any],
-    key: npt.NDArray[np.int8],
-    sides: tuple[bool, bool] = (True, True),
-) -> Prediction:
-    """Condition on the cohort in the cheapest exact way; `key` is -1 where a pair is missing or unknown."""
-    pattern = pattern_of_key(key)
-    if isinstance(pattern, SpeakerBlocks):
-        return predict_from_blocks(model, cohort, pattern, sides)
-    return predict_from_key(model, cohort, key, sides)
+    sums: ClassSums,
+    pattern: Exceptions,
+    sides: tuple[bool, bool],
+    rhs_x: Float[Array, "i d r"],
+    rhs_y: Float[Array, "j d r"],
+) -> tuple[Float[Array, "i d q"], Float[Array, "j d q"]]:
+    """Return Lambda^-1 times gamma and the right-hand side, with the trial among the rows and columns, behind all."""
+    gamma = evidence_of_sums(model, sums)
+    both_x, both_y = (np.concatenate([np.zeros((*rhs.shape[:2], 1)), rhs], axis=2) for rhs in (rhs_x, rhs_y))
+    both_x[: pattern.n_rows, :, 0], both_y[: pattern.n_columns, :, 0] = gamma
+    row_counts = _trial_counted(sums.row_counts, pattern.n_columns, sides)
+    column_counts = _trial_counted(sums.column_counts, pattern.n_rows, sides[::-1])
+    parts = components(_with_trial(pattern, sides))
+    solved = PatternPrecision.of(model, pattern.background, parts, row_counts, column_counts).solve(both_x, both_y)
+    return solved.x, solved.y
 
 
 def _with_trial(pattern: Exceptions, sides: tuple[bool, bool]) -> Exceptions:

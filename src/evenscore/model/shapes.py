@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.model.patterns import SpeakerBlocks, SpeakerShapes
 from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
@@ -47,41 +48,24 @@ class ShapeStatistics:
     scale: float  #: unit of the standardized scores
 
 
-def compress(
-    sums: ClassSums,
-    row_codes: npt.NDArray[np.intp],
-    column_codes: npt.NDArray[np.intp],
-    n_speakers: int,
-    *,
-    center: Float[Array, "2"],
-    scale: float,
-) -> ShapeStatistics:
+def compress(sums: ClassSums, blocks: SpeakerBlocks, *, center: Float[Array, "2"], scale: float) -> ShapeStatistics:
     """Compress the sums of a complete matrix; `center` (per class) and `scale` standardize the scores."""
-    shift = (center - sums.center)[:, None]
-    rows = (sums.rows - shift * sums.row_counts) / scale
-    columns = (sums.columns - shift * sums.column_counts) / scale
-    total = sums.total
-    squares = sums.squares - 2 * shift[:, 0] * total + shift[:, 0] ** 2 * sums.count
-    sizes = np.stack(
-        [np.bincount(row_codes, minlength=n_speakers), np.bincount(column_codes, minlength=n_speakers)], axis=1
-    )
-    row_groups, row_scatter = _group_sums(rows, row_codes, sizes[:, 0])
-    column_groups, column_scatter = _group_sums(columns, column_codes, sizes[:, 1])
-    shapes, which = np.unique(sizes, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    phi = np.stack([np.ones(n_speakers), row_groups[1], row_groups[0], column_groups[0]], axis=1)
+    sums, shapes, sizes = sums.standardized(center, scale), blocks.shapes, blocks.sizes
+    row_groups, row_scatter = _group_sums(sums.rows, blocks.row_codes, sizes[:, 0])
+    column_groups, column_scatter = _group_sums(sums.columns, blocks.column_codes, sizes[:, 1])
+    phi = np.stack([np.ones(len(sizes)), row_groups[1], row_groups[0], column_groups[0]], axis=1)
     return ShapeStatistics(
-        n_rows=len(row_codes),
-        n_columns=len(column_codes),
-        n_enroll=shapes[:, 0],
-        n_test=shapes[:, 1],
-        n_groups=np.bincount(which, minlength=len(shapes)).astype(float),
-        phi=_sum_products(phi, which, len(shapes))[None],
-        row_scatter=_sum_products(row_scatter, which, len(shapes)),
-        column_scatter=_sum_products(column_scatter, which, len(shapes)),
+        n_rows=len(blocks.row_codes),
+        n_columns=len(blocks.column_codes),
+        n_enroll=shapes.n_enroll,
+        n_test=shapes.n_test,
+        n_groups=shapes.n_groups,
+        phi=_sum_products(phi, shapes)[None],
+        row_scatter=_sum_products(row_scatter, shapes),
+        column_scatter=_sum_products(column_scatter, shapes),
         count=sums.count,
-        total=rows.sum(axis=1),
-        squares=np.maximum(squares, 0.0) / scale**2,
+        total=sums.total,
+        squares=sums.squares,
         center=center,
         scale=scale,
     )
@@ -119,8 +103,7 @@ def _group_sums(
     return sums, scatter
 
 
-def _sum_products(values: Array, which: npt.NDArray[np.intp], n_shapes: int) -> Float[Array, "s p p"]:
+def _sum_products(values: Array, shapes: SpeakerShapes) -> Float[Array, "s p p"]:
     """Sum values v v' (or the matrices themselves) over the groups of each shape."""
-    if values.ndim == 3:
-        return np.stack([values[which == s].sum(axis=0) for s in range(n_shapes)])
-    return np.stack([values[which == s].T @ values[which == s] for s in range(n_shapes)])
+    by_shape = [values[shapes.shape_of == s] for s in range(len(shapes))]
+    return np.stack([part.sum(axis=0) if values.ndim == 3 else part.T @ part for part in by_shape])

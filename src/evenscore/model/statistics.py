@@ -15,10 +15,10 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.bilinear_sums import class_sums
 from evenscore.model.block_posterior import expect_blocks
-from evenscore.model.component_posterior import ComponentStatistics, expect_components
 from evenscore.model.list_sums import independent_parts, pairs_of_list, sum_list
 from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.pattern_posterior import PatternStatistics, expect_pattern
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, components, pattern_of_key
 from evenscore.model.shapes import ShapeStatistics, compress, merge
 from evenscore.model.sums import sum_matrix, without_empty
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 Array = np.ndarray
-Statistics = ShapeStatistics | ComponentStatistics
+Statistics = ShapeStatistics | PatternStatistics
 
 
 Scores = ScoreTable | npt.NDArray[Any]
@@ -108,11 +108,7 @@ def _sum_matrix(scores: npt.NDArray[Any], labels: Labels, has_missing: bool) -> 
     sums = sum_matrix(scores, labels)
     pattern: SpeakerBlocks | Exceptions
     if labels.by_speaker and not has_missing and labels.n_unknown == 0:
-        pattern = SpeakerBlocks(
-            row_codes=labels.speaker_codes[0],
-            column_codes=labels.speaker_codes[1],
-            n_speakers=labels.speaker_codes[2],
-        )
+        pattern = SpeakerBlocks.of(labels)
     else:
         key = np.where(np.isnan(scores), np.int8(UNKNOWN), labels.matrix) if has_missing else labels.matrix
         rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
@@ -132,9 +128,7 @@ def _sum_bilinear(scores: Bilinear, labels: Labels | None) -> LabelledSums:
     _check_shape(scores.shape, labels)
     if not labels.by_speaker or labels.enroll_speakers is None or labels.n_unknown:
         raise InputError("scores from embeddings need labels by speaker, with every speaker known")
-    row_codes, column_codes, number = labels.speaker_codes
-    blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=number)
-    return LabelledSums(sums=class_sums(scores, labels), pattern=blocks)
+    return LabelledSums(sums=class_sums(scores, labels), pattern=SpeakerBlocks.of(labels))
 
 
 def standardize(parts: list[LabelledSums]) -> list[Statistics]:
@@ -142,7 +136,7 @@ def standardize(parts: list[LabelledSums]) -> list[Statistics]:
     center, scale = _class_means_and_scale(parts)
     statistics = [_standardized(part, center, scale) for part in parts]
     blocks = [stats for stats in statistics if isinstance(stats, ShapeStatistics)]
-    return [*merge(blocks), *(stats for stats in statistics if isinstance(stats, ComponentStatistics))]
+    return [*merge(blocks), *(stats for stats in statistics if isinstance(stats, PatternStatistics))]
 
 
 def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"], float]:
@@ -161,17 +155,11 @@ def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"]
 def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -> Statistics:
     sums, pattern = part.sums, part.pattern
     if isinstance(pattern, SpeakerBlocks):
-        return compress(sums, pattern.row_codes, pattern.column_codes, pattern.n_speakers, center=center, scale=scale)
-    shift = (center - sums.center)[:, None]
-    squares = sums.squares - 2 * shift[:, 0] * sums.total + shift[:, 0] ** 2 * sums.count
-    return ComponentStatistics(
+        return compress(sums, pattern, center=center, scale=scale)
+    return PatternStatistics(
         pattern=pattern,
         batches=components(pattern),
-        rows=(sums.rows - shift * sums.row_counts) / scale,
-        columns=(sums.columns - shift * sums.column_counts) / scale,
-        row_counts=sums.row_counts,
-        column_counts=sums.column_counts,
-        squares=np.maximum(squares, 0.0) / scale**2,
+        sums=sums.standardized(center, scale),
         center=center,
         scale=scale,
     )
@@ -181,7 +169,7 @@ def expect(model: ScoreModel, statistics: list[Statistics]) -> Moments:
     """Return the E-step's moments over all matrices; `model` is in standardized units."""
     total: Moments | None = None
     for stats in statistics:
-        moments = expect_blocks(model, stats) if isinstance(stats, ShapeStatistics) else expect_components(model, stats)
+        moments = expect_blocks(model, stats) if isinstance(stats, ShapeStatistics) else expect_pattern(model, stats)
         total = moments if total is None else total + moments
     assert total is not None  # noqa: S101
     return total

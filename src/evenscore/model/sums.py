@@ -14,7 +14,7 @@ from evenscore.tables import NONTARGET, TARGET, Labels
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["ClassSums", "group_order", "pilot", "sum_blocks", "sum_by_key", "sum_matrix"]
+__all__ = ["ClassSums", "group_order", "pilot", "place_in_group", "sum_blocks", "sum_by_key", "sum_matrix"]
 
 Array = np.ndarray
 
@@ -62,15 +62,24 @@ class ClassSums:
         shift = self.center - center
         if shift == 0:
             return self
-        return ClassSums(
+        return replace(
+            self,
             center=center,
             rows=self.rows + shift * self.row_counts,
             columns=self.columns + shift * self.column_counts,
             squares=self.squares + 2 * shift * self.total + shift**2 * self.count,
-            row_counts=self.row_counts,
-            column_counts=self.column_counts,
-            row_start=self.row_start,
-            column_start=self.column_start,
+        )
+
+    def standardized(self, center: Float[Array, "2"], scale: float) -> ClassSums:
+        """Return the sums of (score - center of its class) / scale."""
+        shift = center - self.center
+        squares = self.squares - 2 * shift * self.total + shift**2 * self.count
+        return replace(
+            self,
+            center=0.0,
+            rows=(self.rows - shift[:, None] * self.row_counts) / scale,
+            columns=(self.columns - shift[:, None] * self.column_counts) / scale,
+            squares=np.maximum(squares, 0.0) / scale**2,
         )
 
     def __add__(self, other: ClassSums) -> ClassSums:
@@ -223,6 +232,14 @@ def group_order(codes: npt.NDArray[np.intp], n_groups: int) -> tuple[npt.NDArray
     order = np.argsort(codes, kind="stable")
     bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_groups))])
     return order, bounds.astype(np.intp)
+
+
+def place_in_group(codes: npt.NDArray[np.intp], n_groups: int) -> npt.NDArray[np.intp]:
+    """Give numbers from 0 to the elements of each group."""
+    order, bounds = group_order(codes, n_groups)
+    place = np.empty(len(codes), dtype=np.intp)
+    place[order] = np.arange(len(codes)) - bounds[codes[order]]
+    return place
 
 
 def pilot(scores: npt.NDArray[Any]) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenscore.log_odds import expit
-from evenscore.model.dense_scores import DenseScores
+from evenscore.model.adapt_data import DenseScores
 from evenscore.model.moments import Moments, SideMoments, m_step
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.weighted_posterior import WeightedPosterior, expected_squares, weighted_moments, weighted_posterior
@@ -99,10 +99,8 @@ def initial(data: DenseScores, prior: float) -> HiddenLabels:
 
 def start_from_scores(model: ScoreModel, state: HiddenLabels, prior: float) -> HiddenLabels:
     """Take the labels from each score alone, as if it were a trial without cohort; a start, no step of the bound."""
-    residual = (state.data.scores - model.mu[:, None, None]) ** 2
-    variance = (model.sigma2 + model.variances.nu)[:, None, None]
-    half = 0.5 * (residual / variance + np.log(variance))
-    return replace(state, p_target=_responsibilities(state, half[NONTARGET] - half[TARGET], prior))
+    nontarget, target = state.data.log_densities(model)
+    return replace(state, p_target=_responsibilities(state, target - nontarget, prior))
 
 
 def _responsibilities(state: HiddenLabels, llr: Float[Array, "k l"], prior: float) -> Float[Array, "k l"]:
@@ -112,7 +110,7 @@ def _responsibilities(state: HiddenLabels, llr: Float[Array, "k l"], prior: floa
 
 def infer_location(model: ScoreModel, state: HiddenLabels) -> HiddenLabels:
     """Set q(x, y) to its optimum: a score counts in each class by its probability, (A3)."""
-    post = weighted_posterior(model, state.data.scores, state.weights / model.sigma2[:, None, None])
+    post = weighted_posterior(model, state.data.scores, state.weights)
     return replace(
         state,
         divergence=post.divergence,
