@@ -1,6 +1,7 @@
 """Small simulated sides of a comparison, on which norms help."""
 
 from evenscore import LabelledBlocks, ScoreModel, simulate, simulate_blocks
+from evenscore.tables import Axis
 
 MODEL = ScoreModel(mu=[-2.0, 2.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 PLAIN = ScoreModel(
@@ -10,6 +11,11 @@ PLAIN = ScoreModel(
 
 def speakers(group, count, each):
     return [f"{group}{number}" for number in range(count) for _ in range(each)]
+
+
+def nameless(table):
+    """Return scores that do not know who speaks."""
+    return table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids))
 
 
 def training_side(names=("",), *, model=MODEL, count=14, group="train", seed=1):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compared_sides import MODEL, PLAIN, speakers, training_side
+from compared_sides import MODEL, PLAIN, nameless, speakers, training_side
 
 from evenscore import (
     InputError,
@@ -144,7 +144,11 @@ def test_a_cohort_of_others_whose_speakers_are_not_known():
     names = speakers("train", 12, 2)
     blocks, labels = simulate_blocks(MODEL, names, names, speakers("c", 20, 1), speakers("c", 20, 1), seed=2)
     bare = ScoreBlocks(
-        blocks.trials, enroll=blocks.enroll, test=blocks.test, enroll_speakers=names, test_speakers=names
+        blocks.trials,
+        enroll=nameless(blocks.enroll),
+        test=nameless(blocks.test),
+        enroll_speakers=names,
+        test_speakers=names,
     )
     choice = choose_cohort([LabelledBlocks(bare, labels)], "s", sizes=[5, 20], folds=3, **QUICK)
     assert choice.unit == "members"
@@ -209,7 +213,10 @@ def known(part):
         ({"sizes": [0]}, "a cohort size is 0"),
         ({"sizes": []}, "there is nothing to choose from"),
         ({"cohorts": {"x": ["nobody"]}}, "nobody is left in the cohort"),
-        ({"training": [LabelledBlocks(ScoreBlocks(own()[0].trials))]}, "speakers of the training trials are not known"),
+        (
+            {"training": [LabelledBlocks(ScoreBlocks(nameless(own()[0].trials)))]},
+            "speakers of the training trials are not known",
+        ),
     ],
 )
 def test_bad_input_is_refused(options, message):

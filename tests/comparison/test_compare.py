@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compared_sides import MODEL, PLAIN, evaluation_side, speakers, training_side
+from compared_sides import MODEL, PLAIN, evaluation_side, nameless, speakers, training_side
 from hypothesis import given, settings, strategies as st
 
 from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList, compare, simulate_blocks
@@ -154,7 +154,8 @@ def test_missing_and_unknown_trials_are_not_measured():
 
 def test_speakers_follow_from_target_trials_where_blocks_have_none():
     training, [part] = training_side(), evaluation_side()
-    bare = LabelledBlocks(ScoreBlocks(part.blocks.trials, enroll=part.blocks.enroll), part.labels)
+    trials, enroll = nameless(part.blocks.trials), nameless(part.blocks.enroll)
+    bare = LabelledBlocks(ScoreBlocks(trials, enroll=enroll), part.labels)
     known, derived = (compare(training, [side], ["z"], bootstrap=10) for side in (part, bare))
     assert derived.trials.speakers_from == "the target trials"
     assert len(derived.trials.speakers) == len(known.trials.speakers) == 12

@@ -12,7 +12,7 @@ from evenscore.comparison.comparison import METRICS
 from evenscore.comparison.judging import calibration_settings
 from evenscore.comparison.methods import RAW, Method
 from evenscore.comparison.restricted import cohort_members
-from evenscore.comparison.trials import FROM_BLOCKS, ComparedTrials, pooled_trials
+from evenscore.comparison.trials import FROM_BLOCKS, ComparedTrials, compared_trials
 from evenscore.errors import InputError
 from evenscore.metrics import Interval
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
@@ -144,7 +144,7 @@ def _checked(
     odd = [size for size in sizes if size is not None and size < 1]
     if odd:
         raise InputError(f"a cohort size is {odd[0]}, but must be at least 1")
-    trials = pooled_trials(training)
+    trials = compared_trials(training)
     if trials.speakers_from != FROM_BLOCKS:
         raise InputError("the speakers of the training trials are not known, so there are no folds; give a speaker map")
     if any(not cohort_members(part.blocks) for part in training):

@@ -13,7 +13,7 @@ from evenscore.calibrate import calibration_class
 from evenscore.comparison.comparison import METRICS
 from evenscore.comparison.methods import Method
 from evenscore.comparison.restricted import Chooser, cohort_members, restricted
-from evenscore.comparison.trials import ComparedTrials, pooled_trials
+from evenscore.comparison.trials import ComparedTrials, compared_trials
 from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, bootstrap, evaluate
 from evenscore.norms import fit_norm
@@ -80,7 +80,7 @@ def _run(search: Search, way: Way, method: Method, order: Sequence[str] | None) 
             [found for part in search.training if (found := restricted(part, who, stays)) is not None]
             for who in (everybody - fold, fold)
         )
-        trials = pooled_trials(test)
+        trials = compared_trials(test)
         llrs.append(trials.known(_llrs(search, method, train, test, trials)))
         labels.append(trials.known(trials.labels))
         codes = np.array([place[name] for name in trials.speakers], dtype=np.int64)
@@ -163,5 +163,5 @@ def _llrs(
     labels = np.concatenate([part.labels for part in lists])
     kind: Any = calibration_class(search.calibration)
     calibration = kind.fit(scores, labels, **dict(search.calibration_options))
-    found = trials.pooled([fitted.normalizer.normalize(part.blocks) for part in test], test)
+    found = trials.pooled([fitted.normalizer.normalize(part.blocks) for part in test])
     return np.asarray(calibration(found), dtype=np.float64)

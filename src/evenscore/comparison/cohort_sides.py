@@ -10,10 +10,8 @@ import numpy.typing as npt
 
 from evenscore.engine.engine import engine_for
 from evenscore.progress import Progress
-from evenscore.scale.chunked_scores import ChunkedScores
-from evenscore.scale.tiles import Tile
-from evenscore.tables import ScoreMatrix
-from evenscore.tables.ids import Ids
+from evenscore.tables import Axis, Place, ScoreTable
+from evenscore.tables.score_table import Source
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -118,8 +116,9 @@ class SpeakerCodes:
     columns: Int[Array, " c"]
 
     @classmethod
-    def of(cls, rows: Ids | None, columns: Ids | None) -> SpeakerCodes | None:
+    def of(cls, enroll: Axis, test: Axis) -> SpeakerCodes | None:
         """Give each speaker a number; None if a side is not known."""
+        rows, columns = enroll.speakers, test.speakers
         if rows is None or columns is None:
             return None
         codes = {name: code for code, name in enumerate(dict.fromkeys([*rows, *columns])) if name is not None}
@@ -129,15 +128,14 @@ class SpeakerCodes:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    reader: Any
+    source: Source
     codes: SpeakerCodes | None
     by_column: bool
     usual_target: float
 
 
 def side_sums(
-    block: ScoreMatrix | ChunkedScores,
-    codes: SpeakerCodes | None,
+    block: ScoreTable,
     *,
     by_column: bool,
     usual_target: float,
@@ -145,25 +143,17 @@ def side_sums(
     progress: Progress,
 ) -> SideSums:
     """Sum up cohort scores without those of one speaker; ``by_column`` if the trials' ids stand in the columns."""
-    if isinstance(block, ScoreMatrix):
-        whole = Tile(0, slice(0, block.shape[0]), slice(0, block.shape[1]))
-        return _sums(_Task(_Whole(block.scores), codes, by_column, usual_target), whole)
-    tiles = block.whole_columns() if by_column else block.whole_rows()
-    task = _Task(block.reader, codes, by_column, usual_target)
-    found: SideSums = engine_for(client).total(_sums, task, tiles, stage="looking at the cohort", progress=progress)
+    layout: Any = block.layout  # of a matrix
+    places = layout.whole_columns() if by_column else layout.whole_rows()
+    task = _Task(block.source, SpeakerCodes.of(block.enroll_axis, block.test_axis), by_column, usual_target)
+    engine = engine_for(None if block.is_in_memory else client)
+    found: SideSums = engine.total(_sums, task, places, stage="looking at the cohort", progress=progress)
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Whole:
-    scores: npt.NDArray[Any]
-
-    def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
-        return self.scores[rows, columns]
-
-
-def _sums(task: _Task, tile: Tile) -> SideSums:
-    scores = task.reader.read(tile.rows, tile.columns)
+def _sums(task: _Task, place: Place) -> SideSums:
+    tile = task.source.read(place)
+    scores = tile.scores
     if task.codes is not None:
         own = task.codes.rows[tile.rows][:, None] == task.codes.columns[tile.columns]
         if own.any():

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.comparison.cohort_sides import SURPRISING, SideSums, SpeakerCodes, side_sums, surprise
+from evenscore.comparison.cohort_sides import SURPRISING, SideSums, side_sums, surprise
+from evenscore.metrics.counting import summarize_table
 from evenscore.progress import Progress, silent
-from evenscore.scale.blocks import ChunkedBlocks
-from evenscore.scale.counting import count_chunks
-from evenscore.scale.labelled_chunks import LabelledChunks
-from evenscore.tables import TARGET, LabelledBlocks, ScoreBlocks
-from evenscore.tables.ids import Ids
+from evenscore.tables import TARGET, Axis, LabelledBlocks, ScoreBlocks
 
-__all__ = ["AnyBlocks", "CohortDiagnostics", "CohortMember", "HiddenTarget", "cohort_diagnostics", "usual_target"]
-
-AnyBlocks: TypeAlias = LabelledBlocks | LabelledChunks
+__all__ = ["CohortDiagnostics", "CohortMember", "HiddenTarget", "cohort_diagnostics", "usual_target"]
 
 FAR_OUT = 5.0  #: robust standard deviations from the other members
 MOST_LISTED = 20
@@ -116,7 +111,7 @@ class CohortDiagnostics:
 
 
 def cohort_diagnostics(
-    evaluation: Sequence[AnyBlocks],
+    evaluation: Sequence[LabelledBlocks],
     usual_target: float,
     speakers: Sequence[Iterable[str]],
     *,
@@ -141,24 +136,24 @@ class _Look:
     progress: Progress
 
 
-def _has_cohort(blocks: ScoreBlocks | ChunkedBlocks) -> bool:
+def _has_cohort(blocks: ScoreBlocks) -> bool:
     return blocks.enroll is not None or blocks.test is not None
 
 
-def usual_target(training: Sequence[AnyBlocks], *, client: Any = None, progress: Progress = silent) -> float:
+def usual_target(training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent) -> float:
     """Return the median score of the target trials; to the width of a bin where they are not in memory."""
     values, counts = [], []
     for part in training:
-        if isinstance(part, LabelledBlocks):
+        if part.is_in_memory:
             trials = part.trials
             values.append(trials.scores[trials.labels == TARGET])  # type: ignore[index]
             counts.append(np.ones(len(values[-1])))
         else:
-            how: dict[str, Any] = {"client": client, "progress": progress, "options": {"bits": _BITS}}
-            centers, number = count_chunks(part.blocks.trials, part.values, **how).summary.class_scores(TARGET)
+            how: dict[str, Any] = {"client": client, "progress": progress, "bits": _BITS}
+            centers, number = summarize_table(part.blocks.trials, part.values, **how).class_scores(TARGET)
             values.append(centers)
             counts.append(number)
-    if all(isinstance(part, LabelledBlocks) for part in training):
+    if all(part.is_in_memory for part in training):
         return float(np.median(np.concatenate(values)))
     scores, weights = np.concatenate(values), np.concatenate(counts)
     order = np.argsort(scores)
@@ -166,7 +161,7 @@ def usual_target(training: Sequence[AnyBlocks], *, client: Any = None, progress:
     return float(scores[order][np.searchsorted(below, below[-1] / 2)])
 
 
-def _diagnosed(part: AnyBlocks, look: _Look, training: set[str], evaluation: set[str]) -> CohortDiagnostics:
+def _diagnosed(part: LabelledBlocks, look: _Look, training: set[str], evaluation: set[str]) -> CohortDiagnostics:
     blocks = part.blocks
     members = [blocks.cohort_enroll_speakers, blocks.cohort_test_speakers]
     names = {name for side in members if side is not None for name in side.tolist()} - {None}
@@ -202,9 +197,8 @@ class _Side:
 
     name: str
     sums: SideSums
-    ids: Ids
-    cohort_ids: Ids
-    cohort_speakers: Ids | None
+    axis: Axis
+    cohort: Axis
 
     def outliers(self) -> list[CohortMember]:
         there = self.sums.counts > 0
@@ -218,8 +212,8 @@ class _Side:
         return [
             CohortMember(
                 side=cohort_side,
-                id=self.cohort_ids[at],
-                speaker=None if self.cohort_speakers is None else self.cohort_speakers[at],
+                id=self.cohort.ids[at],
+                speaker=None if self.cohort.speakers is None else self.cohort.speakers[at],
                 mean=float(mean[at]),
                 std=float(std[at]),
                 mean_z=float(mean_z[at]),
@@ -238,8 +232,8 @@ class _Side:
         return [
             HiddenTarget(
                 side=self.name,
-                trial_id=self.ids[sums.rows[at]],
-                cohort_id=self.cohort_ids[columns[at]],
+                trial_id=self.axis.ids[sums.rows[at]],
+                cohort_id=self.cohort.ids[columns[at]],
                 score=float(sums.values[at]),
                 z=float(z[at]),
             )
@@ -247,26 +241,16 @@ class _Side:
         ]
 
 
-def _sides(blocks: ScoreBlocks | ChunkedBlocks, look: _Look) -> list[_Side]:
+def _sides(blocks: ScoreBlocks, look: _Look) -> list[_Side]:
     found = []
     how: dict[str, Any] = {"usual_target": look.usual_target, "client": look.client, "progress": look.progress}
     if blocks.enroll is not None:
-        columns = blocks.cohort_test_speakers
-        codes = SpeakerCodes.of(_speakers(blocks.enroll_speakers, blocks.enroll.enroll_ids), columns)
-        sums = side_sums(blocks.enroll, codes, by_column=False, **how)
-        found.append(_Side("enroll", sums, blocks.enroll.enroll_ids, blocks.enroll.test_ids, columns))
+        sums = side_sums(blocks.enroll, by_column=False, **how)
+        found.append(_Side("enroll", sums, blocks.enroll.enroll_axis, blocks.enroll.test_axis))
     if blocks.test is not None:
-        rows = blocks.cohort_enroll_speakers
-        codes = SpeakerCodes.of(rows, _speakers(blocks.test_speakers, blocks.test.test_ids))
-        sums = side_sums(blocks.test, codes, by_column=True, **how)
-        found.append(_Side("test", sums, blocks.test.test_ids, blocks.test.enroll_ids, rows))
+        sums = side_sums(blocks.test, by_column=True, **how)
+        found.append(_Side("test", sums, blocks.test.test_axis, blocks.test.enroll_axis))
     return found
-
-
-def _speakers(known: Ids | Mapping[str, str] | None, ids: Ids) -> Ids | None:
-    if not isinstance(known, Mapping):
-        return known
-    return np.array([known.get(name) for name in ids.tolist()], dtype=object)
 
 
 def _robust_z(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import polars as pl
     from jaxtyping import Float
 
-    from evenscore.comparison.chunked_trials import AnyTrials
     from evenscore.comparison.examples import ExampleContributions
+    from evenscore.comparison.trials import ComparedTrials
     from evenscore.comparison.verdict import Verdict
     from evenscore.files.streams import PathLike
     from evenscore.metrics.summary import ScoreSummary
-    from evenscore.scale import ChunkedScores, ChunkedTrials
+    from evenscore.tables import ScoreTable
 
 __all__ = ["METRICS", "Comparison", "Figures", "MethodResult", "RunFacts"]
 
@@ -69,7 +69,7 @@ class MethodResult:
         The norm, as `evenscore.fit_norm` knows it, and its options.
     scores
         The normalized evaluation trials, one number per trial in the order of ``Comparison.trials``; where they are
-        not in memory, a chunked table for each condition.
+        not in memory, a table for each condition.
     llrs
         The same, calibrated: log-likelihood ratios.
     figures
@@ -104,8 +104,8 @@ class MethodResult:
     name: str
     norm: str
     options: Mapping[str, Any]
-    scores: Float[np.ndarray, " n"] | tuple[ChunkedScores | ChunkedTrials, ...]
-    llrs: Float[np.ndarray, " n"] | tuple[ChunkedScores | ChunkedTrials, ...]
+    scores: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
+    llrs: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
     figures: Figures
     conditions: Mapping[str, Figures]
     uncalibrated: Figures | None
@@ -192,7 +192,7 @@ class Comparison:
 
     methods: tuple[MethodResult, ...]
     not_run: Mapping[str, str]
-    trials: AnyTrials
+    trials: ComparedTrials
     rank_by: Metric
     points: tuple[OperatingPoint, ...]
     calibration: str
@@ -234,7 +234,7 @@ class Comparison:
         method = self[name]
         if method.summaries is not None:
             return method.summaries[kind].sorted_scores()
-        return sort_scores(getattr(method, kind), self.trials.labels)  # type: ignore[union-attr]
+        return sort_scores(getattr(method, kind), self.trials.labels)
 
     @property
     def verdict(self) -> Verdict:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from evenscore.comparison.chunked_trials import AnyTrials, ChunkedCompared, PartSize, Speakers
 from evenscore.comparison.cohorts import CohortDiagnostics
-from evenscore.comparison.trials import FROM_TARGETS
+from evenscore.comparison.trials import FROM_TARGETS, ComparedTrials
 from evenscore.errors import InputError
 from evenscore.tables.ids import shown
 
@@ -57,7 +56,7 @@ class DataSummary:
     shared_speakers: tuple[str, ...] = field(default=())
 
 
-def summary_of(training: AnyTrials, evaluation: AnyTrials) -> DataSummary:
+def summary_of(training: ComparedTrials, evaluation: ComparedTrials) -> DataSummary:
     """Count what there is."""
     return DataSummary(
         training=_total(training),
@@ -70,53 +69,33 @@ def summary_of(training: AnyTrials, evaluation: AnyTrials) -> DataSummary:
     )
 
 
-def _by_condition(trials: AnyTrials) -> tuple[SideSummary, ...]:
-    if isinstance(trials, ChunkedCompared):
-        return tuple(map(_chunked_side, trials.names, trials.by_part, trials.sizes))
-    counted = []
-    for place, (name, part) in enumerate(zip(trials.names, trials.lists, strict=True)):
-        here = trials.condition == place
-        speakers = {*trials.enroll_speaker[here].tolist(), *trials.test_speaker[here].tolist()} - {-1}
-        counted.append(
-            SideSummary(
-                name=name,
-                speakers=len(speakers),
-                enrolments=len(part.enroll_ids),
-                tests=len(part.test_ids),
-                trials=len(part),
-                targets=part.n_target,
-                nontargets=part.n_nontarget,
-                unknown=part.n_unknown,
-            )
+def _by_condition(trials: ComparedTrials) -> tuple[SideSummary, ...]:
+    return tuple(
+        SideSummary(
+            name=name,
+            speakers=len({*enroll.tolist(), *test.tolist()} - {-1}),
+            enrolments=len(enroll),
+            tests=len(test),
+            trials=count.trials,
+            targets=count.targets,
+            nontargets=count.nontargets,
+            unknown=count.unknown,
         )
-    return tuple(counted)
-
-
-def _chunked_side(name: str, speakers: Speakers, size: PartSize) -> SideSummary:
-    return SideSummary(
-        name=name,
-        speakers=speakers.number,
-        enrolments=len(size.enroll_ids),
-        tests=len(size.test_ids),
-        trials=size.trials,
-        targets=size.targets,
-        nontargets=size.nontargets,
-        unknown=size.unknown,
+        for name, (enroll, test), count in zip(trials.names, trials.codes, trials.counts, strict=True)
     )
 
 
-def _total(trials: AnyTrials) -> SideSummary:
-    parts = _by_condition(trials)
-    tables = trials.sizes if isinstance(trials, ChunkedCompared) else trials.lists
+def _total(trials: ComparedTrials) -> SideSummary:
+    tables = [part.blocks.trials for part in trials.parts]
     return SideSummary(
         name="",
         speakers=len(trials.speakers),
         enrolments=len({name for table in tables for name in table.enroll_ids}),
         tests=len({name for table in tables for name in table.test_ids}),
         trials=len(trials),
-        targets=sum(part.targets for part in parts),
-        nontargets=sum(part.nontargets for part in parts),
-        unknown=sum(part.unknown for part in parts),
+        targets=sum(count.targets for count in trials.counts),
+        nontargets=sum(count.nontargets for count in trials.counts),
+        unknown=sum(count.unknown for count in trials.counts),
     )
 
 

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.comparison.chunked_trials import AnyTrials
-from evenscore.comparison.cohorts import AnyBlocks
 from evenscore.comparison.comparison import MethodResult
 from evenscore.comparison.trials import ComparedTrials
-from evenscore.tables import NONTARGET, TARGET, ScoreBlocks
+from evenscore.tables import NONTARGET, TARGET, LabelledBlocks
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -40,12 +38,12 @@ class ExampleContributions:
     values: Float[np.ndarray, "t f"]
 
 
-def with_examples(method: MethodResult, trials: AnyTrials, evaluation: Sequence[AnyBlocks]) -> MethodResult:
+def with_examples(method: MethodResult, trials: ComparedTrials, evaluation: Sequence[LabelledBlocks]) -> MethodResult:
     """Return the result with contributions if its model can tell them and its scores are in memory, else as it is."""
     from evenscore.evidence import CohortEvidence, contributions
     from evenscore.evidence.contributions import MEANING
 
-    if not isinstance(method.model, CohortEvidence) or not isinstance(trials, ComparedTrials):
+    if not isinstance(method.model, CohortEvidence) or not all(part.blocks.is_in_memory for part in evaluation):
         return method
     assert isinstance(method.scores, np.ndarray)  # noqa: S101
     names, found = [], []
@@ -53,9 +51,7 @@ def with_examples(method: MethodResult, trials: AnyTrials, evaluation: Sequence[
         part = int(trials.condition[place])
         listed = trials.lists[part]
         pair = listed.pair(int(place - np.flatnonzero(trials.condition == part)[0]))
-        blocks = evaluation[part].blocks
-        assert isinstance(blocks, ScoreBlocks)  # noqa: S101
-        found.append(contributions(method.model, blocks, pair).terms)
+        found.append(contributions(method.model, evaluation[part].blocks, pair).terms)
         where = f" ({trials.names[part]})" if len(trials.lists) > 1 and trials.names[part] else ""
         names.append(f"{kind}: {', '.join(pair)}{where}")
     features = [name for name in MEANING if any(name in terms for terms in found)]

@@ -12,16 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore._version import __version__
-from evenscore.comparison.cohorts import AnyBlocks
 from evenscore.comparison.judging import Judging
 from evenscore.comparison.methods import Method, plain_options
-from evenscore.scale import LabelledChunks
-from evenscore.tables import Labels, ScoreMatrix, TrialList
+from evenscore.tables import LabelledBlocks, ScoreTable
+from evenscore.tables.identity import hashed
 
 __all__ = ["array_digest", "fingerprint_of", "inputs_digest"]
 
 _PIECE = 1 << 26  # bytes hashed at a time, so that no matrix is copied whole
-_SIDES = ("enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")
 
 
 def fingerprint_of(method: Method, how: Judging, inputs: str) -> str:
@@ -36,56 +34,38 @@ def fingerprint_of(method: Method, how: Judging, inputs: str) -> str:
     return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=20).hexdigest()
 
 
-def inputs_digest(sides: Sequence[Sequence[AnyBlocks]]) -> str:
+def inputs_digest(sides: Sequence[Sequence[LabelledBlocks]]) -> str:
     """Return the digest of all scores, ids, labels, speakers and names of the data.
 
     Examples
     --------
-    >>> from evenscore import LabelledBlocks, ScoreBlocks
+    >>> from evenscore import ScoreBlocks, TrialList
     >>> def digest(score):
     ...     trials = TrialList.from_pairs(["e"], ["t"], scores=[score], labels=[1])
     ...     return inputs_digest([[LabelledBlocks(ScoreBlocks(trials))]])
     >>> digest(1.0) == digest(1.0), digest(1.0) == digest(1.5)
     (True, False)
     """
-    seen: dict[int, str] = {}  # a matrix that is its own cohort is hashed once
-    facts = [[_blocks_facts(part, seen) for part in side] for side in sides]
+    seen: dict[int, str] = {}  # a matrix that is its own cohort is read once
+    facts = [[_facts(part, seen) for part in side] for side in sides]
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=20).hexdigest()
 
 
-def _blocks_facts(part: AnyBlocks, seen: dict[int, str]) -> list[Any]:
-    if isinstance(part, LabelledChunks):
-        return [part.name, part.blocks.identity(), part.values.identity()]
+def _facts(part: LabelledBlocks, seen: dict[int, str]) -> list[Any]:
     blocks = part.blocks
-    tables = [_table_facts(getattr(blocks, name), seen) for name in ("trials", "enroll", "test", "cohort")]
-    speakers = [_of(getattr(blocks, name), seen) for name in _SIDES]
-    labels = [_labels_facts(labels, seen) for labels in (part.labels, blocks.cohort_labels)]
-    return [part.name, tables, speakers, labels]
+    tables = [_table_facts(table, seen) for table in (blocks.trials, blocks.enroll, blocks.test, blocks.cohort)]
+    cohort = None if blocks.cohort_labels is None else blocks.cohort_labels.identity()
+    return [part.name, part.unmatched, part.values.identity(), cohort, tables]
 
 
-def _table_facts(table: ScoreMatrix | TrialList | None, seen: dict[int, str]) -> Any:
+def _table_facts(table: ScoreTable | None, seen: dict[int, str]) -> list[str] | None:
     if table is None:
         return None
-    names = ("enroll_ids", "test_ids", "scores")
-    if isinstance(table, TrialList):
-        names += ("enroll_index", "test_index", "labels")  # type: ignore[assignment]
-    return [_of(getattr(table, name), seen) for name in names]
-
-
-def _labels_facts(labels: Labels | None, seen: dict[int, str]) -> Any:
-    if labels is None:
-        return None
-    if labels.by_speaker:
-        return [_of(labels.enroll_speakers, seen), _of(labels.test_speakers, seen)]
-    return _of(labels.matrix, seen)
-
-
-def _of(array: npt.NDArray[Any] | None, seen: dict[int, str]) -> str | None:
-    if array is None:
-        return None
-    if id(array) not in seen:
-        seen[id(array)] = array_digest(array)
-    return seen[id(array)]
+    where = id(getattr(table, "scores", table.source))
+    if where not in seen:
+        seen[where] = table.source.identity()
+    axes = (table.enroll_axis, table.test_axis)
+    return [seen[where], *(hashed(axis.ids, axis.speakers) for axis in axes)]
 
 
 def array_digest(array: npt.NDArray[Any]) -> str:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from evenscore.calibrate import Calibration
-from evenscore.comparison.chunked_trials import AnyTrials, ChunkedCompared
 from evenscore.comparison.comparison import Comparison, Figures, MethodResult
 from evenscore.comparison.fingerprint import array_digest, fingerprint_of, inputs_digest
 from evenscore.comparison.judging import Judged, Judging, Sides
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
-from evenscore.comparison.measuring import ChunkedTable, Measured, calibrated_tables
+from evenscore.comparison.measuring import Measured, calibrated_tables
 from evenscore.comparison.methods import RAW, Method
 from evenscore.comparison.results import plain, results_of
 from evenscore.comparison.score_stores import load_summaries, save_summaries, stored_tables, write_tables
@@ -27,6 +26,7 @@ from evenscore.files.json_text import check_header, read_object, write_object
 from evenscore.files.streams import PathLike, writing
 from evenscore.files.trained_models import is_saved, load_trained, save_trained
 from evenscore.progress import Progress, silent
+from evenscore.tables import ScoreTable
 from evenscore.tables.arrays import frozen
 
 __all__ = ["ResultFolder", "save_comparison", "write_results"]
@@ -61,7 +61,7 @@ class ResultFolder:
             with_scores=with_scores,
         )
 
-    def keep_scores(self, method: Method, tables: Sequence[ChunkedTable], progress: Progress) -> Sequence[ChunkedTable]:
+    def keep_scores(self, method: Method, tables: Sequence[ScoreTable], progress: Progress) -> Sequence[ScoreTable]:
         """Write normalized scores that are not in memory; the raw ones stay where they are."""
         if not self.with_scores or method.norm == RAW:
             return tables
@@ -116,10 +116,10 @@ class ResultFolder:
             return None
         calibration = load_calibration(place / CALIBRATION)
         trials = self.sides.trials
-        if isinstance(trials, ChunkedCompared):
-            scores = self._stored_scores(method, place, trials, calibration, fingerprint)
-        else:
+        if trials.is_in_memory:
             scores = _read_scores(place, trials, record["digests"])
+        else:
+            scores = self._stored_scores(method, place, trials, calibration, fingerprint)
         if scores is None:
             return None
         measured = Measured(
@@ -141,11 +141,11 @@ class ResultFolder:
         )
 
     def _stored_scores(
-        self, method: Method, place: Path, trials: ChunkedCompared, calibration: Calibration, fingerprint: str
+        self, method: Method, place: Path, trials: ComparedTrials, calibration: Calibration, fingerprint: str
     ) -> dict[str, Any] | None:
-        """Return scores and LLRs as chunked tables, and their summaries; no tables where they were not kept."""
+        """Return scores and LLRs as tables, and their summaries; no tables where they were not kept."""
         summaries = load_summaries(place, fingerprint, self.how.points)
-        tables: Sequence[ChunkedTable] | None = [part.blocks.trials for part in trials.parts]
+        tables: Sequence[ScoreTable] | None = [part.blocks.trials for part in trials.parts]
         if method.norm != RAW:
             tables = stored_tables(place, tables or (), trials.names) if self.with_scores else ()
         if summaries is None or tables is None:
@@ -196,8 +196,7 @@ def _begin(place: Path) -> None:
             (place / name).unlink(missing_ok=True)
 
 
-def _write_scores(place: Path, trials: AnyTrials, result: Measured | MethodResult) -> None:
-    assert isinstance(trials, ComparedTrials)  # noqa: S101
+def _write_scores(place: Path, trials: ComparedTrials, result: Measured | MethodResult) -> None:
     _begin(place)
     for kind in ("scores", "llrs"):
         lists = trials.split(getattr(result, kind))

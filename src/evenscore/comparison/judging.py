@@ -7,21 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evenscore.calibrate import Calibration, calibration_class
-from evenscore.comparison.chunked_trials import AnyTrials, ChunkedCompared
-from evenscore.comparison.cohorts import AnyBlocks
 from evenscore.comparison.comparison import Figures
-from evenscore.comparison.measuring import ChunkedTable, Judging, Measured, measured_chunks, measured_scores
+from evenscore.comparison.measuring import Judging, Measured, measured
 from evenscore.comparison.methods import Method
-from evenscore.comparison.training import Trained, normalized_chunks, train
+from evenscore.comparison.training import Trained, train
 from evenscore.comparison.trials import ComparedTrials
+from evenscore.norms.normalize import described_norm
 from evenscore.progress import Progress
-from evenscore.tables import LabelledBlocks
-from evenscore.tables.arrays import frozen
+from evenscore.tables import LabelledBlocks, ScoreTable
 
 if TYPE_CHECKING:
+    import numpy as np
     from jaxtyping import Float
 
 __all__ = ["Judged", "Judging", "Keep", "Sides", "calibration_settings", "judge"]
@@ -75,14 +72,14 @@ class Judged:
 class Sides:
     """The data of both sides, and the Dask client that works on what is not in memory."""
 
-    training: Sequence[AnyBlocks]
-    evaluation: Sequence[AnyBlocks]
-    training_trials: AnyTrials
-    trials: AnyTrials
+    training: Sequence[LabelledBlocks]
+    evaluation: Sequence[LabelledBlocks]
+    training_trials: ComparedTrials
+    trials: ComparedTrials
     client: Any = None
 
 
-Keep = Callable[[Sequence[ChunkedTable], Progress], Sequence[ChunkedTable]]  # writes scores, and gives what is written
+Keep = Callable[[Sequence[ScoreTable], Progress], Sequence[ScoreTable]]  # writes scores, and gives what is written
 
 
 def judge(method: Method, sides: Sides, how: Judging, progress: Progress, keep: Keep | None = None) -> Judged:
@@ -97,10 +94,9 @@ def judge(method: Method, sides: Sides, how: Judging, progress: Progress, keep: 
         progress=_part(progress, method.name, 0.0, 0.5),
     )
     progress(method.name, 0.6)
-    measure = _measured_chunks if isinstance(sides.trials, ChunkedCompared) else _measured_scores
     judged = Judged(
         method=method,
-        measured=measure(method, trained, sides, how, progress, keep),
+        measured=_normalized_and_measured(method, trained, sides, how, progress, keep),
         training=trained.training,
         calibration=trained.calibration,
         model=trained.norm.model,
@@ -112,30 +108,21 @@ def judge(method: Method, sides: Sides, how: Judging, progress: Progress, keep: 
     return judged
 
 
-def _measured_scores(
+def _normalized_and_measured(
     method: Method, trained: Trained, sides: Sides, how: Judging, progress: Progress, keep: Keep | None
 ) -> Measured:
-    trials, evaluation = sides.trials, [part for part in sides.evaluation if isinstance(part, LabelledBlocks)]
-    assert isinstance(trials, ComparedTrials)  # noqa: S101
-    scores = trials.pooled([trained.norm.normalizer.normalize(part.blocks) for part in evaluation], evaluation)
-    llrs = frozen(np.asarray(trained.calibration(scores), dtype=np.float64))
-    progress(method.name, 0.7)
-    return measured_scores(scores, llrs, trials, how, trained.norm.is_llr)
-
-
-def _measured_chunks(
-    method: Method, trained: Trained, sides: Sides, how: Judging, progress: Progress, keep: Keep | None
-) -> Measured:
-    trials, client = sides.trials, sides.client
-    assert isinstance(trials, ChunkedCompared)  # noqa: S101
+    """Normalize the evaluation trials, write them if they are not in memory and shall be kept, and measure them."""
+    norm, trials, client = trained.norm, sides.trials, sides.client
+    options = described_norm(method.norm, method.options)
     cohort = _part(progress, method.name, 0.5, 0.6)
-    tables: Sequence[ChunkedTable] = [
-        normalized_chunks(method, trained.norm, part, client=client, progress=cohort) for part in trials.parts
+    tables: Sequence[ScoreTable] = [
+        norm.normalize(part.blocks, options, client=client, progress=cohort) for part in sides.evaluation
     ]
-    if keep is not None:
-        tables = keep(tables, _part(progress, method.name, 0.6, 0.8))
-    rest = _part(progress, method.name, 0.6 if keep is None else 0.8, 1.0)
-    return measured_chunks(tables, trained.calibration, trials, how, trained.norm.is_llr, client=client, progress=rest)
+    begun = 0.6
+    if keep is not None and not trials.is_in_memory:
+        tables, begun = keep(tables, _part(progress, method.name, 0.6, 0.8)), 0.8
+    rest = _part(progress, method.name, begun, 1.0)
+    return measured(tables, trained.calibration, trials, how, norm.is_llr, client=client, progress=rest)
 
 
 def _part(progress: Progress, name: str, first: float, last: float) -> Progress:

@@ -1,4 +1,4 @@
-"""Figures of the evaluation trials: of scores in memory, or of summaries of scores that are not."""
+"""Figures of the evaluation trials: exact where they are in memory, else from summaries, with bounds."""
 
 from __future__ import annotations
 
@@ -12,27 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.calibrate import Calibration
-from evenscore.comparison.chunked_trials import ChunkedCompared, Speakers
+from evenscore.calibrate.tables import calibrated
 from evenscore.comparison.comparison import METRICS, Figures
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.engine.engine import engine_for
-from evenscore.errors import InputError
 from evenscore.metrics import Bootstrap, OperatingPoint, bootstrap, evaluate, summarize
 from evenscore.metrics.speaker_groups import GroupCounter, GroupCounts, speaker_groups
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress
-from evenscore.scale import ChunkedScores, ChunkedTrials, transform_chunks
-from evenscore.scale.chunked_trials import TrialChunk
-from evenscore.scale.pair_values import PairValues
-from evenscore.scale.tiles import spans
-from evenscore.tables import UNKNOWN
+from evenscore.tables import UNKNOWN, Place, ScoreTable
+from evenscore.tables.arrays import frozen
+from evenscore.tables.pair_values import PairValues
+from evenscore.tables.score_table import Source
+from evenscore.tables.tile import spans
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
 
-__all__ = ["ChunkedTable", "Judging", "Measured", "calibrated_tables", "measured_chunks", "measured_scores"]
+__all__ = ["Judging", "Measured", "calibrated_tables", "measured"]
 
-ChunkedTable = ChunkedScores | ChunkedTrials
 _SLAB = 1 << 22  # scores that are calibrated and counted at a time, so that LLRs of large tiles take little room
 
 
@@ -56,8 +54,8 @@ class Measured:
     ``replicates`` has for each metric its value in every draw of speakers.
     """
 
-    scores: Float[np.ndarray, " n"] | tuple[ChunkedTable, ...]
-    llrs: Float[np.ndarray, " n"] | tuple[ChunkedTable, ...]
+    scores: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
+    llrs: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
     figures: Figures
     conditions: Mapping[str, Figures]
     uncalibrated: Figures | None
@@ -65,22 +63,33 @@ class Measured:
     summaries: Mapping[str, ScoreSummary] | None = None
 
 
-def measured_scores(
-    scores: npt.NDArray[Any], llrs: npt.NDArray[Any], trials: ComparedTrials, how: Judging, is_llr: bool
+def measured(
+    tables: Sequence[ScoreTable],
+    calibration: Calibration,
+    trials: ComparedTrials,
+    how: Judging,
+    is_llr: bool,
+    *,
+    client: Any,
+    progress: Progress,
 ) -> Measured:
-    """Measure scores that are in memory."""
-    figures, replicates = _measured(llrs, trials, how)
+    """Calibrate and measure normalized scores, a table for each condition."""
+    if not trials.is_in_memory:
+        return _measured_tiles(tables, calibration, trials, how, is_llr, client, progress)
+    scores = trials.pooled(tables)
+    llrs = frozen(np.asarray(calibration(scores), dtype=np.float64))
+    figures, replicates = _exact(llrs, trials, how)
     return Measured(
         scores=scores,
         llrs=llrs,
         figures=figures,
         conditions=_by_condition(llrs, trials, how),
-        uncalibrated=_measured(scores, trials, how)[0] if is_llr else None,
+        uncalibrated=_exact(scores, trials, how)[0] if is_llr else None,
         replicates=replicates,
     )
 
 
-def _measured(
+def _exact(
     scores: npt.NDArray[Any], trials: ComparedTrials, how: Judging
 ) -> tuple[Figures, dict[str, npt.NDArray[np.float64]]]:
     values, key = trials.known(scores), trials.known(trials.labels)
@@ -129,44 +138,44 @@ class _PartSums:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Task:
-    reader: Any
-    values: PairValues
-    speakers: Speakers
+    source: Source
+    labels: PairValues
+    enroll: Int[np.ndarray, " k"]  #: speakers of the enrolments
+    test: Int[np.ndarray, " l"]
     group: npt.NDArray[Any]
     calibration: Calibration
     points: tuple[OperatingPoint, ...]
     is_llr: bool
 
 
-def measured_chunks(
-    tables: Sequence[ChunkedTable],
+def _measured_tiles(
+    tables: Sequence[ScoreTable],
     calibration: Calibration,
-    trials: ChunkedCompared,
+    trials: ComparedTrials,
     how: Judging,
     is_llr: bool,
-    *,
     client: Any,
     progress: Progress,
 ) -> Measured:
-    """Measure normalized scores that are not in memory, in one pass over the tables of all conditions."""
+    """Measure scores that are not in memory, in one pass over the tables of all conditions."""
     group = speaker_groups(len(trials.speakers), how.seed)
     parts = []
     for place, table in enumerate(tables):
-        chunks: list[Any] = table.tiles() if isinstance(table, ChunkedScores) else table.chunks()
+        labels, enroll, test = trials.known_of(place, table)
         task = _Task(
-            reader=table.reader,
-            values=trials.parts[place].values,
-            speakers=trials.by_part[place],
+            source=table.source,
+            labels=labels,
+            enroll=enroll,
+            test=test,
             group=group,
             calibration=calibration,
             points=how.points,
             is_llr=is_llr,
         )
-        parts.append(engine_for(client).total(_sums, task, chunks, stage="measuring", progress=progress))
-        _check_complete(parts[-1].llrs, trials, place)
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + part
+        found = engine_for(client).total(_sums, task, table.places(), stage="measuring", progress=progress)
+        _check_complete(found.llrs, trials, place)
+        parts.append(found)
+    whole = reduce(add, parts)
     figures, replicates = _summary_figures(whole.llrs, whole.llr_groups, how)
     uncalibrated = None if whole.score_groups is None else _summary_figures(whole.scores, whole.score_groups, how)[0]
     conditions = {} if len(parts) < 2 else dict(zip(trials.names, map(_condition, parts), strict=True))
@@ -181,27 +190,22 @@ def measured_chunks(
     )
 
 
-def calibrated_tables(tables: Sequence[ChunkedTable], calibration: Calibration) -> tuple[ChunkedTable, ...]:
+def calibrated_tables(tables: Sequence[ScoreTable], calibration: Calibration) -> tuple[ScoreTable, ...]:
     """Return scores as LLRs, which are computed when they are read."""
-    described = repr(calibration.to_dict())
-    return tuple(transform_chunks(table, calibration, described) for table in tables)
+    return tuple(calibrated(table, calibration) for table in tables)
 
 
-def _sums(task: _Task, place: Any) -> _PartSums:
-    """Count one tile or chunk of trials."""
-    if isinstance(place, TrialChunk):
-        trials = task.reader.read(place.trials)
-        scores, labels = trials.scores, task.values.of_trials(trials)
-        enroll, test = task.speakers.of_list(trials)
-    else:
-        scores, labels = task.reader.read(place.rows, place.columns), task.values.of_tile(place)
-        enroll, test = task.speakers.of_tile(place)
+def _sums(task: _Task, place: Place) -> _PartSums:
+    """Count one tile."""
+    tile = task.source.read(place)
+    scores, labels = tile.scores, np.broadcast_to(task.labels.of(tile), tile.scores.shape)
+    enroll, test = task.enroll[tile.rows], task.test[tile.columns]
     groups = [GroupCounter(task.group, task.points) for _ in range(1 + task.is_llr)]
     llr_sums, score_sums = [], []
     for at in spans(len(scores), max(_SLAB * len(scores) // max(scores.size, 1), 1)):
         key = np.maximum(labels[at], UNKNOWN).astype(np.int8, copy=False)  # pairs that a key does not list are unknown
         llrs = np.asarray(task.calibration(scores[at]), dtype=np.float64)
-        sides = (key, enroll[at], test if scores.ndim == 2 else test[at])
+        sides = (key, enroll[at], test[at] if tile.listed else test)
         llr_sums.append(summarize(llrs, key, points=task.points))
         score_sums.append(summarize(scores[at], key, points=task.points))
         for counter, values in zip(groups, (llrs, scores[at]), strict=False):
@@ -214,15 +218,11 @@ def _sums(task: _Task, place: Any) -> _PartSums:
     )
 
 
-def _check_complete(found: ScoreSummary, trials: ChunkedCompared, place: int) -> None:
+def _check_complete(found: ScoreSummary, trials: ComparedTrials, place: int) -> None:
     """Refuse a method that leaves out trials: methods are compared on the same ones."""
-    size, name = trials.sizes[place], trials.names[place]
-    if (found.n_target, found.n_nontarget) != (size.targets, size.nontargets):
-        where = f" of {name!r}" if name else ""
-        raise InputError(
-            f"it gives scores to {found.n_target + found.n_nontarget} of the {size.targets + size.nontargets} trials"
-            f"{where}, but methods are compared on the same trials"
-        )
+    wanted = trials.counts[place]
+    if (found.n_target, found.n_nontarget) != (wanted.targets, wanted.nontargets):
+        raise trials.incomplete(place, found.n_target + found.n_nontarget, wanted.targets + wanted.nontargets)
 
 
 def _condition(part: _PartSums) -> Figures:

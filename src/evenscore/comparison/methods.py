@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenscore.comparison.cohorts import AnyBlocks
 from evenscore.errors import InputError
 from evenscore.norms import fit_methods
 from evenscore.norms.options import DEFAULT_TOP_K
+from evenscore.tables import LabelledBlocks
 
 __all__ = ["RAW", "Method", "as_methods", "default_methods"]
 
@@ -67,7 +67,7 @@ def _value(text: str) -> Any:
     return {"true": True, "false": False}.get(text.lower(), text)
 
 
-def as_methods(methods: Iterable[str | Method] | None, evaluation: Sequence[AnyBlocks]) -> list[Method]:
+def as_methods(methods: Iterable[str | Method] | None, evaluation: Sequence[LabelledBlocks]) -> list[Method]:
     """Return the methods in the one order that does not depend on how they were listed; raw is always there.
 
     Examples
@@ -94,7 +94,7 @@ def as_methods(methods: Iterable[str | Method] | None, evaluation: Sequence[AnyB
     return sorted(unique.values(), key=lambda method: (known.index(method.norm), method.name))
 
 
-def default_methods(evaluation: Sequence[AnyBlocks]) -> list[str]:
+def default_methods(evaluation: Sequence[LabelledBlocks]) -> list[str]:
     """Return the methods that are compared if none are named.
 
     Adaptive norms take their usual count of the cohort if it is larger, else a part of it, or they would be the same

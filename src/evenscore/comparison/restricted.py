@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.tables import LabelledBlocks, ScoreBlocks, TrialList
+from evenscore.tables import LabelledBlocks, ScoreBlocks
 from evenscore.tables.ids import Ids
 
 __all__ = ["cohort_members", "restricted"]
@@ -35,51 +36,30 @@ def restricted(part: LabelledBlocks, speakers: Collection[str], stays: Chooser) 
         np.array([name in speakers for name in side], dtype=bool)
         for side in (blocks.enroll_speakers, blocks.test_speakers)
     )
-    labels = part.labels
-    if isinstance(trials, TrialList):
+    if trials.listed:
         kept = rows[trials.enroll_index] & columns[trials.test_index]
         if not kept.any():
             return None
         trials = trials.select(kept)
-        labels = None if labels is None else labels.align(trials.enroll_ids, trials.test_ids)
     else:
         if not rows.any() or not columns.any():
             return None
-        at = np.flatnonzero(rows), np.flatnonzero(columns)
-        trials, labels = trials.take(*at), None if labels is None else labels.take(*at)
-    sides: dict[str, Any] = {
-        "enroll_speakers": dict(zip(blocks.trials.enroll_ids, blocks.enroll_speakers, strict=True)),
-        "test_speakers": dict(zip(blocks.trials.test_ids, blocks.test_speakers, strict=True)),
-    }
-    return LabelledBlocks(ScoreBlocks(trials, **_cohort(blocks, stays), **sides), labels, part.name)
+        trials = trials.take(np.flatnonzero(rows), np.flatnonzero(columns))
+    return replace(part, blocks=blocks.replace(trials=trials, **_cohort(blocks, stays)))
 
 
 def _cohort(blocks: ScoreBlocks, stays: Chooser) -> dict[str, Any]:
     """Return the blocks of cohort scores with the members that stay."""
-    kept = {}
-    for side in ("enroll", "test"):
-        ids, who = getattr(blocks, f"cohort_{side}_ids"), getattr(blocks, f"cohort_{side}_speakers")
-        at = None if ids is None else np.flatnonzero(stays(ids, who))
-        kept[side] = at
-    rows, columns = kept["enroll"], kept["test"]
-    found: dict[str, Any] = {
+    sides = (blocks.cohort_enroll_axis, blocks.cohort_test_axis)
+    rows, columns = (None if axis is None else np.flatnonzero(stays(axis.ids, axis.speakers)) for axis in sides)
+    return {
         "enroll": None if blocks.enroll is None else blocks.enroll.take(None, columns),
         "test": None if blocks.test is None else blocks.test.take(rows, None),
         "cohort": None if blocks.cohort is None else blocks.cohort.take(rows, columns),
     }
-    if blocks.cohort is not None and blocks.cohort_labels is not None:
-        found["cohort_labels"] = blocks.cohort_labels.take(rows, columns)  # type: ignore[arg-type]
-    for side, at in kept.items():
-        who = getattr(blocks, f"cohort_{side}_speakers")
-        if who is not None:
-            found[f"cohort_{side}_speakers"] = who[at]
-    return found
 
 
 def cohort_members(blocks: ScoreBlocks) -> list[tuple[Ids, Ids | None]]:
     """Return ids and speakers of the cohort's enrolments and of its tests, as far as there are any."""
-    sides = (
-        (blocks.cohort_enroll_ids, blocks.cohort_enroll_speakers),
-        (blocks.cohort_test_ids, blocks.cohort_test_speakers),
-    )
-    return [(ids, who) for ids, who in sides if ids is not None]
+    sides = (blocks.cohort_enroll_axis, blocks.cohort_test_axis)
+    return [(axis.ids, axis.speakers) for axis in sides if axis is not None]

@@ -10,8 +10,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from evenscore.comparison.chunked_trials import AnyTrials, counted_trials
-from evenscore.comparison.cohorts import AnyBlocks, cohort_diagnostics, usual_target
+from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
 from evenscore.comparison.comparison import METRICS, Comparison, RunFacts
 from evenscore.comparison.data import check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
@@ -19,12 +18,11 @@ from evenscore.comparison.judging import Judged, Judging, Keep, Sides, calibrati
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.ranking import ranked
 from evenscore.comparison.shared_blocks import shared_blocks
-from evenscore.comparison.trials import pooled_trials
+from evenscore.comparison.trials import compared_trials
 from evenscore.errors import InputError
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
 from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
-from evenscore.scale import LabelledChunks
 from evenscore.tables import LabelledBlocks
 from evenscore.tables.labelled_blocks import labelled_parts
 
@@ -36,12 +34,10 @@ __all__ = ["compare"]
 _TRAINING = 0.25  # of the memory, for training scores
 _LIBRARIES = ("evenscore", "numpy", "scipy", "numba", "polars")
 
-Labelled = LabelledBlocks | LabelledChunks
-
 
 def compare(
-    training: Labelled | Sequence[Labelled],
-    evaluation: Labelled | Sequence[Labelled],
+    training: LabelledBlocks | Sequence[LabelledBlocks],
+    evaluation: LabelledBlocks | Sequence[LabelledBlocks],
     methods: Iterable[str | Method] | None = None,
     *,
     calibration: str = "logistic",
@@ -71,8 +67,8 @@ def compare(
     training, evaluation
         One `LabelledBlocks` for each phrase or condition. With speakers in the blocks, overlaps are found, and a
         trial's own speakers are left out of its cohort; without, ids that target trials connect are of one speaker.
-        Evaluation trials as `LabelledChunks` stay where they are: figures come from summaries, with bounds, and groups
-        of speakers are drawn instead of speakers if there are more than 40 of these.
+        Evaluation trials that are not in memory stay where they are: figures come from summaries, with bounds, and
+        groups of speakers are drawn instead of speakers if there are more than 40 of these.
     methods
         Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
         tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
@@ -94,16 +90,16 @@ def compare(
         ``results.json`` in the end. A run that was stopped goes on from there; results of other data or options are
         not used.
     write_scores
-        Whether normalized scores of `LabelledChunks` are kept there, too: one matrix of scores per method.
+        Whether normalized scores that are not in memory are kept there, too: one table of scores per method.
     allow_overlap
         Go on with a warning if speakers are on both sides.
     command
         The command line, for the report.
     client
-        A `distributed.Client` whose workers read and normalize `LabelledChunks`; None does it here.
+        A `distributed.Client` whose workers read and normalize what is not in memory; None does it here.
     memory
-        Bytes that training scores given as `LabelledChunks` may take, by default a quarter of the memory: then they
-        are brought there. A larger training side is fitted from sums and calibrated from a summary.
+        Bytes that training scores that are not in memory may take there, by default a quarter of it: then they are
+        brought there. A larger training side is fitted from sums and calibrated from a summary.
     progress
         Called with the name of a stage (each method is one) and the fraction done.
 
@@ -127,8 +123,8 @@ def compare(
     """
     start = time.perf_counter()
     how = _checked(calibration, calibration_options, points, rank_by, bootstrap, level, seed, folds)
-    training = _labelled(training, "training")
-    evaluation = _labelled(evaluation, "evaluation")
+    training = labelled_parts(training, "training")
+    evaluation = labelled_parts(evaluation, "evaluation")
     wanted = as_methods(methods, evaluation)
     progress("checking the data", 0.0)
     sides, warnings = _sides(training, evaluation, client, memory, progress)
@@ -168,10 +164,6 @@ def compare(
     return comparison
 
 
-def _labelled(parts: Labelled | Sequence[Labelled], side: str) -> list[Labelled]:
-    return labelled_parts(parts, side, LabelledBlocks, LabelledChunks)
-
-
 def _checked(
     calibration: str,
     calibration_options: Mapping[str, Any] | None,
@@ -204,51 +196,37 @@ def _checked(
 
 
 def _sides(
-    training: Sequence[AnyBlocks],
-    evaluation: Sequence[AnyBlocks],
+    training: Sequence[LabelledBlocks],
+    evaluation: Sequence[LabelledBlocks],
     client: Any,
     memory: float | None,
     progress: Progress,
 ) -> tuple[Sides, list[str]]:
     """Return the data in the form in which it is worked on, and what the user should know about it."""
     training, evaluation, warnings = shared_blocks(training, evaluation)
-    training, fits = _in_memory(training, memory)
-    if not fits:
+    training = _in_memory(training, memory)
+    sides = Sides(
+        training=training,
+        evaluation=evaluation,
+        training_trials=compared_trials(training, client=client, progress=progress),
+        trials=compared_trials(evaluation, client=client, progress=progress),
+        client=client,
+    )
+    if not sides.training_trials.is_in_memory:
         warnings.append(
             "the training side does not fit into memory: methods are calibrated from summaries of its scores, and have "
             "no cross-validated figures of it"
         )
-    if not fits or any(isinstance(part, LabelledChunks) for part in evaluation):
-        evaluation = _chunked(evaluation)
-    sides = Sides(
-        training=training,
-        evaluation=evaluation,
-        training_trials=_trials(training, client, progress),
-        trials=_trials(evaluation, client, progress),
-        client=client,
-    )
     return sides, warnings
 
 
-def _in_memory(training: Sequence[AnyBlocks], memory: float | None) -> tuple[list[AnyBlocks], bool]:
-    """Bring the training side into memory if it fits, else make all of it chunks."""
+def _in_memory(training: Sequence[LabelledBlocks], memory: float | None) -> list[LabelledBlocks]:
+    """Bring the training side into memory if it fits."""
     from evenscore.files.checks import memory_size
 
-    size = sum(part.nbytes for part in training if isinstance(part, LabelledChunks))
-    if size > (_TRAINING * memory_size() if memory is None else memory):
-        return _chunked(training), False
-    return [part.in_memory() if isinstance(part, LabelledChunks) else part for part in training], True
-
-
-def _chunked(parts: Sequence[AnyBlocks]) -> list[AnyBlocks]:
-    return [part if isinstance(part, LabelledChunks) else LabelledChunks.of(part) for part in parts]
-
-
-def _trials(parts: Sequence[AnyBlocks], client: Any, progress: Progress) -> AnyTrials:
-    chunks = [part for part in parts if isinstance(part, LabelledChunks)]
-    if chunks:
-        return counted_trials(chunks, client=client, progress=progress)
-    return pooled_trials([part for part in parts if isinstance(part, LabelledBlocks)])
+    outside = [part for part in training if not part.blocks.is_in_memory]
+    fits = sum(part.nbytes for part in outside) <= (_TRAINING * memory_size() if memory is None else memory)
+    return [part.in_memory() if fits and not part.blocks.is_in_memory else part for part in training]
 
 
 def _judge_all(

@@ -12,19 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.comparison.layout import STORED, SUMMARIES, score_files
-from evenscore.comparison.measuring import ChunkedTable
 from evenscore.errors import EvenscoreError
+from evenscore.files import open_scores
 from evenscore.files.array_cache import ArrayCache
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.json_text import read_object, write_object
-from evenscore.files.score_tiles import open_chunked_scores
 from evenscore.files.streams import writing
-from evenscore.files.trial_chunks import open_chunked_trials
 from evenscore.metrics import OperatingPoint
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress
-from evenscore.scale import ChunkedScores
+from evenscore.tables import ScoreTable
 from evenscore.tables.arrays import frozen
+from evenscore.tables.tile import TILE_BYTES
 
 __all__ = ["chunked_files", "load_summaries", "save_summaries", "stored_tables", "write_tables"]
 
@@ -32,14 +31,14 @@ _LARGEST = 10_000_000  # bytes of the list of what is written
 
 
 def write_tables(
-    place: Path, tables: Sequence[ChunkedTable], conditions: Sequence[str], *, client: Any, progress: Progress
-) -> list[ChunkedTable]:
+    place: Path, tables: Sequence[ScoreTable], conditions: Sequence[str], *, client: Any, progress: Progress
+) -> list[ScoreTable]:
     """Write the scores of each condition that are not there yet, chunk by chunk, and return what was written.
 
     A run that was stopped goes on in the middle of a table; tables of other data or options are replaced.
     """
     written = _written(place)
-    found: list[ChunkedTable] = []
+    found: list[ScoreTable] = []
     for at, (name, table) in enumerate(zip(chunked_files(tables, conditions), tables, strict=True)):
         path, identity = place / name, table.identity()
         if written.get(name) != identity or not path.exists():
@@ -52,8 +51,8 @@ def write_tables(
 
 
 def stored_tables(
-    place: Path, tables: Sequence[ChunkedTable], conditions: Sequence[str]
-) -> tuple[ChunkedTable, ...] | None:
+    place: Path, tables: Sequence[ScoreTable], conditions: Sequence[str]
+) -> tuple[ScoreTable, ...] | None:
     """Return the scores that are kept of tables of this form; None if some are not there."""
     files = chunked_files(tables, conditions)
     written = _written(place)
@@ -62,9 +61,9 @@ def stored_tables(
     return tuple(_opened(place / name, table) for name, table in zip(files, tables, strict=True))
 
 
-def chunked_files(tables: Sequence[ChunkedTable], conditions: Sequence[str]) -> list[str]:
+def chunked_files(tables: Sequence[ScoreTable], conditions: Sequence[str]) -> list[str]:
     """Return the names of the files with the scores of each condition."""
-    endings = [".zarr" if isinstance(table, ChunkedScores) else ".parquet" for table in tables]
+    endings = [".parquet" if table.listed else ".zarr" for table in tables]
     return score_files("scores", conditions, endings)
 
 
@@ -75,7 +74,7 @@ def _written(place: Path) -> dict[str, Any]:
         return {}
 
 
-def _write(path: Path, table: ChunkedTable, identity: str, client: Any, progress: Progress) -> None:
+def _write(path: Path, table: ScoreTable, identity: str, client: Any, progress: Progress) -> None:
     output = ChunkedOutput(path, resume=True)
     try:
         output.begin({"scores": identity})
@@ -87,10 +86,8 @@ def _write(path: Path, table: ChunkedTable, identity: str, client: Any, progress
     output.write(table, client=client, progress=progress)
 
 
-def _opened(path: Path, like: ChunkedTable) -> ChunkedTable:
-    if isinstance(like, ChunkedScores):
-        return open_chunked_scores(path).with_tiles(like.tile_bytes)
-    return open_chunked_trials(path)
+def _opened(path: Path, like: ScoreTable) -> ScoreTable:
+    return open_scores(path).in_tiles(getattr(like.layout, "tile_bytes", TILE_BYTES))
 
 
 def _share(progress: Progress, at: int, number: int) -> Progress:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from evenscore.comparison.cohorts import AnyBlocks
-from evenscore.scale import ChunkedBlocks, LabelledChunks
-from evenscore.tables import LabelledBlocks, ScoreBlocks
+from evenscore.tables import LabelledBlocks
 
 __all__ = ["shared_blocks"]
 
@@ -20,13 +17,13 @@ _MEANING = {
 
 
 def shared_blocks(
-    training: Sequence[AnyBlocks], evaluation: Sequence[AnyBlocks]
-) -> tuple[list[AnyBlocks], list[AnyBlocks], list[str]]:
+    training: Sequence[LabelledBlocks], evaluation: Sequence[LabelledBlocks]
+) -> tuple[list[LabelledBlocks], list[LabelledBlocks], list[str]]:
     """Return both sides without the blocks that one of them lacks, and a warning for each such block.
 
     Examples
     --------
-    >>> from evenscore import ScoreMatrix, TrialList
+    >>> from evenscore import ScoreBlocks, ScoreMatrix, TrialList
     >>> trials = TrialList.from_pairs(["e"], ["t"], scores=[1.0], labels=[1])
     >>> bare = LabelledBlocks(ScoreBlocks(trials))
     >>> full = LabelledBlocks(ScoreBlocks(trials, enroll=ScoreMatrix([[0.0]], ["e"], ["c"])))
@@ -53,16 +50,5 @@ def shared_blocks(
     return [_without(part, dropped) for part in training], [_without(part, dropped) for part in evaluation], warnings
 
 
-def _without(part: AnyBlocks, dropped: Sequence[str]) -> AnyBlocks:
-    old = part.blocks
-    kept = {name: getattr(old, name) for name in _MEANING if name not in dropped}
-    speakers: dict[str, Any] = {"enroll_speakers": old.enroll_speakers, "test_speakers": old.test_speakers}
-    if kept.get("cohort") is not None or kept.get("test") is not None:
-        speakers["cohort_enroll_speakers"] = old.cohort_enroll_speakers
-    if kept.get("cohort") is not None or kept.get("enroll") is not None:
-        speakers["cohort_test_speakers"] = old.cohort_test_speakers
-    labels = old.cohort_labels if kept.get("cohort") is not None else None
-    if isinstance(part, LabelledChunks):
-        return replace(part, blocks=ChunkedBlocks(old.trials, cohort_labels=labels, **kept, **speakers))
-    assert isinstance(old, ScoreBlocks)  # noqa: S101
-    return LabelledBlocks(ScoreBlocks(old.trials, cohort_labels=labels, **kept, **speakers), part.labels, part.name)
+def _without(part: LabelledBlocks, dropped: Sequence[str]) -> LabelledBlocks:
+    return replace(part, blocks=part.blocks.replace(**dict.fromkeys(dropped)))

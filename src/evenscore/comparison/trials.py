@@ -1,60 +1,90 @@
-"""The trials of all conditions, one after the other, with their labels and speakers."""
+"""The trials of all conditions, one after the other: how many of each class, and who speaks in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.comparison.trial_counts import TrialCounts, counted_trials
 from evenscore.errors import InputError
 from evenscore.metrics.target_speakers import speakers_by_targets
-from evenscore.tables import TARGET, UNKNOWN, LabelledBlocks, ScoreMatrix, TrialList
+from evenscore.progress import Progress, silent
+from evenscore.tables import TARGET, UNKNOWN, Axis, LabelledBlocks, ScoreBlocks, ScoreTable, TrialList, labels_for
 from evenscore.tables.arrays import frozen
-from evenscore.tables.ids import Ids
+from evenscore.tables.pair_values import PairValues
 
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["FROM_BLOCKS", "FROM_TARGETS", "ComparedTrials", "pooled_trials", "unique_names"]
+__all__ = ["FROM_BLOCKS", "FROM_TARGETS", "ComparedTrials", "compared_trials", "unique_names"]
 
 FROM_BLOCKS = "the speaker maps"
 FROM_TARGETS = "the target trials"
 
 _NOBODY = -1
 
+Codes = npt.NDArray[np.int32]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedTrials:
     """Labelled trials of several conditions, in the order of the conditions.
 
+    Where they are in memory, there are numbers for each of them; else they stay where they are.
+
     Attributes
     ----------
-    lists
-        The raw trials of each condition, with labels.
+    parts
+        The raw trials of each condition, with labels and without cohort scores.
     names
         Of the conditions.
     speakers
         The speakers, sorted.
-    enroll_speaker, test_speaker
-        For each trial the place of its two speakers in ``speakers``; -1 where one is not known, which happens only in
-        trials of unknown class.
+    codes
+        For each condition the speakers of its enrolments and of its tests, as places in ``speakers``; -1 where one is
+        not known, which happens only in trials of unknown class.
+    counts
+        How many trials of each class a condition has.
     speakers_from
         Where the speakers are known from.
     """
 
-    lists: tuple[TrialList, ...]
+    parts: tuple[LabelledBlocks, ...]
     names: tuple[str, ...]
     speakers: tuple[str, ...]
-    enroll_speaker: Int[np.ndarray, " n"]
-    test_speaker: Int[np.ndarray, " n"]
+    codes: tuple[tuple[Int[np.ndarray, " k"], Int[np.ndarray, " l"]], ...]
+    counts: tuple[TrialCounts, ...]
     speakers_from: str
 
     def __len__(self) -> int:
-        return len(self.enroll_speaker)
+        return sum(count.trials for count in self.counts)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all trials are in memory."""
+        return all(part.is_in_memory for part in self.parts)
+
+    @cached_property
+    def lists(self) -> tuple[TrialList, ...]:
+        """The raw trials of each condition, with labels, in memory."""
+        return tuple(part.trials for part in self.parts)
+
+    @cached_property
+    def enroll_speaker(self) -> Int[np.ndarray, " n"]:
+        """For each trial the place of its enrolment's speaker in ``speakers``, or -1."""
+        pairs = zip(self.codes, self.lists, strict=True)
+        return frozen(np.concatenate([enroll[part.enroll_index] for (enroll, _), part in pairs]))
+
+    @cached_property
+    def test_speaker(self) -> Int[np.ndarray, " n"]:
+        """For each trial the place of its test's speaker in ``speakers``, or -1."""
+        pairs = zip(self.codes, self.lists, strict=True)
+        return frozen(np.concatenate([test[part.test_index] for (_, test), part in pairs]))
 
     @cached_property
     def labels(self) -> Int[np.ndarray, " n"]:
@@ -73,8 +103,7 @@ class ComparedTrials:
         They are numbers of equal length, which sort like the names: so the draws are those of the names.
         """
         first = 10 ** len(str(len(self.speakers)))
-        known = self.labels != UNKNOWN
-        codes = (self.enroll_speaker[known], self.test_speaker[known])
+        codes = (self.known(self.enroll_speaker), self.known(self.test_speaker))
         enroll, test = (first + code.astype(np.int64) for code in codes)
         return {"enroll_speakers": enroll, "test_speakers": test}
 
@@ -88,19 +117,33 @@ class ComparedTrials:
         parts = np.split(scores, ends)
         return [part.with_scores(values, allow_infinite=True) for part, values in zip(self.lists, parts, strict=True)]
 
-    def pooled(self, scores: Sequence[ScoreMatrix | TrialList], blocks: Sequence[LabelledBlocks]) -> npt.NDArray[Any]:
+    def labelled(self, tables: Sequence[ScoreTable]) -> list[TrialList]:
+        """Return other scores of the trials, or of some of them, as labelled lists in memory, one per condition."""
+        return [part.labelled(table) for part, table in zip(self.parts, tables, strict=True)]
+
+    def pooled(self, tables: Sequence[ScoreTable]) -> npt.NDArray[Any]:
         """Return other scores of the trials as one array; they must be of exactly the same trials."""
-        parts = []
-        for name, part, table, labelled in zip(self.names, self.lists, scores, blocks, strict=True):
-            listed = labelled.labelled(table)
+        found = self.labelled(tables)
+        for place, (part, listed) in enumerate(zip(self.lists, found, strict=True)):
             if listed.scores is None or not _same_pairs(listed, part):
-                where = f" of {name!r}" if name else ""
-                raise InputError(
-                    f"it gives scores to {len(listed)} of the {len(part)} trials{where}, but methods are compared on "
-                    "the same trials"
-                )
-            parts.append(listed.scores)
-        return frozen(np.concatenate(parts))
+                raise self.incomplete(place, len(listed), len(part))
+        return frozen(np.concatenate([listed.scores for listed in found]))
+
+    def incomplete(self, place: int, found: int, wanted: int) -> InputError:
+        """Return what is said about a method that leaves trials of a condition out."""
+        where = f" of {self.names[place]!r}" if self.names[place] else ""
+        return InputError(
+            f"it gives scores to {found} of the {wanted} trials{where}, but methods are compared on the same trials"
+        )
+
+    def known_of(self, place: int, table: ScoreTable) -> tuple[PairValues, Codes, Codes]:
+        """Return labels and speakers of a table of the same trials, whose ids may stand in another order."""
+        part, (enroll, test) = self.parts[place], self.codes[place]
+        own = part.blocks.trials
+        if own.enroll_axis.same_ids(table.enroll_axis) and own.test_axis.same_ids(table.test_axis):
+            return part.values, enroll, test
+        rows, columns = own.enroll_axis.find(table.enroll_ids), own.test_axis.find(table.test_ids)
+        return labels_for(table, part.labels, part.unmatched), enroll[rows], test[columns]
 
 
 def _same_pairs(first: TrialList, second: TrialList) -> bool:
@@ -108,8 +151,10 @@ def _same_pairs(first: TrialList, second: TrialList) -> bool:
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in arrays)
 
 
-def pooled_trials(blocks: Sequence[LabelledBlocks]) -> ComparedTrials:
-    """Return the trials of labelled blocks; who speaks, the blocks tell, or else the target trials.
+def compared_trials(
+    blocks: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent
+) -> ComparedTrials:
+    """Count the trials of labelled blocks in one pass; who speaks, the blocks tell, or else the target trials.
 
     Raises
     ------
@@ -118,32 +163,68 @@ def pooled_trials(blocks: Sequence[LabelledBlocks]) -> ComparedTrials:
 
     Examples
     --------
-    >>> from evenscore import ScoreBlocks
     >>> trials = TrialList.from_pairs(["m1", "m1"], ["a", "b"], scores=[3.0, 0.0], labels=[1, 0])
-    >>> found = pooled_trials([LabelledBlocks(ScoreBlocks(trials))])
-    >>> found.speakers, found.speakers_from
-    (('b', 'm1'), 'the target trials')
+    >>> found = compared_trials([LabelledBlocks(ScoreBlocks(trials))])
+    >>> found.speakers, found.speakers_from, found.counts[0].targets
+    (('b', 'm1'), 'the target trials', 1)
     """
-    lists = tuple(part.trials for part in blocks)
-    sides = [(part.blocks.enroll_speakers, part.blocks.test_speakers) for part in blocks]
-    found = None if any(side is None for pair in sides for side in pair) else _coded(lists, sides)  # type: ignore[arg-type]
+    axes = [(part.blocks.trials.enroll_axis, part.blocks.trials.test_axis) for part in blocks]
+    sides = [side.speakers for pair in axes for side in pair]
+    names = sorted({name for side in sides if side is not None for name in side.tolist()} - {None})
+    codes = _coded(axes, names, lambda axis: [None] * len(axis) if axis.speakers is None else axis.speakers.tolist())
+    guessed = any((side == _NOBODY).any() for pair in codes for side in pair)
+    found = [
+        counted_trials(part, *pair, with_targets=guessed, client=client, progress=progress)
+        for part, pair in zip(blocks, codes, strict=True)
+    ]
     origin = FROM_BLOCKS
-    if found is None:
-        speaker = speakers_by_targets(lists)
-        by_target = [tuple(_looked_up(speaker, ids) for ids in (part.enroll_ids, part.test_ids)) for part in lists]
-        found, origin = _coded(lists, by_target), FROM_TARGETS  # type: ignore[arg-type]
-        assert found is not None  # noqa: S101
-    names, enroll, test = found
-    trials = ComparedTrials(
-        lists=lists,
+    if any(side is None for side in sides) or any(part.voiceless for part in found):
+        speaker = speakers_by_targets(
+            [_targets(*pair, *part.target_pairs) for pair, part in zip(axes, found, strict=True)]
+        )
+        names = sorted({speaker[name] for pair in axes for axis in pair for name in axis.ids.tolist()})
+        codes = _coded(axes, names, lambda axis: [speaker[name] for name in axis.ids.tolist()])
+        origin = FROM_TARGETS
+    else:
+        _refuse_contradiction(axes, [part.contradiction for part in found])
+    return ComparedTrials(
+        parts=tuple(replace(part, blocks=ScoreBlocks(part.blocks.trials)) for part in blocks),
         names=unique_names([part.name for part in blocks]),
         speakers=tuple(names),
-        enroll_speaker=frozen(enroll),
-        test_speaker=frozen(test),
+        codes=tuple(codes),
+        counts=tuple(part.counts for part in found),
         speakers_from=origin,
     )
-    _refuse_contradiction(trials)
-    return trials
+
+
+_Axes = Sequence[tuple[Axis, Axis]]
+
+
+def _coded(axes: _Axes, names: Sequence[str], who: Any) -> list[tuple[Codes, Codes]]:
+    """Return the speakers of all enrolments and tests as places among the names."""
+    place: Mapping[str | None, int] = {None: _NOBODY} | {name: at for at, name in enumerate(names)}
+
+    def codes(axis: Axis) -> Codes:
+        return frozen(np.array([place[name] for name in who(axis)], dtype=np.int32))
+
+    return [(codes(enroll), codes(test)) for enroll, test in axes]
+
+
+def _targets(enroll: Axis, test: Axis, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> TrialList:
+    """Return target trials with all ids: one without target trials is a speaker of its own."""
+    return TrialList(enroll, test, rows, columns, labels=np.full(len(rows), TARGET, dtype=np.int8))
+
+
+def _refuse_contradiction(axes: _Axes, found: Iterable[tuple[int, int] | None]) -> None:
+    """Refuse a target trial of two speakers."""
+    for (enroll, test), place in zip(axes, found, strict=True):
+        if place is not None:
+            row, column = place
+            assert enroll.speakers is not None and test.speakers is not None  # noqa: S101, PT018
+            raise InputError(
+                f"the trial {(enroll.ids[row], test.ids[column])} is a target trial, but its speakers are "
+                f"{enroll.speakers[row]!r} and {test.speakers[column]!r}; check the key"
+            )
 
 
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -158,37 +239,3 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
             new += "'"
         unique.append(new)
     return tuple(unique)
-
-
-def _looked_up(speaker: dict[str, str], ids: Ids) -> Ids:
-    return np.array([speaker[name] for name in ids.tolist()], dtype=object)
-
-
-def _coded(
-    lists: Sequence[TrialList], sides: Sequence[tuple[Ids, Ids]]
-) -> tuple[list[str], npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
-    """Return the speakers, and those of each trial as numbers; None if one is not known where the label is."""
-    names = sorted({name for pair in sides for side in pair for name in side.tolist() if name is not None})
-    place: dict[str | None, int] = {name: at for at, name in enumerate(names)}
-    place[None] = _NOBODY
-    columns = []
-    for which, index in ((0, "enroll_index"), (1, "test_index")):
-        codes = [np.array([place[name] for name in pair[which].tolist()], dtype=np.int32) for pair in sides]
-        columns.append(np.concatenate([code[getattr(part, index)] for code, part in zip(codes, lists, strict=True)]))
-    labels = np.concatenate([part.labels for part in lists])
-    if ((labels != UNKNOWN) & ((columns[0] == _NOBODY) | (columns[1] == _NOBODY))).any():
-        return None
-    return names, columns[0], columns[1]
-
-
-def _refuse_contradiction(trials: ComparedTrials) -> None:
-    wrong = (trials.labels == TARGET) & (trials.enroll_speaker != trials.test_speaker)
-    if not wrong.any():
-        return
-    at = int(np.argmax(wrong))
-    part = int(trials.condition[at])
-    pair = trials.lists[part].pair(at - int(np.argmax(trials.condition == part)))
-    speakers = (trials.speakers[code[at]] for code in (trials.enroll_speaker, trials.test_speaker))
-    raise InputError(
-        f"the trial {pair} is a target trial, but its speakers are {' and '.join(map(repr, speakers))}; check the key"
-    )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Elimination", "LabelCouplings", "ListedCouplings", "Part", "WeightCouplings"]
 
 Array = np.ndarray
-_CHUNK = 1 << 22  # numbers in the largest temporary array
+_CHUNK = 1 << 23  # numbers in the largest temporary array
 _LARGEST = 40_000  # rows of a Schur complement: 12 GB
 
 

@@ -102,8 +102,7 @@ def normalize_with(
     keep: Keep | None = None,
 ) -> Any:
     """Normalize by a norm that is prepared; ``described`` is a text that changes when it does, for later runs."""
-    tables = (blocks.trials, blocks.enroll, blocks.test, blocks.cohort)
-    if all(table is None or table.is_in_memory for table in tables):
+    if blocks.is_in_memory:
         return norm.normalize(blocks)
     inputs = Inputs(lambda: blocks.identity() | {"norm": described})
     if keep is not None:

@@ -134,6 +134,12 @@ class ScoreBlocks:
         return ScoreBlocks(parts.pop("trials"), **parts)
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether all scores are in memory, those of the cohort, too."""
+        tables = (getattr(self, name) for name in _BLOCKS)
+        return all(table is None or table.is_in_memory for table in tables)
+
+    @property
     def cohort_enroll_axis(self) -> Axis | None:
         """The enrolment cohort, None if there is none."""
         block = self.cohort if self.cohort is not None else self.test
