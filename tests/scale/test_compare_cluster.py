@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from comparison.chunked_sides import FACTS
 from comparison.compared_sides import evaluation_side, training_side
-from evenscore import LabelledBlocks, ScoreBlocks, compare
+from evenscore import LabelledBlocks, compare
 from evenscore.files import open_scores, write_table
 from scale.chunked_examples import in_tiles
 
@@ -18,8 +17,12 @@ def stored(part, folder):
     for name in ("trials", "enroll", "test", "cohort"):
         write_table(in_tiles(getattr(part.blocks, name)), folder / f"{name}.zarr")
         tables[name] = open_scores(folder / f"{name}.zarr").in_tiles(2000.0)
-    facts = {name: getattr(part.blocks, name) for name in FACTS}
-    return LabelledBlocks(ScoreBlocks(tables.pop("trials"), **tables, **facts), part.labels)
+    known = {name: table.with_axes(*axes(getattr(part.blocks, name))) for name, table in tables.items()}
+    return LabelledBlocks(part.blocks.replace(**known), part.labels)
+
+
+def axes(table):
+    return table.enroll_axis, table.test_axis
 
 
 def test_a_comparison_on_a_cluster(client, tmp_path):

@@ -82,7 +82,7 @@ def test_a_graph_that_fails_on_a_worker_is_said(client):
 
 def test_what_lacks_ids_or_labels_is_said():
     array = odd(scores_of())
-    with pytest.raises(InputError, match="`trials` is a Array, but must be a table of scores, .* make one with as_table"):
+    with pytest.raises(InputError, match=r"`trials` is a Array, but must be a table of scores, .*as_table"):
         ScoreBlocks(array)
     with pytest.raises(InputError, match="but must be ScoreBlocks"):
         normalize(array, "s")

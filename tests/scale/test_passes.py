@@ -148,7 +148,7 @@ def test_what_is_given_must_be_right():
         evaluate(chunked, some, weights=[1.0])
     with pytest.raises(InputError, match="not in memory, but each trial is needed here"):
         evaluate_by(chunked, some, conditions=["f"])
-    with pytest.raises(InputError, match=r"not in memory; calibrate them chunk by chunk: calibrated\(scores, "):
+    with pytest.raises(InputError, match=r"not in memory; calibrate them tile by tile: calibrated\(scores, "):
         CALIBRATIONS["pav"](edges=[0.0], llr=[-1.0, 1.0])(chunked)
     with pytest.raises(InputError, match="nothing tells when this function changes; give identity"):
         calibrated(chunked, np.negative)

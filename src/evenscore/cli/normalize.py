@@ -194,9 +194,9 @@ def _conditions(method: str, trials: str | None, cohort: str | None) -> dict[str
         if cohort is not None:
             raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
         return {}
-    from evenscore.files.trained_models import TRAINED_METHODS
+    from evenscore.files.trained_models import trained_methods
 
-    if method in TRAINED_METHODS:
+    if method in trained_methods():
         raise InputError(f"the norm {method!r} knows no conditions; leave out --conditions")
     from evenscore.cli.embedding_sets import read_conditions
     from evenscore.norms import Conditions

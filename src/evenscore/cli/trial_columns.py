@@ -107,9 +107,7 @@ def _of_rows(
     if len(metadata.ids) == 2:
         enroll, test = (metadata.columns[name] for name in metadata.ids)
         try:
-            return labels_for(
-                scores, ListedValues.of_pairs(TrialList.from_pairs(enroll, test), numbers.astype(np.int32))
-            )
+            pairs = TrialList.from_pairs(enroll, test)
         except InputError as error:
             raise InputError(f"{metadata.path}: {error}") from None
         return labels_for(scores, ListedValues.of_pairs(pairs, numbers.astype(np.int32)))
