@@ -101,6 +101,11 @@ class ScoreTable:
         """Return the tile of a place."""
         return self.source.read(place)
 
+    @property
+    def tile(self) -> Tile:
+        """All scores of a table that is in memory: it is one tile."""
+        return self.read(*self.places())
+
     def pair_at(self, tile: Tile, at: int) -> tuple[str, str]:
         """Return the ids of one of the scores of a tile, counted row by row."""
         row, column = tile.position(at)
