@@ -93,7 +93,6 @@ from .scoring import (
     average_embeddings as average_embeddings,
     make_cohort as make_cohort,
     score_embeddings as score_embeddings,
-    score_lazily as score_lazily,
 )
 from .sources import (
     Cosine as Cosine,
@@ -102,7 +101,6 @@ from .sources import (
     score_blocks as score_blocks,
 )
 from .tables import (
-    Axis as Axis,
     Embeddings as Embeddings,
     LabelledBlocks as LabelledBlocks,
     Labels as Labels,

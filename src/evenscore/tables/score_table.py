@@ -49,6 +49,13 @@ class ScoreTable:
         Where tiles come from.
     layout
         How it is cut into places: a matrix into rectangles, a list into runs of trials.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreMatrix
+    >>> scores: ScoreTable = ScoreMatrix([[1.5, -2.0], [0.5, 3.0]], ["e1", "e2"], ["t1", "t2"])
+    >>> [scores.read(place).scores.tolist() for place in scores.in_tiles(16, (1, 2)).places()]
+    [[[1.5, -2.0]], [[0.5, 3.0]]]
     """
 
     enroll_axis: Axis
