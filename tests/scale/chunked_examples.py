@@ -18,6 +18,10 @@ def matrix(rng, rows, columns, missing=0.0, dtype=np.float64):
     return ScoreMatrix(scores.astype(dtype), rows, columns, missing="nan")
 
 
+#: Stored chunks and bytes of tiles: the whole matrix, tiles that do not divide it evenly, single rows.
+TILINGS = {"one": ((99, 99), 1e9), "ragged": ((5, 7), 600.0), "one row": ((1, 99), 1.0)}
+
+
 def in_tiles(scores, stored=(5, 7), tile_bytes=600.0):
     """Return scores in tiles of a few rows and columns, that do not divide the matrix evenly."""
     return scores.in_tiles(tile_bytes, stored)

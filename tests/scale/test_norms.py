@@ -23,7 +23,7 @@ from evenscore.norms.parts import ByParts, Pass
 from evenscore.norms.score_model_parts import cohort_weights
 from evenscore.tables import LazyScores
 from evenscore.tables.score_table import Array
-from scale.chunked_examples import MODEL, ids, in_runs, in_tiles, matrix, shuffled
+from scale.chunked_examples import MODEL, TILINGS, ids, in_runs, in_tiles, matrix, shuffled
 
 pytestmark = pytest.mark.usefixtures("route")
 
@@ -76,6 +76,15 @@ def test_tiles_are_those_of_the_matrix(method, missing, speakers):
     separable = not (method in ("zt", "tz") and speakers) and not (method == "lgsm" and missing)
     assert isinstance(found.source.way, ByParts if separable else ByBlocks)
     np.testing.assert_allclose(found.in_memory().scores, wanted.scores, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["as", "zt", "lgsm"])
+@pytest.mark.parametrize("tiling", ["one", "one row"])
+def test_tiles_of_any_shape_are_those_of_the_matrix(method, tiling):
+    blocks = blocks_of(np.random.default_rng(3))
+    tiles = {name: in_tiles(block, *TILINGS[tiling]) for name, block in blocks.items()}
+    wanted, found = (normalize(ScoreBlocks(**some), method, **NORMS[method]) for some in (blocks, tiles))
+    np.testing.assert_allclose(found.in_memory().scores, wanted.scores, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("speakers", [{}, SPEAKERS], ids=["strangers", "own speakers"])

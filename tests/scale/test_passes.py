@@ -23,20 +23,21 @@ from evenscore.metrics import summarize
 from evenscore.metrics.counting import summarize_table
 from evenscore.scoring import score_lazily
 from evenscore.sources import as_table
-from scale.chunked_examples import ids, in_runs, in_tiles, matrix
+from scale.chunked_examples import TILINGS, ids, in_runs, in_tiles, matrix
 
 E, T = ids("e", 23), ids("t", 31)
 
 
+@pytest.mark.parametrize("tiling", TILINGS)
 @pytest.mark.parametrize("kind", ["speaker", "key"])
-def test_summaries_add_up(kind):
+def test_summaries_add_up(kind, tiling):
     rng = np.random.default_rng(0)
     scores = matrix(rng, E, T, missing=0.1)
     labels = Labels.from_speakers([f"s{n % 5}" for n in range(23)], [f"s{n % 4}" for n in range(31)])
     if kind == "key":
         labels = Labels.from_key(labels.matrix)
     wanted = summarize(scores.scores, labels.matrix, bits=12)
-    found = summarize_table(in_tiles(scores), labels, bits=12)
+    found = summarize_table(in_tiles(scores, *TILINGS[tiling]), labels, bits=12)
     np.testing.assert_array_equal(found.counts, wanted.counts)
     np.testing.assert_allclose(found.costs, wanted.costs, rtol=1e-12)
     trials = scores.to_trials(labels)

@@ -236,7 +236,8 @@ class _Matched:
 def refuse_mismatch(files: Sequence[LabelledScores], *, client: Any = None) -> None:
     """Refuse trials that stand only in the scores or only in the key that these files share.
 
-    To see them, the scores are read: which of them are missing, nothing else tells.
+    To see them, the scores are read: which of them are missing, nothing else tells. If such trials are left out, only
+    a key that shares no ids with the scores is refused.
     """
     from evenscore.engine import engine_for
 
@@ -245,6 +246,9 @@ def refuse_mismatch(files: Sequence[LabelledScores], *, client: Any = None) -> N
         return
     together, strict = 0, files[0].unmatched == "error"
     for file in files:
+        if not strict and not file.scores.is_in_memory:
+            together += int(_of_ids(key, file.scores).any())
+            continue
         found: _Matched = engine_for(client).total(_matched, (file.scores.source, file.labels), file.scores.places())
         together += found.n_listed
         if strict and found.first is not None:
@@ -276,7 +280,12 @@ def _example(key: TrialList, files: Sequence[LabelledScores]) -> str:
     """Name the first trial of a key whose ids no scores have, if there is one."""
     here: npt.NDArray[np.bool_] = np.zeros(len(key), dtype=bool)
     for file in files:
-        rows = file.scores.enroll_axis.find(key.enroll_ids)[key.enroll_index]
-        columns = file.scores.test_axis.find(key.test_ids)[key.test_index]
-        here |= (rows >= 0) & (columns >= 0)
+        here |= _of_ids(key, file.scores)
     return "" if here.all() else f", first {key.pair(int(np.argmin(here)))}"
+
+
+def _of_ids(key: TrialList, scores: ScoreTable) -> npt.NDArray[np.bool_]:
+    """Tell which trials of a key are of enrolments and tests that scores have."""
+    rows = scores.enroll_axis.find(key.enroll_ids)[key.enroll_index]
+    columns = scores.test_axis.find(key.test_ids)[key.test_index]
+    return (rows >= 0) & (columns >= 0)
