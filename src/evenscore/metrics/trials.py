@@ -191,9 +191,7 @@ def validate(
     return values, key
 
 
-def scores_and_labels(
-    scores: npt.ArrayLike | ScoreTable, labels: Any
-) -> tuple[npt.ArrayLike, npt.ArrayLike]:
+def scores_and_labels(scores: npt.ArrayLike | ScoreTable, labels: Any) -> tuple[npt.ArrayLike, npt.ArrayLike]:
     """Return scores and labels, those of a list of trials too; refuse what has none, or has lost the order of both."""
     if isinstance(scores, ScoreMatrix):
         scores = scores.to_trials(table_of_labels(scores, labels_for(scores, labels)))
