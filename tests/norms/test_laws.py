@@ -210,6 +210,15 @@ def test_labels_and_measures_of_a_list_are_kept(tiling):
         found.scores[0] = 1.0
 
 
+@METHODS
+@over_tilings
+@pytest.mark.parametrize("speakers", [0, 2])
+def test_a_cohort_of_nobody_leaves_the_scores_as_they_are(method, tiling, speakers):
+    blocks = tiled_blocks(make_blocks(7, 4, 5, 0, 0, speakers=speakers), tiling)
+    found = normalize(blocks, method, vanished="raw").in_memory()
+    np.testing.assert_array_equal(found.scores, make_blocks(7, 4, 5, 0, 0, speakers=speakers).trials.scores)
+
+
 @over_tilings
 def test_empty_blocks_give_empty_results(tiling):
     empty = TrialList([], [], [], [], scores=[])
