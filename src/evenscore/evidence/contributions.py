@@ -107,12 +107,8 @@ def _one_trial(blocks: ScoreBlocks, enroll: str, test: str) -> ScoreBlocks:
     """Return the blocks with a single trial."""
     trials = blocks.trials
     row, column = _place(trials.enroll_ids.tolist(), enroll), _place(trials.test_ids.tolist(), test)
-    if isinstance(trials, ScoreMatrix):
-        score = float(trials.scores[row, column])
-    else:
-        assert trials.scores is not None  # noqa: S101
-        at = np.flatnonzero((trials.enroll_index == row) & (trials.test_index == column))
-        score = float(trials.scores[at[0]]) if len(at) else np.nan
+    here = trials.tile.pair(*(np.arange(size) == at for size, at in zip(trials.shape, (row, column), strict=True)))
+    [score] = trials.tile.scores[here[0] & here[1]] if (here[0] & here[1]).any() else [np.nan]
     if np.isnan(score):
         raise InputError(f"there is no trial of {enroll!r} and {test!r} with a score in the blocks")
     axes = trials.enroll_axis.take([row]), trials.test_axis.take([column])

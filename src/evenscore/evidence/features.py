@@ -13,7 +13,7 @@ from evenscore.evidence.own_pairs import Ridges, pair_features
 from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
-from evenscore.tables import ScoreBlocks, ScoreMatrix
+from evenscore.tables import ScoreBlocks
 
 __all__ = [
     "EXTRAS",
@@ -176,6 +176,4 @@ def predicted_shifts(model: ScoreModel, blocks: ScoreBlocks) -> Array:
         enroll=blocks.enroll is not None, test=blocks.test is not None
     )
     rows, columns = side_shifts(weights, trials, blocks.enroll, blocks.test)
-    if isinstance(trials, ScoreMatrix):
-        return np.asarray(rows[:, None] + columns[None] - model.mu)
-    return np.asarray(rows[trials.enroll_index] + columns[trials.test_index] - model.mu)
+    return np.asarray(sum(trials.tile.pair(rows, columns)) - model.mu)

@@ -15,7 +15,7 @@ from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NormSides, Side
 from evenscore.norms.statistics import Statistics, Summary, column_statistics, row_statistics
 from evenscore.norms.trial_scores import TrialScores
-from evenscore.tables import ScoreBlocks, ScoreMatrix
+from evenscore.tables import ScoreBlocks
 
 __all__ = ["Moments", "ScalePrior", "shrunk_log_scale", "trial_moments"]
 
@@ -112,12 +112,13 @@ def trial_moments(blocks: ScoreBlocks, side: str, top: float | None = None) -> M
 
 
 def _spread_out(blocks: ScoreBlocks, sides: NormSides, side: str, found: Statistics) -> Moments:
-    trials = blocks.trials
-    if isinstance(trials, ScoreMatrix):
-        at: Any = (slice(None), None) if side == "enroll" else (None, slice(None))
-    else:
-        at = trials.enroll_index if side == "enroll" else trials.test_index
-    return Moments(count=found.count[at], mean=found.mean[at], std=found.std[at])
+    tile, which = blocks.trials.tile, 0 if side == "enroll" else 1
+    nothing = np.empty(len(blocks.trials.test_ids if which == 0 else blocks.trials.enroll_ids))
+
+    def spread(values: Any) -> Any:
+        return tile.pair(*((values, nothing) if which == 0 else (nothing, values)))[which]
+
+    return Moments(count=spread(found.count), mean=spread(found.mean), std=spread(found.std))
 
 
 def _by_trial(blocks: ScoreBlocks, side: Side, others: npt.NDArray[np.int64], summary: Summary) -> Moments:

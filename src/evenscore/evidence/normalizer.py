@@ -21,17 +21,17 @@ from evenscore.model.partial_cohorts import has_missing
 from evenscore.model.patterns import SpeakerBlocks
 from evenscore.model.prediction import predict_from_blocks
 from evenscore.model.score_weights import ScoreWeights
-from evenscore.norms.parts import speakers_meet
+from evenscore.norms.parts import Pass, side_parts, speakers_meet
 from evenscore.sources.bilinear import Products
 from evenscore.tables import Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.axis import as_axis
 from evenscore.tables.ids import IdsLike
+from evenscore.tables.tile import spans
 from evenscore.threads import one_thread_if_small
 
 __all__ = ["EvidenceNormalizer"]
 
 _TRIALS = 1 << 21  # whose features are kept at a time
-_SCORES = 1 << 23  # of cohort members that are worked on at a time
 
 
 class EvidenceNormalizer:
@@ -86,7 +86,7 @@ class EvidenceNormalizer:
         missing = pattern == "full" and (has_missing(blocks.enroll) or has_missing(blocks.test))
         if not missing and not meets_cohort(blocks):
             parts = self._parts_of(blocks, pattern)
-            return parts.apply(trials, *(_side(parts, blocks, side) for side in ("enroll", "test")))
+            return parts.apply(trials, *side_parts(parts, blocks, Pass()))
         out = np.empty(trials.scores.shape, dtype=trials.scores.dtype)
         for at, part in _pieces(blocks):
             out[at] = head.llr(self._features(part, pattern))
@@ -207,7 +207,7 @@ class EvidenceNormalizer:
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         own = self._cohort
         if own is None or own.cohort is None or blocks.cohort is not None:
-            if own is not None and own.cohort is not None and blocks.cohort is not own.cohort:
+            if own is not None and own.cohort is not None and blocks.cohort.scores is not own.cohort.scores:
                 blocks = self._checked(blocks, own)
             return with_cohort_speakers(blocks)
         return self.with_cohort(blocks)
@@ -229,25 +229,6 @@ def _weights(model: ScoreModel, blocks: ScoreBlocks) -> ScoreWeights:
     return ScoreWeights.of(model, predict_from_blocks(model, cohort.scores, speakers))
 
 
-def _side(parts: EvidenceParts, blocks: ScoreBlocks, side: str) -> npt.NDArray[np.float64]:
-    """Return the numbers of all elements of a side, from some of its cohort scores at a time."""
-    block, trials = getattr(blocks, side), blocks.trials
-    size = len(trials.enroll_ids if side == "enroll" else trials.test_ids)
-    if block is None:
-        return np.zeros((size, parts.width))
-    step = max(1, _SCORES // max(block.scores.size // max(size, 1), 1))
-    if step >= size:
-        everyone = slice(0, size)
-        return (parts.enroll_part if side == "enroll" else parts.test_part)(block.scores, everyone)
-    out = np.empty((size, parts.width))
-    for at in (slice(first, min(first + step, size)) for first in range(0, size, step)):
-        if side == "enroll":
-            out[at] = parts.enroll_part(block.scores[at], at)
-        else:
-            out[at] = parts.test_part(block.scores[:, at], at)
-    return out
-
-
 def _vector(scores: npt.ArrayLike | None, ids: Axis | None, what: str) -> tuple[npt.NDArray[np.float64], Any] | None:
     if scores is None:
         return None
@@ -261,19 +242,12 @@ def _vector(scores: npt.ArrayLike | None, ids: Axis | None, what: str) -> tuple[
 def _pieces(blocks: ScoreBlocks) -> Iterator[tuple[Any, ScoreBlocks]]:
     """Split the trials into parts whose features fit into memory."""
     trials = blocks.trials
-    assert trials.scores is not None  # noqa: S101
-    if trials.scores.size <= _TRIALS:
-        yield slice(None), blocks
-        return
-    if isinstance(trials, ScoreMatrix):
-        step = max(1, _TRIALS // trials.shape[1])
-        parts: list[Any] = [slice(at, at + step) for at in range(0, trials.shape[0], step)]
-        chosen: list[Any] = [trials.take(rows=np.arange(trials.shape[0])[part]) for part in parts]
-    else:
-        parts = [slice(at, at + _TRIALS) for at in range(0, len(trials), _TRIALS)]
-        chosen = [trials.select(np.arange(len(trials))[part]) for part in parts]
-    for part, some in zip(parts, chosen, strict=True):
-        yield part, blocks.replace(trials=some)
+    step = max(1, _TRIALS // (1 if trials.listed else max(trials.shape[1], 1)))
+    for at in spans(len(trials.tile.scores), step):
+        part = (
+            trials.select(np.arange(at.start, at.stop)) if trials.listed else trials.take(np.arange(at.start, at.stop))
+        )
+        yield at, blocks.replace(trials=part)
 
 
 def _without_trials(blocks: ScoreBlocks) -> ScoreBlocks:

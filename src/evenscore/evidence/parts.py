@@ -21,7 +21,6 @@ from evenscore.evidence.pair_space import PairSpace
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.options import NormOptions
 from evenscore.norms.statistics import Summary, row_statistics
-from evenscore.tables import ScoreMatrix, TrialList
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ class EvidenceParts:
         """Return the numbers of some tests."""
         return self._part("test", _turned(scores))
 
-    def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
+    def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the log-likelihood ratios of the trials, from the numbers of their enrolments and tests."""
         assert trials.scores is not None  # noqa: S101
         scores = np.ascontiguousarray(trials.scores)
@@ -141,15 +140,11 @@ class EvidenceParts:
         constants = (model, slopes, shares, self.head.weight[BEND], _log_bounds(self.head))
         out = np.empty_like(scores)
         if few(scores.size):
-            if isinstance(trials, ScoreMatrix):
-                numbers = (row[:, None] + column for row, column in zip(rows.T, columns.T, strict=True))
-                pairs = x @ y.T
-            else:
-                i, j = trials.enroll_index, trials.test_index
-                numbers = (row[i] + column[j] for row, column in zip(rows.T, columns.T, strict=True))
-                pairs = np.einsum("nd,nd->n", x[i], y[j])
-            out[...] = _head_of(scores.astype(np.float64), pairs, list(numbers), *constants)
-        elif isinstance(trials, ScoreMatrix):
+            tile = trials.tile
+            numbers = [sum(tile.pair(*sides)) for sides in zip(rows.T, columns.T, strict=True)]
+            pairs = np.einsum("nd,nd->n", x[tile.rows], y[tile.columns]) if trials.listed else x @ y.T
+            out[...] = _head_of(scores.astype(np.float64), pairs, numbers, *constants)
+        elif not trials.listed:
             _matrix(scores, x, y, rows, columns, constants, out)
         else:
             from evenscore.evidence.kernels import head_list

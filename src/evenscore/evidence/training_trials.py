@@ -13,7 +13,7 @@ from evenscore.calibrate.folds import assign_folds
 from evenscore.errors import InputError
 from evenscore.metrics.speakers import TrialSpeakers
 from evenscore.metrics.target_speakers import speakers_by_targets
-from evenscore.tables import LabelledBlocks, ScoreMatrix
+from evenscore.tables import UNKNOWN, LabelledBlocks
 
 __all__ = ["TrainingTrials"]
 
@@ -95,16 +95,9 @@ class TrainingTrials:
 
 
 def _key(part: LabelledBlocks) -> npt.NDArray[np.int8]:
-    trials = part.blocks.trials
-    assert trials.scores is not None  # noqa: S101
-    if part.labels is None:
-        assert not isinstance(trials, ScoreMatrix) and trials.labels is not None  # noqa: S101, PT018
-        key = np.asarray(trials.labels)
-    elif isinstance(trials, ScoreMatrix):
-        key = part.labels.matrix.reshape(-1)
-    else:
-        key = part.labels.matrix[trials.enroll_index, trials.test_index]
-    return np.where(np.isfinite(trials.scores.reshape(-1)), key, np.int8(-1)).astype(np.int8)
+    tile = part.blocks.trials.tile
+    key = np.maximum(part.values.of(tile), UNKNOWN)
+    return np.where(np.isfinite(tile.scores), key, np.int8(UNKNOWN)).astype(np.int8).reshape(-1)
 
 
 def _has_speakers(part: LabelledBlocks) -> bool:
@@ -141,6 +134,5 @@ def _speakers(part: LabelledBlocks, known: dict[str, str] | None) -> tuple[npt.N
 
 def _index(part: LabelledBlocks, side: int) -> npt.NDArray[Any]:
     trials = part.blocks.trials
-    if isinstance(trials, ScoreMatrix):
-        return np.indices(trials.shape)[side].reshape(-1)
-    return trials.enroll_index if side == 0 else trials.test_index
+    places = trials.tile.pair(*(np.arange(size) for size in trials.shape))
+    return np.broadcast_arrays(*places)[side].reshape(-1)

@@ -136,12 +136,10 @@ def _joined(blocks: ScoreBlocks) -> tuple[npt.NDArray[np.float64], npt.NDArray[n
     _refuse_too_large(m + len(cohort_names), n + n_columns)
     scores = np.full((m + len(cohort_names), n + n_columns), np.nan)
     key = np.full(scores.shape, UNKNOWN, dtype=np.int8)
-    if isinstance(trials, ScoreMatrix):
-        scores[:m, :n] = trials.scores
-    else:
-        scores[trials.enroll_index, trials.test_index] = trials.scores
-        if trials.labels is not None:
-            key[trials.enroll_index, trials.test_index] = trials.labels
+    tile = trials.tile
+    scores[tile.rows, tile.columns] = tile.scores
+    if tile.labels is not None:
+        key[tile.rows, tile.columns] = tile.labels
     if blocks.enroll is not None:
         scores[:m, n:] = blocks.enroll.scores
         key[:m, n:] = _known(blocks.enroll_speakers, blocks.cohort_test_speakers, blocks.enroll.shape)

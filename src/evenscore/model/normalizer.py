@@ -192,14 +192,12 @@ class ScoreModelNormalizer:
         return float(score_without_missing(self.model, self._cohort, trial, e, t)[0])
 
 
-def apply_shifts(
-    weights: ScoreWeights, trials: ScoreMatrix | TrialList, rows: Float[Array, "m 2"], columns: Float[Array, "n 2"]
-) -> ScoreMatrix | TrialList:
+def apply_shifts(weights: ScoreWeights, trials: Any, rows: Float[Array, "m 2"], columns: Float[Array, "n 2"]) -> Any:
     """Return the log-likelihood ratios of trials, from the two sides' parts of their predicted scores."""
     scores = np.ascontiguousarray(_scores_of(trials))
-    out = llrs_of_sums(weights, scores, rows, columns.T, None if isinstance(trials, ScoreMatrix) else trials)
+    out = llrs_of_sums(weights, scores, rows, columns.T, trials if trials.listed else None)
     if scores.dtype == np.float32 and _cannot_overflow(weights, rows, columns):
-        return rescored(trials, out, trials.n_missing if isinstance(trials, ScoreMatrix) else 0)
+        return rescored(trials, out, 0 if trials.listed else trials.n_missing)
     return trials.with_scores(out)  # which refuses what is not finite
 
 

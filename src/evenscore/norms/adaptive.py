@@ -16,7 +16,6 @@ from evenscore.norms.sides import Codes, Side
 from evenscore.norms.statistics import LeftOut, Statistics, Summary, column_statistics, cross_statistics, row_statistics
 from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.ids import Ids, shown
-from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.threads import in_parallel, one_thread_per_product, thread_count
 
 __all__ = ["add_cross_side", "add_own_side", "by_pieces", "exclusion", "side_statistics", "sum_sides"]
@@ -75,7 +74,7 @@ def sum_sides(table: TrialScores, enroll: Statistics | None, test: Statistics | 
         with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused in the end
             out[...] = (scores - row_mean) * row_weight + (scores - column_mean) * column_weight
         return bool(np.isfinite(out).all())
-    if isinstance(trials, ScoreMatrix):
+    if not trials.listed:
         from evenscore.norms.kernel_apply import sum_matrix
 
         finite = np.ones(rows, dtype=bool)

@@ -19,7 +19,6 @@ from evenscore.norms.statistics import (
     scaled_row_tables,
 )
 from evenscore.norms.trial_scores import TrialScores
-from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.threads import in_parallel
 
 __all__ = ["affine", "chain", "chain_without_own_speakers", "scaled_statistics"]
@@ -54,7 +53,7 @@ def chain(table: TrialScores, enroll: Statistics, test: Statistics, enroll_first
     """Normalize all trials by one side and then the other, in one pass; tell if all results are surely finite."""
     sides = (enroll.mean, 1.0 / enroll.std, test.mean, 1.0 / test.std)
     trials, out = table.trials, table.out
-    if isinstance(trials, ScoreMatrix) and not few(out.size):
+    if not trials.listed and not few(out.size):
         from evenscore.norms.kernel_apply import chain_matrix
 
         scores = np.ascontiguousarray(trials.scores)

@@ -16,7 +16,7 @@ from evenscore.norms.parts import Part, Parts, Pass, Piece, speakers_meet
 from evenscore.norms.sides import Side
 from evenscore.norms.statistics import Statistics
 from evenscore.norms.trial_scores import TrialScores
-from evenscore.tables import Axis, Labels, Place, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import Axis, Labels, Place, ScoreBlocks, ScoreMatrix
 from evenscore.tables.score_table import Source
 
 __all__ = ["ClassicalParts", "classical_parts", "cohort_statistics"]
@@ -85,17 +85,17 @@ class ClassicalParts:
         found = self.norm.side_statistics(side, ready=self.ready)
         return np.stack([found.mean, found.std], axis=1)
 
-    def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
+    def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the trials normalized."""
         needs = NEEDS[self.norm.method]
         sides = [_statistics(part) if name in needs else None for name, part in (("enroll", enroll), ("test", test))]
         scores = np.asarray(trials.scores)
         table = TrialScores(trials, np.empty_like(scores, dtype=None if scores.ndim == 2 else np.float64, order="C"))
         with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
-            if not self.norm.apply(table, *sides) and isinstance(trials, ScoreMatrix):
+            if not self.norm.apply(table, *sides) and not trials.listed:
                 trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
                 return finished(TrialScores(trials, table.out), False, self.norm.options.vanished)
-            return finished(table, isinstance(trials, ScoreMatrix), self.norm.options.vanished)
+            return finished(table, not trials.listed, self.norm.options.vanished)
 
 
 def _nothing(size: int) -> Part:

@@ -12,6 +12,7 @@ from evenscore.norms.trial_scores import TrialScores
 from evenscore.tables.ids import shown
 from evenscore.tables.rescore import rescored
 from evenscore.tables.score_matrix import ScoreMatrix
+from evenscore.tables.score_table import ScoreTable
 from evenscore.tables.trial_list import TrialList
 
 __all__ = ["finished"]
@@ -31,13 +32,13 @@ def finished(table: TrialScores, finite: bool, vanished: str) -> ScoreMatrix | T
     """
     trials = table.trials
     out = table.out.astype(np.asarray(trials.scores).dtype, copy=False)
-    missing = trials.n_missing if isinstance(trials, ScoreMatrix) else 0
+    missing = 0 if trials.listed else trials.n_missing
     if not finite:
         infinite = np.isinf(out)
         if infinite.any():
             raise InputError(f"the normalized score of {_named(trials, infinite)} is infinite; give a larger std_floor")
         lost = np.isnan(out)
-        if isinstance(trials, ScoreMatrix) and missing:
+        if missing:
             lost &= ~trials.missing
         if lost.any():
             return _without_cohort(trials, out, lost, vanished)
@@ -45,7 +46,7 @@ def finished(table: TrialScores, finite: bool, vanished: str) -> ScoreMatrix | T
 
 
 def _without_cohort(
-    trials: ScoreMatrix | TrialList, out: npt.NDArray[Any], lost: npt.NDArray[np.bool_], vanished: str
+    trials: Any, out: npt.NDArray[Any], lost: npt.NDArray[np.bool_], vanished: str
 ) -> ScoreMatrix | TrialList:
     if vanished == "error":
         raise InputError(
@@ -54,19 +55,13 @@ def _without_cohort(
         )
     if vanished == "raw":
         out[lost] = np.asarray(trials.scores)[lost]
-    if isinstance(trials, ScoreMatrix):
+    if not trials.listed:
         return rescored(trials, out, int(np.count_nonzero(np.isnan(out))))
     return rescored(trials, out) if vanished == "raw" else rescored(trials.kept(~lost), out[~lost])
 
 
-def _named(trials: ScoreMatrix | TrialList, which: npt.NDArray[np.bool_]) -> str:
+def _named(trials: ScoreTable, which: npt.NDArray[np.bool_]) -> str:
     """Return the first few of these trials for a message."""
-    places = np.flatnonzero(which)
-    pairs = []
-    for place in places[:3].tolist():
-        if isinstance(trials, ScoreMatrix):
-            i, j = divmod(place, trials.shape[1])
-            pairs.append(f"{trials.enroll_ids[i]} {trials.test_ids[j]}")
-        else:
-            pairs.append(" ".join(trials.pair(place)))
+    places, tile = np.flatnonzero(which), trials.tile
+    pairs = [" ".join(trials.pair_at(tile, place)) for place in places[:3].tolist()]
     return shown(pairs) + (f" and {len(places) - 3} more" if len(places) > 3 else "")

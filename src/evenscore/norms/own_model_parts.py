@@ -14,7 +14,7 @@ from evenscore.model.partial_cohorts import score_by_sums
 from evenscore.model.patterns import SpeakerBlocks
 from evenscore.norms.own_parts import speakers_of, table_fits
 from evenscore.norms.parts import Part, Pass
-from evenscore.tables import Place, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import Place, ScoreBlocks, ScoreMatrix
 from evenscore.tables.score_table import Source
 
 __all__ = ["OwnScoreModelParts"]
@@ -83,7 +83,7 @@ class OwnScoreModelParts:
             part[:, 1:] = group_columns(scores, codes, self.blocks.n_speakers, float(self.model.mu[0]))
         return part
 
-    def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
+    def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the log-likelihood ratios of the trials."""
         sums = TrialSums(
             enroll=np.ascontiguousarray(enroll[:, 1:]) if self.sides[0] else None,
@@ -91,7 +91,7 @@ class OwnScoreModelParts:
             enroll_group=enroll[:, 0].astype(np.intp),
             test_group=test[:, 0].astype(np.intp),
         )
-        if isinstance(trials, TrialList):
+        if trials.listed:
             scores = np.asarray(trials.scores)
             pairs = trials.enroll_index, trials.test_index
             return trials.with_scores(score_by_sums(self.model, self.cohort, sums, *pairs, scores).astype(scores.dtype))

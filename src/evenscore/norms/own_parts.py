@@ -120,9 +120,9 @@ class OwnSpeakerParts:
             part[some, 1 + self._columns : 1 + self._columns + len(where)] = scale[:, where]
         return part
 
-    def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
+    def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the trials normalized."""
-        if isinstance(trials, ScoreMatrix):
+        if not trials.listed:
             trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         table, needs = TrialScores.of(trials), NEEDS[self.norm.method]
         factor = self.norm.factor if len(needs) == 2 else 1.0
@@ -130,7 +130,7 @@ class OwnSpeakerParts:
         with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
             for name in needs:
                 column = parts[other_side(name)][:, 0].astype(np.intp)
-                if isinstance(trials, ScoreMatrix):
+                if not trials.listed:
                     self._add_to_matrix(table, name, parts[name], column, factor)
                 else:
                     self._add_to_list(table, name, parts[name], column, factor)
@@ -159,7 +159,6 @@ class OwnSpeakerParts:
         self, table: TrialScores, name: str, part: Part, column: npt.NDArray[np.intp], factor: float
     ) -> None:
         trials = table.trials
-        assert isinstance(trials, TrialList)  # noqa: S101
         index = {"enroll": trials.enroll_index, "test": trials.test_index}
         row, place = index[name], column[index[other_side(name)]]
         mean, std = part[row, 1 + place], part[row, 1 + self._columns + place]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from evenscore.engine.engine import Engine, engine_for
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
-from evenscore.tables import Axis, ScoreBlocks, ScoreMatrix, ScoreTable, Tile, TrialList
+from evenscore.tables import Axis, ScoreBlocks, ScoreTable, Tile
 from evenscore.tables.rescore import table_of_tile, tile_of_table
 from evenscore.tables.score_table import Source
 from evenscore.tables.tile import Place
@@ -52,8 +52,8 @@ class Parts(Protocol):
         """Return the numbers of some tests."""
         ...
 
-    def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
-        """Return the trials normalized, from the numbers of their enrolments and tests."""
+    def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
+        """Return trials in memory, a matrix or a list, normalized from the numbers of their enrolments and tests."""
         ...
 
 
@@ -167,10 +167,10 @@ def _side(parts: Parts, name: str, block: ScoreTable, how: Pass) -> Part:
     whole = parts.from_vectors(name, block) if hasattr(parts, "from_vectors") else None
     if whole is not None:
         return whole
-    by_row = name == "enroll"
+    by_row, layout = name == "enroll", (block.in_tiles() if block.is_in_memory else block).layout
     if not block.shape[1 if by_row else 0]:  # a cohort of nobody has no tiles
         return _without_cohort(parts, name, max(block.shape))
-    places = block.layout.whole_rows() if by_row else block.layout.whole_columns()  # type: ignore[union-attr]
+    places = layout.whole_rows() if by_row else layout.whole_columns()  # type: ignore[union-attr]
     out = np.empty((block.shape[0 if by_row else 1], parts.width))
     how.fill(
         {name: out},

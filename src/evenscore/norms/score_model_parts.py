@@ -19,7 +19,7 @@ from evenscore.model.table_sums import sum_cohort
 from evenscore.norms.own_model_parts import OwnScoreModelParts
 from evenscore.norms.parts import Part, Parts, Pass, speakers_meet
 from evenscore.sources.bilinear import Products
-from evenscore.tables import ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables import ScoreBlocks, ScoreMatrix, ScoreTable
 from evenscore.tables.axis import Axis
 
 __all__ = ["ScoreModelParts", "cohort_weights", "score_model_parts"]
@@ -75,9 +75,9 @@ class ScoreModelParts:
         """Return the tests' part of the predicted scores."""
         return _nan_where_missing(test_shifts(self.weights, scores), scores, axis=0)
 
-    def apply(self, trials: ScoreMatrix | TrialList, enroll: Part, test: Part) -> ScoreMatrix | TrialList:
+    def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the log-likelihood ratios of the trials."""
-        if isinstance(trials, ScoreMatrix) and not np.isfinite(trials.scores.sum()):
+        if not trials.listed and not np.isfinite(trials.scores.sum()):
             trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         return apply_shifts(self.weights, trials, enroll, test)
 

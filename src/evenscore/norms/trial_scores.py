@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.norms.sides import Codes, Rows
-from evenscore.tables.score_matrix import ScoreMatrix
-from evenscore.tables.trial_list import TrialList
+from evenscore.tables.score_table import ScoreTable
 
 __all__ = ["TrialScores", "other_side"]
 
@@ -36,19 +35,18 @@ class TrialScores:
         Where results go, in the shape of the scores.
     """
 
-    trials: ScoreMatrix | TrialList
+    trials: Any  #: a `ScoreMatrix` or a `TrialList`
     out: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, trials: ScoreMatrix | TrialList) -> TrialScores:
-        """Return the scores of trials, with room for as many results."""
-        assert trials.scores is not None  # noqa: S101  (ScoreBlocks has seen to it)
-        kind = trials.scores.dtype if isinstance(trials, ScoreMatrix) else np.float64
-        return cls(trials, np.zeros(trials.scores.shape, dtype=kind))
+    def of(cls, trials: ScoreTable) -> TrialScores:
+        """Return the scores of trials in memory, with room for as many results."""
+        scores = trials.tile.scores
+        return cls(trials, np.zeros(scores.shape, dtype=np.float64 if trials.listed else scores.dtype))
 
     def where(self, side: str, rows: Rows) -> Any:
         """Return what picks the trials of these elements of one side out of ``raw`` and ``out``."""
-        if isinstance(self.trials, ScoreMatrix):
+        if not self.trials.listed:
             return (rows, slice(None)) if side == "enroll" else (slice(None), rows)
         order, start = self._by_element[side]
         if isinstance(rows, slice):
@@ -57,7 +55,7 @@ class TrialScores:
 
     def needed(self, side: str, rows: Rows, columns: Codes, width: int) -> npt.NDArray[np.bool_] | None:
         """Return which entries of a table of statistics some trial looks up; None if it is all of them."""
-        if isinstance(self.trials, ScoreMatrix):
+        if not self.trials.listed:
             return None
         at = self.where(side, rows)
         needed = np.zeros((self._size(rows), width), dtype=bool)
@@ -66,7 +64,7 @@ class TrialScores:
 
     def expand(self, side: str, rows: Rows, table: npt.NDArray[Any], columns: Codes) -> npt.NDArray[Any]:
         """Look up for each trial the entry of its element and of its other element's column, in a table."""
-        if isinstance(self.trials, ScoreMatrix):
+        if not self.trials.listed:
             wide = table if table.shape[1] == 1 else table[:, columns]
             return wide if side == "enroll" else wide.T
         at = self.where(side, rows)
@@ -75,20 +73,18 @@ class TrialScores:
 
     def raw(self, at: Any) -> npt.NDArray[Any]:
         """Return the raw scores of some trials in double precision."""
-        assert self.trials.scores is not None  # noqa: S101
         scores: npt.NDArray[Any] = self.trials.scores[at].astype(np.float64)
         return scores
 
     def spread(self, enroll: Sequence[Array], test: Sequence[Array]) -> tuple[list[Array], list[Array]]:
         """Return values of enrolments and of tests so that they meet the scores of their trials."""
-        if isinstance(self.trials, ScoreMatrix):
-            return [values[:, None] for values in enroll], list(test)
-        rows, columns = self.trials.enroll_index, self.trials.test_index
-        return [values[rows] for values in enroll], [values[columns] for values in test]
+        tile = self.trials.tile
+        rows, columns = zip(*(tile.pair(*both) for both in zip(enroll, test, strict=True)), strict=True)
+        return list(rows), list(columns)
 
     def _index(self, side: str) -> npt.NDArray[Any]:
-        assert isinstance(self.trials, TrialList)  # noqa: S101
-        return self.trials.enroll_index if side == "enroll" else self.trials.test_index
+        index: npt.NDArray[Any] = self.trials.enroll_index if side == "enroll" else self.trials.test_index
+        return index
 
     def _local(self, side: str, rows: Rows, at: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Position within the piece of the element of each trial."""
