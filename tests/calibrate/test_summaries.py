@@ -8,15 +8,20 @@ from evenscore import (
     BayesianCalibration,
     GaussianCalibration,
     InputError,
+    Labels,
     LogisticCalibration,
     PavCalibration,
     SaturatingCalibration,
+    ScoreMatrix,
     UnsupervisedCalibration,
 )
+from evenscore.calibrate import CALIBRATIONS
 from evenscore.calibrate.folds import assign_folds, pairs_of_folds
+from evenscore.calibrate.tables import calibrated
 from evenscore.metrics import summarize
 from evenscore.metrics.speakers import trial_speakers
 from evenscore.metrics.trials import Trials
+from tilings import WHOLE, over_tilings, tiled
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +105,24 @@ def test_a_mixture_needs_no_labels(many, options):
     np.testing.assert_allclose(found.mean, wanted.mean, rtol=1e-4)
     np.testing.assert_allclose(found.variance, wanted.variance, rtol=1e-3)
     assert found.p_target == pytest.approx(wanted.p_target, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", CALIBRATIONS)
+@pytest.mark.parametrize("listed", [False, True])
+@over_tilings
+def test_tables_are_calibrated_like_their_scores(name, listed, tiling):
+    rng = np.random.default_rng(2)
+    labels = Labels.from_speakers(np.arange(11) % 4, np.arange(19) % 5)
+    whole = ScoreMatrix(rng.normal(4.0 * labels.matrix, 1.0), range(11), range(19), missing=rng.random((11, 19)) < 0.1)
+    trials = whole.to_trials(labels)
+    table, key = (tiled(trials, tiling), None) if listed else (tiled(whole, tiling), labels)
+    options = {"target_outliers": 0.01, "nontarget_outliers": 0.01} if name == "saturating" else {}
+    wanted = CALIBRATIONS[name].fit(trials.scores, trials.labels, **options)
+    found = CALIBRATIONS[name].fit(table, *([] if name == "unsupervised" else [key]), **options)
+    exact = tiling == WHOLE or name in ("gaussian", "bayesian")
+    np.testing.assert_allclose(found(trials.scores), wanted(trials.scores), atol=1e-9 if exact else 1e-3)
+    llrs = calibrated(table, found).in_memory().scores
+    np.testing.assert_array_equal(llrs, found(trials.scores if listed else whole.scores))
 
 
 def test_what_a_summary_does_not_tell():

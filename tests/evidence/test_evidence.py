@@ -25,8 +25,10 @@ from evenscore.evidence.choice import clearly_better
 from evenscore.evidence.features import PATTERNS, evidence_features, pattern_of, restricted
 from evenscore.evidence.head import Penalties, _newton, fit_head
 from evenscore.files import load_evidence, save_evidence
+from evenscore.norms.normalize import normalize_with
 from evenscore.plot import plot_contributions
 from evenscore.tables import Axis
+from tilings import over_tilings, tiled_blocks
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +51,10 @@ def general(model, blocks):
 @pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype):
+@over_tilings
+def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype, tiling):
     blocks = restricted(evaluation(dtype=dtype), pattern)
-    found = normalize(blocks, "evidence", model=model)
+    found = normalize(tiled_blocks(blocks, tiling), "evidence", model=model).in_memory()
     assert found.scores.dtype == dtype
     assert found.scores == pytest.approx(general(model, blocks), abs=1e-9 if dtype == np.float64 else 2e-4)
 
@@ -59,12 +62,13 @@ def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype):
 @pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("missing", [0, 7])
-def test_lists_and_partial_cohorts(model, own, missing):
+@over_tilings
+def test_lists_and_partial_cohorts(model, own, missing, tiling):
     blocks = evaluation(own=own, missing=missing)
-    whole = normalize(blocks, "evidence", model=model).scores
-    assert np.isfinite(whole).all()
+    whole = normalize(tiled_blocks(blocks, tiling), "evidence", model=model).in_memory().scores
+    assert whole == pytest.approx(general(model, blocks), abs=1e-9)
     listed = as_list(blocks)
-    found = normalize(listed, "evidence", model=model)
+    found = normalize(tiled_blocks(listed, tiling), "evidence", model=model).in_memory()
     assert found.scores == pytest.approx(looked_up(whole, blocks, listed), abs=1e-9)
 
 
@@ -98,7 +102,8 @@ def test_one_trial_online(model):
         normalizer.normalize_one(score, row[:3], column)
 
 
-def test_a_prepared_cohort_serves_blocks_without_one(model):
+@over_tilings
+def test_a_prepared_cohort_serves_blocks_without_one(model, tiling):
     blocks = evaluation()
     prepared = prepare_norm(
         "evidence",
@@ -107,8 +112,10 @@ def test_a_prepared_cohort_serves_blocks_without_one(model):
         cohort_enroll_speakers=blocks.cohort_enroll_speakers,
         cohort_test_speakers=blocks.cohort_test_speakers,
     )
-    bare = ScoreBlocks(blocks.trials, enroll=blocks.enroll, test=blocks.test)
-    assert prepared.normalize(bare).scores == pytest.approx(normalize(blocks, "evidence", model=model).scores)
+    bare = tiled_blocks(ScoreBlocks(blocks.trials, enroll=blocks.enroll, test=blocks.test), tiling)
+    for one in (bare, tiled_blocks(blocks, tiling)):
+        found = normalize_with(prepared, one, "evidence").in_memory()
+        assert found.scores == pytest.approx(normalize(blocks, "evidence", model=model).scores)
     other = ScoreBlocks(blocks.trials, cohort=blocks.cohort.with_scores(blocks.cohort.scores + 1))
     with pytest.raises(InputError, match="not those the normalizer was prepared for"):
         prepared.normalize(other)
@@ -170,13 +177,17 @@ def test_one_sided_training_makes_one_sided_heads(model):
         assert not np.array_equal(of[side], of["none"])
 
 
-def test_the_targets_of_a_cohort_tell_its_speakers(model):
+@over_tilings
+def test_the_targets_of_a_cohort_tell_its_speakers(model, tiling):
     new = restricted(evaluation(), "full")
     tables = {"trials": new.trials, "enroll": new.enroll, "test": new.test, "cohort": new.cohort}
     sides = {name: table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids)) for name, table in tables.items()}
     trials = sides.pop("trials")
     nameless = ScoreBlocks(trials, **sides, cohort_labels=Labels.from_key(new.cohort_labels.matrix.copy()))
-    full, found = (normalize(blocks, "evidence", model=model).scores for blocks in (new, nameless))
+    full, found = (
+        normalize(blocks, "evidence", model=model).in_memory().scores
+        for blocks in (new, tiled_blocks(nameless, tiling))
+    )
     np.testing.assert_allclose(found, full, rtol=1e-9)
     assert contributions(model, nameless, ("e1", "t3")).llr == pytest.approx(full[1, 3])
     without = normalize(ScoreBlocks(trials, **sides), "evidence", model=model).scores  # no targets, no speakers

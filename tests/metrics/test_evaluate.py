@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from evenscore import InputError, TrialList
+from evenscore import InputError, Labels, ScoreMatrix, TrialList
 from evenscore.metrics import (
     OperatingPoint,
     act_dcf,
@@ -29,6 +29,7 @@ from evenscore.metrics import (
     validate,
 )
 from evenscore.metrics.operating_points import as_points
+from tilings import cut_tilings, over_tilings, tiled
 
 STAY = ["eer", "eer_threshold", "min_dcf", "act_dcf", "cllr", "min_cllr", "n_target", "n_nontarget"]
 
@@ -78,6 +79,43 @@ def test_trial_lists_are_taken_and_unknown_labels_are_left_out():
     assert evaluate([2.0, -1.0, np.nan, 0.5], [1, 0, -1, 0]) == evaluate(trials)
     assert evaluate(sort_scores(trials)) == evaluate(trials)
     assert eer(trials, [0, 1, -1, 1]) == 0.5
+
+
+@over_tilings
+def test_tables_take_labels_of_every_kind(tiling):
+    scores = simulated(60)[0].reshape(6, 10)
+    enroll, test = [f"s{n % 4}" for n in range(6)], [f"s{n % 3}" for n in range(10)]
+    labels = Labels.from_speakers(enroll, test)
+    whole = ScoreMatrix(scores, [f"e{n}" for n in range(6)], [f"t{n}" for n in range(10)])
+    key = whole.to_trials(labels)
+    table, listed = tiled(whole, tiling), tiled(key.with_labels(None), tiling)
+    by_id = Labels.from_speakers(enroll, test, enroll_ids=whole.enroll_ids, test_ids=whole.test_ids)
+    wanted = evaluate(table, labels)
+    assert wanted["n_target"] == labels.n_target
+    assert wanted["cllr"] == pytest.approx(cllr(scores.ravel(), labels.matrix.ravel()), rel=1e-12)
+    found = [
+        evaluate(table, key.select(np.random.default_rng(0).permutation(60))),
+        evaluate(table.with_speakers(enroll, test)),
+        evaluate(tiled(key, tiling)),
+        evaluate(listed, by_id),
+        evaluate(listed, key),
+    ]
+    for result in found:
+        assert result.keys() == wanted.keys()
+        assert [result[name] for name in STAY] == pytest.approx([wanted[name] for name in STAY], rel=1e-12)
+
+
+@cut_tilings
+def test_what_needs_single_trials_is_refused_where_they_are_not_in_memory(tiling):
+    scores, labels = simulated(60)
+    table = tiled(ScoreMatrix(scores.reshape(6, 10), range(6), range(10)), tiling)
+    key = Labels.from_key(labels.reshape(6, 10))
+    with pytest.raises(InputError, match="looks at single trials and knows no weights and no bins; use 'rocch'"):
+        evaluate(table, key, eer_method="kaldi")
+    with pytest.raises(InputError, match="not in memory are counted, each once; leave out the weights"):
+        evaluate(table, key, weights=np.ones(60))
+    with pytest.raises(InputError, match="not in memory, but each trial is needed here"):
+        evaluate_by(table, key, conditions=["f"] * 60)
 
 
 def test_the_callers_scores_are_not_changed_and_results_are_read_only():

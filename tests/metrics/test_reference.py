@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 
+from evenscore import Labels, ScoreMatrix, TrialList
 from evenscore.metrics import (
     act_dcf,
     auc,
@@ -22,6 +23,7 @@ from evenscore.metrics import (
     sort_scores,
 )
 from reference import naive_metrics as naive
+from tilings import over_tilings, tiled
 
 POINTS = [(0.01, 1.0, 1.0), (0.5, 1.0, 1.0), (0.05, 10.0, 2.0), (0.9, 1.0, 1.0)]
 
@@ -56,6 +58,35 @@ def test_every_metric_equals_its_definition(trials):
         options = dict(zip(("p_target", "c_miss", "c_fa"), point, strict=True))
         assert min_dcf(scores, labels, **options) == pytest.approx(naive.min_dcf(*plain, *point), abs=1e-12)
         assert act_dcf(scores, labels, **options) == pytest.approx(naive.act_dcf(*plain, *point), abs=1e-12)
+
+
+def tables(scores, labels, width=3):
+    """Give labelled scores as a list of trials, and as a matrix some of whose pairs are missing."""
+    size = len(scores)
+    yield TrialList(range(size), ["t"], range(size), np.zeros(size, int), scores=scores, labels=labels), None
+    whole = np.full((-(-size // width), width), np.nan, scores.dtype)
+    key = np.full(whole.shape, -1, np.int8)
+    whole.flat[:size], key.flat[:size] = scores, labels
+    yield ScoreMatrix(whole, range(len(whole)), range(width), missing="nan"), Labels.from_key(key)
+
+
+@over_tilings
+@pytest.mark.parametrize("listed", [True, False])
+@given(labelled_scores())
+def test_tables_are_counted_exactly_and_the_rest_has_certain_bounds(listed, tiling, trials):
+    plain = known(*trials)
+    table, key = list(tables(*trials))[0 if listed else 1]
+    result = evaluate(tiled(table, tiling), key, points=POINTS)
+    assert (result["n_target"], result["n_nontarget"]) == (sum(plain[1]), len(plain[1]) - sum(plain[1]))
+    assert result["cllr"] == pytest.approx(naive.cllr(*plain), rel=1e-12)
+    assert cllr(tiled(table, tiling), key) == result["cllr"]
+    for name, metric in (("eer", naive.rocch_eer), ("min_cllr", naive.min_cllr), ("auc", naive.auc)):
+        low, high = result["bounds"][name] if "bounds" in result else (result[name], result[name])
+        assert low - 1e-12 <= metric(*plain) <= high + 1e-12
+    for point, cost in zip(POINTS, result["dcf"], strict=True):
+        assert cost["act_dcf"] == pytest.approx(naive.act_dcf(*plain, *point), abs=1e-12)
+        low, high = cost.get("min_dcf_bounds") or (cost["min_dcf"], cost["min_dcf"])
+        assert low - 1e-12 <= naive.min_dcf(*plain, *point) <= high + 1e-12
 
 
 @given(labelled_scores(), st.sampled_from([0.0, 0.1, 0.25, 0.29, 1 / 3, 0.5, 0.58, 1.0]))

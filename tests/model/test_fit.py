@@ -9,6 +9,7 @@ from designs import draw_scores, speaker_designs
 from evenscore import InputError, Labels, ScoreMatrix, ScoreModel, TrialList, fit_score_model, log_likelihood
 from evenscore.model.moments import m_step
 from reference.dense_score_model import dense_log_likelihood, dense_moments
+from tilings import RAGGED, WHOLE, over_tilings, tiled
 
 TRUTH = ScoreModel(mu=[-3.0, 5.0], alpha=[[1.0, 0.3], [0.2, 2.0]], beta=[[0.5, 0.3], [0.2, 1.0]], sigma2=[1.0, 4.0])
 
@@ -25,6 +26,7 @@ def draw(model, rows, columns, seed):
 
 SPEAKERS = [f"s{n // 3}" for n in range(60)]
 SCORES, LABELS = draw(TRUTH, SPEAKERS, SPEAKERS, 0)
+MATRIX = ScoreMatrix(SCORES, range(60), range(60))
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
@@ -94,8 +96,9 @@ def test_more_than_two_dimensions_have_the_likelihood_of_two():
     assert log_likelihood(four.model, [(SCORES, LABELS)]) == pytest.approx(two.log_likelihood[-1], abs=1e-6)
 
 
-def test_no_dimension_is_gaussian_calibration():
-    model = fit_score_model([(SCORES, LABELS)], 0).model
+@over_tilings
+def test_no_dimension_is_gaussian_calibration(tiling):
+    model = fit_score_model([(tiled(MATRIX, tiling), LABELS)], 0).model
     for h in (0, 1):
         part = SCORES[LABELS.matrix == h]
         assert model.mu[h] == pytest.approx(part.mean(), rel=1e-12)
@@ -143,12 +146,14 @@ def test_units_do_not_matter(design, seed, scale, shift):
     np.testing.assert_allclose(moved.model.mu, expected.mu, rtol=1e-6)
 
 
-def test_a_list_a_matrix_and_a_key_give_the_same_fit():
-    matrix = ScoreMatrix(SCORES, range(60), range(60))
-    by_speaker = fit_score_model([(matrix, LABELS)], 2)
-    by_key = fit_score_model([(matrix, Labels.from_key(LABELS.matrix))], 2)
-    listed = fit_score_model(matrix.to_trials(LABELS), 2)
-    for other in (by_key, listed):
+@over_tilings
+def test_a_list_a_matrix_and_a_key_give_the_same_fit(tiling):
+    by_speaker = fit_score_model([(MATRIX, LABELS)], 2)
+    trials = MATRIX.to_trials(LABELS)
+    matrix, listed = tiled(MATRIX, tiling), tiled(trials, WHOLE if tiling == WHOLE else RAGGED)  # 3600 runs are slow
+    for data in ((matrix, LABELS), (matrix, Labels.from_key(LABELS.matrix)), (matrix, trials), listed):
+        other = fit_score_model([data], 2)
+        assert other.n_scores == by_speaker.n_scores
         np.testing.assert_allclose(other.log_likelihood[-1], by_speaker.log_likelihood[-1], rtol=1e-10)
         np.testing.assert_allclose(other.model.variances.nu, by_speaker.model.variances.nu, rtol=1e-6)
 
@@ -179,9 +184,13 @@ def test_not_converged_is_said():
     assert "not converged" in result.notes[0]
 
 
-def test_progress_goes_up_to_one():
+@over_tilings
+def test_progress_goes_up_to_one(tiling):
     seen = []
-    fit_score_model([(SCORES, LABELS)], 2, progress=lambda stage, done: seen.append((stage, done)))
+    data = [(tiled(MATRIX, tiling), LABELS)]
+    fit_score_model(data, 2, progress=lambda stage, done: seen.append((stage, done)))
+    assert (seen[0][0] == "summing scores") == (tiling != WHOLE)
+    seen = [(stage, done) for stage, done in seen if stage == "fit"]
     assert [done for _, done in seen] == sorted(done for _, done in seen)
     assert seen[-1] == ("fit", 1.0)
 

@@ -7,8 +7,11 @@ from hypothesis import given, settings, strategies as st
 from designs import draw_scores, models
 from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer
 from evenscore.model import leave_one_speaker_out
+from evenscore.norms import normalize, prepare_norm
+from evenscore.norms.normalize import normalize_with
 from examples import examples
 from reference.dense_score_model import dense_llr, dense_posterior
+from tilings import RAGGED, SINGLE, WHOLE, over_tilings, tiled_blocks
 
 pytestmark = pytest.mark.usefixtures("route")
 
@@ -65,6 +68,11 @@ def as_blocks(scores, *, as_list=False, **options):
     )
 
 
+def llrs(model, blocks, tiling):
+    """Score blocks cut so; in memory this is what `ScoreModelNormalizer` gives."""
+    return normalize(tiled_blocks(blocks, tiling), "lgsm", model=model).in_memory().scores
+
+
 def expected_llrs(model, scores, key, speakers=None):
     m, n = scores["trials"].shape
     key = np.where(np.isnan(scores["cohort"]), -1, key)
@@ -91,8 +99,9 @@ def expected_llrs(model, scores, key, speakers=None):
 @pytest.mark.parametrize("missing_cohort", [False, True])
 @pytest.mark.parametrize("missing_sides", [False, True])
 @pytest.mark.parametrize("own", [False, True])
-def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own):
-    @settings(deadline=None, max_examples=25)
+@pytest.mark.parametrize(("tiling", "number"), [(WHOLE, 25), (RAGGED, 5), (SINGLE, 5)])
+def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own, tiling, number):
+    @settings(deadline=None, max_examples=number)
     @given(models(dims=(0, 1, 2)), experiments(missing_cohort, missing_sides), st.booleans())
     def check(model, experiment, with_targets):
         scores, speakers = experiment
@@ -100,19 +109,18 @@ def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own):
         key = (key & (with_targets or own)).astype(np.int8)
         options = speakers if own else {"cohort_labels": Labels.from_key(key)}
         expected = expected_llrs(model, scores, key, speakers if own else None)
-        blocks = as_blocks(scores, **options)
-        result = ScoreModelNormalizer(model, blocks).normalize(blocks).scores
+        result = llrs(model, as_blocks(scores, **options), tiling)
         np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
-        listed = as_blocks(scores, as_list=True, **options)
-        result = ScoreModelNormalizer(model, listed).normalize(listed).scores
+        result = llrs(model, as_blocks(scores, as_list=True, **options), tiling)
         np.testing.assert_allclose(result, expected.reshape(-1), rtol=1e-9, atol=1e-9)
 
     check()
 
 
+@over_tilings
 @examples(30)
 @given(models(dims=(1, 2)), experiments(), st.sampled_from(["enroll", "test", "both without cohort", "none"]))
-def test_one_sided_and_empty_cohorts(model, experiment, sides):
+def test_one_sided_and_empty_cohorts(tiling, model, experiment, sides):
     scores, _ = experiment
     whole = as_blocks(scores)
     blocks = ScoreBlocks(
@@ -127,8 +135,7 @@ def test_one_sided_and_empty_cohorts(model, experiment, sides):
         "trials": scores["trials"],
     }
     expected = expected_llrs(model, gone, np.zeros(scores["cohort"].shape, dtype=np.int8))
-    result = ScoreModelNormalizer(model, blocks).normalize(blocks).scores
-    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(llrs(model, blocks, tiling), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_an_empty_cohort_is_gaussian_calibration_with_the_whole_variance():
@@ -166,26 +173,37 @@ def test_one_trial_at_a_time_equals_the_matrix(model, experiment, dtype):
             np.testing.assert_allclose(one, matrix[i, j], rtol=1e-9, atol=1e-9)
 
 
-def test_float32_in_float32_out():
+@over_tilings
+def test_float32_in_float32_out(tiling):
     scores = {name: values.astype(np.float32) for name, values in complete(3, 4, 5, 6).items()}
     blocks = as_blocks(scores)
-    result = ScoreModelNormalizer(MODEL, blocks).normalize(blocks)
-    assert result.scores.dtype == np.float32
+    result = llrs(MODEL, blocks, tiling)
+    assert result.dtype == np.float32
     exact = as_blocks({name: values.astype(np.float64) for name, values in scores.items()})
-    np.testing.assert_allclose(result.scores, ScoreModelNormalizer(MODEL, exact).normalize(exact).scores, rtol=1e-5)
+    np.testing.assert_allclose(result, ScoreModelNormalizer(MODEL, exact).normalize(exact).scores, rtol=1e-5)
 
 
-def test_missing_trials_stay_missing():
+@over_tilings
+def test_missing_trials_stay_missing(tiling):
     scores = complete(3, 4, 5, 6)
     whole = as_blocks(scores)
     holes = np.zeros((3, 4), dtype=bool)
     holes[1, 2] = True
     trials = ScoreMatrix(scores["trials"], whole.trials.enroll_ids, whole.trials.test_ids, missing=holes)
     blocks = ScoreBlocks(trials, enroll=whole.enroll, test=whole.test, cohort=whole.cohort)
-    result = ScoreModelNormalizer(MODEL, blocks).normalize(blocks)
-    np.testing.assert_array_equal(result.missing, holes)
+    result = llrs(MODEL, blocks, tiling)
+    np.testing.assert_array_equal(np.isnan(result), holes)
     expected = ScoreModelNormalizer(MODEL, whole).normalize(whole).scores
-    np.testing.assert_array_equal(result.scores[~holes], expected[~holes])
+    np.testing.assert_allclose(result[~holes], expected[~holes], rtol=0 if tiling == WHOLE else 1e-12)
+
+
+@over_tilings
+def test_a_prepared_cohort_serves_blocks_without_one(tiling):
+    blocks = as_blocks(complete(3, 4, 5, 6))
+    norm = prepare_norm("lgsm", model=MODEL, cohort=blocks.cohort)
+    bare = tiled_blocks(ScoreBlocks(blocks.trials, enroll=blocks.enroll, test=blocks.test), tiling)
+    found = normalize_with(norm, bare, "lgsm").in_memory().scores
+    np.testing.assert_allclose(found, llrs(MODEL, blocks, WHOLE), rtol=1e-12)
 
 
 def test_leaving_one_speaker_out_is_dropping_by_hand():
@@ -281,5 +299,4 @@ def test_scores_missing_within_speakers_are_left_out_as_in_the_papers_formula(mo
         "cohort_test_speakers": columns,
     }
     expected = expected_llrs(model, known, same.astype(np.int8), speakers)
-    result = ScoreModelNormalizer(model, blocks).normalize(blocks).scores
-    np.testing.assert_allclose(result, expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(llrs(model, blocks, WHOLE), expected, rtol=1e-8, atol=1e-8)

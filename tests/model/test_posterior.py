@@ -16,6 +16,7 @@ from evenscore.model.shapes import ShapeStatistics
 from evenscore.model.statistics import expect, label_sums, standardize
 from examples import examples
 from reference.dense_score_model import dense_log_likelihood, dense_moments
+from tilings import over_tilings, tiled
 
 
 def assert_moments(model, data, scores, key):
@@ -36,34 +37,38 @@ def assert_moments(model, data, scores, key):
     return stats
 
 
+@over_tilings
 @examples(60)
 @given(models(), speaker_designs(), st.integers(0, 2**31), st.sampled_from([0.0, 1e4]))
-def test_speaker_blocks_equal_the_dense_formula(model, design, seed, offset):
+def test_speaker_blocks_equal_the_dense_formula(tiling, model, design, seed, offset):
     labels = Labels.from_speakers(*design)
     scores = draw_scores(labels.shape, seed, offset=offset)
-    stats = assert_moments(model.rescaled(1.0, offset), [(scores, labels)], scores, labels.matrix)
+    table = tiled(ScoreMatrix(scores, *(range(size) for size in labels.shape)), tiling)
+    stats = assert_moments(model.rescaled(1.0, offset), [(table, labels)], scores, labels.matrix)
     assert isinstance(stats, ShapeStatistics)
 
 
+@over_tilings
 @examples(80)
 @given(models(), keys(), st.integers(0, 2**31))
-def test_any_pattern_equals_the_dense_formula(model, key, seed):
+def test_any_pattern_equals_the_dense_formula(tiling, model, key, seed):
     if not (key >= 0).any():
         return
     scores = draw_scores(key.shape, seed)
     matrix = ScoreMatrix(scores, range(key.shape[0]), range(key.shape[1]), missing=key < 0)
-    assert_moments(model, [(matrix, Labels.from_key(key))], scores, key)
+    assert_moments(model, [(tiled(matrix, tiling), Labels.from_key(key))], scores, key)
 
 
+@over_tilings
 @examples(40)
 @given(models(), keys(), st.integers(0, 2**31))
-def test_a_trial_list_equals_the_dense_formula(model, key, seed):
+def test_a_trial_list_equals_the_dense_formula(tiling, model, key, seed):
     if not (key >= 0).any():
         return
     scores = draw_scores(key.shape, seed)
     i, j = np.nonzero(key >= 0)
     trials = TrialList(range(key.shape[0]), range(key.shape[1]), i, j, scores=scores[i, j], labels=key[i, j])
-    assert_moments(model, trials, scores, key)
+    assert_moments(model, tiled(trials, tiling), scores, key)
 
 
 @settings(deadline=None, max_examples=20)
@@ -78,17 +83,17 @@ def test_components_in_small_chunks(model, key, seed):
         assert_moments(model, [(matrix, Labels.from_key(key))], scores, key)
 
 
+@over_tilings
 @examples(30)
 @given(models(), st.lists(keys(largest=4), min_size=1, max_size=3), st.integers(0, 2**31))
-def test_several_matrices_are_independent(model, patterns, seed):
+def test_several_matrices_are_independent(tiling, model, patterns, seed):
     data, expected = [], 0.0
     for number, key in enumerate(patterns):
         if not (key >= 0).any():
             continue
         scores = draw_scores(key.shape, seed + number)
-        data.append(
-            (ScoreMatrix(scores, range(key.shape[0]), range(key.shape[1]), missing=key < 0), Labels.from_key(key))
-        )
+        matrix = ScoreMatrix(scores, range(key.shape[0]), range(key.shape[1]), missing=key < 0)
+        data.append((tiled(matrix, tiling), Labels.from_key(key)))
         expected += dense_log_likelihood(model, scores, key)
     if data:
         np.testing.assert_allclose(log_likelihood(model, data), expected, rtol=1e-9, atol=1e-9)
@@ -135,11 +140,12 @@ def test_explicit_key_of_blocks_takes_the_fast_way():
     assert isinstance(stats, PatternStatistics)
 
 
-def test_rows_without_scores_change_nothing():
+@over_tilings
+def test_rows_without_scores_change_nothing(tiling):
     key = np.array([[1, 0, 0], [-1, -1, -1], [0, 1, 0]], dtype=np.int8)
     scores = draw_scores(key.shape, 2)
     full = ScoreMatrix(scores, list("abc"), list("xyz"), missing=key < 0)
-    (stats,) = standardize(label_sums([(full, Labels.from_key(key))]))
+    (stats,) = standardize(label_sums([(tiled(full, tiling), Labels.from_key(key))]))
     assert isinstance(stats, ShapeStatistics)  # what is left is complete
     assert stats.n_rows == 2
 

@@ -6,6 +6,12 @@ from norm_blocks import make_blocks
 
 from evenscore import InputError, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.norms import Conditions, NormOptions, norm_methods, normalize, prepare_norm, register_norm, registry
+from tilings import over_tilings, tiled_blocks
+
+
+def normalized(blocks, tiling, method, **options):
+    """Normalize blocks cut so, and read all of the result."""
+    return normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
 
 
 @pytest.mark.parametrize(
@@ -52,23 +58,25 @@ def test_top_k_has_no_meaning_for_the_whole_cohort(method, remedy):
 @pytest.mark.parametrize(
     ("method", "block"), [("z", "enroll"), ("t", "test"), ("s", "test"), ("as", "enroll"), ("zt", "cohort")]
 )
-def test_a_block_that_is_not_there_is_named(method, block):
+@over_tilings
+def test_a_block_that_is_not_there_is_named(method, block, tiling):
     whole = make_blocks(speakers=0)
     given = {name: getattr(whole, name) for name in ("enroll", "test", "cohort") if name != block}
     with pytest.raises(InputError, match=f"the norm '{method}' needs the block `{block}`"):
-        normalize(ScoreBlocks(whole.trials, **given), method)
+        normalized(ScoreBlocks(whole.trials, **given), tiling, method)
 
 
-def test_top_k_larger_than_the_cohort():
+@over_tilings
+def test_top_k_larger_than_the_cohort(tiling):
     blocks = make_blocks(speakers=0)
     with pytest.raises(InputError, match="top_k is 8, but the cohort has only 7 members; take fewer, or all"):
-        normalize(blocks, "as", top_k=8)
+        normalized(blocks, tiling, "as", top_k=8)
     with pytest.raises(InputError, match="top_k is 6 and drop_top 2, but the cohort has only 7 members"):
-        normalize(blocks, "as", top_k=6, drop_top=2)
-    clipped = normalize(blocks, "as", top_k=80, excess="clip").scores
+        normalized(blocks, tiling, "as", top_k=6, drop_top=2)
+    clipped = normalized(blocks, tiling, "as", top_k=80, excess="clip").scores
     np.testing.assert_allclose(clipped, normalize(blocks, "s").scores)
     with pytest.raises(InputError, match="drop_top is 9, but the cohort has only 9 members"):
-        normalize(blocks, "z", drop_top=9)
+        normalized(blocks, tiling, "z", drop_top=9)
 
 
 def test_the_default_top_k_is_300_or_the_whole_cohort():
@@ -84,16 +92,17 @@ def test_a_fraction_is_of_the_cohort():
     np.testing.assert_allclose(normalize(blocks, "at", top_k=0.25).scores, normalize(blocks, "at", top_k=5).scores)
 
 
-def test_a_standard_deviation_of_zero_is_named_floored_or_one():
+@over_tilings
+def test_a_standard_deviation_of_zero_is_named_floored_or_one(tiling):
     trials = ScoreMatrix([[3.0], [4.0]], ["e1", "e2"], ["t"])
     blocks = ScoreBlocks(trials, enroll=ScoreMatrix([[1.0, 1.0], [0.0, 2.0]], ["e1", "e2"], ["c", "d"]))
     with pytest.raises(InputError, match="cohort scores of enrolment 'e1' have a standard deviation of zero"):
-        normalize(blocks, "z")
-    assert normalize(blocks, "z", zero_std="one").scores.tolist() == [[2.0], [3.0]]
-    assert normalize(blocks, "z", std_floor=0.5).scores.tolist() == [[4.0], [3.0]]
+        normalized(blocks, tiling, "z")
+    assert normalized(blocks, tiling, "z", zero_std="one").scores.tolist() == [[2.0], [3.0]]
+    assert normalized(blocks, tiling, "z", std_floor=0.5).scores.tolist() == [[4.0], [3.0]]
     listed = ScoreBlocks(trials.to_trials(), enroll=blocks.enroll)
     with pytest.raises(InputError, match="enrolment 'e1'"):
-        normalize(listed, "z")
+        normalized(listed, tiling, "z")
 
 
 def vanishing():
@@ -106,13 +115,14 @@ def vanishing():
 
 
 @pytest.mark.parametrize("listed", [False, True])
-def test_trials_whose_cohort_vanishes_are_named_or_left(listed):
+@over_tilings
+def test_trials_whose_cohort_vanishes_are_named_or_left(listed, tiling):
     trials = ScoreMatrix([[5.0, 6.0], [7.0, 8.0]], ["e1", "e2"], ["t1", "t2"])
     blocks = ScoreBlocks(trials.to_trials() if listed else trials, **vanishing())
     with pytest.raises(InputError, match=r"1 trials have no cohort left, .*: 'e1 t1'; give a larger cohort"):
-        normalize(blocks, "z", zero_std="one")
-    raw = normalize(blocks, "z", zero_std="one", vanished="raw")
-    missing = normalize(blocks, "z", zero_std="one", vanished="missing")
+        normalized(blocks, tiling, "z", zero_std="one")
+    raw = normalized(blocks, tiling, "z", zero_std="one", vanished="raw")
+    missing = normalized(blocks, tiling, "z", zero_std="one", vanished="missing")
     # e1 without ann has d alone; e2 against t1 has c and f without cas
     expected = [[5.0, 4.0], [13.0, 8.0 - 4 / 3]]
     if listed:
@@ -125,13 +135,14 @@ def test_trials_whose_cohort_vanishes_are_named_or_left(listed):
         assert missing.n_missing == 1
 
 
-def test_cross_selection_needs_one_cohort_on_both_sides():
+@over_tilings
+def test_cross_selection_needs_one_cohort_on_both_sides(tiling):
     blocks = make_blocks(speakers=0)
     with pytest.raises(InputError, match="needs the same cohort on both sides, but 'c0', 'c1', 'c2' and 13 more are"):
-        normalize(blocks, "as", select="cross", top_k=2)
+        normalized(blocks, tiling, "as", select="cross", top_k=2)
     one_sided = ScoreBlocks(blocks.trials, enroll=blocks.enroll)
     with pytest.raises(InputError, match="select='cross' needs both cohort blocks, but there is only `enroll`"):
-        normalize(one_sided, "az", select="cross", top_k=2)
+        normalized(one_sided, tiling, "az", select="cross", top_k=2)
 
 
 def test_single_trials_are_checked():
@@ -145,11 +156,14 @@ def test_single_trials_are_checked():
     assert np.isnan(prepare_norm("z", vanished="missing").normalize_one(1.0, [np.nan, np.nan]))
 
 
-def test_conditions_are_checked():
+@over_tilings
+def test_conditions_are_checked(tiling):
     with pytest.raises(InputError, match="conditions of `enroll` need those of `cohort_test`"):
         Conditions(enroll={"e0": "f"})
-    with pytest.raises(InputError, match="conditions of `enroll` lack 'e1', 'e2', 'e3'"):
-        normalize(make_blocks(), "z", conditions=Conditions(enroll={"e0": "f"}, cohort_test={}))
+    blocks = make_blocks()
+    conditions = Conditions(enroll={"e0": "f"}, cohort_test=dict.fromkeys(blocks.cohort_test_ids, "f"))
+    with pytest.raises(InputError, match="conditions of `enroll` lack 'e1'"):
+        normalized(blocks, tiling, "z", conditions=conditions)
 
 
 def test_a_new_norm_needs_no_change_elsewhere(monkeypatch):
@@ -171,7 +185,8 @@ def test_a_new_norm_needs_no_change_elsewhere(monkeypatch):
 
 @pytest.mark.parametrize("method", ["z", "zt"])
 @pytest.mark.parametrize("listed", [False, True])
-def test_results_too_large_for_their_type_are_refused(method, listed):
+@over_tilings
+def test_results_too_large_for_their_type_are_refused(method, listed, tiling):
     e, c = ["e1"], ["c", "d", "f"]
     flat = ScoreMatrix(np.array([[1.0, 1.0, 1.0]], np.float32), e, c)
     rng = np.random.default_rng(0)
@@ -187,4 +202,4 @@ def test_results_too_large_for_their_type_are_refused(method, listed):
             TrialList.from_pairs(e, ["t"], scores=[1e300]), enroll=flat, test=blocks.test, cohort=blocks.cohort
         )
     with pytest.raises(InputError, match="normalized score of 'e1 t' is infinite; give a larger std_floor"):
-        normalize(blocks, method, std_floor=1e-30)
+        normalized(blocks, tiling, method, std_floor=1e-30)

@@ -9,6 +9,7 @@ import pytest
 from evenscore import Labels, ScoreBlocks, ScoreMatrix
 from evenscore.norms import CONVENTIONS, NormOptions, normalize
 from reference import tool_norms
+from tilings import over_tilings, tiled_blocks
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "conventions.json").read_text())
 
@@ -75,9 +76,10 @@ def cases():
 
 
 @pytest.mark.parametrize(("name", "call", "expected"), [pytest.param(*case, id=case[0]) for case in cases()])
-def test_presets_equal_the_published_formulas(name, call, expected):
+@over_tilings
+def test_presets_equal_the_published_formulas(name, call, expected, tiling):
     blocks, method, convention, options = call
-    found = normalize(blocks, method, convention=convention, **options).scores
+    found = normalize(tiled_blocks(blocks, tiling), method, convention=convention, **options).in_memory().scores
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(found, GOLDEN["values"][name], rtol=1e-9, atol=1e-9)
 

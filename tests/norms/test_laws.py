@@ -9,6 +9,8 @@ from norm_blocks import as_dict, assert_same, block_cases, make_blocks
 
 from evenscore import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.norms import CLASSICAL_METHODS, Conditions, normalize, prepare_norm
+from evenscore.norms.normalize import normalize_with
+from tilings import over_tilings, tiled_blocks
 
 METHODS = pytest.mark.parametrize("method", CLASSICAL_METHODS)
 
@@ -74,11 +76,12 @@ def test_top_k_of_the_whole_cohort_is_the_plain_norm(plain, adaptive, blocks):
 
 
 @METHODS
+@over_tilings
 @pytest.mark.parametrize("seed", range(3))
-def test_own_speakers_are_left_out_as_if_dropped_by_hand(method, seed):
+def test_own_speakers_are_left_out_as_if_dropped_by_hand(method, tiling, seed):
     blocks = make_blocks(seed, 5, 4, 16, 18, speakers=3)
     options = {"top_k": 5} if method.startswith("a") else {}
-    found = normalize(blocks, method, **options)
+    found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
     for i, e in enumerate(blocks.trials.enroll_ids):
         for j, t in enumerate(blocks.trials.test_ids):
             own = {blocks.enroll_speakers[i], blocks.test_speakers[j]} - {None}
@@ -123,16 +126,19 @@ def test_one_trial_online_equals_the_matrix(method, with_speakers):
 
 
 @pytest.mark.parametrize("method", ["zt", "tz"])
-def test_a_norm_prepared_with_a_cohort_serves_blocks_without_one(method):
+@over_tilings
+def test_a_norm_prepared_with_a_cohort_serves_blocks_without_one(method, tiling):
     blocks = make_blocks(8, 3, 4, 6, 7, speakers=0)
     norm = prepare_norm(method, cohort=blocks.cohort)
+    bare = ScoreBlocks(blocks.trials, enroll=blocks.enroll, test=blocks.test)
     expected = normalize(blocks, method)
     for _ in range(2):
-        found = norm.normalize(ScoreBlocks(blocks.trials, enroll=blocks.enroll, test=blocks.test))
+        found = normalize_with(norm, tiled_blocks(bare, tiling), method).in_memory()
         np.testing.assert_allclose(found.scores, expected.scores)
 
 
-def test_same_speaker_pairs_and_unknown_ones_are_left_out_of_the_cohort_scores():
+@over_tilings
+def test_same_speaker_pairs_and_unknown_ones_are_left_out_of_the_cohort_scores(tiling):
     blocks = make_blocks(2, 2, 2, 5, 6, speakers=0)
     key = np.zeros((5, 6), dtype=int)
     key[1, 2], key[3, 0] = 1, -1
@@ -141,14 +147,15 @@ def test_same_speaker_pairs_and_unknown_ones_are_left_out_of_the_cohort_scores()
     scores[1, 2] = scores[3, 0] = np.nan
     holes = ScoreMatrix(scores, blocks.cohort.enroll_ids, blocks.cohort.test_ids, missing="nan")
     for method in ("zt", "tz"):
-        found = normalize(replaced(blocks, cohort_labels=labels), method)
+        found = normalize(tiled_blocks(replaced(blocks, cohort_labels=labels), tiling), method).in_memory()
         expected = normalize(replaced(blocks, cohort=holes, cohort_labels=None), method)
         np.testing.assert_allclose(found.scores, expected.scores)
         assert not np.allclose(found.scores, normalize(blocks, method).scores)
 
 
 @METHODS
-def test_a_condition_leaves_members_of_other_conditions_out(method):
+@over_tilings
+def test_a_condition_leaves_members_of_other_conditions_out(method, tiling):
     blocks = make_blocks(4, 4, 5, 14, 15, speakers=0)
     rng = np.random.default_rng(3)
 
@@ -159,7 +166,7 @@ def test_a_condition_leaves_members_of_other_conditions_out(method):
     rows, columns = (drawn(ids, ["f", "m"]) for ids in (blocks.cohort_enroll_ids, blocks.cohort_test_ids))
     conditions = Conditions(enroll=enroll, test=test, cohort_enroll=rows, cohort_test=columns)
     options = {"top_k": 3} if method.startswith("a") else {}
-    found = normalize(blocks, method, conditions=conditions, **options)
+    found = normalize(tiled_blocks(blocks, tiling), method, conditions=conditions, **options).in_memory()
 
     def masked(block, one, other):
         apart = [[one[a] is not None and one[a] != other[b] for b in block.test_ids] for a in block.enroll_ids]
@@ -176,22 +183,25 @@ def test_a_condition_leaves_members_of_other_conditions_out(method):
     np.testing.assert_allclose(found.scores, normalize(by_hand, method, **options).scores)
 
 
-def test_missing_trials_stay_missing():
+@over_tilings
+def test_missing_trials_stay_missing(tiling):
     blocks = make_blocks(1, 4, 5, speakers=0)
     scores = blocks.trials.scores.copy()
     scores[1, 2] = np.nan
     holes = ScoreMatrix(scores, blocks.trials.enroll_ids, blocks.trials.test_ids, missing="nan")
     for method in CLASSICAL_METHODS:
-        found = normalize(replaced(blocks, trials=holes), method)
+        found = normalize(tiled_blocks(replaced(blocks, trials=holes), tiling), method).in_memory()
         assert np.array_equal(found.missing, holes.missing)
         assert found.n_missing == 1
         whole = normalize(blocks, method).scores
         np.testing.assert_allclose(found.scores[~found.missing], whole[~found.missing])
 
 
-def test_labels_and_measures_of_a_list_are_kept():
+@over_tilings
+def test_labels_and_measures_of_a_list_are_kept(tiling):
     trials = TrialList.from_pairs(["e"], ["t"], scores=[3.0], labels=[1], measures={"snr": [20.0]})
-    found = normalize(ScoreBlocks(trials, enroll=ScoreMatrix([[0.0, 2.0]], ["e"], ["c", "d"])), "z")
+    blocks = ScoreBlocks(trials, enroll=ScoreMatrix([[0.0, 2.0]], ["e"], ["c", "d"]))
+    found = normalize(tiled_blocks(blocks, tiling), "z").in_memory()
     assert found.scores.tolist() == [2.0]
     assert found.labels.tolist() == [1]
     assert found.measures["snr"].tolist() == [20.0]
@@ -200,9 +210,19 @@ def test_labels_and_measures_of_a_list_are_kept():
         found.scores[0] = 1.0
 
 
-def test_empty_blocks_give_empty_results():
+@METHODS
+@over_tilings
+@pytest.mark.parametrize("speakers", [0, 2])
+def test_a_cohort_of_nobody_leaves_the_scores_as_they_are(method, tiling, speakers):
+    blocks = tiled_blocks(make_blocks(7, 4, 5, 0, 0, speakers=speakers), tiling)
+    found = normalize(blocks, method, vanished="raw").in_memory()
+    np.testing.assert_array_equal(found.scores, make_blocks(7, 4, 5, 0, 0, speakers=speakers).trials.scores)
+
+
+@over_tilings
+def test_empty_blocks_give_empty_results(tiling):
     empty = TrialList([], [], [], [], scores=[])
     blocks = ScoreBlocks(empty, enroll=ScoreMatrix(np.zeros((0, 2)), [], ["c", "d"]))
-    assert len(normalize(blocks, "z")) == 0
+    assert len(normalize(tiled_blocks(blocks, tiling), "z").in_memory()) == 0
     nothing = ScoreBlocks(ScoreMatrix(np.zeros((0, 0)), [], []), test=ScoreMatrix(np.zeros((2, 0)), ["c", "d"], []))
-    assert normalize(nothing, "t").shape == (0, 0)
+    assert normalize(tiled_blocks(nothing, tiling), "t").in_memory().shape == (0, 0)

@@ -7,6 +7,7 @@ from norm_blocks import assert_same, block_cases, make_blocks
 
 from evenscore.norms import normalize
 from reference.naive_norms import naive_normalize
+from tilings import RAGGED, SINGLE, WHOLE, over_tilings, tiled_blocks
 
 pytestmark = pytest.mark.usefixtures("route")
 
@@ -23,11 +24,12 @@ FLOOR = 0.37
 
 
 @pytest.mark.parametrize("method", ["z", "t", "s", "zt", "tz"])
+@over_tilings
 @given(data=st.data(), blocks=block_cases(), options=how)
-def test_whole_cohort_norms_equal_the_naive_ones(method, data, blocks, options):
+def test_whole_cohort_norms_equal_the_naive_ones(method, tiling, data, blocks, options):
     smallest = min(blocks.enroll.shape[1], blocks.test.shape[0])
     options |= {"drop_top": data.draw(st.integers(0, min(2, smallest - 1)), "drop_top"), "std_floor": FLOOR}
-    found = normalize(blocks, method, vanished="missing", **options)
+    found = normalize(tiled_blocks(blocks, tiling), method, vanished="missing", **options).in_memory()
     assert type(found) is type(blocks.trials)
     assert found.scores.dtype == blocks.trials.scores.dtype
     assert_same(found, naive_normalize(blocks, method, **options), blocks.enroll.scores.dtype)
@@ -35,25 +37,29 @@ def test_whole_cohort_norms_equal_the_naive_ones(method, data, blocks, options):
 
 @pytest.mark.parametrize("method", ["az", "at", "as"])
 @pytest.mark.parametrize("select", ["own", "cross"])
+@over_tilings
 @given(data=st.data(), options=how)
-def test_adaptive_norms_equal_the_naive_ones(method, select, data, options):
+def test_adaptive_norms_equal_the_naive_ones(method, select, tiling, data, options):
     blocks = data.draw(block_cases(same_cohort=select == "cross"))
     smallest = min(blocks.enroll.shape[1], blocks.test.shape[0])
     drop_top = data.draw(st.integers(0, min(2, smallest - 1)), "drop_top")
     top_k = data.draw(st.integers(1, smallest - drop_top), "top_k")
     options |= {"top_k": top_k, "drop_top": drop_top, "select": select, "std_floor": FLOOR}
-    found = normalize(blocks, method, vanished="missing", **options)
+    found = normalize(tiled_blocks(blocks, tiling), method, vanished="missing", **options).in_memory()
     assert_same(found, naive_normalize(blocks, method, **options), blocks.enroll.scores.dtype)
 
 
 @pytest.mark.parametrize("method", ["z", "t", "s", "zt", "tz", "az", "at", "as"])
 @pytest.mark.parametrize("listed", [None, 0.3])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_larger_blocks_equal_the_naive_ones(method, listed, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "tiling"), [(np.float32, WHOLE), (np.float64, WHOLE), (np.float32, RAGGED), (np.float64, SINGLE)]
+)
+def test_larger_blocks_equal_the_naive_ones(method, listed, dtype, tiling):
     size = (40, 50) if method in ("zt", "tz") else (90, 130)
     blocks = make_blocks(3, 9, 11, *size, speakers=8, missing=0.1, listed=listed, dtype=dtype)
     options = {"top_k": 17} if method.startswith("a") else {}
-    assert_same(normalize(blocks, method, **options), naive_normalize(blocks, method, **options), dtype)
+    found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
+    assert_same(found, naive_normalize(blocks, method, **options), dtype)
 
 
 @pytest.mark.parametrize("size", [1500, 3000])

@@ -6,8 +6,9 @@ from hypothesis import given, strategies as st
 
 from evenscore import Cosine, Embeddings, InputError, ScoreBlocks, ScoreMatrix, ScoreModel, TrialList, score_blocks
 from evenscore.norms import Conditions, normalize
-from evenscore.scoring import make_cohort, score_embeddings
+from evenscore.scoring import make_cohort, score_embeddings, score_lazily
 from evenscore.sources import Bilinear
+from tilings import RAGGED, TILINGS, tiled
 
 pytestmark = pytest.mark.usefixtures("route")
 
@@ -82,6 +83,8 @@ def test_normalized_scores_equal_those_of_whole_blocks(method, data):
     found = score_embeddings(
         enroll, test, trials, scorer=scorer, cohort=cohort, method=method, memory=memory, **options
     )
+    tiling = data.draw(st.sampled_from(TILINGS), "tiling")
+    lazy = tiled(score_lazily(enroll, test, trials, scorer=scorer, cohort=cohort, method=method, **options), tiling)
     from evenscore import Cosine, DotProduct
 
     scorer = {"cosine": Cosine(), "dot": DotProduct()}.get(scorer, scorer)
@@ -90,6 +93,7 @@ def test_normalized_scores_equal_those_of_whole_blocks(method, data):
     assert found.normalized.scores.shape == expected.scores.shape
     tolerance = 3e-3 if dtype == np.float32 else 1e-8
     np.testing.assert_allclose(found.normalized.scores, expected.scores, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(lazy.in_memory().scores, expected.scores, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -125,7 +129,8 @@ def test_enrolments_of_several_utterances_are_averaged_as_told():
 @pytest.mark.parametrize("method", ["as", "zt"])
 def test_a_condition_restricts_the_cohort(method):
     enroll, test, cohort = (make_embeddings(k, 12, name) for k, name in enumerate("etc"))
-    found = score_embeddings(enroll, test, cohort=cohort, method=method, scorer="dot", condition="gender")
+    asked = {"cohort": cohort, "method": method, "scorer": "dot", "condition": "gender"}
+    found = score_embeddings(enroll, test, **asked)
 
     def gender(embeddings):
         return dict(zip(embeddings.ids, embeddings.columns["gender"].tolist(), strict=True))
@@ -138,6 +143,8 @@ def test_a_condition_restricts_the_cohort(method):
     )
     expected = normalize(blocks, method, conditions=conditions)
     np.testing.assert_allclose(found.normalized.scores, expected.scores)
+    lazy = tiled(score_lazily(enroll, test, **asked), RAGGED).in_memory()
+    np.testing.assert_allclose(lazy.scores, expected.scores)
     assert not np.allclose(expected.scores, normalize(blocks, method).scores)
 
 
@@ -212,7 +219,10 @@ def test_the_score_model_never_forms_the_cohort_scores(listed):
     trials = TrialList.from_pairs(["e1", "e0"], ["t0", "t3"]) if listed else None
     found = score_embeddings(enroll, test, trials, cohort=cohort, method="lgsm", model=model, memory=1)
     blocks = score_blocks(Cosine(), enroll, test, cohort, trials=trials)
-    np.testing.assert_allclose(found.normalized.scores, normalize(blocks, "lgsm", model=model).scores, rtol=1e-9)
+    expected = normalize(blocks, "lgsm", model=model).scores
+    np.testing.assert_allclose(found.normalized.scores, expected, rtol=1e-9)
+    lazy = score_lazily(enroll, test, trials, cohort=cohort, method="lgsm", model=model)
+    np.testing.assert_allclose(tiled(lazy, RAGGED).in_memory().scores, expected, rtol=1e-9)
 
 
 def test_cohort_from_make_cohort_fits(tmp_path):

@@ -195,16 +195,22 @@ class EvidenceNormalizer:
         pattern, head = self.model.head_for(pattern_of(blocks))
         return pattern, head, blocks if pattern == "full" else restricted(blocks, pattern)
 
-    def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
+    def with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         """Return the blocks with the cohort that this was prepared for, where they have none."""
+        own = self._cohort
+        if own is None or own.cohort is None or blocks.cohort is not None:
+            return blocks
+        if blocks.enroll is None or blocks.test is None:
+            return blocks
+        return blocks.replace(cohort=own.cohort, cohort_labels=own.cohort_labels)
+
+    def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         own = self._cohort
         if own is None or own.cohort is None or blocks.cohort is not None:
             if own is not None and own.cohort is not None and blocks.cohort.scores is not own.cohort.scores:
                 blocks = self._checked(blocks, own)
             return with_cohort_speakers(blocks)
-        if blocks.enroll is None or blocks.test is None:
-            return blocks
-        return blocks.replace(cohort=own.cohort, cohort_labels=own.cohort_labels)
+        return self.with_cohort(blocks)
 
     def _checked(self, blocks: ScoreBlocks, own: ScoreBlocks) -> ScoreBlocks:
         if blocks.cohort != own.cohort:

@@ -218,6 +218,8 @@ def is_lazy(scores: object) -> TypeGuard[ScoreTable]:
 def _scores_in(scores: Any) -> npt.ArrayLike:
     if is_lazy(scores):
         raise InputError("these scores are not in memory, but each trial is needed here; read a part of them")
+    if isinstance(scores, ScoreMatrix):
+        return scores.scores[~scores.missing]
     if isinstance(scores, TrialList):
         if scores.scores is None:
             raise InputError("the trials have no scores; read a score file, or give them with with_scores")

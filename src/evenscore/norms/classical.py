@@ -80,10 +80,7 @@ class ClassicalNorm:
             The trials and what the method needs of their cohort scores. If the norm was prepared with a cohort, the
             blocks may leave it out.
         """
-        blocks = self._with_cohort(blocks)
-        for name in NEEDS[self.method]:
-            if getattr(blocks, name) is None:
-                raise InputError(f"the norm {self.method!r} needs the block `{name}`: the scores of {_MEANING[name]}")
+        blocks = self.with_cohort(blocks)
         sides = block_sides(blocks, self.method, self.conditions)
         prepared = self.cohort is not None and blocks.cohort is not None and blocks.cohort.scores is self.cohort.scores
         ready = self._cohort_statistics if prepared else None
@@ -205,10 +202,14 @@ class ClassicalNorm:
         enroll, test = (self.side_statistics(side, ready) for side in (sides.enroll, sides.test))
         return self.apply(table, enroll, test)
 
-    def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
-        if blocks.cohort is not None or self.cohort is None or "cohort" not in NEEDS[self.method]:
-            return blocks
-        return blocks.replace(cohort=self.cohort, cohort_labels=self.cohort_labels)
+    def with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
+        """Return blocks that have all that the method reads, if need be with the cohort it was prepared with."""
+        if blocks.cohort is None and self.cohort is not None and "cohort" in NEEDS[self.method]:
+            blocks = blocks.replace(cohort=self.cohort, cohort_labels=self.cohort_labels)
+        for name in NEEDS[self.method]:
+            if getattr(blocks, name) is None:
+                raise InputError(f"the norm {self.method!r} needs the block `{name}`: the scores of {_MEANING[name]}")
+        return blocks
 
     @staticmethod
     def _one_row(values: npt.ArrayLike | None, side: str, members: Axis | None) -> tuple[npt.NDArray[Any], Axis] | None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.errors import InputError
 from evenscore.norms.block_sides import block_sides
 from evenscore.norms.classical import NEEDS, ClassicalNorm
 from evenscore.norms.finish import finished
@@ -26,9 +25,6 @@ __all__ = ["ClassicalParts", "classical_parts", "cohort_statistics"]
 def classical_parts(norm: ClassicalNorm, blocks: ScoreBlocks, how: Pass) -> Parts | None:
     """Return a classical norm by parts; None where each tile needs the cohort scores of its rows and columns."""
     needs = NEEDS[norm.method]
-    for name in needs:
-        if getattr(blocks, name) is None:
-            raise InputError(f"the norm {norm.method!r} needs the block `{name}` of cohort scores")
     if norm.options.select == "cross":
         return None
     if speakers_meet(blocks, needs):

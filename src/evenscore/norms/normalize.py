@@ -104,6 +104,8 @@ def normalize_with(
     """Normalize by a norm that is prepared; ``described`` is a text that changes when it does, for later runs."""
     if blocks.is_in_memory:
         return norm.normalize(blocks)
+    if hasattr(norm, "with_cohort"):
+        blocks = norm.with_cohort(blocks)
     inputs = Inputs(lambda: blocks.identity() | {"norm": described})
     if keep is not None:
         keep.begin(inputs.found)

@@ -168,6 +168,8 @@ def _side(parts: Parts, name: str, block: ScoreTable, how: Pass) -> Part:
     if whole is not None:
         return whole
     by_row, layout = name == "enroll", (block.in_tiles() if block.is_in_memory else block).layout
+    if not block.shape[1 if by_row else 0]:  # a cohort of nobody has no tiles
+        return _without_cohort(parts, name, max(block.shape))
     places = layout.whole_rows() if by_row else layout.whole_columns()  # type: ignore[union-attr]
     out = np.empty((block.shape[0 if by_row else 1], parts.width))
     how.fill(
