@@ -7,6 +7,9 @@ import warnings
 
 import pytest
 
+for library in ("zarr", "dask", "distributed"):
+    pytest.importorskip(library, reason="large data need the extra 'scale'")
+
 #: No dashboard, and no port that another cluster of this machine may have.
 LOCAL = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
 LOCAL |= {"scheduler_kwargs": {"dashboard": False}, "silence_logs": 40}

@@ -3,22 +3,11 @@
 import numpy as np
 import pytest
 
-from evenscore import Embeddings, InputError, TrialList, fit_score_model, score_embeddings
+from evenscore import Embeddings, InputError, fit_score_model, score_embeddings
 from evenscore.scoring import score_lazily
 from evenscore.sources import Cosine
 from evenscore.tables import Labels
-from scale.chunked_examples import MODEL, ids, in_runs, in_tiles
-
-NORMS = {
-    "raw": (None, {}),
-    "z": ("z", {}),
-    "s": ("s", {}),
-    "as": ("as", {"top_k": 5}),
-    "cross": ("as", {"top_k": 5, "select": "cross"}),
-    "zt": ("zt", {}),
-    "tz": ("tz", {}),
-    "lgsm": ("lgsm", {"model": MODEL}),
-}
+from scale.chunked_examples import MODEL, ids, in_tiles
 
 
 @pytest.fixture(autouse=True)
@@ -40,26 +29,6 @@ def sides_of(kind):
         for place, (prefix, number) in enumerate((("e", 13), ("t", 11), ("c", 30)))
     )
     return (enroll, enroll, cohort) if kind == "one file" else (enroll, test, cohort)
-
-
-@pytest.mark.parametrize("kind", ["strangers", "own speakers", "one file"])
-@pytest.mark.parametrize("norm", NORMS)
-def test_chunks_are_those_of_all_at_once(norm, kind):
-    method, options = NORMS[norm]
-    enroll, test, cohort = sides_of(kind)
-    asked = {"cohort": cohort, "method": method, **options} if method else {}
-    there = score_embeddings(enroll, test, **asked)
-    found = in_tiles(score_lazily(enroll, test, **asked), (4, 5), 300)
-    assert len(found.places()) > 10
-    wanted = there.raw if method is None else there.normalized
-    np.testing.assert_allclose(found.in_memory().scores, wanted.scores, rtol=1e-9, atol=1e-9)
-    pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 100, replace=False)
-    trials = TrialList(enroll.ids, test.ids, pairs // len(test), pairs % len(test))
-    listed = in_runs(score_lazily(enroll, test, trials, **asked), (0, 70, 100)).in_memory()
-    there = score_embeddings(enroll, test, trials, **asked)
-    wanted = there.raw if method is None else there.normalized
-    match = listed.match(wanted)
-    np.testing.assert_allclose(listed.scores, wanted.scores[match], rtol=1e-9, atol=1e-9)
 
 
 def test_conditions():
