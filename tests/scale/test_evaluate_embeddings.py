@@ -14,7 +14,7 @@ from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.scorers import EmbeddingChoices
 from evenscore.cli.training_data import LabelSources
 from evenscore.files import chunked_output
-from evenscore.files.plda_json import save_plda
+from evenscore.files.models import save_plda
 from in_process import output_of
 from scale.chunked_examples import contents
 
