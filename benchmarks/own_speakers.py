@@ -1,4 +1,4 @@
-"""Norms of chunked trials whose own speakers are in the cohort: tables of statistics against reading for each tile.
+"""Norms of tiled trials whose own speakers are in the cohort: tables of statistics against reading for each tile.
 
 Scores are memory-mapped npy files in tiles of 8 MB. Processor time of all threads; one run of each way is thrown away.
 
@@ -14,13 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from evenscore.files import open_chunked_scores
+from evenscore import ScoreBlocks, normalize, open_scores
+from evenscore.norms.by_blocks import ByBlocks
 from evenscore.norms.registry import prepare_norm
-from evenscore.scale import ChunkedBlocks, normalize_chunks
-from evenscore.scale.normalize import normalize_by
 
 
-def blocks_in(folder: Path, sizes: dict[str, int], speakers: int) -> ChunkedBlocks:
+def blocks_in(folder: Path, sizes: dict[str, int], speakers: int) -> ScoreBlocks:
     rng = np.random.default_rng(0)
     shapes = {"trials": ("e", "t"), "enroll": ("e", "c"), "test": ("d", "t")}
     found = {}
@@ -29,9 +28,9 @@ def blocks_in(folder: Path, sizes: dict[str, int], speakers: int) -> ChunkedBloc
         np.save(folder / f"{name}.npy", scores)
         for side, ending in zip(sides, ("enroll_ids", "test_ids"), strict=True):
             (folder / f"{name}.{ending}").write_text("".join(f"{side}{n}\n" for n in range(sizes[side])))
-        found[name] = open_chunked_scores(folder / f"{name}.npy").with_tiles(1 << 23)
+        found[name] = open_scores(folder / f"{name}.npy").in_tiles(1 << 23)
     who = {side: [f"s{n % speakers}" for n in range(size)] for side, size in sizes.items()}
-    return ChunkedBlocks(
+    return ScoreBlocks(
         found.pop("trials"),
         **found,
         enroll_speakers=who["e"],
@@ -41,11 +40,16 @@ def blocks_in(folder: Path, sizes: dict[str, int], speakers: int) -> ChunkedBloc
     )
 
 
-def timed(blocks: ChunkedBlocks, method: str, *, tables: bool) -> float:
+def timed(blocks: ScoreBlocks, method: str, *, tables: bool) -> float:
     start = time.process_time()
-    result = normalize_chunks(blocks, method) if tables else normalize_by(prepare_norm(method), blocks, method)
-    for tile in result.tiles():
-        result.block(tile.rows, tile.columns)
+    if tables:
+        result = normalize(blocks, method)
+        for place in result.places():
+            result.read(place)
+    else:
+        way, trials = ByBlocks(prepare_norm(method), blocks), blocks.trials
+        for place in trials.places():
+            way.tile(trials.read(place), trials.enroll_axis, trials.test_axis)
     return time.process_time() - start
 
 
@@ -59,7 +63,7 @@ def main() -> None:
         a.enroll, a.test, a.cohort, a.speakers = 1000, 3000, 500, 100
     with tempfile.TemporaryDirectory() as folder:
         blocks = blocks_in(Path(folder), {"e": a.enroll, "t": a.test, "c": a.cohort, "d": a.cohort}, a.speakers)
-        tiles = len(blocks.trials.tiles())
+        tiles = len(blocks.trials.places())
         print(f"{a.enroll} x {a.test} trials, {tiles} tiles, cohort {a.cohort}, {a.speakers} speakers")
         for method in ("s", "as"):
             for tables in (True, False):

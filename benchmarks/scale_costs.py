@@ -21,12 +21,22 @@ os.environ.update(dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBL
 
 import numpy as np
 
-from evenscore import Cosine, Embeddings, Labels, ScoreMatrix, ScoreModel, fit_score_model, normalize
-from evenscore.files import open_chunked_scores, write_chunks
+from evenscore import (
+    Cosine,
+    Embeddings,
+    Labels,
+    ScoreBlocks,
+    ScoreMatrix,
+    ScoreModel,
+    as_table,
+    fit_score_model,
+    normalize,
+)
+from evenscore.files import open_scores, write_table
 from evenscore.metrics import summarize
-from evenscore.model.statistics import label_sums
-from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
 from evenscore.model.bilinear_normalizer import BilinearNormalizer
+from evenscore.model.statistics import label_sums
+from evenscore.scoring import score_lazily
 from evenscore.threads import alone
 
 DIM, COHORT, TOP_K = 256, 5000, 300
@@ -63,24 +73,24 @@ def of_scores(size: int, repeat: int) -> dict[str, float]:
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         number = iter(range(100))
-        write_chunks(as_chunked(scores), Path(folder) / "in.zarr")
-        stored = open_chunked_scores(Path(folder) / "in.zarr")
-        found["read"] = cost(lambda: [stored.block(tile.rows, tile.columns) for tile in stored.tiles()], repeat)
-        copied = cost(lambda: write_chunks(stored, Path(folder) / f"{next(number)}.zarr"), repeat)
+        write_table(scores, Path(folder) / "in.zarr")
+        stored = open_scores(Path(folder) / "in.zarr")
+        found["read"] = cost(lambda: [stored.read(place) for place in stored.places()], repeat)
+        copied = cost(lambda: write_table(stored, Path(folder) / f"{next(number)}.zarr"), repeat)
         found["write"] = copied - found["read"]
-    found["sum for training"] = cost(lambda: label_sums([(as_chunked(scores), labels)]), repeat)
+    found["sum for training"] = cost(lambda: label_sums([(scores.in_tiles(), labels)]), repeat)
     found["count for metrics"] = cost(lambda: summarize(scores.scores, labels.matrix, bits=16), repeat)
-    blocks = ChunkedBlocks(scores, enroll=cohort, test=other)
+    blocks = ScoreBlocks(scores.in_tiles(), enroll=cohort, test=other)
     for name, method, options in (("normalize (s, as)", "s", {}), ("normalize (lgsm)", "lgsm", {"model": MODEL})):
         result = normalize(blocks, method, **options)
-        found[name] = cost(lambda: [result.block(t.rows, t.columns) for t in result.tiles()], repeat)  # noqa: B023
+        found[name] = cost(lambda: [result.read(place) for place in result.places()], repeat)  # noqa: B023
     per_score = {name: 1e9 * value / (k * n) for name, value in found.items()}
     for name, method, options in (
         ("cohort score (s)", "z", {}),
         ("cohort score (as)", "az", {"top_k": TOP_K}),
         ("cohort score (lgsm)", "lgsm", {"model": MODEL}),
     ):
-        one = ChunkedBlocks(scores, enroll=cohort)
+        one = ScoreBlocks(scores.in_tiles(), enroll=cohort)
         per_score[name] = 1e9 * cost(lambda: normalize(one, method, **options), repeat) / (k * COHORT)  # noqa: B023
     return per_score
 
@@ -92,8 +102,8 @@ def of_embeddings(size: int, repeat: int) -> tuple[dict[str, float], dict[str, f
         Embeddings(names(p, k), rng.standard_normal((k, DIM), dtype=np.float32), speakers(k))
         for p, k in (("e", size), ("t", 4 * size))
     ]
-    chunked = score_chunks(*sides)
-    made = cost(lambda: [chunked.block(tile.rows, tile.columns) for tile in chunked.tiles()], repeat)
+    lazy = score_lazily(*sides)
+    made = cost(lambda: [lazy.read(place) for place in lazy.places()], repeat)
     many = 20 * size
     more = Embeddings(names("e", many), rng.standard_normal((many, DIM), dtype=np.float32), speakers(many))
     large = Cosine().score(more, more)
@@ -133,7 +143,7 @@ def main() -> None:
         fit_score_model(
             [
                 (
-                    as_chunked(np.eye(40) + np.random.default_rng(0).normal(size=(40, 40)), range(40), range(40)),
+                    as_table(np.eye(40) + np.random.default_rng(0).normal(size=(40, 40)), range(40), range(40)),
                     Labels.from_speakers(range(40), range(40)),
                 )
             ]

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from evenscore import Embeddings
-from evenscore.files import write_chunks
-from evenscore.scale import score_chunks
 from evenscore.engine.cluster import connected
+from evenscore.files import write_table
+from evenscore.scoring import score_lazily
 
 
 def some(rng: np.random.Generator, prefix: str, number: int, dim: int) -> Embeddings:
@@ -29,8 +29,8 @@ def some(rng: np.random.Generator, prefix: str, number: int, dim: int) -> Embedd
 def run(client: object, sides: list[Embeddings], path: Path, top_k: int) -> float:
     enroll, test, cohort = sides
     start = time.perf_counter()
-    scores = score_chunks(enroll, test, cohort=cohort, method="as", top_k=top_k, client=client)
-    write_chunks(scores, path, client=client)
+    scores = score_lazily(enroll, test, cohort=cohort, method="as", top_k=top_k, client=client)
+    write_table(scores, path, client=client)
     return time.perf_counter() - start
 
 

@@ -19,17 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from evenscore import Labels, ScoreMatrix, ScoreModel, fit_score_model, normalize
-from evenscore.files import open_chunked_scores, write_chunks
-from evenscore.scale import ChunkedBlocks, as_chunked
-from evenscore.scale.chunked_scores import TileReader
+from evenscore import Labels, ScoreBlocks, ScoreMatrix, ScoreModel, fit_score_model, normalize
 from evenscore.engine.engine import engine_for
-from evenscore.scale.tiles import Tile
+from evenscore.files import open_scores, write_table
+from evenscore.sources import as_table
+from evenscore.tables import Place, Tile
+from evenscore.tables.score_table import Source
 
 SPEAKERS = 400
 
@@ -37,13 +36,14 @@ SPEAKERS = 400
 class Random:
     """Scores that are made tile by tile, with a shift for each row and column and for targets."""
 
-    def read(self, rows: slice, columns: slice) -> np.ndarray:
+    def read(self, place: Place) -> Tile:
+        rows, columns = place.rows, place.columns
         rng = np.random.default_rng([rows.start, columns.start])
         scores = rng.standard_normal((rows.stop - rows.start, columns.stop - columns.start), dtype=np.float32)
         i, j = np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop)
         scores += np.sin(i)[:, None].astype(np.float32) + np.cos(j).astype(np.float32)
         scores[i[:, None] % SPEAKERS == j % SPEAKERS] += 4.0
-        return scores
+        return Tile(scores, rows, columns)
 
     def identity(self) -> str:
         return "random"
@@ -59,8 +59,8 @@ def make(folder: Path, rows: int, columns: int, cohort: int) -> None:
         ("enroll", (rows, cohort), "ec"),
         ("test", (cohort, columns), "dt"),
     ):
-        frame = as_chunked(np.broadcast_to(np.float32(0), (k, size)), names(prefixes[0], k), names(prefixes[1], size))
-        write_chunks(replace(frame, reader=Random()), folder / f"{name}.zarr")
+        frame = as_table(np.broadcast_to(np.float32(0), (k, size)), names(prefixes[0], k), names(prefixes[1], size))
+        write_table(frame.with_source(Random()), folder / f"{name}.zarr")
 
 
 def labels_of(shape: tuple[int, int]) -> Labels:
@@ -68,24 +68,24 @@ def labels_of(shape: tuple[int, int]) -> Labels:
 
 
 def in_and_out(folder: Path, reads: int) -> dict[str, float]:
-    scores = open_chunked_scores(folder / "trials.zarr")
+    scores = open_scores(folder / "trials.zarr")
     for _ in range(reads - 1):
-        for _ in engine_for().map(read, scores.reader, scores.tiles()):
+        for _ in engine_for().map(read, scores.source, scores.places()):
             pass
-    write_chunks(scores, folder / "out.zarr")
+    write_table(scores, folder / "out.zarr")
     return {}
 
 
-def read(reader: TileReader, tile: Tile) -> None:
-    reader.read(tile.rows, tile.columns)
+def read(source: Source, place: Place) -> None:
+    source.read(place)
 
 
 def ours(folder: Path) -> dict[str, float]:
-    opened = {name: open_chunked_scores(folder / f"{name}.zarr") for name in ("trials", "enroll", "test")}
+    opened = {name: open_scores(folder / f"{name}.zarr") for name in ("trials", "enroll", "test")}
     data = [(opened["trials"], labels_of(opened["trials"].shape))]
     last: dict[str, float] = {}
     model = fit_score_model(data, progress=lambda stage, _: last.update({stage: time.perf_counter()})).model
-    write_chunks(normalize(ChunkedBlocks(**opened), "lgsm", model=model), folder / "out.zarr")
+    write_table(normalize(ScoreBlocks(**opened), "lgsm", model=model), folder / "out.zarr")
     return {"iterations": last["fit"] - last["summing scores"]}
 
 
@@ -101,9 +101,10 @@ def warm_up() -> None:
         )
     }
     labels = Labels.from_speakers([f"s{n % 5}" for n in range(30)], [f"s{n % 5}" for n in range(40)])
-    fit_score_model([(as_chunked(tables["trials"]), labels)], max_iter=3)
+    fit_score_model([(tables["trials"].in_tiles(), labels)], max_iter=3)
     model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0])
-    normalize(ChunkedBlocks(**tables), "lgsm", model=model).matrix()
+    tiled = {name: table.in_tiles() for name, table in tables.items()}
+    normalize(ScoreBlocks(**tiled), "lgsm", model=model).in_memory()
 
 
 def zarr_alone(folder: Path) -> dict[str, float]:

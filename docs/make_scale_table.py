@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from evenscore.scale.tiles import TILE_BYTES
+from evenscore.tables.tile import TILE_BYTES
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, COSTS = FOLDER / "scale.md", FOLDER / "scale_costs.json"

@@ -1,24 +1,24 @@
-"""A reader that takes its time, so that a test can kill who reads; workers of a cluster can import it."""
+"""A source that takes its time, so that a test can kill who reads; workers of a cluster can import it."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
 class SlowTiles:
-    """Another reader, and how many seconds each tile takes."""
+    """Another source, and how many seconds each tile takes."""
 
-    reader: Any
+    source: Any
     seconds: float
 
-    def read(self, rows, columns):
+    def read(self, place):
         time.sleep(self.seconds)
-        return self.reader.read(rows, columns)
+        return self.source.read(place)
 
     def identity(self):
-        return self.reader.identity()
+        return self.source.identity()
 
 
 def slowed(scores, seconds=0.05):
-    return replace(scores, reader=SlowTiles(scores.reader, seconds))
+    return scores.with_source(SlowTiles(scores.source, seconds))

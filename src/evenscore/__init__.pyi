@@ -1,6 +1,7 @@
 from . import (
     calibrate as calibrate,
     comparison as comparison,
+    engine as engine,
     errors as errors,
     evidence as evidence,
     files as files,
@@ -11,7 +12,6 @@ from . import (
     plot as plot,
     progress as progress,
     report as report,
-    scale as scale,
     scoring as scoring,
     sources as sources,
     tables as tables,
@@ -43,6 +43,7 @@ from .files import (
     load_audiomnist_scores as load_audiomnist_scores,
     load_calibration as load_calibration,
     load_model as load_model,
+    open_scores as open_scores,
     read as read,
     read_embeddings as read_embeddings,
     read_scores as read_scores,
@@ -51,6 +52,7 @@ from .files import (
     save_calibration as save_calibration,
     save_model as save_model,
     write as write,
+    write_table as write_table,
 )
 from .metrics import (
     OperatingPoint as OperatingPoint,
@@ -95,6 +97,7 @@ from .scoring import (
 from .sources import (
     Cosine as Cosine,
     DotProduct as DotProduct,
+    as_table as as_table,
     score_blocks as score_blocks,
 )
 from .tables import (
@@ -103,5 +106,7 @@ from .tables import (
     Labels as Labels,
     ScoreBlocks as ScoreBlocks,
     ScoreMatrix as ScoreMatrix,
+    ScoreTable as ScoreTable,
     TrialList as TrialList,
+    labels_for as labels_for,
 )

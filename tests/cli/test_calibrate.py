@@ -258,7 +258,10 @@ def test_what_people_and_programs_are_told(cli, files):
         (["--cross-validate", "dev.scores", "-o", "o"], "dev.scores: the scores have no labels"),
         (["--cross-validate", "-k", "dev.key", "dev.scores", "-o", "o", "--folds", "2"], "folds is 2, but"),
         (["--cross-validate", "-k", "dev.key", "dev.scores", "-o", "o", "--folds", "11"], "10 speakers, fewer than 11"),
-        (["--train", "dev.scores", "eval.scores", "-o", "o"], "dev.scores: the scores have no labels; give a key"),
+        (
+            ["--train", "dev.scores", "eval.scores", "-o", "o"],
+            "dev.scores: the scores have no labels; give --train-key",
+        ),
         ([*TRAIN, "eval.scores", "eval2.scores", "-o", "o"], "1 systems to train on and 2 to calibrate"),
         (
             [*TRAIN, "--method", "pav", "--l2", "1", "eval.scores", "-o", "o"],

@@ -115,7 +115,7 @@ def test_embeddings(cli, tmp_path):
         ((*TRAIN, "--candidates", "x", "--candidates", "x"), "two candidates are called 'x'"),
         ((*TRAIN, "--candidates", "x=nowhere"), "nowhere: there is no such file"),
         (("--sizes", "3"), "give the training side with one of"),
-        (("--train", "dev.npz", "--sizes", "3"), "the scores of dev.npz have no labels; give --train-key"),
+        (("--train", "dev.npz", "--sizes", "3"), "dev.npz: the scores have no labels; give --train-key"),
         ((*TRAIN, "--sizes", "3", "--method", "raw"), "there is no norm 'raw' that uses a cohort"),
     ],
 )

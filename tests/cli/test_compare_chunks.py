@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from evenscore import Embeddings, ScoreMatrix, ScoreModel, simulate_blocks, write
-from evenscore.files import write_chunks
-from evenscore.scale import as_chunked
+from evenscore.files import write_table
+from evenscore.sources import as_table
 
 MODEL = ScoreModel(mu=[-2.0, 2.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 QUICK = ("--bootstrap", "20", "--methods", "raw,z,s")
@@ -28,7 +28,7 @@ def made(tmp_path_factory):
     blocks, labels = simulate_blocks(MODEL, *sides, seed=3)
     for name, block in FILES.items():
         write(getattr(blocks, block), folder / f"{name}.npz")
-        write_chunks(as_chunked(getattr(blocks, block)), folder / f"{name}.zarr")
+        write_table(as_table(getattr(blocks, block)), folder / f"{name}.zarr")
     sides = (
         (blocks.trials.enroll_ids, blocks.enroll_speakers),
         (blocks.trials.test_ids, blocks.test_speakers),
@@ -41,7 +41,7 @@ def made(tmp_path_factory):
     write(blocks.trials.to_trials(labels), folder / "eval.parquet")
     write(blocks.cohort.to_trials(blocks.cohort_labels), folder / "dev.key", format="csv")
     pool = ScoreMatrix.concat([blocks.enroll, blocks.test])
-    write_chunks(as_chunked(pool), folder / "pool.zarr")
+    write_table(as_table(pool), folder / "pool.zarr")
     return folder, blocks, labels
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from evenscore import TrialList, bootstrap, evaluate, evaluate_by, paired_test, write
 from evenscore.cli.evaluate import Eer, Metric
+from evenscore.cli.labelled import LabelSources
 from evenscore.cli.speaker_sources import speakers_of
-from evenscore.cli.training_data import LabelSources
 from evenscore.metrics.error_rates import EerMethod
 from evenscore.metrics.uncertainty import Metric as LibraryMetric
 
@@ -366,7 +366,7 @@ def test_one_speaker_is_refused_with_the_reason(refused, file):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["a.scores"], "a.scores: the scores have no labels; give a key"),
+        (["a.scores"], "a.scores: the scores have no labels; give --key"),
         (["absent", "-k", "key"], "absent: there is no such file"),
         (["a.scores", "-k", "absent"], "absent: there is no such file"),
         (["a.scores", "-k", "key", "--points", "0.01,1"], "the operating point '0.01,1' must be a prior"),

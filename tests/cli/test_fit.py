@@ -337,7 +337,7 @@ def test_the_model_on_standard_output(cli, files):
     [
         ((), "there is nothing to train on"),
         (("--enroll", "e.npz"), "there is nothing to train on"),
-        (("--scores", "a.npz"), "the scores of a.npz have no labels; give --key"),
+        (("--scores", "a.npz"), "a.npz: the scores have no labels; give --key"),
         (("--scores", "absent", "--key", "a.key"), "absent: there is no such file"),
         (("--scores", "a.npz", "--key", "absent"), "absent: there is no such file"),
         (("--scores", "a.npz", "--enroll", "x"), "both scores and embeddings"),
@@ -379,4 +379,4 @@ def test_data_that_cannot_train(refused, files):
     write(elsewhere, files / "elsewhere", format="kaldi")
     assert "not in the key" in refused("--scores", "a.npz", "--key", "elsewhere")
     message = refused("--scores", "a.npz", "--key", "elsewhere", "--unmatched", "drop")
-    assert "the key and the scores have no trial in common" in message
+    assert "the key has none of these trials" in message

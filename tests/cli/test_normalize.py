@@ -21,6 +21,7 @@ from evenscore import (
 )
 from evenscore.norms import normalize
 from evenscore.sources import score_blocks
+from evenscore.tables import Axis
 
 MODEL = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 ENROLL, TEST = [f"s{n % 4}" for n in range(6)], [f"s{n % 4}" for n in range(9)]
@@ -91,8 +92,10 @@ def expected(blocks, model=MODEL):
     return ScoreModelNormalizer(model, blocks).normalize(blocks)
 
 
-def without_speakers(**blocks):
-    return ScoreBlocks(blocks.pop("trials", BLOCKS.trials), **blocks)
+def without_speakers(*, cohort_labels=None, **blocks):
+    tables = {"trials": BLOCKS.trials, **blocks}
+    bare = {name: table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids)) for name, table in tables.items()}
+    return ScoreBlocks(bare.pop("trials"), **bare, cohort_labels=cohort_labels)
 
 
 def whole(trials=BLOCKS.trials):

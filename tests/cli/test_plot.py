@@ -186,7 +186,7 @@ def test_unknown_endings_are_refused_before_anything_is_read(refused, name):
     ("arguments", "message"),
     [
         (("det", "absent"), "absent: there is no such file"),
-        (("det", "raw.scores"), "raw.scores: the scores have no labels; give a key"),
+        (("det", "raw.scores"), "raw.scores: the scores have no labels; give --key"),
         (("det", "matrix.npz"), "matrix.npz: the scores have no labels"),
         (("det", "labelled", "--key", "half"), "144 of the 288 scored trials are not in the key"),
         (("bayes", "labelled", "--key", "other"), "not in the key"),

@@ -1,11 +1,9 @@
 """Score blocks in memory, and the same in tiny tiles."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from evenscore import ScoreMatrix, ScoreModel
-from evenscore.scale import as_chunked
+from evenscore.tables.tile import Cuts
 
 MODEL = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5, 0.1], [0.4, 0.2]], beta=[[0.5, 0.2], [0.3, 0.3]], sigma2=[1.0, 1.2])
 
@@ -20,9 +18,18 @@ def matrix(rng, rows, columns, missing=0.0, dtype=np.float64):
     return ScoreMatrix(scores.astype(dtype), rows, columns, missing="nan")
 
 
+#: Stored chunks and bytes of tiles: the whole matrix, tiles that do not divide it evenly, single rows.
+TILINGS = {"one": ((99, 99), 1e9), "ragged": ((5, 7), 600.0), "one row": ((1, 99), 1.0)}
+
+
 def in_tiles(scores, stored=(5, 7), tile_bytes=600.0):
     """Return scores in tiles of a few rows and columns, that do not divide the matrix evenly."""
-    return replace(as_chunked(scores), stored=stored, tile_bytes=tile_bytes)
+    return scores.in_tiles(tile_bytes, stored)
+
+
+def in_runs(trials, bounds):
+    """Return a list that is read in runs of trials with these ends."""
+    return trials.with_source(trials.source, layout=Cuts(tuple(bounds)))
 
 
 def shuffled(rng, scores):

@@ -8,7 +8,7 @@ import pytest
 
 from evenscore import ScoreMatrix, TrialList, read_scores, write
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.files import write_chunks
+from evenscore.files import write_table
 from in_process import output_of
 from scale.chunked_examples import contents, ids, in_tiles
 
@@ -37,7 +37,7 @@ def made(tmp_path_factory):
     for name, sides in {"train": (C, D), "s": (E, T), "full": (E, T)}.items():
         table = scored(rng, *sides, missing=0.05 * (name != "full"))
         write(table, folder / f"{name}.npz")
-        write_chunks(in_tiles(table), folder / f"{name}.zarr")
+        write_table(in_tiles(table), folder / f"{name}.zarr")
         trials = table.to_trials()
         key = trials.with_labels(trials.enroll_index % 9 == trials.test_index % 9)
         write(key, folder / f"{name}.parquet")
@@ -56,7 +56,7 @@ def files(made, tmp_path, monkeypatch):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ScaleChoices, "tile_bytes", 3000.0)
-    monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 500)
+    monkeypatch.setattr("evenscore.tables.tile._TRIALS", 500)
     return tmp_path
 
 
@@ -164,7 +164,7 @@ def test_a_run_that_was_cut_short_goes_on(files, monkeypatch, target):
     def never(*args, **kwargs):
         raise AssertionError("the calibration was kept, so nothing is to be counted again")
 
-    monkeypatch.setattr("evenscore.cli.evaluated_chunks.count_chunks", never)
+    monkeypatch.setattr("evenscore.metrics.counting.count_table", never)
     run(*train, "--resume", "-o", target, "--save", "again.json")
     assert contents(files / target) == contents(files / f"whole.{target[4:]}")
     assert (files / "again.json").read_bytes() == (files / "whole.json").read_bytes()
@@ -251,7 +251,7 @@ def made_second(made, tmp_path_factory):
         )
         order = rng.permutation(table.shape[0])
         write(other.take(order, None), folder / f"{name}2.npz")
-        write_chunks(in_tiles(other.take(order, None)), folder / f"{name}2.zarr")
+        write_table(in_tiles(other.take(order, None)), folder / f"{name}2.zarr")
         listed = read_scores(made / f"{name}.parquet")
         write(other.to_trials().with_labels(listed.labels), folder / f"{name}2.parquet")
         write(other.take(order, None).to_trials(), folder / f"{name}3.parquet")
@@ -296,7 +296,7 @@ def test_a_fusion_that_was_cut_short_goes_on(second, monkeypatch):
     cut_short(monkeypatch, *how, "-o", "out.zarr")
     other = ("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, "s.zarr", "full.zarr", *CHUNKS)
     assert "another scores" in run(*other, "--resume", "-o", "out.zarr", code=2)
-    monkeypatch.setattr("evenscore.cli.calibration_in_chunks.fit_fusion", None)  # it was kept
+    monkeypatch.setattr("evenscore.cli.calibration_of_tables.fit_fusion", None)  # it was kept
     run(*how, "--resume", "-o", "out.zarr")
     assert contents(second / "out.zarr") == contents(second / "whole.zarr")
 

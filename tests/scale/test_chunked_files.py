@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import zarr
 
-from evenscore import FileError, ScoreBlocks, normalize, read_scores, write
-from evenscore.files import open_chunked_scores, open_chunked_trials, write_chunks
+from evenscore import FileError, ScoreBlocks, ScoreMatrix, normalize, read_scores, write
+from evenscore.files import open_scores, write_table
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.zarr_chunks import PlainChunks
-from evenscore.scale import ChunkedBlocks, as_chunked
+from evenscore.sources import as_table
 from scale.chunked_examples import contents, ids, in_tiles, matrix
 from slow_tiles import SlowTiles
 from zarr_formats import FORMATS, ZARR_3, chunk_name, write_format
@@ -52,22 +52,22 @@ def stored_by_zarr(path, table, **how):
 
 def test_written_stores_are_read_by_us_and_by_zarr(tmp_path, whole, format):
     path = tmp_path / "out.zarr"
-    write_chunks(in_tiles(whole), path)
+    write_table(in_tiles(whole), path)
     assert read_scores(path) == whole
-    assert open_chunked_scores(path).matrix() == whole
+    assert open_scores(path).in_memory() == whole
     np.testing.assert_array_equal(zarr.open_group(str(path), mode="r")["scores"][...], whole.scores)
     assert not (tmp_path / "out.zarr.partial").exists()
-    write_chunks(in_tiles(whole), path)  # takes the place of the earlier one
+    write_table(in_tiles(whole), path)  # takes the place of the earlier one
     assert read_scores(path) == whole
 
 
 @pytest.mark.parametrize("piece", [1, 60, 100], ids=["a row", "two rows", "three rows"])
 def test_chunks_are_read_and_written_in_pieces(tmp_path, whole, format, monkeypatch, piece):
-    write_chunks(in_tiles(whole), tmp_path / "at once.zarr")
+    write_table(in_tiles(whole), tmp_path / "at once.zarr")
     monkeypatch.setattr("evenscore.files.zarr_chunks._PIECE", piece)
-    write_chunks(in_tiles(whole), tmp_path / "in pieces.zarr")
+    write_table(in_tiles(whole), tmp_path / "in pieces.zarr")
     assert contents(tmp_path / "in pieces.zarr") == contents(tmp_path / "at once.zarr")
-    scores, rng = open_chunked_scores(tmp_path / "in pieces.zarr"), np.random.default_rng(piece)
+    scores, rng = open_scores(tmp_path / "in pieces.zarr"), np.random.default_rng(piece)
     for _ in range(50):
         (top, bottom), (left, right) = (np.sort(rng.integers(0, size + 1, 2)) for size in whole.shape)
         part = scores.block(slice(top, bottom), slice(left, right))
@@ -80,31 +80,31 @@ def test_chunks_are_read_and_written_in_pieces(tmp_path, whole, format, monkeypa
 
 @pytest.mark.parametrize("how", [{"compressors": None}, {}], ids=["plain", "packed"])
 def test_stores_of_the_zarr_library_are_read(tmp_path, whole, format, how):
-    scores = open_chunked_scores(stored_by_zarr(tmp_path / "in.zarr", whole, **how))
-    assert (scores.reader.plain is not None) == bool(how)
-    assert scores.stored == (5, 7)
-    assert scores.with_tiles(300).matrix() == whole
+    scores = open_scores(stored_by_zarr(tmp_path / "in.zarr", whole, **how))
+    assert (scores.source.plain is not None) == bool(how)
+    assert scores.layout.stored == (5, 7)
+    assert scores.in_tiles(300).in_memory() == whole
     part = scores.block(slice(3, 18), slice(6, 30))
     np.testing.assert_array_equal(part, whole.scores[3:18, 6:30])
 
 
 def test_a_missing_chunk_is_missing_scores(tmp_path, whole, format):
     path = tmp_path / "out.zarr"
-    write_chunks(in_tiles(whole), path)
+    write_table(in_tiles(whole), path)
     (path / "scores" / chunk_name(path, 1, 1)).unlink()
-    there = open_chunked_scores(path).matrix().scores
+    there = open_scores(path).in_memory().scores
     assert np.isnan(there[5:10, 7:14]).all()
     np.testing.assert_array_equal(there[10:], whole.scores[10:])
 
 
 def test_a_store_that_is_not_there_is_no_store_of_missing_scores(tmp_path, whole, format):
     path = tmp_path / "out.zarr"
-    write_chunks(in_tiles(whole), path)
-    scores = open_chunked_scores(os.path.relpath(path))
-    assert Path(scores.reader.plain.folder).is_absolute()
+    write_table(in_tiles(whole), path)
+    scores = open_scores(os.path.relpath(path))
+    assert Path(scores.source.plain.folder).is_absolute()
     path.rename(tmp_path / "moved.zarr")
     with pytest.raises(FileError, match=r"there is no such store on .*; all workers must see the same files"):
-        scores.matrix()
+        scores.in_memory()
 
 
 def damaged(path, change):
@@ -132,20 +132,20 @@ def cut(data):
 @pytest.mark.parametrize("change", [flip, cut])
 def test_a_damaged_chunk_is_named(tmp_path, whole, format, change):
     path = tmp_path / "out.zarr"
-    write_chunks(in_tiles(whole), path)
+    write_table(in_tiles(whole), path)
     name = damaged(path, change)
     with pytest.raises(FileError, match=rf"out.zarr\[scores/{name}\]: the chunk is damaged .*; copy or write it again"):
-        open_chunked_scores(path).matrix()
+        open_scores(path).in_memory()
     with pytest.raises(FileError, match=name):
-        write_chunks(open_chunked_scores(path), tmp_path / "copy.zarr")
+        write_table(open_scores(path), tmp_path / "copy.zarr")
 
 
 def test_a_chunk_of_the_output_is_not_tiny(tmp_path, whole, format, monkeypatch):
     monkeypatch.setattr("evenscore.files.score_tiles._MANY", 20)
     monkeypatch.setattr("evenscore.files.score_tiles._SMALL", 400)
     path = stored_by_zarr(tmp_path / "in.zarr", whole)  # 5 x 5 chunks of 5 x 7 float32, 140 bytes
-    assert open_chunked_scores(path).stored == (5, 14)
-    write_chunks(open_chunked_scores(path), tmp_path / "out.zarr")
+    assert open_scores(path).layout.stored == (5, 14)
+    write_table(open_scores(path), tmp_path / "out.zarr")
     assert len(contents(tmp_path / "out.zarr" / "scores")) == 1 + 5 * 3
     assert read_scores(tmp_path / "out.zarr") == whole
 
@@ -154,52 +154,52 @@ def test_a_damaged_packed_chunk_is_named(tmp_path, whole, format):
     path = stored_by_zarr(tmp_path / "in.zarr", whole)
     name = damaged(path, cut)
     with pytest.raises(FileError, match=rf"in.zarr\[scores/{name}\]: the chunk is damaged"):
-        open_chunked_scores(path).matrix()
+        open_scores(path).in_memory()
 
 
 def test_npy_with_lists_of_ids(tmp_path, whole):
     path = tmp_path / "dev.npy"
     np.save(path, whole.scores)
     with pytest.raises(FileError, match=r"there is no .*dev.enroll_ids"):
-        open_chunked_scores(path)
+        open_scores(path)
     for name, names in (("enroll_ids", E), ("test_ids", T)):
         path.with_suffix(f".{name}").write_text("".join(f"{one}\n" for one in names))
-    assert open_chunked_scores(path).with_tiles(300).matrix() == whole
+    assert open_scores(path).in_tiles(300).in_memory() == whole
     path.with_suffix(".test_ids").write_text("t0\n")
     with pytest.raises(FileError, match=r"numbers of shape \(23, 1\) are expected"):
-        open_chunked_scores(path)
+        open_scores(path)
 
 
 def test_parquet_in_and_out(tmp_path, whole, monkeypatch):
-    monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 100)
+    monkeypatch.setattr("evenscore.tables.tile._TRIALS", 100)
     trials = whole.to_trials().with_labels(np.arange(len(whole.to_trials())) % 2)
     write(trials, tmp_path / "in.parquet")
-    listed = open_chunked_trials(tmp_path / "in.parquet")
-    assert len(listed.chunks()) == 7
-    assert listed.gather() == trials
-    write_chunks(listed, tmp_path / "out.parquet")
+    listed = open_scores(tmp_path / "in.parquet")
+    assert len(listed.places()) == 7
+    assert listed.in_memory() == trials
+    write_table(listed, tmp_path / "out.parquet")
     assert sorted(file.name for file in (tmp_path / "out.parquet").iterdir())[-1] == "part-000006.parquet"
     assert read_scores(tmp_path / "out.parquet") == trials
-    assert open_chunked_trials(tmp_path / "out.parquet").gather() == trials
+    assert open_scores(tmp_path / "out.parquet").in_memory() == trials
     monkeypatch.setattr("evenscore.files.chunked_output._LISTED_BYTES", 600)
-    write_chunks(as_chunked(whole), tmp_path / "matrix.parquet")
+    write_table(as_table(whole), tmp_path / "matrix.parquet")
     assert len(list((tmp_path / "matrix.parquet").iterdir())) > 1
     assert read_scores(tmp_path / "matrix.parquet").to_matrix().align(E, T) == whole
     with pytest.raises(FileError, match=r"written to parquet; give a name in .parquet"):
-        write_chunks(listed, tmp_path / "out.zarr")
+        write_table(listed, tmp_path / "out.zarr")
     assert not (tmp_path / "out.zarr.partial").exists()
 
 
 def test_names_and_places_that_cannot_be_written(tmp_path, whole):
     with pytest.raises(FileError, match=r"written to .zarr or .parquet"):
-        write_chunks(as_chunked(whole), tmp_path / "out.txt")
+        write_table(as_table(whole), tmp_path / "out.txt")
     (tmp_path / "mine.zarr").mkdir()
     (tmp_path / "mine.zarr" / "thesis.tex").write_text("years of work")
     with pytest.raises(FileError, match="a directory with other files has this name"):
-        write_chunks(as_chunked(whole), tmp_path / "mine.zarr")
+        write_table(as_table(whole), tmp_path / "mine.zarr")
     (tmp_path / "empty.parquet").mkdir()
     with pytest.raises(FileError, match="no parquet file in this directory"):
-        open_chunked_trials(tmp_path / "empty.parquet")
+        open_scores(tmp_path / "empty.parquet")
 
 
 class Stops(Exception):  # noqa: N818
@@ -216,44 +216,44 @@ def stop_at(fraction):
 
 def cut_short(scores, path, fraction=0.5):
     with pytest.raises(Stops):
-        write_chunks(scores, path, progress=stop_at(fraction))
+        write_table(scores, path, progress=stop_at(fraction))
 
 
 def test_a_run_goes_on_with_what_is_left(tmp_path, whole, format, monkeypatch):
-    write_chunks(in_tiles(whole), tmp_path / "one.zarr")
+    write_table(in_tiles(whole), tmp_path / "one.zarr")
     cut_short(in_tiles(whole), tmp_path / "two.zarr")
     partial = tmp_path / "two.zarr.partial"
     assert not (tmp_path / "two.zarr").exists()
     with pytest.raises(FileError, match=r"is left from a run that was cut short; go on with it \(--resume\)"):
-        write_chunks(in_tiles(whole), tmp_path / "two.zarr")
+        write_table(in_tiles(whole), tmp_path / "two.zarr")
     with (partial / "journal.jsonl").open("ab") as journal:
         journal.write(b'{"chu')  # killed in the middle of a line
     read = []
-    monkeypatch.setattr(SlowTiles, "read", lambda self, *at: read.append(at) or self.reader.read(*at))
+    monkeypatch.setattr(SlowTiles, "read", lambda self, *at: read.append(at) or self.source.read(*at))
     counted = in_tiles(whole)
-    counted = replace(counted, reader=SlowTiles(counted.reader, 0.0))
-    write_chunks(counted, tmp_path / "two.zarr", resume=True)
-    assert 0 < len(read) <= len(counted.tiles()) / 2 + 1
+    counted = replace(counted, source=SlowTiles(counted.source, 0.0))
+    write_table(counted, tmp_path / "two.zarr", resume=True)
+    assert 0 < len(read) <= len(counted.places()) / 2 + 1
     assert contents(tmp_path / "two.zarr") == contents(tmp_path / "one.zarr")
     assert not partial.exists()
 
 
 def test_a_chunk_that_got_lost_is_made_again(tmp_path, whole, format):
-    write_chunks(in_tiles(whole), tmp_path / "one.zarr")
+    write_table(in_tiles(whole), tmp_path / "one.zarr")
     cut_short(in_tiles(whole), tmp_path / "two.zarr")
     data = tmp_path / "two.zarr.partial" / "data"
     (data / "scores" / chunk_name(data, 0, 0)).unlink()
-    write_chunks(in_tiles(whole), tmp_path / "two.zarr", resume=True)
+    write_table(in_tiles(whole), tmp_path / "two.zarr", resume=True)
     assert contents(tmp_path / "two.zarr") == contents(tmp_path / "one.zarr")
 
 
 @pytest.mark.skipif(not ZARR_3, reason="zarr 2 writes no format 3")
 def test_a_run_goes_on_in_the_format_in_which_it_was_begun(tmp_path, whole, monkeypatch):
     write_format(monkeypatch, 2)
-    write_chunks(in_tiles(whole), tmp_path / "one.zarr")
+    write_table(in_tiles(whole), tmp_path / "one.zarr")
     cut_short(in_tiles(whole), tmp_path / "two.zarr")
     write_format(monkeypatch, 3)
-    write_chunks(in_tiles(whole), tmp_path / "two.zarr", resume=True)
+    write_table(in_tiles(whole), tmp_path / "two.zarr", resume=True)
     assert contents(tmp_path / "two.zarr") == contents(tmp_path / "one.zarr")
     assert read_scores(tmp_path / "two.zarr") == whole
 
@@ -262,18 +262,18 @@ def test_a_run_with_other_scores_or_chunks_is_not_gone_on_with(tmp_path, whole):
     path = tmp_path / "two.zarr"
     cut_short(in_tiles(whole), path)
     with pytest.raises(FileError, match="was begun with another scores; give the same one, or delete the directory"):
-        write_chunks(in_tiles(whole.with_scores(2 * whole.scores)), path, resume=True)
+        write_table(in_tiles(whole.with_scores(2 * whole.scores)), path, resume=True)
     with pytest.raises(FileError, match="was begun with chunks of another size"):
-        write_chunks(in_tiles(whole, tile_bytes=2000.0), path, resume=True)
+        write_table(in_tiles(whole, tile_bytes=2000.0), path, resume=True)
     (tmp_path / "two.zarr.partial" / "journal.jsonl").write_bytes(b"")
     with pytest.raises(FileError, match="has no journal"):
-        write_chunks(in_tiles(whole), path, resume=True)
+        write_table(in_tiles(whole), path, resume=True)
 
 
 def test_statistics_are_kept_too(tmp_path, whole):
     rng = np.random.default_rng(1)
     enroll, test = matrix(rng, E, ids("c", 9)), matrix(rng, ids("d", 9), T)
-    blocks = ChunkedBlocks(in_tiles(whole), enroll=in_tiles(enroll), test=in_tiles(test))
+    blocks = ScoreBlocks(in_tiles(whole), enroll=in_tiles(enroll), test=in_tiles(test))
     wanted = normalize(ScoreBlocks(whole, enroll=enroll, test=test), "s")
     output = ChunkedOutput(tmp_path / "out.zarr")
 
@@ -310,9 +310,9 @@ def test_a_full_disk_names_the_chunk_and_the_run_can_go_on(tmp_path, whole, monk
     with pytest.raises(
         FileError, match=r"out.zarr: chunk \d+ \(rows 10 to 14, .*\) cannot be written: the disk is full"
     ):
-        write_chunks(in_tiles(whole), path)
+        write_table(in_tiles(whole), path)
     monkeypatch.undo()
-    write_chunks(in_tiles(whole), path, resume=True)
+    write_table(in_tiles(whole), path, resume=True)
     assert read_scores(path) == whole
 
 
@@ -326,10 +326,10 @@ def test_a_file_system_that_is_really_full(tmp_path, whole):
     if mounted.returncode:
         pytest.skip("run as root, who can mount a small file system")
     try:
-        large = as_chunked(np.zeros((500, 500), dtype=np.float32), ids("e", 500), ids("t", 500))
-        large = replace(large, stored=(50, 100), tile_bytes=20_000)
+        large = ScoreMatrix(np.zeros((500, 500), dtype=np.float32), ids("e", 500), ids("t", 500))
+        large = in_tiles(large, (50, 100), 20_000)
         with pytest.raises(FileError, match=r"chunk \d+ \(rows .*\) cannot be written: the disk is full; mend that"):
-            write_chunks(large, small / "out.zarr")
+            write_table(large, small / "out.zarr")
     finally:
         subprocess.run(["umount", small], check=True)
 
@@ -339,9 +339,9 @@ import sys, numpy as np
 sys.path[:0] = {path!r}
 from scale.chunked_examples import in_tiles
 from evenscore import read_scores
-from evenscore.files import write_chunks
+from evenscore.files import write_table
 from slow_tiles import slowed
-write_chunks(slowed(in_tiles(read_scores({source!r}))), {target!r})
+write_table(slowed(in_tiles(read_scores({source!r}))), {target!r})
 """
 
 
@@ -358,15 +358,15 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, whole):
     run.kill()
     assert run.wait() != 0
     assert not target.exists()
-    write_chunks(in_tiles(read_scores(source)), target, resume=True)
-    write_chunks(in_tiles(whole), tmp_path / "one.zarr")
+    write_table(in_tiles(read_scores(source)), target, resume=True)
+    write_table(in_tiles(whole), tmp_path / "one.zarr")
     assert contents(target) == contents(tmp_path / "one.zarr")
 
 
 def test_readers_and_errors_travel(tmp_path, whole):
-    write_chunks(in_tiles(whole), tmp_path / "out.zarr")
-    scores = pickle.loads(pickle.dumps(open_chunked_scores(tmp_path / "out.zarr")))  # noqa: S301
-    assert scores.matrix() == whole
+    write_table(in_tiles(whole), tmp_path / "out.zarr")
+    scores = pickle.loads(pickle.dumps(open_scores(tmp_path / "out.zarr")))  # noqa: S301
+    assert scores.in_memory() == whole
     error = pickle.loads(pickle.dumps(FileError("a.zarr", "it is damaged", part="scores/0.0")))  # noqa: S301
     assert str(error) == "a.zarr[scores/0.0]: it is damaged"
     assert error.part == "scores/0.0"

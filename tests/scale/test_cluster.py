@@ -25,9 +25,10 @@ from evenscore import (
     score_embeddings,
 )
 from evenscore.engine.cluster import connected
-from evenscore.files import open_chunked_scores, write_chunks
+from evenscore.files import open_scores, write_table
 from evenscore.model.statistics import label_sums
-from evenscore.scale import ChunkedBlocks, as_chunked, score_chunks
+from evenscore.scoring import score_lazily
+from evenscore.sources import as_table
 from in_process import run_command
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 from slow_tiles import slowed
@@ -50,8 +51,8 @@ def stores(tmp_path_factory):
     tables = {name: matrix(rng, *sides, dtype=np.float32) for name, sides in shapes.items()}
     opened = {}
     for name, table in tables.items():
-        write_chunks(in_tiles(table), folder / f"{name}.zarr")
-        opened[name] = open_chunked_scores(folder / f"{name}.zarr").with_tiles(600.0)
+        write_table(in_tiles(table), folder / f"{name}.zarr")
+        opened[name] = open_scores(folder / f"{name}.zarr").in_tiles(600.0)
     return tables, opened
 
 
@@ -90,10 +91,10 @@ def test_norms_are_those_in_memory(client, stores, tmp_path, method, options):
     tables, opened = stores
     others = {name: table for name, table in tables.items() if name != "trials"}
     wanted = normalize(ScoreBlocks(tables["trials"], **others), method, **options)
-    blocks = ChunkedBlocks(**opened)
-    write_chunks(normalize(blocks, method, client=client, **options), tmp_path / "out.zarr", client=client)
+    blocks = ScoreBlocks(**opened)
+    write_table(normalize(blocks, method, client=client, **options), tmp_path / "out.zarr", client=client)
     np.testing.assert_allclose(read_scores(tmp_path / "out.zarr").scores, wanted.scores, rtol=1e-6, atol=1e-6)
-    write_chunks(normalize(blocks, method, **options), tmp_path / "here.zarr")
+    write_table(normalize(blocks, method, **options), tmp_path / "here.zarr")
     assert contents(tmp_path / "out.zarr") == contents(tmp_path / "here.zarr")
 
 
@@ -102,7 +103,7 @@ def test_embeddings_are_scored_where_they_are_sent(client, tmp_path):
     enroll, test, cohort = (Embeddings(names, rng.normal(size=(len(names), 6))) for names in (E, T, C))
     asked = {"cohort": cohort, "method": "as", "top_k": 5}
     wanted = score_embeddings(enroll, test, **asked).normalized
-    write_chunks(score_chunks(enroll, test, client=client, **asked), tmp_path / "out.parquet", client=client)
+    write_table(score_lazily(enroll, test, client=client, **asked), tmp_path / "out.parquet", client=client)
     found = read_scores(tmp_path / "out.parquet").to_matrix().align(E, T)
     np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-9)
 
@@ -113,11 +114,11 @@ def test_processes_give_the_numbers_of_memory(processes, stores, tmp_path, monke
     others = {name: table for name, table in tables.items() if name != "trials"}
     for method, options in (("as", {"top_k": 5}), ("lgsm", {"model": MODEL})):
         wanted = normalize(ScoreBlocks(tables["trials"], **others), method, **options)
-        found = normalize(ChunkedBlocks(**opened), method, client=processes, **options)
-        write_chunks(found, tmp_path / f"{method}.zarr", client=processes)
+        found = normalize(ScoreBlocks(**opened), method, client=processes, **options)
+        write_table(found, tmp_path / f"{method}.zarr", client=processes)
         stored = read_scores(tmp_path / f"{method}.zarr").scores
         np.testing.assert_allclose(stored, wanted.scores, rtol=1e-6, atol=1e-6)
-    files = [word for name in opened if name != "cohort" for word in (f"--{name}", opened[name].reader.path)]
+    files = [word for name in opened if name != "cohort" for word in (f"--{name}", opened[name].source.path)]
     asked = ("normalize", "--method", "s", *files, "--scheduler", processes.scheduler.address, "-o", "s.zarr")
     run = run_command(*asked)
     assert run.exit_code == 0, run.output
@@ -130,20 +131,20 @@ def test_processes_give_the_numbers_of_memory(processes, stores, tmp_path, monke
 def test_dask_arrays(processes, stores, persisted):
     table = stores[0]["trials"]
     array = dask.array.from_array(table.scores, chunks=(20, 30))
-    scores = as_chunked(processes.persist(array) if persisted else array, E, T).with_tiles(3000.0)
+    scores = as_table(processes.persist(array) if persisted else array, E, T).in_tiles(3000.0)
     how = {"client": processes, "max_iter": 3, "starts": 1}
     here, there = (fit_score_model([(one, labels())], **how) for one in (scores, table))
     np.testing.assert_allclose(here.log_likelihood, there.log_likelihood, rtol=1e-11)
-    assert as_chunked(array, E, T).matrix() == table
+    assert as_table(array, E, T).in_memory() == table
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2], ids=["one worker", "all workers"])
 def test_killed_workers_change_nothing(processes, stores, tmp_path, number):
-    blocks = ChunkedBlocks(**stores[1])
+    blocks = ScoreBlocks(**stores[1])
     result = normalize(blocks, "s", client=processes)
-    write_chunks(result, tmp_path / "calm.zarr")
-    write_chunks(slowed(result), tmp_path / "killed.zarr", client=processes, progress=killing(processes, number))
+    write_table(result, tmp_path / "calm.zarr")
+    write_table(slowed(result), tmp_path / "killed.zarr", client=processes, progress=killing(processes, number))
     assert contents(tmp_path / "killed.zarr") == contents(tmp_path / "calm.zarr")
 
 
@@ -160,10 +161,10 @@ KILLED = """
 import sys
 sys.path[:0] = {path!r}
 from distributed import Client
-from evenscore.files import open_chunked_scores, write_chunks
+from evenscore.files import open_scores, write_table
 from slow_tiles import slowed
-scores = open_chunked_scores({source!r}).with_tiles(600.0)
-write_chunks(slowed(scores), {target!r}, client=Client({scheduler!r}))
+scores = open_scores({source!r}).in_tiles(600.0)
+write_table(slowed(scores), {target!r}, client=Client({scheduler!r}))
 """
 
 
@@ -172,7 +173,7 @@ def test_a_killed_client_can_go_on(processes, stores, tmp_path):
     scores = stores[1]["trials"]
     target, tests = tmp_path / "out.zarr", str(Path(__file__).parents[1])
     scheduler = processes.scheduler.address
-    code = KILLED.format(path=[tests], source=scores.reader.path, target=str(target), scheduler=scheduler)
+    code = KILLED.format(path=[tests], source=scores.source.path, target=str(target), scheduler=scheduler)
     run = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
     journal = tmp_path / "out.zarr.partial" / "journal.jsonl"
     while run.poll() is None and not (journal.exists() and journal.read_bytes().count(b'"chunk"') >= 5):
@@ -180,21 +181,21 @@ def test_a_killed_client_can_go_on(processes, stores, tmp_path):
     run.kill()
     assert run.wait() == -signal.SIGKILL
     before = journal.read_bytes().count(b'"chunk"')
-    assert before < len(scores.tiles())
+    assert before < len(scores.places())
     told = []
-    write_chunks(scores, target, client=processes, resume=True, progress=lambda *stage: told.append(stage))
-    assert len(told) <= len(scores.tiles()) - 4
-    write_chunks(scores, tmp_path / "one.zarr")
+    write_table(scores, target, client=processes, resume=True, progress=lambda *stage: told.append(stage))
+    assert len(told) <= len(scores.places()) - 4
+    write_table(scores, tmp_path / "one.zarr")
     assert contents(target) == contents(tmp_path / "one.zarr")
 
 
 def test_errors_of_workers_arrive_as_one_sentence(processes, stores, tmp_path):
-    write_chunks(in_tiles(stores[0]["trials"]), tmp_path / "in.zarr")
+    write_table(in_tiles(stores[0]["trials"]), tmp_path / "in.zarr")
     name = chunk_name(tmp_path / "in.zarr", 3, 2)
     (tmp_path / "in.zarr" / "scores" / name).write_bytes(b"nonsense")
-    damaged = open_chunked_scores(tmp_path / "in.zarr").with_tiles(600.0)
+    damaged = open_scores(tmp_path / "in.zarr").in_tiles(600.0)
     with pytest.raises(FileError, match=rf"in.zarr\[scores/{name}\]: the chunk is damaged"):
-        write_chunks(damaged, tmp_path / "out.zarr", client=processes)
+        write_table(damaged, tmp_path / "out.zarr", client=processes)
     with pytest.raises(FileError, match=rf"in.zarr\[scores/{name}\]: the chunk is damaged"):
         fit_score_model([(damaged, labels())], client=processes)
 

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from comparison.chunked_sides import FACTS
 from comparison.compared_sides import evaluation_side, training_side
-from evenscore import compare
-from evenscore.files import open_chunked_scores, write_chunks
-from evenscore.scale import ChunkedBlocks, LabelledChunks
+from evenscore import LabelledBlocks, compare
+from evenscore.files import open_scores, write_table
 from scale.chunked_examples import in_tiles
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -17,10 +15,14 @@ def stored(part, folder):
     """Return labelled blocks in zarr stores of small chunks."""
     tables = {}
     for name in ("trials", "enroll", "test", "cohort"):
-        write_chunks(in_tiles(getattr(part.blocks, name)), folder / f"{name}.zarr")
-        tables[name] = open_chunked_scores(folder / f"{name}.zarr").with_tiles(2000.0)
-    facts = {name: getattr(part.blocks, name) for name in FACTS}
-    return LabelledChunks(ChunkedBlocks(tables.pop("trials"), **tables, **facts), part.labels)
+        write_table(in_tiles(getattr(part.blocks, name)), folder / f"{name}.zarr")
+        tables[name] = open_scores(folder / f"{name}.zarr").in_tiles(2000.0)
+    known = {name: table.with_axes(*axes(getattr(part.blocks, name))) for name, table in tables.items()}
+    return LabelledBlocks(part.blocks.replace(**known), part.labels)
+
+
+def axes(table):
+    return table.enroll_axis, table.test_axis
 
 
 def test_a_comparison_on_a_cluster(client, tmp_path):
@@ -42,6 +44,6 @@ def test_a_comparison_on_a_cluster(client, tmp_path):
             assert other.figures.values[name] == pytest.approx(one.figures.values[name], rel=1e-12)
         for metric, drawn in one.to_raw.items():
             assert other.to_raw[metric].interval.low == pytest.approx(drawn.interval.low)
-        tables = [one.scores[0].matrix(), other.scores[0].matrix()]
+        tables = [one.scores[0].in_memory(), other.scores[0].in_memory()]
         assert np.array_equal(tables[0].scores, tables[1].scores)
     assert here.cohorts == there.cohorts == whole.cohorts

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, fit_score_model, normalize
-from evenscore.files import write_chunks
-from evenscore.scale import ChunkedBlocks, as_chunked, summarize_chunks, transform_chunks
+from evenscore.calibrate.tables import calibrated
+from evenscore.files import write_table
+from evenscore.metrics.counting import summarize_table
+from evenscore.sources import as_table
 from scale.chunked_examples import ids, matrix
 
 E, T, C = ids("e", 23), ids("t", 31), ids("c", 17)
@@ -30,7 +32,7 @@ def test_fit_takes_a_dask_array_with_ids_and_labels(missing, dtype):
     how = {"max_iter": 5, "starts": 1, "tol": 0.0}
     here = fit_score_model([(ScoreMatrix(scores, E, T, missing="nan"), LABELS)], **how)
     for labels in (LABELS, LABELS.align(E, T)):
-        there = fit_score_model([(as_chunked(odd(scores), E, T), labels)], **how)
+        there = fit_score_model([(as_table(odd(scores), E, T), labels)], **how)
         np.testing.assert_allclose(there.model.alpha, here.model.alpha, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(there.log_likelihood, here.log_likelihood, rtol=1e-11)
 
@@ -38,11 +40,11 @@ def test_fit_takes_a_dask_array_with_ids_and_labels(missing, dtype):
 def test_norms_and_metrics_take_dask_arrays():
     rng = np.random.default_rng(1)
     blocks = {"enroll": matrix(rng, E, C, 0.05), "test": matrix(rng, C, T, 0.05)}
-    lazy = {name: as_chunked(odd(block.scores), block.enroll_ids, block.test_ids) for name, block in blocks.items()}
+    lazy = {name: as_table(odd(block.scores), block.enroll_ids, block.test_ids) for name, block in blocks.items()}
     trials = ScoreMatrix(scores_of(0.1), E, T, missing="nan")
-    there = normalize(ChunkedBlocks(as_chunked(odd(trials.scores), E, T), **lazy), "as", top_k=5).matrix()
+    there = normalize(ScoreBlocks(as_table(odd(trials.scores), E, T), **lazy), "as", top_k=5).in_memory()
     np.testing.assert_allclose(there.scores, normalize(ScoreBlocks(trials, **blocks), "as", top_k=5).scores, rtol=1e-12)
-    summary = summarize_chunks(as_chunked(odd(scores_of()), E, T), LABELS)
+    summary = summarize_table(as_table(odd(scores_of()), E, T), LABELS)
     assert (summary.n_target, summary.n_nontarget) == (LABELS.n_target, LABELS.n_nontarget)
 
 
@@ -69,41 +71,41 @@ def mapped(function):
 )
 def test_what_is_wrong_with_an_array_is_said(change, problem):
     with pytest.raises(InputError, match=problem):
-        as_chunked(change(odd(scores_of())), E, T).matrix()
+        as_table(change(odd(scores_of())), E, T).in_memory()
 
 
 def test_a_graph_that_fails_on_a_worker_is_said(client):
     lazy = odd(scores_of()).map_blocks(broken, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(InputError, match="columns 0 to 30 of the Dask array cannot be computed"):
-        fit_score_model([(as_chunked(lazy, E, T), LABELS)], client=client)
+        fit_score_model([(as_table(lazy, E, T), LABELS)], client=client)
 
 
 def test_what_lacks_ids_or_labels_is_said():
     array = odd(scores_of())
-    with pytest.raises(InputError, match=r"as_chunked\(scores, enroll_ids, test_ids\)"):
-        ChunkedBlocks(array)
-    with pytest.raises(InputError, match="must be ScoreBlocks or ChunkedBlocks"):
+    with pytest.raises(InputError, match=r"`trials` is a Array, but must be a table of scores, .*as_table"):
+        ScoreBlocks(array)
+    with pytest.raises(InputError, match="but must be ScoreBlocks"):
         normalize(array, "s")
     with pytest.raises(InputError, match="pairs"):
         fit_score_model(array)
-    with pytest.raises(InputError, match=r"a Dask array has no ids; give as_chunked\(array, enroll_ids, test_ids\)"):
+    with pytest.raises(InputError, match=r"a Dask array has no ids; give as_table\(array, enroll_ids, test_ids\)"):
         fit_score_model([(array, LABELS)])
     with pytest.raises(InputError, match="3 x 31"):
-        fit_score_model([(as_chunked(array[:3], E[:3], T), LABELS)])
+        fit_score_model([(as_table(array[:3], E[:3], T), LABELS)])
     infinite = scores_of()
     infinite[4] = np.inf
     with pytest.raises(InputError, match="row 4 and column 0 is infinite"):
-        fit_score_model([(as_chunked(odd(infinite), E, T), LABELS)])
+        fit_score_model([(as_table(odd(infinite), E, T), LABELS)])
 
 
 def test_an_array_without_ids_is_refused_with_the_way_out(tmp_path):
     array = da.zeros((3, 4), chunks=(2, 2))
     labels = Labels.from_speakers(["a", "b", "c"], ["a", "b", "c", "a"])
     for use in (
-        lambda: write_chunks(array, tmp_path / "out.zarr"),
-        lambda: summarize_chunks(array, labels),
-        lambda: transform_chunks(array, np.negative, "negative"),
+        lambda: write_table(array, tmp_path / "out.zarr"),
+        lambda: summarize_table(array, labels),
+        lambda: calibrated(array, np.negative, "negative"),
     ):
-        with pytest.raises(InputError, match="make them with as_chunked"):
+        with pytest.raises(InputError, match="make one with as_table"):
             use()
     assert not list(tmp_path.iterdir())

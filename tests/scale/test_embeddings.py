@@ -1,15 +1,13 @@
 """Scores of embeddings, made in chunks, are those that `score_embeddings` makes in one go."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from evenscore import Embeddings, InputError, TrialList, fit_score_model, score_embeddings
-from evenscore.scale import as_chunked, score_chunks
+from evenscore.scoring import score_lazily
 from evenscore.sources import Cosine
 from evenscore.tables import Labels
-from scale.chunked_examples import MODEL, ids
+from scale.chunked_examples import MODEL, ids, in_runs, in_tiles
 
 NORMS = {
     "raw": (None, {}),
@@ -25,7 +23,7 @@ NORMS = {
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("evenscore.scale.embeddings._COHORT_BYTES", 2000)
+    monkeypatch.setattr("evenscore.scoring.embeddings.TILE_BYTES", 2000)
 
 
 def some(rng, prefix, number, speakers=None):
@@ -51,13 +49,13 @@ def test_chunks_are_those_of_all_at_once(norm, kind):
     enroll, test, cohort = sides_of(kind)
     asked = {"cohort": cohort, "method": method, **options} if method else {}
     there = score_embeddings(enroll, test, **asked)
-    found = replace(score_chunks(enroll, test, **asked), stored=(4, 5), tile_bytes=300)
-    assert len(found.tiles()) > 10
+    found = in_tiles(score_lazily(enroll, test, **asked), (4, 5), 300)
+    assert len(found.places()) > 10
     wanted = there.raw if method is None else there.normalized
-    np.testing.assert_allclose(found.matrix().scores, wanted.scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.in_memory().scores, wanted.scores, rtol=1e-9, atol=1e-9)
     pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 100, replace=False)
     trials = TrialList(enroll.ids, test.ids, pairs // len(test), pairs % len(test))
-    listed = replace(score_chunks(enroll, test, trials, **asked), bounds=(0, 70, 100)).gather()
+    listed = in_runs(score_lazily(enroll, test, trials, **asked), (0, 70, 100)).in_memory()
     there = score_embeddings(enroll, test, trials, **asked)
     wanted = there.raw if method is None else there.normalized
     match = listed.match(wanted)
@@ -68,22 +66,22 @@ def test_conditions():
     enroll, test, cohort = sides_of("strangers")
     asked = {"cohort": cohort, "method": "s", "condition": "sex"}
     wanted = score_embeddings(enroll, test, **asked).normalized
-    np.testing.assert_allclose(score_chunks(enroll, test, **asked).matrix().scores, wanted.scores, rtol=1e-9)
+    np.testing.assert_allclose(score_lazily(enroll, test, **asked).in_memory().scores, wanted.scores, rtol=1e-9)
     with pytest.raises(InputError, match="knows no conditions"):
-        score_chunks(enroll, test, **asked | {"method": "lgsm", "model": MODEL})
+        score_lazily(enroll, test, **asked | {"method": "lgsm", "model": MODEL})
 
 
 def test_a_norm_and_a_cohort_belong_together():
     enroll, test, cohort = sides_of("strangers")
     with pytest.raises(InputError, match="give both"):
-        score_chunks(enroll, test, method="as")
+        score_lazily(enroll, test, method="as")
     with pytest.raises(InputError, match="give both"):
-        score_chunks(enroll, test, cohort=cohort)
+        score_lazily(enroll, test, cohort=cohort)
 
 
 def test_training_on_chunks_of_scores_is_training_on_the_bilinear_form():
     enroll, test, _ = sides_of("own speakers")
     labels = Labels.from_speakers(enroll.speakers, test.speakers)
     scores = Cosine().score(enroll, test)
-    one, other = (fit_score_model([(table, labels)], starts=1, max_iter=20) for table in (scores, as_chunked(scores)))
+    one, other = (fit_score_model([(table, labels)], starts=1, max_iter=20) for table in (scores, in_tiles(scores)))
     np.testing.assert_allclose(one.log_likelihood, other.log_likelihood, rtol=1e-9)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from evenscore import EvenscoreError, InputError, Labels, fit_score_model, normalize
+from evenscore import EvenscoreError, InputError, Labels, ScoreBlocks, fit_score_model, normalize
 from evenscore.engine.engine import engine_for
-from evenscore.files import write_chunks
+from evenscore.files import write_table
 from evenscore.model.statistics import label_sums
-from evenscore.scale import ChunkedBlocks
 from scale.chunked_examples import MODEL, contents, ids, in_tiles, matrix
 
 PATIENCE = 20  # seconds after which a test that waits for another thread has failed
@@ -156,10 +155,10 @@ def outputs(folder, monkeypatch, cores):
     made = [one for side in (trials, whole) for one in label_sums([(in_tiles(side), speakers())])]
     found = [getattr(one.sums, name).tobytes() for one in made for name in ("rows", "columns", "squares")]
     fitted = fit_score_model([(in_tiles(whole), speakers())], max_iter=20, starts=1)
-    blocks = ChunkedBlocks(in_tiles(trials), enroll=in_tiles(enroll), test=in_tiles(test))
+    blocks = ScoreBlocks(in_tiles(trials), enroll=in_tiles(enroll), test=in_tiles(test))
     for method, options in (("as", {"top_k": 4}), ("lgsm", {"model": MODEL})):
         path = folder / f"{method}-{cores}.zarr"
-        write_chunks(normalize(blocks, method, **options), path)
+        write_table(normalize(blocks, method, **options), path)
         found.append(contents(path))
     return [*found, fitted.log_likelihood.tobytes()]
 

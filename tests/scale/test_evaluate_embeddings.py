@@ -2,17 +2,16 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from evenscore.scale.embeddings import chunked_pairs
 
 from evenscore import Embeddings, ScoreMatrix, TrialList, fit_plda, read_scores, write
-from evenscore.cli.embedded_scores import EmbeddedScores, embedded_scores, is_large
+from evenscore.cli.embedded_scores import EmbeddedScores, embedded_scores
+from evenscore.cli.inputs import is_large
+from evenscore.cli.labelled import LabelSources
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.scorers import EmbeddingChoices
-from evenscore.cli.training_data import LabelSources
 from evenscore.files import chunked_output
 from evenscore.files.models import save_plda
 from in_process import output_of
@@ -66,10 +65,9 @@ def files(made, tmp_path, monkeypatch):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ScaleChoices, "tile_bytes", 600.0)
-    monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 100)
-    monkeypatch.setattr(
-        "evenscore.scale.embeddings.chunked_pairs", lambda scores: replace(chunked_pairs(scores), stored=(12, 16))
-    )
+    monkeypatch.setattr("evenscore.tables.tile._TRIALS", 100)
+    lazy = EmbeddedScores.lazy
+    monkeypatch.setattr(EmbeddedScores, "lazy", lambda self: lazy(self).in_tiles(600.0, (12, 16)))
     return tmp_path
 
 
@@ -218,7 +216,7 @@ def test_a_run_that_was_cut_short_goes_on(files, monkeypatch):
         output_of(*how, "-o", "part.zarr", code=1)
     assert "another training" in output_of(*how, "--prior", "0.1", "--resume", "-o", "part.zarr", code=2)
     assert "another scores" in output_of(*how, "--center", "c.npz", "--resume", "-o", "part.zarr", code=2)
-    monkeypatch.setattr("evenscore.cli.evaluated_chunks.count_chunks", None)  # the calibration was kept
+    monkeypatch.setattr("evenscore.metrics.counting.count_table", None)  # the calibration was kept
     output_of(*how, "--resume", "-o", "part.zarr")
     assert contents(files / "part.zarr") == contents(files / "whole.zarr")
 
@@ -231,7 +229,7 @@ def test_embeddings_of_many_pairs_are_scored_in_chunks_unasked(files, monkeypatc
     monkeypatch.setattr(EmbeddedScores, "table", None)  # the matrix of all scores
     assert "bounds" in figures(*EVAL)
     assert calibrated(*DEV, *EVAL, "-o", "a.zarr").shape == (23, 31)
-    monkeypatch.setattr("evenscore.cli.evaluation_in_chunks._MOST_IN_MEMORY", 700)
+    monkeypatch.setattr("evenscore.cli.evaluation.MOST_IN_MEMORY", 700)
     said = output_of("evaluate", *EVAL, "--bootstrap", "9", code=2)
     assert said == (
         "error: x.npz and y.npz: --bootstrap needs all trials in memory, and 713 are too many; leave it out, or "
@@ -243,7 +241,7 @@ WRONG = {
     ("evaluate", "s.npz", *EVAL): "both scores and embeddings were given; evaluate one of the two",
     ("evaluate",): "there is nothing to evaluate; give SCORES, or --enroll-embeddings and --test-embeddings",
     ("evaluate", "s.npz", "-k", "key", "--scorer", "dot"): "--scorer has no meaning without embeddings; leave it out",
-    ("evaluate", *EVAL[:3], "y-bare.npz"): "x.npz and y-bare.npz: the scores have no labels; give a key, or",
+    ("evaluate", *EVAL[:3], "y-bare.npz"): "x.npz and y-bare.npz: the scores have no labels; give --key, or",
     ("evaluate", *EVAL[:3], "short.npz"): "x.npz and short.npz: enrolments have 6 dimensions, but tests have 2; both",
     ("evaluate", *EVAL, "--enroll-speakers", "few"): "few has no speaker for enrolment 'x5', 'x6', 'x7' and 15 more",
     ("evaluate", *EVAL, "--key", "odd"): "odd: y.npz has no embedding of test 'nobody'; add it, or leave out such",
@@ -253,7 +251,13 @@ WRONG = {
     ("calibrate", *DEV, "--train", "train.npz", "--save", "o"): "both --train and --train-embeddings were given",
     ("calibrate", *DEV, "s.npz", "--trials", "key", "-o", "o"): "--trials lists the trials of embeddings, if no key",
     ("calibrate", "--cross-validate", *EVAL, "-k", "key", "--trials", "key", "-o", "o"): "leave out --trials or --key",
-    ("calibrate", "--train-embeddings", "c-bare.npz", "--save", "o"): "c-bare.npz: the scores have no labels; give a",
+    (
+        "calibrate",
+        "--train-embeddings",
+        "c-bare.npz",
+        "--save",
+        "o",
+    ): "c-bare.npz: the scores have no labels; give --train-key",
 }
 
 

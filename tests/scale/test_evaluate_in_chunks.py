@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evenscore import ScoreMatrix, TrialList, write
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.files import write_chunks
-from evenscore.scale import summarize_chunks
+from evenscore.files import write_table
+from evenscore.metrics.counting import summarize_table
 from in_process import output_of
 from scale.chunked_examples import ids, in_tiles
 
@@ -38,7 +38,7 @@ def key_of(matrix, unknown=0.0, rng=None):
 @pytest.fixture
 def small_chunks(monkeypatch):
     monkeypatch.setattr(ScaleChoices, "tile_bytes", 600.0)
-    monkeypatch.setattr("evenscore.scale.chunked_trials._TRIALS", 50)
+    monkeypatch.setattr("evenscore.tables.tile._TRIALS", 50)
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,8 @@ def made(tmp_path_factory):
     table = scored(rng)
     key = key_of(table, 0.1, rng)
     write(table, folder / "s.npz")
-    write_chunks(in_tiles(table), folder / "s.zarr")
-    write_chunks(in_tiles(table), folder / "parts.parquet")
+    write_table(in_tiles(table), folder / "s.zarr")
+    write_table(in_tiles(table), folder / "parts.parquet")
     np.save(folder / "s.npy", table.scores)
     for name, names in (("enroll", E), ("test", T)):
         (folder / f"s.{name}_ids").write_text("".join(f"{one}\n" for one in names))
@@ -188,11 +188,11 @@ def test_what_tells_nothing(files):
     (files / "targets").write_text("".join(f"{e} {t} target\n" for e in E for t in T))
     alone = run("s.zarr", "--key", "targets", "--unmatched", "drop", *CHUNKS, code=2)
     assert "target and 0 non-target trials, and without non-target trials" in alone
-    write_chunks(in_tiles(ScoreMatrix(np.ones((23, 31)), E, T)), "flat.zarr")
+    write_table(in_tiles(ScoreMatrix(np.ones((23, 31)), E, T)), "flat.zarr")
     flat = run("flat.zarr", "--enroll-speakers", "utt2spk", *CHUNKS, code=2)
     assert "flat.zarr: all 713 scores are 1 or very near it" in flat
-    assert "the scores have no labels; give a key" in run("s.zarr", *CHUNKS, code=2)
-    assert "the scores have no labels; give a key" in run("s.parquet", *CHUNKS, code=2)
+    assert "the scores have no labels; give --key" in run("s.zarr", *CHUNKS, code=2)
+    assert "the scores have no labels; give --key" in run("s.parquet", *CHUNKS, code=2)
     (files / "lonely").write_text("e0 s0\ne1 s0\n")
     for source in ("s.zarr", "s.parquet"):
         assert "lonely has no speaker for" in run(source, "--enroll-speakers", "lonely", *CHUNKS, code=2)
@@ -203,7 +203,7 @@ def test_what_tells_nothing(files):
 
 
 def test_an_empty_store(files):
-    write_chunks(in_tiles(ScoreMatrix(np.empty((0, 31)), [], T)), "none.zarr")
+    write_table(in_tiles(ScoreMatrix(np.empty((0, 31)), [], T)), "none.zarr")
     assert "there is nothing to add up" in run("none.zarr", "--enroll-speakers", "utt2spk", *CHUNKS, code=2)
 
 
@@ -236,7 +236,7 @@ def test_what_needs_all_trials(files, monkeypatch):
     speakers = ("--enroll-speakers", "utt2spk")
     for asked in (("--bootstrap", 20), ("--eer", "kaldi")):  # few trials come into memory
         assert figures("s.npy", *speakers, *asked) == figures("s.npz", *speakers, *asked) | {"scores": "s.npy"}
-    monkeypatch.setattr("evenscore.cli.evaluation_in_chunks._MOST_IN_MEMORY", 100)
+    monkeypatch.setattr("evenscore.cli.evaluation.MOST_IN_MEMORY", 100)
     for asked in (("--bootstrap", 20), ("--eer", "kaldi"), ("s.zarr", "--paired")):
         refused = run("s.zarr", *speakers, *asked, *CHUNKS, code=2)
         assert "needs all trials in memory, and 713 are too many; leave it out, or evaluate a list" in refused
@@ -268,6 +268,6 @@ def test_a_key_counts_as_labels_do(small_chunks, seed, missing, rows):
     known = (listed >= 0) & ~np.isnan(table.scores)
     if not known.any():
         return
-    found = summarize_chunks(in_tiles(table), key, bits=12)
+    found = summarize_table(in_tiles(table), key, bits=12)
     assert (found.n_target, found.n_nontarget) == tuple(np.count_nonzero(listed[known] == label) for label in (1, 0))
     np.testing.assert_allclose(found.sums.sum(), table.scores[known].astype(float).sum(), rtol=1e-12, atol=1e-12)

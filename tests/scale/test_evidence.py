@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.evidence.material import embeddings, evaluation, training
 
-from evenscore import Embeddings, fit_evidence, normalize, read_scores, score_embeddings, write
-from evenscore.files import open_chunked_scores, save_evidence, write_chunks
-from evenscore.scale import ChunkedBlocks, score_chunks
+from evenscore import Embeddings, ScoreBlocks, fit_evidence, normalize, read_scores, score_embeddings, write
+from evenscore.files import open_scores, save_evidence, write_table
+from evenscore.scoring import score_lazily
 from in_process import output_of
 from scale.chunked_examples import MODEL, contents, in_tiles
 
@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
     save_evidence(model, found / "model.json")
     for name in BLOCKS:
         write(getattr(NEW, name), found / f"{name}.npz")
-        write_chunks(in_tiles(getattr(NEW, name), stored=(4, 6)), found / f"{name}.zarr")
+        write_table(in_tiles(getattr(NEW, name), stored=(4, 6)), found / f"{name}.zarr")
     speakers = {}
     for block, side in (("trials", ""), ("cohort", "cohort_")):
         for end in ("enroll", "test"):
@@ -77,17 +77,17 @@ def test_workers_give_the_numbers_of_memory(folder, client, tmp_path):
     from evenscore.files import load_evidence
 
     model = load_evidence(folder / "model.json")
-    opened = {name: open_chunked_scores(folder / f"{name}.zarr").with_tiles(400.0) for name in BLOCKS}
+    opened = {name: open_scores(folder / f"{name}.zarr").in_tiles(400.0) for name in BLOCKS}
     speakers = {
         name: getattr(NEW, name)
         for name in ("enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")
     }
-    there = normalize(ChunkedBlocks(**opened, **speakers), "evidence", model=model, client=client)
-    write_chunks(there, tmp_path / "out.zarr", client=client)
+    there = normalize(ScoreBlocks(**opened, **speakers), "evidence", model=model, client=client)
+    write_table(there, tmp_path / "out.zarr", client=client)
     wanted = normalize(NEW, "evidence", model=model).scores
     np.testing.assert_allclose(read_scores(tmp_path / "out.zarr").scores, wanted, rtol=1e-9, atol=1e-9)
     enroll, test, cohort = (read_embeddings(folder / f"{name}_vectors.npz") for name in "etc")
     asked = {"cohort": cohort, "method": "evidence", "model": model}
-    write_chunks(score_chunks(enroll, test, client=client, **asked), tmp_path / "vectors.zarr", client=client)
+    write_table(score_lazily(enroll, test, client=client, **asked), tmp_path / "vectors.zarr", client=client)
     wanted = score_embeddings(enroll, test, **asked).normalized.scores
     np.testing.assert_allclose(read_scores(tmp_path / "vectors.zarr").scores, wanted, rtol=1e-9, atol=1e-9)

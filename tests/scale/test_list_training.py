@@ -10,9 +10,9 @@ from evenscore import InputError, Labels, ScoreMatrix, TrialList, fit_score_mode
 from evenscore.model.list_sums import ListSums, sum_list
 from evenscore.model.patterns import Exceptions, SpeakerBlocks
 from evenscore.model.statistics import label_sums
-from evenscore.scale import ChunkedTrials
+from evenscore.tables import Tile
 from examples import examples
-from scale.chunked_examples import MODEL, ids, matrix
+from scale.chunked_examples import MODEL, ids, in_runs, matrix
 
 SUMS = ("rows", "columns", "squares", "row_counts", "column_counts")
 ROWS, COLUMNS = ids("e", 24), ids("t", 30)
@@ -47,7 +47,7 @@ def listed(rng, kind):
 
 def in_chunks(trials, *inner):
     bounds = inner or (1, len(trials) // 3, len(trials) - 2)
-    return replace(ChunkedTrials.of(trials), bounds=(0, *bounds, len(trials)))
+    return in_runs(trials, (0, *bounds, len(trials)))
 
 
 @pytest.mark.parametrize("kind", list(kinds(np.random.default_rng(0))))
@@ -126,13 +126,14 @@ def test_a_trial_in_two_chunks_is_refused(kind):
     whole[-1] = 0  # one pair twice, another not at all: the counts of a complete matrix tell nothing
 
     class Repeating:
-        def read(self, part):
-            return trials.select(whole[part])
+        def read(self, place):
+            at = whole[place.rows]
+            return Tile(trials.scores[at], trials.enroll_index[at], trials.test_index[at], trials.labels[at])
 
         def identity(self):
             return ""
 
-    chunks = replace(in_chunks(trials), reader=Repeating())
+    chunks = replace(in_chunks(trials), source=Repeating())
     with pytest.raises(InputError, match=r"is listed more than once") as error:
         label_sums(chunks)
     assert str(trials.pair(0)) in str(error.value)
@@ -141,10 +142,10 @@ def test_a_trial_in_two_chunks_is_refused(kind):
 def test_what_cannot_be_trained_on_is_said():
     empty = TrialList([], [], [], [], scores=[], labels=[])
     with pytest.raises(InputError, match="empty"):
-        fit_score_model(ChunkedTrials.of(empty))
+        fit_score_model(empty.in_tiles())
     unknown = TrialList(["e"], ["t"], [0], [0], scores=[1.0], labels=[-1])
     with pytest.raises(InputError, match="known label"):
-        fit_score_model(ChunkedTrials.of(unknown))
+        fit_score_model(unknown.in_tiles())
     with pytest.raises(InputError, match="known label"):
         fit_score_model(unknown)
 

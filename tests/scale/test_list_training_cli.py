@@ -7,7 +7,6 @@ import pytest
 
 from evenscore import ScoreModel, TrialList, simulate, write
 from evenscore.files import load_evidence
-from evenscore.scale import chunked_trials
 from in_process import output_of as run
 
 TRUTH = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
@@ -19,7 +18,7 @@ QUICK = ("--max-iter", 10, "--starts", 1, "--tol", 0)
 def lists(tmp_path, monkeypatch):
     """Give a folder with a list in one parquet file and in a directory of parts, a key and maps."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(chunked_trials, "_TRIALS", 37)  # so that there are many chunks
+    monkeypatch.setattr("evenscore.tables.tile._TRIALS", 37)  # so that there are many chunks
     scores, labels = simulate(TRUTH, *SPEAKERS, seed=1)
     trials = scores.to_trials(labels)
     rng = np.random.default_rng(0)
@@ -78,10 +77,14 @@ def test_other_methods_read_the_list(lists):
 
 def test_what_does_not_match_is_said(lists):
     limit = ("--memory-limit", "1GB", "-o", "m.json")
-    assert "is not in the key" in run("fit", "--scores", "bare.parquet", "--key", "some", *limit, code=2)
+    assert "of the 280 scored trials are not in the key" in run(
+        "fit", "--scores", "bare.parquet", "--key", "some", *limit, code=2
+    )
     assert "no labels" in run("fit", "--scores", "bare.parquet", *limit, code=2)
     write(lists.with_labels(None).select(np.arange(50)), "few.parquet")
-    assert "280 trials, but only 50" in run("fit", "--scores", "few.parquet", "--key", "key", *limit, code=2)
+    assert "230 of the 280 trials of the key have no score" in run(
+        "fit", "--scores", "few.parquet", "--key", "key", *limit, code=2
+    )
     write(dict.fromkeys(lists.enroll_ids, "s"), "half", format="utt2spk")
     assert "has no speaker for test" in run(
         "fit", "--scores", "bare.parquet", "--enroll-speakers", "half", *limit, code=2
@@ -93,9 +96,9 @@ def test_what_does_not_match_is_said(lists):
 
 def test_a_cluster_gives_the_same(lists, client):
     from evenscore import fit_score_model
-    from evenscore.files import open_chunked_trials
+    from evenscore.files import open_scores
 
     here = fit_score_model(lists, max_iter=10, starts=1, tol=0.0)
-    there = fit_score_model(open_chunked_trials("parts.parquet"), max_iter=10, starts=1, tol=0.0, client=client)
+    there = fit_score_model(open_scores("parts.parquet"), max_iter=10, starts=1, tol=0.0, client=client)
     np.testing.assert_allclose(there.model.alpha, here.model.alpha, rtol=1e-9)
     np.testing.assert_allclose(there.log_likelihood, here.log_likelihood, rtol=1e-11)

@@ -6,9 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from evenscore.scale.chunked_scores import InMemory
-from evenscore.scale.cohort_parts import cohort_weights
-from evenscore.scale.normalize import ByBlocks, ByParts
 
 from evenscore import (
     Conditions,
@@ -20,8 +17,13 @@ from evenscore import (
     TrialList,
     normalize,
 )
-from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, own_parts
-from scale.chunked_examples import MODEL, ids, in_tiles, matrix, shuffled
+from evenscore.norms import own_parts
+from evenscore.norms.by_blocks import ByBlocks
+from evenscore.norms.parts import ByParts, Pass
+from evenscore.norms.score_model_parts import cohort_weights
+from evenscore.tables import LazyScores
+from evenscore.tables.score_table import Array
+from scale.chunked_examples import MODEL, TILINGS, ids, in_runs, in_tiles, matrix, shuffled
 
 pytestmark = pytest.mark.usefixtures("route")
 
@@ -55,7 +57,7 @@ def both(rng, blocks, **speakers):
     others = {name: blocks[name] for name in ("enroll", "test", "cohort")}
     tiles = {name: in_tiles(shuffled(rng, block) if name != "cohort" else block) for name, block in others.items()}
     trials = in_tiles(blocks["trials"], tile_bytes=1500.0 if speakers else 600.0)
-    return ScoreBlocks(blocks["trials"], **others, **speakers), ChunkedBlocks(trials, **tiles, **speakers)
+    return ScoreBlocks(blocks["trials"], **others, **speakers), ScoreBlocks(trials, **tiles, **speakers)
 
 
 #: Many small cohorts, one for each pattern of missing scores, are slow in both ways.
@@ -72,8 +74,17 @@ def test_tiles_are_those_of_the_matrix(method, missing, speakers):
     here, there = both(rng, blocks_of(rng, missing), **speakers)
     wanted, found = normalize(here, method, **NORMS[method]), normalize(there, method, **NORMS[method])
     separable = not (method in ("zt", "tz") and speakers) and not (method == "lgsm" and missing)
-    assert isinstance(found.reader.way, ByParts if separable else ByBlocks)
-    np.testing.assert_allclose(found.matrix().scores, wanted.scores, rtol=1e-6, atol=1e-6)
+    assert isinstance(found.source.way, ByParts if separable else ByBlocks)
+    np.testing.assert_allclose(found.in_memory().scores, wanted.scores, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["as", "zt", "lgsm"])
+@pytest.mark.parametrize("tiling", ["one", "one row"])
+def test_tiles_of_any_shape_are_those_of_the_matrix(method, tiling):
+    blocks = blocks_of(np.random.default_rng(3))
+    tiles = {name: in_tiles(block, *TILINGS[tiling]) for name, block in blocks.items()}
+    wanted, found = (normalize(ScoreBlocks(**some), method, **NORMS[method]) for some in (blocks, tiles))
+    np.testing.assert_allclose(found.in_memory().scores, wanted.scores, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("speakers", [{}, SPEAKERS], ids=["strangers", "own speakers"])
@@ -93,11 +104,11 @@ def test_chunks_of_a_list_are_those_of_the_list(method, speakers):
     if known:
         known["enroll_speakers"] = dict(zip(E, known["enroll_speakers"], strict=True))
         known["test_speakers"] = dict(zip(T, known["test_speakers"], strict=True))
-    listed = replace(ChunkedTrials.of(trials), bounds=(0, 7, 290, 300))
+    listed = in_runs(trials, (0, 7, 290, 300))
     tiles = {name: in_tiles(shuffled(rng, blocks[name])) for name in ("enroll", "test")}
     found = normalize(
-        ChunkedBlocks(listed, **tiles, cohort=blocks["cohort"], **known), method, **NORMS[method]
-    ).gather()
+        ScoreBlocks(listed, **tiles, cohort=blocks["cohort"], **known), method, **NORMS[method]
+    ).in_memory()
     match = found.match(wanted)
     assert len(found) == 300
     np.testing.assert_allclose(found.scores, wanted.scores[match], rtol=1e-6, atol=1e-6)
@@ -108,12 +119,12 @@ def test_cross_selection_and_conditions():
     here, there = both(rng, blocks_of(rng, cohort_rows=C))
     options = {"top_k": 5, "select": "cross"}
     np.testing.assert_allclose(
-        normalize(there, "as", **options).matrix().scores, normalize(here, "as", **options).scores, rtol=1e-6
+        normalize(there, "as", **options).in_memory().scores, normalize(here, "as", **options).scores, rtol=1e-6
     )
     gender = {name: "fm"[place % 2] for names in (E, T, C) for place, name in enumerate(names)}
     given = {"conditions": Conditions(enroll=gender, test=gender, cohort_enroll=gender, cohort_test=gender)}
     np.testing.assert_allclose(
-        normalize(there, "s", **given).matrix().scores, normalize(here, "s", **given).scores, rtol=1e-6
+        normalize(there, "s", **given).in_memory().scores, normalize(here, "s", **given).scores, rtol=1e-6
     )
 
 
@@ -124,11 +135,11 @@ def test_a_score_model_works_with_one_side_or_none():
         some = {name: blocks[name] for name in names}
         here = normalize(ScoreBlocks(blocks["trials"], **some), "lgsm", model=MODEL)
         tiles = {name: in_tiles(block) for name, block in some.items()}
-        there = normalize(ChunkedBlocks(in_tiles(blocks["trials"]), **tiles), "lgsm", model=MODEL)
-        np.testing.assert_allclose(there.matrix().scores, here.scores, rtol=1e-6)
-        listed = ChunkedBlocks(blocks["trials"].to_trials(), **tiles)
+        there = normalize(ScoreBlocks(in_tiles(blocks["trials"]), **tiles), "lgsm", model=MODEL)
+        np.testing.assert_allclose(there.in_memory().scores, here.scores, rtol=1e-6)
+        listed = ScoreBlocks(blocks["trials"].to_trials(), **tiles)
         np.testing.assert_allclose(
-            normalize(listed, "lgsm", model=MODEL).gather().to_matrix().scores, here.scores, rtol=1e-6
+            normalize(listed, "lgsm", model=MODEL).in_memory().to_matrix().scores, here.scores, rtol=1e-6
         )
 
 
@@ -136,21 +147,21 @@ def test_what_is_wrong_is_said():
     rng = np.random.default_rng(7)
     blocks = blocks_of(rng)
     with pytest.raises(InputError, match="needs the block `test`"):
-        normalize(ChunkedBlocks(in_tiles(blocks["trials"]), enroll=blocks["enroll"]), "s")
+        normalize(ScoreBlocks(in_tiles(blocks["trials"]), enroll=blocks["enroll"]), "s")
     with pytest.raises(InputError, match="block `enroll`: enrolment 'e0'"):
-        ChunkedBlocks(in_tiles(blocks["trials"]), enroll=matrix(rng, ids("x", 3), C))
+        ScoreBlocks(in_tiles(blocks["trials"]), enroll=matrix(rng, ids("x", 3), C))
     with pytest.raises(InputError, match="without cohort scores"):
-        ChunkedBlocks(in_tiles(blocks["trials"]), cohort_labels=Labels.from_speakers(["a"], ["a"]))
-    with pytest.raises(InputError, match="must be a map"):
-        ChunkedBlocks(blocks["trials"].to_trials(), enroll_speakers=["a"])
+        ScoreBlocks(in_tiles(blocks["trials"]), cohort_labels=Labels.from_speakers(["a"], ["a"]))
+    with pytest.raises(InputError, match="enroll_speakers has 1 speakers, but 23 are needed"):
+        ScoreBlocks(blocks["trials"].to_trials(), enroll_speakers=["a"])
     with pytest.raises(InputError, match="no scores"):
-        ChunkedBlocks(TrialList.from_pairs(["e"], ["t"]))
+        ScoreBlocks(TrialList.from_pairs(["e"], ["t"]))
     strange = TrialList.from_pairs(["who"], ["t0"], scores=[1.0])
-    with pytest.raises(InputError, match="'who' of the trials has no cohort scores"):
-        normalize(ChunkedBlocks(strange, enroll=blocks["enroll"], test=blocks["test"]), "s").gather()
+    with pytest.raises(InputError, match="enrolment 'who' not in the scores"):
+        ScoreBlocks(strange, enroll=blocks["enroll"], test=blocks["test"])
     constant = ScoreMatrix(np.ones((23, 17)), E, C)
     with pytest.raises(InputError, match="standard deviation of zero"):
-        normalize(ChunkedBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(constant)), "z")
+        normalize(ScoreBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(constant)), "z")
 
 
 def test_trials_without_a_cohort_follow_the_policy():
@@ -161,20 +172,17 @@ def test_trials_without_a_cohort_follow_the_policy():
     enroll = ScoreMatrix(scores, E, C, missing="nan")
     for vanished in ("raw", "missing"):
         here = normalize(ScoreBlocks(blocks["trials"], enroll=enroll), "z", vanished=vanished)
-        there = normalize(ChunkedBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(enroll)), "z", vanished=vanished)
-        np.testing.assert_allclose(there.matrix().scores, here.scores, rtol=1e-6)
-    there = normalize(ChunkedBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(enroll)), "z")
+        there = normalize(ScoreBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(enroll)), "z", vanished=vanished)
+        np.testing.assert_allclose(there.in_memory().scores, here.scores, rtol=1e-6)
+    there = normalize(ScoreBlocks(in_tiles(blocks["trials"]), enroll=in_tiles(enroll)), "z")
     with pytest.raises(InputError, match="no cohort left"):
-        there.matrix()
+        there.in_memory()
 
 
 def test_the_blocks_are_shown():
     blocks = blocks_of(np.random.default_rng(0))
-    assert (
-        repr(ChunkedBlocks(blocks["trials"], enroll=blocks["enroll"]))
-        == "ChunkedBlocks(trials 23 x 31, enroll 23 x 17)"
-    )
-    assert repr(ChunkedBlocks(blocks["trials"].to_trials())) == "ChunkedBlocks(713 listed trials)"
+    assert repr(ScoreBlocks(blocks["trials"], enroll=blocks["enroll"])) == "ScoreBlocks(trials 23 x 31, enroll 23 x 17)"
+    assert repr(ScoreBlocks(blocks["trials"].to_trials())) == "ScoreBlocks(713 listed trials)"
 
 
 @pytest.mark.parametrize("labelled", ["nobody", "speakers", "key", "holes", "holes and key"])
@@ -192,11 +200,11 @@ def test_the_cohort_against_itself_is_read_in_tiles(labelled, sides, monkeypatch
     some = {name: blocks[name] for name in sides}
     here = ScoreBlocks(blocks["trials"], **some, cohort=cohort, **known)
     tiles = {name: in_tiles(block) for name, block in some.items()}
-    there = ChunkedBlocks(in_tiles(blocks["trials"]), **tiles, cohort=in_tiles(cohort), **known)
-    monkeypatch.setattr(ChunkedScores, "matrix", lambda self: pytest.fail("the whole cohort was read"))
+    there = ScoreBlocks(in_tiles(blocks["trials"]), **tiles, cohort=in_tiles(cohort), **known)
+    monkeypatch.setattr(LazyScores, "in_memory", lambda self: pytest.fail("the whole cohort was read"))
     for method in ("zt", "tz", "lgsm") if len(sides) == 2 else ("lgsm",):
         wanted, found = normalize(here, method, **NORMS[method]), normalize(there, method, **NORMS[method])
-        assert isinstance(found.reader.way, ByParts)
+        assert isinstance(found.source.way, ByParts)
         scores = found.block(slice(0, 23), slice(0, 31))
         np.testing.assert_allclose(scores, wanted.scores, rtol=1e-5, atol=1e-5)
 
@@ -209,8 +217,8 @@ def test_the_weights_of_the_score_model_are_those_of_the_cohort_in_memory():
         for sides in ((True, True), (True, False), (False, True)):
             names = [name for name, there in zip(("enroll", "test"), sides, strict=True) if there]
             blocks = {name: block for name, block in blocks_of(rng).items() if name in ("trials", *names)}
-            chunked = ChunkedBlocks(blocks.pop("trials"), **blocks, cohort=in_tiles(cohort), cohort_labels=labels)
-            found = cohort_weights(MODEL, chunked)
+            chunked = ScoreBlocks(blocks.pop("trials"), **blocks, cohort=in_tiles(cohort), cohort_labels=labels)
+            found = cohort_weights(MODEL, chunked, Pass())
             wanted = ScoreModelNormalizer(MODEL, cohort, labels).weights(enroll=sides[0], test=sides[1])
             for name in ("offset", "enroll", "test", "variance"):
                 np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-9, atol=1e-12)
@@ -221,8 +229,8 @@ def test_a_prepared_score_model_takes_cohort_scores_in_any_order():
     blocks = blocks_of(rng)
     here = ScoreBlocks(blocks["trials"], **{name: blocks[name] for name in ("enroll", "test", "cohort")})
     sides = {name: in_tiles(shuffled(rng, blocks[name])) for name in ("enroll", "test")}
-    there = ChunkedBlocks(in_tiles(blocks["trials"]), **sides)
-    found = normalize(there, "lgsm", model=MODEL, cohort=blocks["cohort"]).matrix().scores
+    there = ScoreBlocks(in_tiles(blocks["trials"]), **sides)
+    found = normalize(there, "lgsm", model=MODEL, cohort=blocks["cohort"]).in_memory().scores
     np.testing.assert_allclose(found, normalize(here, "lgsm", model=MODEL).scores, rtol=1e-5, atol=1e-5)
 
 
@@ -247,20 +255,20 @@ def test_own_speakers_are_left_out_exactly(method, missing, trials, monkeypatch)
     if trials == "list":
         speakers["enroll_speakers"] = dict(zip(E, speakers["enroll_speakers"], strict=True))
         speakers["test_speakers"] = dict(zip(T, speakers["test_speakers"], strict=True))
-        listed = ChunkedTrials.of(blocks["trials"].to_trials())
-        listed = replace(listed, bounds=(0, 7, len(listed)))
-        found = normalize(ChunkedBlocks(listed, **tiles, **speakers), method, **NORMS[method])
-        scores = found.gather().to_matrix().align(E, T).scores
+        listed = blocks["trials"].to_trials()
+        listed = in_runs(listed, (0, 7, len(listed)))
+        found = normalize(ScoreBlocks(listed, **tiles, **speakers), method, **NORMS[method])
+        scores = found.in_memory().to_matrix().align(E, T).scores
     else:
-        found = normalize(ChunkedBlocks(in_tiles(blocks["trials"]), **tiles, **speakers), method, **NORMS[method])
-        scores = found.matrix().scores
-    assert isinstance(found.reader.way, ByParts) == (method != "lgsm" or not missing)
+        found = normalize(ScoreBlocks(in_tiles(blocks["trials"]), **tiles, **speakers), method, **NORMS[method])
+        scores = found.in_memory().scores
+    assert isinstance(found.source.way, ByParts) == (method != "lgsm" or not missing)
     np.testing.assert_allclose(scores, here.scores, rtol=1e-10, atol=1e-10)
     monkeypatch.setattr(own_parts, "_MOST_TABLE", 100)
     if trials == "matrix":
-        again = normalize(ChunkedBlocks(in_tiles(blocks["trials"]), **tiles, **speakers), method, **NORMS[method])
-        assert isinstance(again.reader.way, ByBlocks)
-        np.testing.assert_allclose(again.matrix().scores, here.scores, rtol=1e-10, atol=1e-10)
+        again = normalize(ScoreBlocks(in_tiles(blocks["trials"]), **tiles, **speakers), method, **NORMS[method])
+        assert isinstance(again.source.way, ByBlocks)
+        np.testing.assert_allclose(again.in_memory().scores, here.scores, rtol=1e-10, atol=1e-10)
 
 
 def test_rows_are_read_once_for_a_row_of_tiles():
@@ -268,23 +276,23 @@ def test_rows_are_read_once_for_a_row_of_tiles():
     blocks = blocks_of(rng, cohort_rows=C)
     reads = []
 
-    class Counted(InMemory):
-        def read(self, rows, columns):
-            reads.append((rows.start, rows.stop))
-            return super().read(rows, columns)
+    class Counted(Array):
+        def read(self, place):
+            reads.append((place.rows.start, place.rows.stop))
+            return super().read(place)
 
-    enroll = replace(in_tiles(blocks["enroll"]), reader=Counted(blocks["enroll"].scores))
+    enroll = replace(in_tiles(blocks["enroll"]), source=Counted(blocks["enroll"].scores))
     trials = in_tiles(blocks["trials"])
     there = normalize(
-        ChunkedBlocks(trials, enroll=enroll, test=blocks["test"], cohort=blocks["cohort"]),
+        ScoreBlocks(trials, enroll=enroll, test=blocks["test"], cohort=blocks["cohort"]),
         "as",
         top_k=5,
         select="cross",
     )
-    there.matrix()
-    rows = [(tile.rows.start, tile.rows.stop) for tile in trials.tiles()]
+    there.in_memory()
+    rows = [(tile.rows.start, tile.rows.stop) for tile in trials.places()]
     assert len(rows) > len(set(rows)) == len(reads)
-    copied = pickle.loads(pickle.dumps(there.reader.way.last))  # noqa: S301  (as it travels to a worker)
+    copied = pickle.loads(pickle.dumps(there.source.way.last))  # noqa: S301  (as it travels to a worker)
     assert copied.get(rows[-1], lambda: "read anew") == "read anew"
 
 
@@ -294,7 +302,7 @@ def test_a_cluster_gives_the_same(client, method):
     known = {} if method == "zt" else SPEAKERS
     here, there = both(rng, blocks_of(rng), **known)
     found = normalize(there, method, client=client, **NORMS[method])
-    assert isinstance(found.reader.way, ByParts)
+    assert isinstance(found.source.way, ByParts)
     np.testing.assert_allclose(
-        found.matrix().scores, normalize(here, method, **NORMS[method]).scores, rtol=1e-5, atol=1e-5
+        found.in_memory().scores, normalize(here, method, **NORMS[method]).scores, rtol=1e-5, atol=1e-5
     )

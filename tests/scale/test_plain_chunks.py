@@ -9,7 +9,7 @@ import pytest
 import zarr
 
 from evenscore import FileError, write
-from evenscore.files import open_chunked_scores
+from evenscore.files import open_scores
 from evenscore.files.zarr_chunks import PlainChunks
 from scale.chunked_examples import contents, ids, matrix
 from zarr_formats import FORMATS, ZARR_3, write_format
@@ -103,13 +103,13 @@ def test_what_is_not_plain_is_read_by_the_zarr_library(tmp_path, monkeypatch, wh
     table = whole.with_scores(np.nan_to_num(whole.scores).astype(np.float16).astype(np.float32))
     names = NAMES[format][0]
     path = store_of(tmp_path / "in.zarr", table, monkeypatch, format, names, False, **not_plain(format)[case])
-    scores = open_chunked_scores(path)
-    assert scores.reader.plain is None
-    np.testing.assert_array_equal(scores.with_tiles(300).matrix().scores, table.scores)
+    scores = open_scores(path)
+    assert scores.source.plain is None
+    np.testing.assert_array_equal(scores.in_tiles(300).in_memory().scores, table.scores)
     if case == "packed":
         damage(path / "scores" / names.format(1, 1), lambda data: data[:-9])
         with pytest.raises(FileError, match=rf"\[scores/{re.escape(names.format(1, 1))}\]: .*damaged \(it is cut off"):
-            scores.matrix()
+            scores.in_memory()
 
 
 @pytest.mark.skipif(not ZARR_3, reason="zarr 2 writes no format 3")
@@ -117,9 +117,9 @@ def test_without_the_checksum_of_zarr_3(tmp_path, monkeypatch, whole):
     path = store_of(tmp_path / "in.zarr", whole, monkeypatch, 3, "c/{}/{}", True)
     plain = PlainChunks.of(path / "scores")
     monkeypatch.setattr("evenscore.files.zarr_chunks.fast_crc32c", lambda: None)
-    scores = open_chunked_scores(path)
-    assert scores.reader.plain is None
-    assert scores.matrix() == whole
+    scores = open_scores(path)
+    assert scores.source.plain is None
+    assert scores.in_memory() == whole
     with pytest.raises(FileError, match=r"the checksums of zarr 3 cannot be had on .*; install the same zarr"):
         plain.read(slice(0, 1), slice(0, 1))
 

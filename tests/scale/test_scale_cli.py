@@ -8,10 +8,10 @@ import pytest
 import zarr
 
 from evenscore import Embeddings, ScoreMatrix, TrialList, read_scores, write
-from evenscore.cli.chunked_data import open_scores
+from evenscore.cli.inputs import open_scores
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.files import write_chunks
-from evenscore.scale import ChunkedScores, ChunkedTrials
+from evenscore.files import write_table
+from evenscore.tables import LazyScores
 from in_process import output_of as run
 from scale.chunked_examples import ids, in_tiles, matrix
 
@@ -28,7 +28,7 @@ def made(tmp_path_factory):
     for name, sides in {"s": (E, T), "e": (E, C), "t": (D, T), "c": (D, C)}.items():
         table = matrix(rng, *sides, dtype=np.float32)
         write(table, folder / f"{name}.npz")
-        write_chunks(in_tiles(table), folder / f"{name}.zarr")
+        write_table(in_tiles(table), folder / f"{name}.zarr")
     (folder / "utt2spk").write_text("".join(f"{name} s{n % 5}\n" for names in (E, T) for n, name in enumerate(names)))
     (folder / "strangers").write_text("".join(f"{name} x{n % 5}\n" for names in (C, D) for n, name in enumerate(names)))
     for name, names in {"ee": E, "te": T, "ce": C}.items():
@@ -119,7 +119,7 @@ def test_score_and_resume(files, monkeypatch):
     assert (files / "four.zarr.partial").is_dir()
     assert "go on with it (--resume)" in run("score", *sides, *CHUNKS, "-o", "four.zarr", code=2)
     other = ("--enroll", "te.npz", *sides[2:])
-    assert "another embeddings" in run("score", *other, "--resume", "-o", "four.zarr", code=2)
+    assert "another trials" in run("score", *other, "--resume", "-o", "four.zarr", code=2)
     assert "another norm" in run("score", *sides, "--ddof", 1, "--resume", "-o", "four.zarr", code=2)
     run("score", *sides, "--resume", "-o", "four.zarr")
     assert read_scores("four.zarr") == read_scores("two.zarr")
@@ -163,8 +163,10 @@ def test_infinite_scores_are_skipped_as_in_memory(files):
 
 def test_a_list_is_read_in_chunks_under_any_name(files):
     write(read_scores("s.npz").to_trials(), "list.dat", format="parquet")
-    assert isinstance(open_scores("list.dat", ScaleChoices(), {"format": "parquet"}), ChunkedTrials)
-    assert isinstance(open_scores("s.zarr", ScaleChoices(), {"format": "zarr"}), ChunkedScores)
+    listed = open_scores("list.dat", {"format": "parquet"}, ScaleChoices())
+    assert listed.listed
+    assert not listed.is_in_memory
+    assert isinstance(open_scores("s.zarr", {"format": "zarr"}, ScaleChoices()), LazyScores)
 
 
 def test_workers_of_a_scheduler(files, client):
@@ -195,7 +197,7 @@ def test_a_key_must_fit_the_scores_as_in_memory(files):
     for part, rows in {"top": slice(0, 12), "rest": slice(12, 23)}.items():
         half = ScoreMatrix(scores[rows], E[rows], T, missing="nan")
         write(half, f"{part}.npz")
-        write_chunks(in_tiles(half), f"{part}.zarr")
+        write_table(in_tiles(half), f"{part}.zarr")
     i, j = np.divmod(np.arange(23 * 31), 31)
     key = TrialList(E, T, i, j, labels=(i % 5 == j % 5).astype(int))
     fits = key.select(np.arange(len(key)) != 2 * 31 + 3)
@@ -210,12 +212,13 @@ def test_a_key_must_fit_the_scores_as_in_memory(files):
         assert "score" in run(*fit, *both[2:], "--key", "fits.key", code=2)
     models = [json.loads((files / f"{ending}.json").read_text()) for ending in ("npz", "zarr")]
     np.testing.assert_allclose(models[0]["mu"], models[1]["mu"], rtol=1e-6)
-    more = TrialList.from_pairs([*E, "who"], [T[0]] * 24, labels=[0] * 24)
-    write(more, "more.key", format="kaldi")
-    assert "lists 24 trials, but only 23 have" in run(*fit, *both, "--key", "more.key", code=2)
+    write(TrialList.concat([fits, TrialList.from_pairs(["who"], ["t0"], labels=[0])]), "more.key", format="kaldi")
+    assert "1 of the 713 trials of the key have no score, first ('who', 't0')" in run(
+        *fit, *both, "--key", "more.key", code=2
+    )
     write(read_scores("top.npz").to_trials(), "top.parquet")
     bare = ("fit", "--scores", "top.parquet", "-o", "m.json", *CHUNKS)
-    assert "top.parquet have no labels; give --key" in run(*bare, code=2)
+    assert "top.parquet: the scores have no labels; give --key" in run(*bare, code=2)
 
 
 def test_a_cohort_key(files):
@@ -224,7 +227,8 @@ def test_a_cohort_key(files):
     key = TrialList(D, C, i, j, labels=(rng.random(17 * 17) < 0.1).astype(int))
     write(key, "cohort.key", format="kaldi")
     write(key.select(np.arange(200)), "some.key", format="kaldi")
-    write(TrialList(["d0", "who"], ["c0", "c1"], [0, 1], [0, 1], labels=[0, 1]), "odd.key", format="kaldi")
+    odd = TrialList.from_pairs(["who"], ["c1"], labels=[1])
+    write(TrialList.concat([key, odd]), "odd.key", format="kaldi")
     drop = ("--unmatched", "drop")
     for given in (("--cohort-key", "cohort.key"), ("--cohort-key", "some.key", *drop)):
         run("normalize", "--method", "zt", *blocks("npz"), *given, "-o", "here.npz")
@@ -233,5 +237,5 @@ def test_a_cohort_key(files):
         np.testing.assert_allclose(found.scores, read_scores("here.npz").align(E, T).scores, rtol=1e-5, atol=1e-5)
         shutil.rmtree("there.zarr")
     chunks = ("normalize", "--method", "zt", *blocks("zarr"), *CHUNKS, "-o", "there.zarr", "--cohort-key")
-    assert "c.zarr: at least 89 scored trials are not in the key" in run(*chunks, "some.key", code=2)
-    assert "('who', 'c1')" in run(*chunks, "odd.key", code=2)
+    assert "c.zarr: 89 of the 289 scored trials are not in the key" in run(*chunks, "some.key", code=2)
+    assert "first ('who', 'c1')" in run(*chunks, "odd.key", code=2)

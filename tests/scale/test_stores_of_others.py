@@ -5,7 +5,7 @@ import pytest
 import zarr
 
 from evenscore import FileError, ScoreMatrix, read_scores, write
-from evenscore.files import open_chunked_scores
+from evenscore.files import open_scores
 from scale.chunked_examples import ids, matrix
 from zarr_formats import ZARR_3
 
@@ -24,13 +24,13 @@ def test_shards_are_read_and_written_whole(tmp_path, whole):
     del group["scores"]
     group.create_array("scores", shape=whole.shape, chunks=(2, 4), shards=(6, 12), dtype="float32", fill_value=np.nan)
     group["scores"][...] = whole.scores
-    scores = open_chunked_scores(tmp_path / "in.zarr")
-    assert scores.stored == (6, 12)
-    assert scores.with_tiles(300).matrix() == whole
+    scores = open_scores(tmp_path / "in.zarr")
+    assert scores.layout.stored == (6, 12)
+    assert scores.in_tiles(300).in_memory() == whole
     shard = tmp_path / "in.zarr/scores/c/1/2"
     shard.write_bytes(shard.read_bytes()[:-1])
     with pytest.raises(FileError, match=r"\[scores/c/1/2\]: the chunk is damaged"):
-        scores.with_tiles(300).matrix()
+        scores.in_tiles(300).in_memory()
 
 
 @pytest.mark.parametrize("dtype", [">f4", ">f8", "f2", "i4"])
@@ -46,7 +46,7 @@ def test_other_numbers_are_read_in_chunks_as_into_memory(tmp_path, whole, dtype)
     for name, names in (("enroll_ids", E), ("test_ids", T)):
         (tmp_path / f"dev.{name}").write_text("".join(f"{one}\n" for one in names))
     for name in ("dev.zarr", "dev.npy"):
-        scores = open_chunked_scores(tmp_path / name)
+        scores = open_scores(tmp_path / name)
         tile = scores.block(slice(0, 9), slice(2, 12))
         assert scores.dtype == tile.dtype == (np.float32 if dtype == ">f4" else np.float64)
         np.testing.assert_array_equal(tile, table.scores[0:9, 2:12])

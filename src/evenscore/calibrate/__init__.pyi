@@ -16,4 +16,8 @@ from .registry import (
     calibration_from_dict as calibration_from_dict,
 )
 from .saturating import SaturatingCalibration as SaturatingCalibration
+from .tables import (
+    calibrated as calibrated,
+    cross_calibrated as cross_calibrated,
+)
 from .unsupervised import UnsupervisedCalibration as UnsupervisedCalibration

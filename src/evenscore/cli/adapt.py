@@ -139,32 +139,27 @@ def _without_labels(table: Any) -> Any:
     return table.with_labels(None) if isinstance(table, TrialList) and table.labels is not None else table
 
 
-def _with_labels(table: Any, key: str) -> TrialList:
+def _with_labels(table: Any, path: str) -> TrialList:
+    """Return trials with the labels of a key; those that it lacks stay, unlabelled."""
     import numpy as np
 
-    from evenscore.files import read_trials
-    from evenscore.tables import UNKNOWN, ScoreMatrix
+    from evenscore.cli.combine import as_list, labels_in
+    from evenscore.cli.labelled import LabelSources
 
-    known = read_trials(key)
-    if known.labels is None:
-        raise InputError(f"the key {key} has no labels; give a list of trials with labels")
-    trials: TrialList = table.to_trials() if isinstance(table, ScoreMatrix) else table
-    match = trials.match(known)
-    if not (match >= 0).any():
-        raise InputError("the key and the scores have no trial in common; do the two files belong together?")
-    return trials.with_labels(np.where(match >= 0, known.labels[match], UNKNOWN))
+    [key] = LabelSources(keys=[path]).read_keys()
+    trials = as_list(table)
+    if (trials.match(key) < 0).all():
+        raise InputError("the key has none of these trials; do the two files belong together?")
+    return trials.with_labels(np.asarray(labels_in(trials, key)))
 
 
 def _blocks(data: list[Any], paths: dict[str, str | None], reading: dict[str, Any]) -> Any:
-    from evenscore.cli.combine import as_matrix
-    from evenscore.files import read_scores
+    from evenscore.cli.inputs import open_matrix
     from evenscore.tables import ScoreBlocks
 
     if len(data) > 1:
         raise InputError("cohort scores belong to one file of trials, but several were given; adapt to one of them")
-    cohort: dict[str, Any] = {
-        name: as_matrix(read_scores(path, **reading)) for name, path in paths.items() if path is not None
-    }
+    cohort: dict[str, Any] = {name: open_matrix(path, reading) for name, path in paths.items() if path is not None}
     return ScoreBlocks(data[0], **cohort)
 
 

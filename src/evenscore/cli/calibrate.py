@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -163,10 +164,11 @@ def calibrate(
     --trials lists, or of every enrolment against every test, but of no utterance against itself. Labels come from
     --train-key (--key to cross-validate), from the speaker maps, or from the speakers in the embeddings.
     """
-    from evenscore.cli.calibration import CalibrationJob, run_job
-    from evenscore.cli.embedded_scores import EmbeddedScores, embedded_scores, is_large
-    from evenscore.cli.scored_output import write_scores
-    from evenscore.cli.training_data import LabelSources
+    from evenscore.cli.calibration import CalibrationJob, Opener, run_job
+    from evenscore.cli.embedded_scores import EmbeddedScores, embedded_scores
+    from evenscore.cli.inputs import is_large
+    from evenscore.cli.labelled import LabelSources
+    from evenscore.cli.scored_output import scored_output
 
     if saturate:
         if method not in (Method.logistic, Method.saturating):
@@ -177,6 +179,7 @@ def calibrate(
         enroll_speakers=enroll_speakers,
         test_speakers=test_speakers,
         unmatched=unmatched.value,
+        options=("--key" if cross_validate else "--train-key", "--enroll-speakers"),
     )
     if trials is not None and (vectors.sides is None or key is not None):
         remedy = "leave it out" if vectors.sides is None else "leave out --trials or --key"
@@ -208,16 +211,20 @@ def calibrate(
     _check_outputs(job.scores, output, save, json, cross_validate)
     with progress_bar() as progress, scale.client(progress) as client:
         sources = (*job.train, *job.scores)
-        if resume or scale.given or (is_large(scale, sources) and not job.needs_memory):
-            from evenscore.cli.calibration_in_chunks import calibrate_in_chunks
+        lazy = resume or scale.given or (is_large(scale, sources) and not job.needs_memory)
+        opened: Opener
+        if lazy:
+            from evenscore.cli.calibration_of_tables import TableSystems
 
-            result = calibrate_in_chunks(job, (output, to_format), scale, resume, client, progress)
+            job.refuse_needing_memory()
+            opened = partial(TableSystems.opened, scale=scale, client=client, progress=progress)
         else:
-            result = run_job(job, progress)
-            progress("writing", 0.9)
-            if output is not None:
-                assert result.calibrated is not None  # noqa: S101
-                write_scores(result.calibrated, output, to_format)
+            from evenscore.cli.calibration_of_trials import TrialSystems
+
+            opened = TrialSystems.read
+        how: dict[str, Any] = {"resume": resume, "client": client, "progress": progress}
+        with scored_output(output, to_format, lazy=lazy, **how) as place:
+            result = run_job(job, opened, place, progress)
         if save is not None:
             from evenscore.files.calibration_json import save_calibration
 

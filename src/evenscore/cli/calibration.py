@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from evenscore._version import __version__
-from evenscore.calibrate import (
-    Calibration,
-    LogisticCalibration,
-    SaturatingCalibration,
-    calibration_class,
-    cross_calibrate,
-)
-from evenscore.cli.combine import as_list
-from evenscore.cli.embedded_scores import EmbeddedScores, Source, label_sources, read_source
-from evenscore.cli.evaluated_trials import labelled
-from evenscore.cli.speaker_sources import Speakers, speakers_of
-from evenscore.cli.training_data import LabelSources
-from evenscore.cli.trial_columns import numbers_of
+from evenscore.calibrate import Calibration, LogisticCalibration, SaturatingCalibration
+from evenscore.cli.embedded_scores import EmbeddedScores, Source, label_sources
+from evenscore.cli.labelled import LabelSources
+from evenscore.cli.scored_output import ScoredOutput
 from evenscore.errors import InputError
-from evenscore.files.calibration_json import read_calibration_file
-from evenscore.files.metadata import read_metadata
-from evenscore.metrics import cllr
-from evenscore.progress import Progress, silent
-from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
+from evenscore.files.calibration_json import CalibrationFile, read_calibration_file
+from evenscore.progress import Progress
+from evenscore.tables import ScoreTable
+from evenscore.tables.identity import hashed
 
-__all__ = ["CalibrationJob", "CalibrationResult", "inputs_of", "run_job", "story", "trained_on"]
+__all__ = ["CalibrationJob", "CalibrationResult", "Opener", "Systems", "inputs_of", "run_job", "trained_on"]
 
-LOG = "log:"  # before the name of a measure: its logarithm
-
-Array = npt.NDArray[np.float64]
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,12 +75,20 @@ class CalibrationJob:
             return "quality measures"
         return "the cross-validation of a fusion" if self.folds is not None and len(self.scores) > 1 else None
 
+    def refuse_needing_memory(self) -> None:
+        """Refuse what cannot be had of scores that are read tile by tile."""
+        if self.needs_memory:
+            raise InputError(
+                f"{self.needs_memory} cannot be had in chunks; leave it out, or use scores that fit into memory"
+            )
+        if self.load is not None and inputs_of(read_calibration_file(self.load).calibration)[1]:
+            raise InputError(f"{self.load} uses quality measures, which cannot be had in chunks")
+
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationResult:
-    """What a job gave."""
+    """What a job gave, beside the scores that it wrote."""
 
-    calibrated: TrialList | ScoreMatrix | None = None
     calibration: Calibration | None = None
     info: Mapping[str, Any] = field(default_factory=dict)  #: facts to be kept with the calibration
     facts: Mapping[str, Any] = field(default_factory=dict)  #: facts for programs
@@ -102,188 +96,123 @@ class CalibrationResult:
     warnings: Sequence[str] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Systems:
-    """Scores of one or several systems on the same trials; the first gives order, form and labels of the output."""
-
-    first: TrialList
-    values: Array  #: n scores, or n x k scores of k systems
-    key: npt.NDArray[np.int8] | None  #: labels to train on
-    was_matrix: bool
+class Systems(Protocol):
+    """Scores of one or several systems on the same trials, in memory or not."""
 
     @property
-    def with_key(self) -> TrialList:
-        """The trials with the labels to train on."""
-        return self.first.with_labels(self.key)
+    def listed(self) -> bool:
+        """Whether they are a list of trials."""
 
-    def with_llrs(self, llrs: Array) -> TrialList | ScoreMatrix:
-        """Return the LLRs in the form of the scores; a matrix has no place for infinite ones."""
-        trials = self.first.with_scores(llrs, allow_infinite=True)
-        return trials.to_matrix() if self.was_matrix and np.isfinite(llrs).all() else trials
+    def fit(self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput) -> tuple[Calibration, Facts]:
+        """Train a calibration, or the weights of a fusion; return it with facts about the training."""
+
+    def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
+        """Return the log-likelihood ratios; ``names`` are those of the quality measures."""
+
+    def cross_calibrated(
+        self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput
+    ) -> tuple[ScoreTable, Facts]:
+        """Return log-likelihood ratios by fits that never met a trial's speakers, and facts about them."""
+
+    def about_cheating(self, training: Any) -> list[str]:
+        """Say so if these are the trials that were trained on."""
+
+    def identity(self, sources: LabelSources | None = None) -> str:
+        """Return a text that changes when the scores change, or the labels and speakers of the sources."""
 
 
-def run_job(job: CalibrationJob, progress: Progress = silent) -> CalibrationResult:
-    """Do what the job says."""
+class Opener(Protocol):
+    """Reads systems, or opens them; with the labels of the sources, if there are any."""
+
+    def __call__(self, paths: Sequence[Source], job: CalibrationJob, sources: LabelSources | None = None) -> Systems:
+        """Return the systems of these files."""
+
+
+def run_job(job: CalibrationJob, opened: Opener, output: ScoredOutput, progress: Progress) -> CalibrationResult:
+    """Do what the job says, and write the calibrated scores."""
     progress("reading", 0.0)
+    found = None if job.load is None else _loaded(job)
+    infinite = (job.method if found is None else found.calibration.kind) == "pav"
+    job = replace(job, reading={**job.reading, "infinite": "accept" if infinite else "error"})
     if job.folds is not None:
-        return _cross_validated(job, progress)
-    if job.load is not None:
-        return _loaded(job)
-    return _trained(job, progress)
-
-
-def _trained(job: CalibrationJob, progress: Progress) -> CalibrationResult:
-    supervised = job.method != "unsupervised"
-    infinite = job.method == "pav"
-    paths = job.train or job.scores
-    sources = label_sources(paths[0], job.sources, job.train_key)
-    training = _read(paths, job.reading, infinite, sources if supervised or job.train_key else None)
-    progress("training", 0.3)
-    measures = _measures(training.first, job.train_metadata, job.quality)
-    calibration = _fit(job, training, measures, sources)
-    info = _training_facts(job, paths, training, calibration, measures)
-    scored = training if not job.train else _read(job.scores, job.reading, infinite) if job.scores else None
-    calibrated, warnings = None, []
+        return _cross_validated(job, opened, output, progress)
+    if found is not None:
+        return _applied(found, job, opened, output)
+    sources = label_sources((job.train or job.scores)[0], job.sources, job.train_key)
+    labelled = job.method != "unsupervised" or job.train_key is not None
+    training = opened(job.train or job.scores, job, sources if labelled else None)
+    scored = training if not job.train else opened(job.scores, job) if job.scores else None
     if scored is not None:
-        calibrated = scored.with_llrs(_applied(calibration, scored, job.metadata, job.quality))
-        if supervised:
-            warnings = _about_cheating(training.first, scored.first)
-    facts = {"method": calibration.kind, "parameters": calibration.to_dict()["parameters"], "training": info}
+        whole = scored
+        output.begin(whole.listed, lambda: {"scores": whole.identity(), "training": _identity(job, training, sources)})
+    progress("training", 0.3)
+    calibration, info = training.fit(job, sources, output)
+    warnings = []
+    if scored is not None:
+        output.write(scored.apply(calibration, job, job.quality))
+        warnings = [] if job.method == "unsupervised" else scored.about_cheating(training)
+    return _told(calibration, job.quality, info, warnings)
+
+
+def _applied(found: CalibrationFile, job: CalibrationJob, opened: Opener, output: ScoredOutput) -> CalibrationResult:
+    calibration, names = found.calibration, job.quality or tuple(found.info.get("quality", ()))
+    if job.scores:
+        scored = opened(job.scores, job)
+        kept = json.dumps([calibration.to_dict(), dict(found.info)])
+        output.begin(scored.listed, lambda: {"scores": scored.identity(), "calibration": hashed(kept)})
+        output.write(scored.apply(calibration, job, names))
+    return _told(calibration, names, dict(found.info))
+
+
+def _told(
+    calibration: Calibration, names: Sequence[str], info: Facts, warnings: Sequence[str] = ()
+) -> CalibrationResult:
+    parameters = calibration.to_dict()["parameters"]
     return CalibrationResult(
-        calibrated=calibrated,
         calibration=calibration,
         info=info,
-        facts=facts,
-        story=story(calibration, job.quality, info),
+        facts={"method": calibration.kind, "parameters": parameters, "training": info},
+        story=_story(calibration, names, info),
         warnings=warnings,
     )
 
 
-def _fit(job: CalibrationJob, training: _Systems, measures: Array | None, sources: LabelSources) -> Calibration:
-    kind: Any = calibration_class(job.method)
-    extra: dict[str, Any] = {} if measures is None else {"quality": measures}
-    if job.method == "saturating":
-        enroll, test = _speaker_codes(training.first, speakers_of(training.with_key, sources))
-        extra = {"enroll_speakers": enroll, "test_speakers": test}
-    fitted: Calibration = kind.fit(training.values, training.key, **extra, **job.options)
-    return fitted
-
-
-def _loaded(job: CalibrationJob) -> CalibrationResult:
+def _loaded(job: CalibrationJob) -> CalibrationFile:
     assert job.load is not None  # noqa: S101
     found = read_calibration_file(job.load)
     names = job.quality or tuple(found.info.get("quality", ()))
-    calibration = found.calibration
-    systems, measures = inputs_of(calibration)
+    systems, measures = inputs_of(found.calibration)
     if len(names) != measures:
         raise InputError(f"{job.load} uses {measures} quality measures, but {len(names)} are named; give --quality")
     if job.scores and len(job.scores) != systems:
         raise InputError(f"{job.load} is for {systems} systems, but there are {len(job.scores)} score files")
-    scored = _read(job.scores, job.reading, calibration.kind == "pav") if job.scores else None
-    calibrated = None
-    if scored is not None:
-        calibrated = scored.with_llrs(_applied(calibration, scored, job.metadata, names))
-    facts = {"method": calibration.kind, "parameters": calibration.to_dict()["parameters"], "training": found.info}
-    return CalibrationResult(
-        calibrated=calibrated,
-        calibration=calibration,
-        info=found.info,
-        facts=facts,
-        story=story(calibration, names, found.info),
-    )
+    return found
 
 
-def _cross_validated(job: CalibrationJob, progress: Progress) -> CalibrationResult:
+def _identity(job: CalibrationJob, training: Systems, sources: LabelSources) -> str:
+    options = json.dumps([job.method, dict(job.options), job.folds, sources.unmatched])
+    return hashed(training.identity(sources), options)
+
+
+def _cross_validated(
+    job: CalibrationJob, opened: Opener, output: ScoredOutput, progress: Progress
+) -> CalibrationResult:
     assert job.folds is not None  # noqa: S101
-    sources = label_sources(job.scores[0], job.sources, job.key)
-    scored = _read(job.scores, job.reading, job.method == "pav", sources)
-    speakers = speakers_of(scored.with_key, sources)
-    progress("cross-validating", 0.3)
-    enroll, test = _speaker_codes(scored.first, speakers)
-    result = cross_calibrate(
-        scored.values,
-        scored.key,
-        enroll_speakers=enroll,
-        test_speakers=test,
-        calibration=job.method,
-        folds=job.folds,
-        quality=_measures(scored.first, job.metadata, job.quality),
-        options=job.options,
-    )
-    facts: dict[str, Any] = {
-        "method": job.method,
-        "folds": job.folds,
-        "speakers": len(result.speaker_folds),
-        "speakers_from": speakers.origin,
-        "calibrations": len(result.calibrations),
-        "cllr": cllr(result.llr, scored.key),
-    }
-    story = [
-        f"{job.method} calibrations of {len(result.speaker_folds)} speakers in {job.folds} folds, known from "
-        f"{speakers.origin}: Cllr {facts['cllr']:.4g}"
-    ]
-    return CalibrationResult(calibrated=scored.with_llrs(result.llr), facts=facts, story=story)
-
-
-def _read(
-    paths: Sequence[Source], reading: Mapping[str, Any], infinite: bool, sources: LabelSources | None = None
-) -> _Systems:
-    """Read the systems, with the labels of the sources, if there are any."""
-    how = {**reading, "infinite": "accept" if infinite else "error"}
-    tables = [read_source(path, how) for path in paths]
-    lists, key = [as_list(table) for table in tables], None
-    if sources is not None:
-        joined = labelled(paths, lists, sources)
-        key = joined[0].labels
-        lists = [
-            new if own.labels is not None else new.with_labels(None) for own, new in zip(lists, joined, strict=True)
-        ]
-    values = [_scores_on(lists[0], trials, paths[0], path) for path, trials in zip(paths, lists, strict=True)]
-    return _Systems(
-        first=lists[0],
-        values=values[0] if len(values) == 1 else np.column_stack(values),
-        key=key,
-        was_matrix=isinstance(tables[0], ScoreMatrix),
-    )
-
-
-def _scores_on(trials: TrialList, system: TrialList, first: Source, path: Source) -> Array:
-    """Return the scores of a system in the order of the trials of the first one."""
-    assert system.scores is not None  # noqa: S101
-    if system is trials:
-        return system.scores.astype(np.float64)
-    match = trials.match(system)
-    if len(system) != len(trials) or (match < 0).any():
-        at = int(np.argmin(match))
-        where = (
-            f"{path} has no score of the trial {trials.pair(at)}" if match[at] < 0 else f"{path} has other trials, too"
+    if job.folds < 3:
+        raise InputError(
+            f"folds is {job.folds}, but a trial's two speakers can be in two folds, and a third must be left"
         )
-        raise InputError(f"the systems {first} and {path} must have the same trials, but {where}; make them agree")
-    return np.asarray(system.scores[match].astype(np.float64))
-
-
-def _measures(trials: TrialList, metadata: str | None, names: Sequence[str]) -> Array | None:
-    """Return the n x q quality measures, or None if there are none."""
-    if not names:
-        return None
-    table = None if metadata is None else read_metadata(metadata)
-    columns = []
-    for name in names:
-        values = numbers_of(trials, table, name.removeprefix(LOG))
-        if name.startswith(LOG):
-            if values.min() <= 0:
-                pair = trials.pair(int(np.argmin(values)))
-                raise InputError(f"{name}: the value of the trial {pair} is {values.min():g}, which has no logarithm")
-            values = np.log(values)
-        columns.append(values)
-    return np.column_stack(columns)
-
-
-def _applied(calibration: Calibration, scored: _Systems, metadata: str | None, names: Sequence[str]) -> Array:
-    measures = _measures(scored.first, metadata, names)
-    if isinstance(calibration, LogisticCalibration):
-        return calibration(scored.values, measures)
-    return calibration(scored.values)
+    sources = label_sources(job.scores[0], job.sources, job.key)
+    scored = opened(job.scores, job, sources)
+    output.begin(scored.listed, lambda: {"scores": scored.identity(), "training": _identity(job, scored, sources)})
+    progress("cross-validating", 0.3)
+    result, facts = scored.cross_calibrated(job, sources, output)
+    output.write(result)
+    line = (
+        f"{job.method} calibrations of {facts['speakers']} speakers in {job.folds} folds, known from "
+        f"{facts['speakers_from']}: Cllr {facts['cllr']:.4g}"
+    )
+    return CalibrationResult(facts=facts, story=[line])
 
 
 def inputs_of(calibration: Calibration) -> tuple[int, int]:
@@ -291,42 +220,6 @@ def inputs_of(calibration: Calibration) -> tuple[int, int]:
     if isinstance(calibration, LogisticCalibration):
         return calibration.weights.size, calibration.quality_weights.size
     return 1, 0
-
-
-def _speaker_codes(trials: TrialList, speakers: Speakers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the number of the speaker on each side of each trial."""
-    sides = [[speakers.enroll[name] for name in trials.enroll_ids], [speakers.test[name] for name in trials.test_ids]]
-    codes = {name: code for code, name in enumerate(dict.fromkeys(sides[0] + sides[1]))}
-    enroll, test = (np.array([codes[name] for name in side], dtype=np.int64) for side in sides)
-    return enroll[trials.enroll_index], test[trials.test_index]
-
-
-def _about_cheating(training: TrialList, scored: TrialList) -> list[str]:
-    """Say how many trials stand in both with the same score; other data may use the same ids."""
-    assert training.scores is not None and scored.scores is not None  # noqa: S101, PT018
-    match = scored.match(training)
-    both = int(np.count_nonzero((match >= 0) & (scored.scores == training.scores[match])))
-    if not both:
-        return []
-    return [
-        f"{both} of the {len(scored)} calibrated trials were trained on, which is cheating: figures measured on them "
-        "are too good; use --cross-validate"
-    ]
-
-
-def _training_facts(
-    job: CalibrationJob, paths: Sequence[Source], training: _Systems, calibration: Calibration, measures: Array | None
-) -> dict[str, Any]:
-    """Return the facts that are kept with the calibration."""
-    facts = trained_on(job, paths)
-    if job.quality:
-        facts["quality"] = list(job.quality)
-    if training.key is None:
-        return facts | {"n_trials": len(training.first)}
-    for name, label in (("n_target", TARGET), ("n_nontarget", NONTARGET)):
-        facts[name] = int(np.count_nonzero(training.key == label))
-    llrs = calibration(training.values) if measures is None else calibration(training.values, measures)  # type: ignore[call-arg]
-    return facts | {"cllr": cllr(llrs, training.key)}
 
 
 def trained_on(job: CalibrationJob, paths: Sequence[Source]) -> dict[str, Any]:
@@ -339,7 +232,7 @@ def trained_on(job: CalibrationJob, paths: Sequence[Source]) -> dict[str, Any]:
     return facts
 
 
-def story(calibration: Calibration, names: Sequence[str], info: Mapping[str, Any]) -> list[str]:
+def _story(calibration: Calibration, names: Sequence[str], info: Mapping[str, Any]) -> list[str]:
     """Return lines for people: what was fitted, and to what."""
     lines = [f"{calibration.kind} calibration"]
     if isinstance(calibration, LogisticCalibration):

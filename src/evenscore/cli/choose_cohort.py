@@ -118,11 +118,8 @@ def choose_cohort(
         require_matplotlib()  # better now than after the work
     with progress_bar() as progress:
         progress("reading", 0.0)
-        found, _ = Inputs(training=training, sources=sources, members=members, reading=reading).read()
+        blocks, _ = Inputs(training=training, sources=sources, members=members, reading=reading).read()
         progress("reading", 1.0)
-        from evenscore.tables import LabelledBlocks
-
-        blocks = [part for part in found if isinstance(part, LabelledBlocks)]
         from evenscore.comparison import choose_cohort as chosen
 
         choice = chosen(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.tables import UNKNOWN, Embeddings, ScoreMatrix, TrialList
+from evenscore.tables import UNKNOWN, Embeddings, Labels, ScoreMatrix, TrialList
 
 if TYPE_CHECKING:
     from evenscore.files import Table
@@ -114,14 +114,10 @@ def with_speakers(table: Table, speakers: Mapping[str, str]) -> Table:
         return table.with_speakers(speakers)
     if not isinstance(table, ScoreMatrix | TrialList):
         raise InputError("a speaker map cannot get speakers from another one; leave out --speakers")
-    trials = as_list(table)
-    codes = {name: code for code, name in enumerate(dict.fromkeys(speakers.values()))}
-    sides = []
-    for ids, side in ((trials.enroll_ids, "enrolment"), (trials.test_ids, "test")):
-        absent = next((name for name in ids if name not in speakers), None)
-        if absent is not None:
-            raise InputError(f"the speaker map has no speaker for {side} {absent!r}; add it to the map")
-        sides.append(np.array([codes[speakers[name]] for name in ids], dtype=np.int64))
-    same = sides[0][trials.enroll_index] == sides[1][trials.test_index]
-    _refuse_contradiction(trials, same.astype(np.int8), "speaker map")
-    return trials.with_labels(same)
+    from evenscore.cli.labelled import with_maps
+
+    trials, known = as_list(table), ("the speaker map", speakers)
+    spoken = with_maps(trials, known, known)
+    labels = Labels.of_axes(spoken.enroll_axis, spoken.test_axis).of_pairs(trials.enroll_index, trials.test_index)
+    _refuse_contradiction(trials, labels, "speaker map")
+    return trials.with_labels(labels)

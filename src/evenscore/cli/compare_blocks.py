@@ -8,31 +8,26 @@ from typing import Any
 import numpy as np
 
 from evenscore.cli.combine import as_matrix
-from evenscore.cli.compare_chunks import listed_ids, made_chunks, own_chunks
-from evenscore.cli.evaluated_chunks import LabelledFile
-from evenscore.cli.labelled import LabelledScores, label_by_key, speakers_for
+from evenscore.cli.labelled import LabelledScores, SpeakerMap, with_map, with_maps
+from evenscore.cli.normalize import cohort_labels
 from evenscore.errors import InputError
 from evenscore.metrics.target_speakers import speakers_by_targets
-from evenscore.scale import ChunkedBlocks, ChunkedScores, ChunkedTrials, LabelledChunks
-from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import TARGET, Axis, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.ids import Ids
+from evenscore.tables.pair_values import table_of_labels
 
 __all__ = ["own_cohort", "paired_blocks"]
 
-SpeakerMap = tuple[str, Mapping[str, str]]  # with the name of its file
-Item = LabelledScores | LabelledFile  # in memory, or not
-Block = ScoreMatrix | ChunkedScores
-AnyBlocks = LabelledBlocks | LabelledChunks
-Found = dict[str, Block | None]  # cohort scores by the name of their option
+Found = dict[str, ScoreTable | None]  # cohort scores by the name of their option
 
 
 def paired_blocks(
-    pair: tuple[Item, Item | None],
+    pair: tuple[LabelledScores, LabelledScores | None],
     names: tuple[str, str],
     found: Found,
     maps: Mapping[str, SpeakerMap | None],
     cohort_key: TrialList | None,
-) -> tuple[AnyBlocks, AnyBlocks | None]:
+) -> tuple[LabelledBlocks, LabelledBlocks | None]:
     """Return the training and, if there are evaluation trials, the evaluation blocks of one condition.
 
     Cohort members are those who stand in the cohort scores (``found``) but not in the trials; without any, the training
@@ -46,13 +41,13 @@ def paired_blocks(
     >>> cross = ScoreMatrix([[1, 0, np.nan, np.nan], [np.nan, np.nan, 0, 1], [np.nan, np.nan, 1, 0]],
     ...     ["n1", "d1", "d2"], ["a", "b", "u", "v"], missing="nan")
     >>> found = dict.fromkeys(["enroll", "test", "train_enroll", "train_test"]) | {"cohort": cross}
-    >>> _, evaluation = paired_blocks((dev, new), ("", ""), found, dict.fromkeys(["train", "trials", "cohort"]), None)
+    >>> pair = LabelledScores(path="dev", scores=dev), LabelledScores(path="new", scores=new)
+    >>> _, evaluation = paired_blocks(pair, ("", ""), found, dict.fromkeys(["train", "trials", "cohort"]), None)
     >>> evaluation.blocks
     ScoreBlocks(2 listed trials, enroll 1 x 2, test 2 x 2, cohort 2 x 2, speakers of cohort_enroll, cohort_test)
     """
     training, evaluation = pair
-    ids = [_ids_of(item) for item in pair if item is not None]
-    members = _members(found, ids)
+    members = _members(found, [item.scores for item in pair if item is not None])
     if members is None:
         if found["train_enroll"] is not None or found["train_test"] is not None:
             raise InputError("--train-enroll and --train-test are for a cohort of others, but there is no such cohort")
@@ -61,61 +56,50 @@ def paired_blocks(
         own = own_cohort(training, names[0], maps["train"])
         if evaluation is None:
             return own, None
-        return own, _with_training_cohort((evaluation, ids[1]), names[1], own.blocks, found, maps["trials"])
+        return own, _with_training_cohort(evaluation, names[1], own.blocks, found, maps["trials"])
     facts = _cohort_facts(found, members, maps["cohort"], cohort_key)
-    first = _labelled_blocks((training, ids[0]), names[0], found, members, maps["train"], facts, "train_")
+    first = _labelled_blocks(training, names[0], found, members, maps["train"], facts, "train_")
     if evaluation is None:
         return first, None
-    return first, _labelled_blocks((evaluation, ids[1]), names[1], found, members, maps["trials"], facts, "")
+    return first, _labelled_blocks(evaluation, names[1], found, members, maps["trials"], facts, "")
 
 
-def own_cohort(item: Item, name: str, known: SpeakerMap | None) -> AnyBlocks:
+def own_cohort(item: LabelledScores, name: str, known: SpeakerMap | None) -> LabelledBlocks:
     """Return labelled scores as their own cohort; who speaks, a map tells, or else the target trials."""
-    if isinstance(item, LabelledFile):
-        return own_chunks(item, name, known)
-    matrix = as_matrix(_table(item))
-    labels = item[1] if isinstance(item, tuple) else Labels.from_trials(item)
+    matrix: Any = item.scores
+    if matrix.listed:
+        listed = item.trials()
+        matrix, labels = as_matrix(listed), Labels.from_trials(listed)
+    else:
+        labels = table_of_labels(matrix, item.labels)
     if labels.by_speaker:
         return LabelledBlocks.own_cohort(matrix, labels, name=name)
     by_speaker = _labels_by_speaker(matrix, labels, known)
-    if ((labels.matrix == by_speaker.matrix) | matrix.missing).all():
+    missing = matrix.missing if isinstance(matrix, ScoreMatrix) else np.False_
+    if ((labels.matrix == by_speaker.matrix) | missing).all():
         return LabelledBlocks.own_cohort(matrix, by_speaker, name=name)
     blocks = LabelledBlocks.own_cohort(matrix, by_speaker).blocks
-    speakers = {side: getattr(blocks, side) for side in _SPEAKERS}
-    return LabelledBlocks(
-        ScoreBlocks(matrix, enroll=matrix, test=matrix, cohort=matrix, cohort_labels=labels, **speakers), labels, name
-    )
+    return LabelledBlocks(blocks.replace(cohort_labels=labels), labels, name)
 
 
-_SPEAKERS = ("enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")
-
-
-def _labels_by_speaker(matrix: ScoreMatrix, labels: Labels, known: SpeakerMap | None) -> Labels:
-    if known is None:
-        speaker = speakers_by_targets([matrix.to_trials(labels)])
-        sides = [[speaker[name] for name in ids] for ids in (matrix.enroll_ids, matrix.test_ids)]
-    else:
-        ids = ((matrix.enroll_ids, "enrolment"), (matrix.test_ids, "test"))
-        sides = [speakers_for(names, *known, side) for names, side in ids]
+def _labels_by_speaker(matrix: ScoreTable, labels: Labels, known: SpeakerMap | None) -> Labels:
+    if known is not None:
+        found = with_maps(matrix, known, known)
+        return Labels.of_axes(found.enroll_axis, found.test_axis)
+    rows, columns = np.nonzero(labels.matrix == TARGET)
+    if isinstance(matrix, ScoreMatrix):
+        scored = ~matrix.missing[rows, columns]
+        rows, columns = rows[scored], columns[scored]
+    targets = TrialList(matrix.enroll_axis, matrix.test_axis, rows, columns, labels=np.ones(len(rows), dtype=np.int8))
+    speaker = speakers_by_targets([targets])
+    sides = [[speaker[name] for name in ids] for ids in (matrix.enroll_ids, matrix.test_ids)]
     return Labels.from_speakers(*sides, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)
 
 
-def _table(item: LabelledScores) -> ScoreMatrix | TrialList:
-    return item[0] if isinstance(item, tuple) else item
-
-
-def _ids_of(item: Item) -> tuple[Ids, Ids]:
-    if isinstance(item, LabelledFile):
-        scores = item.scores
-        return listed_ids(scores) if isinstance(scores, ChunkedTrials) else (scores.enroll_ids, scores.test_ids)
-    table = _table(item)
-    return table.enroll_ids, table.test_ids
-
-
-def _members(found: Found, trials: Sequence[tuple[Ids, Ids]]) -> tuple[list[str], list[str]] | None:
+def _members(found: Found, trials: Sequence[ScoreTable]) -> tuple[list[str], list[str]] | None:
     """Return the cohort's enrolments and tests; None if the training side is the cohort."""
-    enrolments = {name for ids, _ in trials for name in ids}
-    tests = {name for _, ids in trials for name in ids}
+    enrolments = {name for table in trials for name in table.enroll_ids}
+    tests = {name for table in trials for name in table.test_ids}
     rows = [block.enroll_ids for name, block in found.items() if block is not None and name not in _BY_TEST]
     columns = [block.test_ids for name, block in found.items() if block is not None and name not in _BY_ENROLMENT]
     members = (
@@ -129,7 +113,7 @@ _BY_TEST = ("enroll", "train_enroll")  # whose rows are no cohort members
 _BY_ENROLMENT = ("test", "train_test")  # whose columns are none
 
 
-def _part(pool: Block | None, rows: Any, columns: Any) -> Block | None:
+def _part(pool: ScoreTable | None, rows: Any, columns: Any) -> ScoreTable | None:
     """Return these scores of the pool; None if it has none of them."""
     if pool is None or not len(rows) or not len(columns):
         return None
@@ -138,23 +122,16 @@ def _part(pool: Block | None, rows: Any, columns: Any) -> Block | None:
     if not row.any() or not column.any():
         return None
     part = pool.take(np.flatnonzero(row), np.flatnonzero(column))
-    if isinstance(part, ChunkedScores):
-        return part
-    return None if part.n_missing == part.scores.size else part
+    return None if isinstance(part, ScoreMatrix) and part.n_missing == part.scores.size else part
 
 
 def _with_training_cohort(
-    trials: tuple[Item, tuple[Ids, Ids]],
-    name: str,
-    cohort: ScoreBlocks | ChunkedBlocks,
-    found: Found,
-    known: SpeakerMap | None,
-) -> AnyBlocks:
-    (item, ids), pool = trials, found["cohort"]
-    rows, columns = cohort.cohort_enroll_ids, cohort.cohort_test_ids
-    enroll = found["enroll"] or _part(pool, ids[0], columns)
-    test = found["test"] or _part(pool, rows, ids[1])
-    facts = {side: getattr(cohort, side) for side in ("cohort", "cohort_labels", *_SPEAKERS[2:])}
+    item: LabelledScores, name: str, cohort: ScoreBlocks, found: Found, known: SpeakerMap | None
+) -> LabelledBlocks:
+    pool, trials = found["cohort"], item.scores
+    enroll = found["enroll"] or _part(pool, trials.enroll_ids, cohort.cohort_test_ids)
+    test = found["test"] or _part(pool, cohort.cohort_enroll_ids, trials.test_ids)
+    facts = {"cohort": cohort.cohort, "cohort_labels": cohort.cohort_labels}
     return _made(item, name, known, {"enroll": enroll, "test": test, **facts})
 
 
@@ -167,34 +144,32 @@ def _cohort_facts(
     if key is not None:
         if cohort is None:
             raise InputError("--cohort-key gives labels to scores of the cohort against itself, but there are none")
-        whole = cohort.matrix() if isinstance(cohort, ChunkedScores) else cohort
-        [labelled] = label_by_key([whole], key, "drop")
-        assert isinstance(labelled, tuple)  # noqa: S101
-        facts["cohort_labels"] = labelled[1]
+        facts["cohort_labels"] = cohort_labels("the cohort", cohort, key, "drop")
     if known is not None:
-        for side, names in zip(_SPEAKERS[2:], members, strict=True):
-            facts[side] = dict(zip(names, speakers_for(_ids(names), *known, "cohort member"), strict=True))
+        for side, names in zip(("cohort_enroll_speakers", "cohort_test_speakers"), members, strict=True):
+            with_map(_axis(names), known, "cohort member")  # refuses a map that lacks somebody
+            facts[side] = {name: known[1][name] for name in names}
     return facts
 
 
-def _ids(names: list[str]) -> Ids:
-    ids = np.empty(len(names), dtype=object)
+def _axis(names: list[str]) -> Axis:
+    ids: Ids = np.empty(len(names), dtype=object)
     ids[:] = names
-    return ids
+    return Axis(ids)
 
 
 def _labelled_blocks(
-    trials: tuple[Item, tuple[Ids, Ids]],
+    item: LabelledScores,
     name: str,
     found: Found,
     members: tuple[list[str], list[str]],
     known: SpeakerMap | None,
     facts: Mapping[str, Any],
     prefix: str,
-) -> AnyBlocks:
-    (item, ids), pool = trials, found["cohort"]
-    enroll = found[f"{prefix}enroll"] or _part(pool, ids[0], members[1])
-    test = found[f"{prefix}test"] or _part(pool, members[0], ids[1])
+) -> LabelledBlocks:
+    pool, trials = found["cohort"], item.scores
+    enroll = found[f"{prefix}enroll"] or _part(pool, trials.enroll_ids, members[1])
+    test = found[f"{prefix}test"] or _part(pool, members[0], trials.test_ids)
     kept = dict(facts)
     if test is None and kept["cohort"] is None:
         kept.pop("cohort_enroll_speakers", None)
@@ -203,15 +178,9 @@ def _labelled_blocks(
     return _made(item, name, known, {"enroll": enroll, "test": test, **kept})
 
 
-def _made(item: Item, name: str, known: SpeakerMap | None, cohort: Mapping[str, Any]) -> AnyBlocks:
+def _made(item: LabelledScores, name: str, known: SpeakerMap | None, cohort: Mapping[str, Any]) -> LabelledBlocks:
     """Return labelled blocks with the speakers of the trials, as far as they are known."""
-    if isinstance(item, LabelledFile):
-        return made_chunks(item, name, known, cohort)
-    table, labels = item if isinstance(item, tuple) else (item, None)
-    sides: dict[str, Any] = {}
-    if labels is not None and labels.by_speaker:
-        sides = {"enroll_speakers": labels.enroll_speakers, "test_speakers": labels.test_speakers}
-    elif known is not None:
-        sides["enroll_speakers"] = speakers_for(table.enroll_ids, *known, "enrolment")
-        sides["test_speakers"] = speakers_for(table.test_ids, *known, "test")
-    return LabelledBlocks(ScoreBlocks(table, **cohort, **sides), labels, name)
+    trials = item.scores
+    if known is not None and trials.enroll_axis.speakers is None:
+        trials = with_maps(trials, known, known)
+    return LabelledBlocks(ScoreBlocks(trials, **cohort), item.given, name, item.unmatched)

@@ -10,17 +10,14 @@ import numpy as np
 
 from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.combine import with_key
-from evenscore.cli.compare_blocks import AnyBlocks
-from evenscore.cli.compare_chunks import scored_chunks
 from evenscore.cli.embedding_sets import EmbeddingFiles
 from evenscore.cli.phrases import phrases_of_embeddings
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 from evenscore.files import read_trials
-from evenscore.scale import ChunkedBlocks, LabelledChunks, score_chunks
-from evenscore.sources import score_blocks
 from evenscore.sources.blocks import cohort_matrix
-from evenscore.tables import Embeddings, LabelledBlocks, Labels, ScoreBlocks, TrialList
+from evenscore.sources.scorers import scored
+from evenscore.tables import Embeddings, LabelledBlocks, Labels, ScoreBlocks, ScoreTable, TrialList
 
 if TYPE_CHECKING:
     from evenscore.sources import Scorer
@@ -51,7 +48,7 @@ class VectorFiles:
 
 def blocks_from_embeddings(
     files: VectorFiles, scorer: Scorer, scale: ScaleChoices | None = None
-) -> tuple[list[AnyBlocks], list[AnyBlocks]]:
+) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
     """Score the training and, if wanted, the evaluation side; without cohort embeddings, the former is the cohort.
 
     With ``scale``, scores are made tile by tile when they are needed.
@@ -59,14 +56,15 @@ def blocks_from_embeddings(
     training, cohort = _training_side(files), _cohort(files)
     trials = _Trials.read(files)
     phrases = _phrases(training, files.phrase_from) if trials is None else trials.phrases(files.phrase_from)
-    sides: tuple[list[AnyBlocks], list[AnyBlocks]] = ([], [])
+    sides: tuple[list[LabelledBlocks], list[LabelledBlocks]] = ([], [])
     for phrase in phrases:
         own = _of_phrase(training, phrase, files.phrase_from, "training")
         others = None if cohort is None else _of_phrase(cohort, phrase, files.phrase_from, "cohort", may_lack=True)
-        sides[0].append(_training_blocks(scorer, own, others, phrase, scale))
+        cohort_of_phrase = own if others is None else others
+        sides[0].append(_labelled(scorer, (own, own), cohort_of_phrase, None, phrase, scale))
         if trials is not None:
             pair, listed = trials.of_phrase(phrase, files.phrase_from)
-            sides[1].append(_evaluation_blocks(scorer, pair, own if others is None else others, listed, phrase, scale))
+            sides[1].append(_labelled(scorer, pair, cohort_of_phrase, listed, phrase, scale))
     return sides
 
 
@@ -168,78 +166,43 @@ def _of_phrase(
     return embeddings.take(here)
 
 
-def _by_speaker(enroll: Embeddings, test: Embeddings) -> Labels:
-    assert enroll.speakers is not None and test.speakers is not None  # noqa: S101, PT018
-    return Labels.from_speakers(enroll.speakers, test.speakers, enroll_ids=enroll.ids, test_ids=test.ids)
-
-
-def _evaluation_blocks(
+def _labelled(
     scorer: Scorer,
     pair: tuple[Embeddings, Embeddings],
     cohort: Embeddings,
     listed: TrialList | None,
     phrase: str,
     scale: ScaleChoices | None,
-) -> AnyBlocks:
-    """Return the trials of one phrase with their cohort."""
-    labels = _by_speaker(*pair) if listed is None else None
-    if scale is not None:
-        return LabelledChunks(_chunked_blocks(scorer, pair, cohort, listed, scale), labels, phrase)
-    if listed is not None:
-        return LabelledBlocks(score_blocks(scorer, *pair, cohort, trials=listed), name=phrase)
-    blocks = _with_trials(score_blocks(scorer, *pair, cohort), cohort_matrix(scorer.score(*pair)))
-    return LabelledBlocks(blocks, labels, phrase)
+) -> LabelledBlocks:
+    """Return the trials of one phrase, all of them or those that are listed, with their cohort."""
+    labels = Labels.of_axes(*pair) if listed is None else None
+    return LabelledBlocks(_blocks(scorer, *pair, cohort, listed, scale), labels, phrase)
 
 
-def _training_blocks(
-    scorer: Scorer, own: Embeddings, cohort: Embeddings | None, name: str, scale: ScaleChoices | None
-) -> AnyBlocks:
-    """Return every training utterance against every other one, with their cohort."""
-    labels = _by_speaker(own, own)
-    if scale is not None:
-        return LabelledChunks(_chunked_blocks(scorer, (own, own), cohort or own, None, scale), labels, name)
-    scores = cohort_matrix(scorer.score(own, own))
-    if cohort is None:
-        return LabelledBlocks.own_cohort(scores, labels, name=name)
-    return LabelledBlocks(_with_trials(score_blocks(scorer, own, own, cohort), scores), labels, name)
-
-
-def _chunked_blocks(
+def _blocks(
     scorer: Scorer,
-    pair: tuple[Embeddings, Embeddings],
+    enroll: Embeddings,
+    test: Embeddings,
     cohort: Embeddings,
     listed: TrialList | None,
-    scale: ScaleChoices,
-) -> ChunkedBlocks:
-    """Return blocks whose scores are made when they are read; an utterance has none with itself."""
-    enroll, test = pair if listed is None else (pair[0].select(listed.enroll_ids), pair[1].select(listed.test_ids))
-    made = {
-        (id(one), id(other)): scored_chunks(scorer.score(one, other), scale)
-        for one, other in ((enroll, cohort), (cohort, test), (cohort, cohort))
-    }
-    trials: Any = score_chunks(enroll, test, listed, scorer=scorer)
+    scale: ScaleChoices | None,
+) -> ScoreBlocks:
+    """Score trials and their cohort, each two sides once; an utterance has no score with itself."""
+    made: dict[tuple[int, int], ScoreTable] = {}
+
+    def table(one: Embeddings, other: Embeddings) -> ScoreTable:
+        key = id(one), id(other)
+        if key not in made:
+            scores = scored(scorer, one, other)
+            lazy = scale is not None
+            made[key] = scores.without_itself().in_tiles(scale.tile_bytes) if lazy else cohort_matrix(scores)  # type: ignore[union-attr]
+        return made[key]
+
     if listed is None:
-        trials = made.get((id(enroll), id(test))) or scored_chunks(scorer.score(enroll, test), scale)
-    return ChunkedBlocks(
-        trials,
-        enroll=made[id(enroll), id(cohort)],
-        test=made[id(cohort), id(test)],
-        cohort=made[id(cohort), id(cohort)],
-        enroll_speakers=_speakers(enroll, listed),
-        test_speakers=_speakers(test, listed),
-        cohort_enroll_speakers=cohort.speakers,
-        cohort_test_speakers=cohort.speakers,
-    )
-
-
-def _speakers(side: Embeddings, listed: TrialList | None) -> Any:
-    if side.speakers is None or listed is None:
-        return side.speakers
-    return dict(zip(side.ids.tolist(), side.speakers.tolist(), strict=True))
-
-
-def _with_trials(blocks: ScoreBlocks, trials: Any) -> ScoreBlocks:
-    """Return the blocks with trials that no utterance has with itself."""
-    names = ("enroll", "test", "cohort", "cohort_labels")
-    speakers = ("enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")
-    return ScoreBlocks(trials, **{name: getattr(blocks, name) for name in (*names, *speakers)})
+        trials = table(enroll, test)
+    else:
+        enroll, test = enroll.select(listed.enroll_ids), test.select(listed.test_ids)
+        scores = scored(scorer, enroll, test)
+        known = scores.score_trials(listed).with_axes(enroll.axis, test.axis) if scale is None else None
+        trials = scores.of_trials(listed) if known is None else known
+    return ScoreBlocks(trials, enroll=table(enroll, cohort), test=table(cohort, test), cohort=table(cohort, cohort))

@@ -15,11 +15,11 @@ from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, sc
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.cli.compare_blocks import AnyBlocks
+    from evenscore.tables import LabelledBlocks
 
 __all__ = ["EvaluationFiles", "Inputs", "ReadingChoices", "SharedSources", "TrainingFiles"]
 
-Sides = tuple["list[AnyBlocks]", "list[AnyBlocks]"]
+Sides = tuple["list[LabelledBlocks]", "list[LabelledBlocks]"]
 
 
 def _file(meaning: str, *names: str) -> Any:
@@ -159,7 +159,7 @@ class Inputs:
         self._refuse_others("--train", self.training, allowed=_OF_TRAINING_SCORES)
         self._refuse_others("--train", self.evaluation, self.members, allowed=(*_OF_SCORES, "seed"))
         from evenscore.cli.compare_scores import ScoreFiles, blocks_from_scores
-        from evenscore.cli.training_data import LabelSources
+        from evenscore.cli.labelled import LabelSources
 
         files, trials = self.training, self.evaluation
         if trials is not None and not trials.trials:

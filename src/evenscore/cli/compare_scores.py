@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from evenscore.cli.combine import as_matrix
-from evenscore.cli.compare_blocks import AnyBlocks, Item, paired_blocks
-from evenscore.cli.compare_chunks import chunked_files, chunked_matrix, chunked_part
-from evenscore.cli.evaluated_chunks import LabelledFile
+from evenscore.cli.compare_blocks import paired_blocks
+from evenscore.cli.inputs import open_matrix
+from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap
 from evenscore.cli.phrases import phrases_of
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.training_data import LabelSources, from_scores
+from evenscore.cli.training_data import read_labelled
 from evenscore.errors import InputError
-from evenscore.files import read_scores, read_speakers, read_trials
-from evenscore.scale import ChunkedScores, ChunkedTrials
-from evenscore.tables import ScoreMatrix, TrialList
+from evenscore.files import read_speakers, read_trials
+from evenscore.tables import LabelledBlocks, Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import shown
 
 __all__ = ["BLOCKS", "ScoreFiles", "blocks_from_scores"]
@@ -49,7 +47,7 @@ class ScoreFiles:
     labels: LabelSources  #: formats, what to do with unmatched trials, where phrases come from
     scale: ScaleChoices | None = None  #: how scores are read in chunks; None reads them whole
 
-    def speaker_map(self, side: str) -> tuple[str, Mapping[str, str]] | None:
+    def speaker_map(self, side: str) -> SpeakerMap | None:
         """Return the map of one side, ``"train"``, ``"trials"`` or ``"cohort"``, and its name."""
         path = {
             "trials": self.speakers,
@@ -63,7 +61,9 @@ class ScoreFiles:
         return None if self.cohort_key is None else read_trials(self.cohort_key, format=self.labels.key_format)
 
 
-def blocks_from_scores(files: ScoreFiles, reading: Mapping[str, Any]) -> tuple[list[AnyBlocks], list[AnyBlocks]]:
+def blocks_from_scores(
+    files: ScoreFiles, reading: Mapping[str, Any]
+) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
     """Read the training and, if there are any trials, the evaluation side, with the cohort scores of both."""
     training = _labelled(files, "train", reading)
     evaluation = _labelled(files, "trials", reading) if files.trials else dict.fromkeys(training)
@@ -71,7 +71,7 @@ def blocks_from_scores(files: ScoreFiles, reading: Mapping[str, Any]) -> tuple[l
     partners = _partners(training, evaluation)
     maps = {side: files.speaker_map(side) for side in ("train", "trials", "cohort")}
     key = files.read_cohort_key()
-    sides: tuple[list[AnyBlocks], list[AnyBlocks]] = ([], [])
+    sides: tuple[list[LabelledBlocks], list[LabelledBlocks]] = ([], [])
     for name, item in evaluation.items():
         found = {block: tables.get(name) for block, tables in blocks.items()}
         parts = paired_blocks((training[partners[name]], item), (partners[name], name), found, maps, key)
@@ -80,22 +80,18 @@ def blocks_from_scores(files: ScoreFiles, reading: Mapping[str, Any]) -> tuple[l
     return sides
 
 
-def _labelled(files: ScoreFiles, side: str, reading: Mapping[str, Any]) -> dict[str, Item]:
+def _labelled(files: ScoreFiles, side: str, reading: Mapping[str, Any]) -> dict[str, LabelledScores]:
     """Read the scores of one side with their labels, by condition."""
     paths, keys = (files.train, files.train_key) if side == "train" else (files.trials, files.key)
     known = files.speaker_map(side)
     sources = replace(
-        files.labels, keys=keys, enroll_speakers=known[0] if known and not keys else None, phrase_from=None
+        files.labels,
+        keys=keys,
+        enroll_speakers=known[0] if known and not keys else None,
+        phrase_from=None,
+        options=("--train-key", "--train-speakers") if side == "train" else ("--key", "--speakers"),
     )
-    try:
-        if files.scale is not None:
-            data: Sequence[Any] = chunked_files(paths, sources, files.scale, reading)
-        else:
-            data, _ = from_scores(paths, sources, reading)
-    except InputError as error:
-        names = ("--train-key", "--train-speakers") if side == "train" else ("--key", "--speakers")
-        text = str(error).replace("--enroll-speakers", names[1]).replace("--key", names[0])
-        raise InputError(text) from None
+    data = [file.settled() for file in read_labelled(paths, sources, reading, files.scale)]
     return _split(data, paths, files.labels.phrase_from)
 
 
@@ -103,10 +99,7 @@ def _tables(
     paths: Sequence[str], name: str, evaluation: Mapping[str, Any], files: ScoreFiles, reading: Mapping[str, Any]
 ) -> Conditions:
     """Read cohort scores as one matrix for each condition; one that is given alone serves all."""
-    matrices: list[Any] = [
-        as_matrix(read_scores(path, **reading)) if files.scale is None else chunked_matrix(path, files.scale, reading)
-        for path in paths
-    ]
+    matrices = [open_matrix(path, reading, files.scale) for path in paths]
     if not matrices:
         return {}
     if files.labels.phrase_from is not None:
@@ -125,7 +118,7 @@ def _tables(
 def _joined(matrices: Sequence[Any], paths: Sequence[str]) -> Any:
     if len(matrices) == 1:
         return matrices[0]
-    if any(isinstance(matrix, ChunkedScores) for matrix in matrices):
+    if not all(matrix.is_in_memory for matrix in matrices):
         raise InputError(f"cohort scores that are read in chunks must be in one file, but there are {shown(paths)}")
     return ScoreMatrix.concat(list(matrices))
 
@@ -151,8 +144,8 @@ def _split(data: Sequence[Any], paths: Sequence[str], phrase_from: str | None) -
 
 def _by_phrase(item: Any, source: str) -> dict[str, Any]:
     """Return the scores of each phrase of the tests; enrolments that have phrases, too, stay with theirs."""
-    table = item.scores if isinstance(item, LabelledFile) else item[0] if isinstance(item, tuple) else item
-    if isinstance(table, ChunkedTrials):
+    table = item.scores if isinstance(item, LabelledScores) else item
+    if table.listed and not table.is_in_memory:
         raise InputError(f"{item.path}: a list that is read in chunks cannot be split by phrase; give a file for each")
     columns = phrases_of(table.test_ids, source)
     try:
@@ -168,15 +161,15 @@ def _by_phrase(item: Any, source: str) -> dict[str, Any]:
 
 
 def _part(item: Any, row: Any, column: Any) -> Any:
+    """Return some rows and columns of a table, or of one with labels."""
+    if isinstance(item, LabelledScores):
+        given = item.given
+        if isinstance(given, Labels):
+            given = given.take(np.flatnonzero(row), np.flatnonzero(column))
+        return replace(item, scores=_part(item.scores, row, column), given=given)
     if isinstance(item, TrialList):
         return item.select(row[item.enroll_index] & column[item.test_index])
-    rows, columns = np.flatnonzero(row), np.flatnonzero(column)
-    if isinstance(item, ChunkedScores | LabelledFile):
-        return chunked_part(item, rows, columns)
-    if isinstance(item, ScoreMatrix):
-        return item.take(rows, columns)
-    matrix, labels = item
-    return matrix.take(rows, columns), labels.take(rows, columns)
+    return item.take(np.flatnonzero(row), np.flatnonzero(column))
 
 
 def _partners(training: Conditions, evaluation: Conditions) -> dict[str, str]:

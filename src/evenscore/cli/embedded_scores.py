@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from evenscore.cli.embedding_sets import EmbeddingFiles
-from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.scorers import EmbeddingChoices, TrainingChoices, scorer_of
-from evenscore.cli.training_data import LabelSources, SpeakerMap
 from evenscore.errors import InputError
-from evenscore.files import read_scores, read_trials
+from evenscore.files import read_trials
 from evenscore.tables.ids import shown
 
 if TYPE_CHECKING:
-    from evenscore.scale import ChunkedScores, ChunkedTrials
+    from evenscore.cli.labelled import LabelSources, SpeakerMap
     from evenscore.sources import Bilinear, Scorer
-    from evenscore.tables import Embeddings, ScoreMatrix, TrialList
+    from evenscore.tables import Embeddings, LazyScores, ScoreMatrix, TrialList
 
-__all__ = ["EmbeddedScores", "Source", "embedded_scores", "is_large", "label_sources", "read_source"]
-
-_BYTES = 32  # that a trial takes in memory, with its label and what is computed from it
+__all__ = ["EmbeddedScores", "Source", "embedded_scores", "label_sources"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,13 +105,11 @@ class EmbeddedScores:
 
         return cohort_matrix(self.scores) if self.listed is None else self.scores.score_trials(self.listed)
 
-    def chunked(self, tile_bytes: float) -> ChunkedScores | ChunkedTrials:
+    def lazy(self) -> LazyScores:
         """Return the same scores, made tile by tile when they are read."""
-        from evenscore.scale.embeddings import chunked_pairs, chunked_trials
-
         if self.listed is None:
-            return chunked_pairs(self.scores).with_tiles(tile_bytes)
-        return chunked_trials(self.scores, self.listed)
+            return self.scores.without_itself()
+        return self.scores.align(self.listed.enroll_ids, self.listed.test_ids).of_trials(self.listed)
 
     def labels_from(self, sources: LabelSources) -> LabelSources:
         """Return where labels and speakers come from: the list, the maps, or else the embeddings themselves."""
@@ -183,21 +176,8 @@ def embedded_scores(
     )
 
 
-def read_source(source: Source, reading: Mapping[str, Any]) -> ScoreMatrix | TrialList:
-    """Return scores in memory."""
-    return source.table() if isinstance(source, EmbeddedScores) else read_scores(source, **reading)
-
-
 def label_sources(source: Source, sources: LabelSources, key: str | None) -> LabelSources:
     """Return where the labels of scores come from, given the key of them."""
     if isinstance(source, EmbeddedScores):
         return source.labels_from(sources)
     return replace(sources, keys=(key,) if key else ())
-
-
-def is_large(scale: ScaleChoices, sources: Iterable[Source]) -> bool:
-    """Tell whether scores are read, or made, chunk by chunk."""
-    every = list(sources)
-    paths = [source for source in every if isinstance(source, str)]
-    made = sum(_BYTES * source.size for source in every if isinstance(source, EmbeddedScores))
-    return scale.in_chunks(*paths, made=made)

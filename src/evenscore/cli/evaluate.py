@@ -132,11 +132,12 @@ def evaluate(
     but no utterance against itself. Without key and maps, labels follow from the speakers in the embeddings. The matrix
     of all scores is never formed if it is large or if workers or a memory limit are asked for.
     """
-    from evenscore.cli.embedded_scores import embedded_scores, is_large
-    from evenscore.cli.evaluated_trials import read_evaluated, warnings_about
+    from evenscore.cli.embedded_scores import embedded_scores
+    from evenscore.cli.evaluated_trials import open_labelled, warnings_about
     from evenscore.cli.evaluation import EvaluationOptions, evaluate_systems
     from evenscore.cli.evaluation_output import print_evaluation
-    from evenscore.cli.training_data import LabelSources
+    from evenscore.cli.inputs import is_large
+    from evenscore.cli.labelled import LabelSources
 
     labels = LabelSources(
         keys=(key,) if key else (),
@@ -179,13 +180,9 @@ def evaluate(
         progress("reading", 0.0)
         if made is not None:
             options = replace(options, metadata=metadata or key, sources=made.labels_from(labels))
-        if is_large(scale, systems):
-            from evenscore.cli.evaluation_in_chunks import evaluate_in_chunks
-
-            results = evaluate_in_chunks(systems, options, reading, scale, client, progress)
-        else:
-            items = read_evaluated(systems, options.sources, reading)
-            results = evaluate_systems(items, options, progress)
+        large = is_large(scale, systems)
+        files = open_labelled(systems, options.sources, reading, scale if large else None)
+        results = evaluate_systems(files, options, large=large, client=client, progress=progress)
     warnings = [] if made is None else made.warnings()
     for line in (*warnings, *(line for one in results.get("systems", [results]) for line in warnings_about(one))):
         typer.echo(f"warning: {printable(line)}", err=True)

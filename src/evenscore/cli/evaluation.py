@@ -1,4 +1,7 @@
-"""What `evenscore evaluate` measures: pooled, per condition, with intervals, and one system against another."""
+"""What `evenscore evaluate` measures: pooled, per condition, with intervals, and one system against another.
+
+Trials in memory are measured one by one; others are counted once, whatever their number.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,24 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenscore.cli.evaluated_trials import EvaluatedTrials
+from evenscore.cli.evaluated_trials import EvaluatedTrials, evaluated, refuse_one_class
+from evenscore.cli.labelled import LabelledScores, LabelSources
 from evenscore.cli.speaker_sources import Speakers, speakers_of
-from evenscore.cli.training_data import LabelSources
-from evenscore.cli.trial_columns import conditions_of
+from evenscore.cli.trial_columns import conditions_of, grouped_by
 from evenscore.errors import InputError
-from evenscore.metrics import OperatingPoint, bootstrap, evaluate, evaluate_by, paired_test
+from evenscore.metrics import OperatingPoint, ScoreSummary, bootstrap, evaluate, evaluate_by, paired_test
 from evenscore.metrics.operating_points import DEFAULT_POINTS
+from evenscore.metrics.summary import BITS
 from evenscore.progress import Progress, silent
 from evenscore.tables import TrialList
 
 if TYPE_CHECKING:
     from evenscore.files.metadata import Metadata
 
-__all__ = ["EvaluationOptions", "evaluate_systems", "metadata_of"]
+__all__ = ["EvaluationOptions", "evaluate_systems"]
 
 DRAWS = 1000  # of speakers for a comparison, where the number is not given
+MOST_IN_MEMORY = 1 << 24  # trials that are brought into memory where counts do not do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +64,48 @@ class EvaluationOptions:
         """The options of the library's `evaluate`."""
         return {"points": self.points, "eer_method": self.eer_method, "normalize": self.normalize}
 
+    @property
+    def needs_trials(self) -> str | None:
+        """The option for which counts do not do, None if there is none."""
+        if self.replicates:
+            return "--bootstrap"
+        if self.compared:
+            return "--paired"
+        return None if self.eer_method == "rocch" else f"--eer {self.eer_method}"
+
 
 def evaluate_systems(
-    items: Sequence[EvaluatedTrials], options: EvaluationOptions, progress: Progress = silent
+    files: Sequence[LabelledScores],
+    options: EvaluationOptions,
+    *,
+    large: bool = False,
+    client: Any = None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Return the figures of one system, or those of each of several systems and how the first two compare.
 
     Of one system: ``scores`` (the file), ``pooled`` (see `evenscore.evaluate`; with ``n_unknown``, ``equalized`` and,
     where asked for, ``intervals``) and ``conditions``: by column and by value. Of several: ``systems``, a list of
-    these, and ``comparisons``, a list of what `evenscore.paired_test` found.
+    these, and ``comparisons``, a list of what `evenscore.paired_test` found. ``large`` scores are counted, which gives
+    bounds (see `evenscore.ScoreSummary.evaluate`), if nothing needs the trials themselves.
     """
-    metadata = metadata_of(options)
-    systems = []
-    for number, item in enumerate(items):
-        progress("evaluating", number / len(items))
-        systems.append(_evaluated(item, options, metadata))
-    if len(items) == 1:
+    metadata = _metadata_of(options)
+    systems, items = [], []
+    if large and options.needs_trials is None:
+        for number, file in enumerate(files):
+
+            def of_all(stage: str, fraction: float, number: int = number) -> None:
+                progress(stage, (number + fraction) / len(files))
+
+            systems.append(_counted(file, options, metadata, client, of_all))
+    else:
+        for file in files:
+            _refuse_too_many(file, options)
+        items = [evaluated(file) for file in files]
+        for number, item in enumerate(items):
+            progress("evaluating", number / len(items))
+            systems.append(_evaluated(item, options, metadata))
+    if len(files) == 1:
         return systems[0]
     result: dict[str, Any] = {"systems": systems}
     if options.compared:
@@ -83,7 +114,16 @@ def evaluate_systems(
     return result
 
 
-def metadata_of(options: EvaluationOptions) -> Metadata | None:
+def _refuse_too_many(file: LabelledScores, options: EvaluationOptions) -> None:
+    """Refuse to bring very many trials into memory."""
+    if not file.scores.is_in_memory and file.scores.size > MOST_IN_MEMORY:
+        raise InputError(
+            f"{file.path}: {options.needs_trials} needs all trials in memory, and {file.scores.size} are too many; "
+            f"leave it out, or evaluate a list of at most {MOST_IN_MEMORY} trials"
+        )
+
+
+def _metadata_of(options: EvaluationOptions) -> Metadata | None:
     """Read the table that has the columns of --by; None if there are none."""
     from evenscore.files.metadata import read_metadata
 
@@ -118,6 +158,50 @@ def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Meta
         pooled["intervals"] = _intervals(trials, speakers, options)
         result["speakers_from"] = speakers.origin
     return result | ({"conditions": conditions} if conditions else {})
+
+
+def _counted(
+    file: LabelledScores, options: EvaluationOptions, metadata: Metadata | None, client: Any, progress: Progress
+) -> dict[str, Any]:
+    from evenscore.metrics.summary_groups import evaluate_groups
+
+    groupings = []
+    for column in options.by:
+        assert metadata is not None  # noqa: S101
+        groupings.append(grouped_by(file.scores, metadata, column))
+    counts = file.count(
+        [groups for _, groups in groupings],
+        group_bits=_group_bits(sum(len(names) for names, _ in groupings)),
+        client=client,
+        progress=progress,
+        options={"points": options.points},
+    )
+    _refuse_telling_nothing(file.path, counts.summary)
+    pooled: dict[str, Any] = {}
+    conditions = {}
+    for column, (names, _), groups in zip(options.by, groupings, counts.groups, strict=True):
+        known = {names[number]: summary for number, summary in groups.items() if summary.n_target + summary.n_nontarget}
+        found = evaluate_groups(known, counts.summary, equalize=options.equalize, normalize=options.normalize)
+        pooled, conditions[column] = found["pooled"], found["conditions"]
+    pooled = pooled or counts.summary.evaluate(normalize=options.normalize) | {"equalized": False}
+    pooled["n_unknown"] = counts.n_unknown
+    result = {"scores": file.path, "eer_method": options.eer_method, "pooled": pooled}
+    return result | ({"conditions": conditions} if conditions else {})
+
+
+def _group_bits(n_groups: int) -> int:
+    """Return fewer bits for many conditions, so that their summaries do not take more memory than those of a few."""
+    return BITS if n_groups <= 4 else max(BITS - (n_groups // 2).bit_length() + 1, 14)
+
+
+def _refuse_telling_nothing(path: str, summary: ScoreSummary) -> None:
+    refuse_one_class(path, summary.n_target, summary.n_nontarget)
+    if summary.bins.size == 1:
+        mean = summary.sums.sum() / summary.counts.sum()
+        raise InputError(
+            f"{path}: all {summary.n_target + summary.n_nontarget} scores are {mean:g} or very near it, so they cannot "
+            "tell targets from non-targets; check how they were made"
+        )
 
 
 def _intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions) -> dict[str, Any]:

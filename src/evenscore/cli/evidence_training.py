@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from evenscore.cli.output import print_json, print_lines, print_table
 from evenscore.cli.variance_table import print_covariances, print_variances
 from evenscore.errors import InputError
@@ -47,8 +45,7 @@ def _size(item: Any) -> tuple[int, int, int]:
     """Return the rows and columns of the matrix of some training scores, and the bytes of a score."""
     if isinstance(item, TrialList):
         return len(item.enroll_ids), len(item.test_ids), 8
-    rows, columns = item[0].shape
-    return rows, columns, np.dtype(item[0].dtype if isinstance(item[0], Bilinear) else item[0].scores.dtype).itemsize
+    return *item[0].shape, item[0].dtype.itemsize
 
 
 def _labelled(item: Any) -> tuple[ScoreMatrix, Labels]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evenscore.cli.evaluated_trials import read_evaluated
-from evenscore.cli.training_data import LabelSources
+from evenscore.cli.evaluated_trials import evaluated, open_labelled
+from evenscore.cli.labelled import LabelSources
 from evenscore.errors import InputError
 from evenscore.plot.saving import save_figure
 from evenscore.plot.style import figure_style, literal
@@ -93,5 +93,5 @@ def read_systems(
 ) -> dict[str, TrialList]:
     """Read labelled scores by name of system; one system for which no name is given has the empty name."""
     shown = [""] if len(paths) == 1 and not names else names_of(paths, names)
-    read = read_evaluated(paths, labels, reading)
-    return {name: item.trials for name, item in zip(shown, read, strict=True)}
+    files = open_labelled(paths, labels, reading)
+    return {name: evaluated(file).trials for name, file in zip(shown, files, strict=True)}

@@ -131,7 +131,8 @@ def fit(
         raise FileError(output, "its directory does not exist; create it first")
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
-    from evenscore.cli.training_data import LabelSources, from_embeddings, from_scores
+    from evenscore.cli.labelled import LabelSources
+    from evenscore.cli.training_data import from_embeddings, from_scores, in_memory
     from evenscore.model import fit_score_model
 
     labels = LabelSources(
@@ -143,17 +144,13 @@ def fit(
         phrase_from=phrase_from,
     )
     reading: dict[str, Any] = {"format": from_format}
+    notes: list[str] = []
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         if scores:
             reading |= {"missing": missing.value, "duplicates": duplicates.value, "score_column": score_column}
-            if scale.in_chunks(*scores):
-                from evenscore.cli.chunked_data import chunked_training, in_memory
-
-                data, notes = chunked_training(scores, labels, scale, reading)
-                data = data if method is TrainedMethod.lgsm else in_memory(data)
-            else:
-                data, notes = from_scores(scores, labels, reading)
+            data = from_scores(scores, labels, reading, scale if scale.in_chunks(*scores) else None, client)
+            data = data if method is TrainedMethod.lgsm else in_memory(data)
         elif enroll and test:
             chosen, reading = scorer_of(scorer, plda, center), reading | {"ids": ids}
             own = method is not TrainedMethod.evidence

@@ -1,145 +1,291 @@
-"""Scores with their labels: from a key, from speaker maps, or from the score file itself."""
+"""Scores with their labels, in memory or not: from a key, from speaker maps, or from the score file itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.cli.combine import as_list, with_key
+from evenscore.cli.embedded_scores import EmbeddedScores, Source
 from evenscore.errors import InputError
-from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, TrialList
-from evenscore.tables.ids import Ids, shown
+from evenscore.files import read_speakers, read_trials
+from evenscore.progress import Progress, silent
+from evenscore.tables import Axis, Labels, ScoreTable, TrialList, labels_for
+from evenscore.tables.ids import shown
+from evenscore.tables.labelled_source import with_labels
+from evenscore.tables.pair_values import MATCHING_REMEDY, UNLISTED, PairValues, Unmatched, table_of_labels
 
-__all__ = ["LabelledScores", "label_by_key", "label_by_speakers", "speakers_for", "split_by_phrase"]
+if TYPE_CHECKING:
+    from evenscore.metrics.counting import TableCounts
 
-LabelledScores = TrialList | tuple[ScoreMatrix, Labels]
-_Keyed = tuple[ScoreMatrix | TrialList, npt.NDArray[Any]]  # scores with the label of each pair
-_UNLISTED = -2  # in a key matrix: a pair that the key does not have
+__all__ = [
+    "LabelSources",
+    "LabelledScores",
+    "SpeakerMap",
+    "labelled_scores",
+    "named",
+    "refuse_mismatch",
+    "with_map",
+    "with_maps",
+]
+
+Side = TypeVar("Side", bound=Axis)
+SpeakerMap: TypeAlias = tuple[str, Mapping[str, str]]  #: name of the file, and the speaker of each id
+_STRANGERS = "the key has none of these trials; do the two files belong together?"
 
 
-def label_by_key(
-    tables: Sequence[ScoreMatrix | TrialList], key: TrialList, unmatched: Literal["error", "drop"] = "error"
+@dataclass(frozen=True, kw_only=True)
+class LabelSources:
+    """Where labels and phrases come from: names of files."""
+
+    keys: Sequence[str] = ()
+    key_format: str | None = None
+    enroll_speakers: str | None = None
+    test_speakers: str | None = None
+    unmatched: Unmatched = "error"
+    phrase_from: str | None = None
+    speaker_maps: tuple[SpeakerMap, SpeakerMap] | None = None  #: of both sides, where they are known already
+    options: tuple[str, str] = ("--key", "--enroll-speakers")  #: that give a key and a map, for messages
+
+    @property
+    def by_speaker(self) -> bool:
+        """Whether there is a speaker map."""
+        return self.speaker_maps is not None or self.has_map_files
+
+    @property
+    def has_map_files(self) -> bool:
+        """Whether a file with a speaker map was given."""
+        return self.enroll_speakers is not None or self.test_speakers is not None
+
+    @property
+    def origin(self) -> str:
+        """What the speakers are known from, if they are known."""
+        return "the speaker maps" if self.has_map_files else "the embeddings"
+
+    def read_keys(self) -> list[TrialList]:
+        """Read the keys."""
+        keys = [read_trials(path, format=self.key_format, infinite="accept") for path in self.keys]
+        for path, key in zip(self.keys, keys, strict=True):
+            if key.labels is None:
+                raise InputError(f"the key {path} has no labels; give a list of trials with labels")
+        return keys
+
+    def read_speaker_maps(self) -> tuple[SpeakerMap, SpeakerMap]:
+        """Read the maps of both sides, with their names; one that is given alone serves both."""
+        if self.speaker_maps is not None:
+            return self.speaker_maps
+        enroll, test = self.enroll_speakers or self.test_speakers, self.test_speakers or self.enroll_speakers
+        assert enroll is not None and test is not None  # noqa: S101, PT018
+        first = read_speakers(enroll)
+        return (enroll, first), (test, first if test == enroll else read_speakers(test))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelledScores:
+    """Scores of one file or of embeddings, and their labels.
+
+    Attributes
+    ----------
+    path
+        How the scores are called in messages.
+    scores
+        In memory, or not.
+    given
+        Where the labels come from, as `labels_for` takes it; None for those that the trials of a list bring.
+    unmatched
+        What to do with trials that stand only in the scores or only in a key.
+    listed
+        The target trials, as far as they are known without reading the scores.
+    """
+
+    path: str
+    scores: ScoreTable
+    given: Labels | TrialList | PairValues | None = None
+    unmatched: Unmatched = "error"
+    listed: TrialList | None = None
+
+    @cached_property
+    def labels(self) -> PairValues:
+        """The labels of any tile."""
+        return labels_for(self.scores, self.given, self.unmatched)
+
+    def count(
+        self, groupings: Sequence[PairValues] = (), *, client: Any = None, progress: Progress = silent, **how: Any
+    ) -> TableCounts:
+        """Pass over the scores, which must match the key; ``how`` is as in `count_table`."""
+        from evenscore.metrics.counting import count_table
+
+        how |= {"unmatched": self.unmatched, "client": client, "progress": progress}
+        with named(self.path):
+            return count_table(self.scores, self.labels, groupings, **how)
+
+    def trials(self) -> TrialList:
+        """Return the trials as a list in memory, with their labels; they must match the key."""
+        trials = as_list(self.scores.in_memory())
+        with named(self.path):
+            if isinstance(self.given, TrialList):
+                trials = with_key(trials, self.given, self.unmatched)
+                if not len(trials):
+                    raise InputError(_STRANGERS)
+            elif self.given is not None:
+                labels = labels_for(trials, self.given).of(trials.read(*trials.places()))
+                trials = trials.with_labels(labels)
+        return trials
+
+    def settled(self) -> LabelledScores:
+        """Return scores that match their key as some that need no key: the labels are with them."""
+        if self.scores.listed:
+            return replace(self, scores=with_labels(self.scores, self.labels), given=None)
+        known = table_of_labels(self.scores, self.labels) if self.scores.is_in_memory else self.given
+        return replace(self, given=known, unmatched="drop")
+
+    def to_train_on(self) -> ScoreTable | tuple[ScoreTable, Labels]:
+        """Return a list that has labels, or a matrix and its labels; a key takes a byte for each pair of a matrix."""
+        if self.scores.listed:
+            return with_labels(self.scores, self.labels)
+        return self.scores, table_of_labels(self.scores, self.labels)
+
+
+def labelled_scores(
+    names: Sequence[Source], tables: Sequence[ScoreTable], sources: LabelSources, *, maps_first: bool = False
 ) -> list[LabelledScores]:
-    """Return scores with the labels of one key that serves them all.
+    """Return scores with labels: of their key if there is one, else their own, else by the speaker maps.
+
+    Parameters
+    ----------
+    names, tables
+        Names of files, or embeddings, and their scores.
+    sources
+        Where labels come from. One key serves all scores.
+    maps_first
+        Whether speaker maps come before labels that a list has itself.
+    """
+    if len(sources.keys) > 1 and len(sources.keys) != len(tables):
+        raise InputError(
+            f"there are {len(tables)} score files and {len(sources.keys)} keys; give one key, or one for each"
+        )
+    keys = sources.read_keys()
+    maps = sources.read_speaker_maps() if not keys and sources.by_speaker else None
+    found = []
+    for place, (name, table) in enumerate(zip(names, tables, strict=True)):
+        one = LabelledScores(path=str(name), scores=table, unmatched=sources.unmatched)
+        if keys:
+            key = keys[place if len(keys) > 1 else 0]
+            found.append(replace(one, given=key, listed=key))
+        elif table.own_labels and not (maps_first and maps is not None):
+            own = name.listed if isinstance(name, EmbeddedScores) else table
+            found.append(replace(one, listed=own if isinstance(own, TrialList) else None))
+        elif maps is not None:
+            with named(one.path):
+                known = with_maps(table, *maps)
+            found.append(replace(one, scores=known, given=Labels.of_axes(known.enroll_axis, known.test_axis)))
+        else:
+            key_option, map_option = sources.options
+            raise InputError(f"{name}: the scores have no labels; give {key_option}, or {map_option}")
+    return found
+
+
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Say of an error in which file it is."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def with_maps(table: ScoreTable, enroll: SpeakerMap, test: SpeakerMap) -> ScoreTable:
+    """Return scores that know the speakers of maps."""
+    return table.with_axes(with_map(table.enroll_axis, enroll, "enrolment"), with_map(table.test_axis, test, "test"))
+
+
+def with_map(axis: Side, known: SpeakerMap, side: str) -> Side:
+    """Return ids with the speakers of a map; the side is for the message.
 
     Examples
     --------
-    >>> matrix = ScoreMatrix([[2.0, -1.0]], ["e1"], ["t1", "t2"])
-    >>> key = TrialList.from_pairs(["e1", "e1"], ["t2", "t1"], labels=[0, 1])
-    >>> [(scores, labels)] = label_by_key([matrix], key)
-    >>> labels.matrix
-    array([[1, 0]], dtype=int8)
+    >>> with_map(Axis(np.array(["u2"])), ("utt2spk", {"u1": "ann", "u2": "bob"}), "test").speakers
+    array(['bob'], dtype=object)
     """
-    if key.labels is None:
-        raise InputError("the key has no labels; give a list of trials with labels")
-    used = np.zeros(len(key), dtype=bool)
-    labelled: list[LabelledScores] = []
-    for table in tables:
-        one = _matrix_by_key(table, key, used) if isinstance(table, ScoreMatrix) else _list_by_key(table, key, used)
-        labelled.append(_without_unlisted(one, unmatched))
-    if not used.any():
-        raise InputError("the key and the scores have no trial in common; do the two files belong together?")
-    if unmatched == "error" and not used.all():
-        pair = key.pair(int(np.argmin(used)))
-        raise InputError(
-            f"{np.count_nonzero(~used)} of the {len(key)} trials of the key have no score, first {pair}; "
-            "make the two files agree, or leave out what does not match (--unmatched drop)"
-        )
-    return labelled
-
-
-def _list_by_key(trials: TrialList, key: TrialList, used: npt.NDArray[np.bool_]) -> _Keyed:
-    match = trials.match(key)
-    used[match[match >= 0]] = True
-    assert key.labels is not None  # noqa: S101
-    labels = np.where(match >= 0, key.labels[match], _UNLISTED) if len(key) else np.full(len(trials), _UNLISTED)
-    return trials, labels
-
-
-def _matrix_by_key(matrix: ScoreMatrix, key: TrialList, used: npt.NDArray[np.bool_]) -> _Keyed:
-    rows, columns = _places(key.enroll_ids, matrix.enroll_ids), _places(key.test_ids, matrix.test_ids)
-    row, column = rows[key.enroll_index], columns[key.test_index]
-    here = np.flatnonzero((row >= 0) & (column >= 0))
-    row, column = row[here], column[here]
-    labels = np.full(matrix.shape, _UNLISTED, dtype=np.int8)
-    assert key.labels is not None  # noqa: S101
-    labels[row, column] = key.labels[here]
-    used[here] |= ~np.isnan(matrix.scores[row, column])
-    return matrix, labels
-
-
-def _places(ids: Ids, among: Ids) -> npt.NDArray[np.intp]:
-    place = dict(zip(among.tolist(), range(len(among)), strict=True))
-    return np.fromiter((place.get(name, -1) for name in ids), dtype=np.intp, count=len(ids))
-
-
-def _without_unlisted(item: _Keyed, unmatched: str) -> LabelledScores:
-    """Refuse scores that the key does not have, or leave them out."""
-    table, labels = item
-    unlisted = labels == _UNLISTED
-    if isinstance(table, ScoreMatrix) and table.n_missing:
-        unlisted &= ~table.missing
-    if unmatched == "error" and unlisted.any():
-        first = np.argwhere(unlisted)[0]
-        pair = table.pair(int(first[0])) if isinstance(table, TrialList) else _pair_at(table, first)
-        total = len(table) if isinstance(table, TrialList) else table.scores.size - table.n_missing
-        raise InputError(
-            f"{np.count_nonzero(unlisted)} of the {total} scored trials are not in the key, first {pair}; "
-            "make the two files agree, or leave out what does not match (--unmatched drop)"
-        )
-    known = np.maximum(labels, UNKNOWN).astype(np.int8)
-    if isinstance(table, TrialList):
-        trials = table.with_labels(known)
-        return trials.select(~unlisted) if unlisted.any() else trials
-    return table, Labels.from_key(known, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
-
-
-def _pair_at(matrix: ScoreMatrix, place: npt.NDArray[Any]) -> tuple[str, str]:
-    return matrix.enroll_ids[place[0]], matrix.test_ids[place[1]]
-
-
-def label_by_speakers(
-    table: ScoreMatrix | TrialList, enroll: tuple[str, Mapping[str, str]], test: tuple[str, Mapping[str, str]]
-) -> LabelledScores:
-    """Return scores whose targets are the pairs of one speaker, by maps from id to speaker and their file names.
-
-    Examples
-    --------
-    >>> trials = TrialList.from_pairs(["u1", "u1"], ["u2", "u3"], scores=[2.0, -1.0])
-    >>> speakers = ("utt2spk", {"u1": "ann", "u2": "ann", "u3": "bob"})
-    >>> label_by_speakers(trials, speakers, speakers).labels
-    array([1, 0], dtype=int8)
-    """
-    labels = Labels.from_speakers(
-        speakers_for(table.enroll_ids, *enroll, "enrolment"),
-        speakers_for(table.test_ids, *test, "test"),
-        enroll_ids=table.enroll_ids,
-        test_ids=table.test_ids,
-    )
-    if isinstance(table, ScoreMatrix):
-        return table, labels
-    return table.with_labels(labels.of_pairs(table.enroll_index, table.test_index))
-
-
-def speakers_for(ids: Ids, path: str, speakers: Mapping[str, str], side: str) -> list[str]:
-    """Return the speaker of each id; the file's name and the side are for the message."""
-    absent = [name for name in ids if name not in speakers]
+    path, speakers = known
+    absent = [name for name in axis.ids if name not in speakers]
     if absent:
         raise InputError(f"{path} has no speaker for {side} {shown(absent)}; add it to the map")
-    return [speakers[name] for name in ids]
+    return axis.with_speakers(speakers)  # type: ignore[return-value]
 
 
-def split_by_phrase(item: LabelledScores, phrases: Mapping[str, str]) -> list[LabelledScores]:
-    """Return one part per phrase of the tests; the map has every test id."""
-    table = item if isinstance(item, TrialList) else item[0]
-    names = [phrases[test] for test in table.test_ids]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    codes = np.array([numbers[name] for name in names], dtype=np.intp)
-    if isinstance(item, TrialList):
-        return [item.select(codes[item.test_index] == number) for number in numbers.values()]
-    matrix, labels = item
-    every = np.arange(matrix.shape[0])
-    parts = [np.flatnonzero(codes == number) for number in numbers.values()]
-    return [(matrix.take(None, columns), labels.take(every, columns)) for columns in parts]
+@dataclass(frozen=True)
+class _Matched:
+    """How many scores there are, how many of them a key has, and the first one that it lacks."""
+
+    n_scored: int
+    n_listed: int
+    first: tuple[int, int] | None
+
+    def __add__(self, other: _Matched) -> _Matched:
+        first = other.first if self.first is None else self.first
+        return _Matched(self.n_scored + other.n_scored, self.n_listed + other.n_listed, first)
+
+
+def refuse_mismatch(files: Sequence[LabelledScores], *, client: Any = None) -> None:
+    """Refuse trials that stand only in the scores or only in the key that these files share.
+
+    To see them, the scores are read: which of them are missing, nothing else tells. If such trials are left out, only
+    a key that shares no ids with the scores is refused.
+    """
+    from evenscore.engine import engine_for
+
+    key = files[0].given
+    if not isinstance(key, TrialList):
+        return
+    together, strict = 0, files[0].unmatched == "error"
+    for file in files:
+        if not strict and not file.scores.is_in_memory:
+            together += int(_of_ids(key, file.scores).any())
+            continue
+        found: _Matched = engine_for(client).total(_matched, (file.scores.source, file.labels), file.scores.places())
+        together += found.n_listed
+        if strict and found.first is not None:
+            pair = file.scores.enroll_ids[found.first[0]], file.scores.test_ids[found.first[1]]
+            raise InputError(
+                f"{file.path}: {found.n_scored - found.n_listed} of the {found.n_scored} scored trials are not in the "
+                f"key, first {pair}; {MATCHING_REMEDY}"
+            )
+    if not together:
+        raise InputError(f"{files[0].path}: {_STRANGERS}")
+    if strict and together < len(key):
+        raise InputError(
+            f"{len(key) - together} of the {len(key)} trials of the key have no score{_example(key, files)}; "
+            f"{MATCHING_REMEDY}"
+        )
+
+
+def _matched(task: tuple[Any, PairValues], place: Any) -> _Matched:
+    source, labels = task
+    tile = source.read(place)
+    scored = ~np.isnan(tile.scores)
+    listed = scored & (labels.of(tile) != UNLISTED)
+    n_scored, n_listed = int(np.count_nonzero(scored)), int(np.count_nonzero(listed))
+    first = None if n_scored == n_listed else tile.position(int(np.argmax(scored & ~listed)))
+    return _Matched(n_scored, n_listed, first)
+
+
+def _example(key: TrialList, files: Sequence[LabelledScores]) -> str:
+    """Name the first trial of a key whose ids no scores have, if there is one."""
+    here: npt.NDArray[np.bool_] = np.zeros(len(key), dtype=bool)
+    for file in files:
+        here |= _of_ids(key, file.scores)
+    return "" if here.all() else f", first {key.pair(int(np.argmin(here)))}"
+
+
+def _of_ids(key: TrialList, scores: ScoreTable) -> npt.NDArray[np.bool_]:
+    """Tell which trials of a key are of enrolments and tests that scores have."""
+    rows = scores.enroll_axis.find(key.enroll_ids)[key.enroll_index]
+    columns = scores.test_axis.find(key.test_ids)[key.test_index]
+    return (rows >= 0) & (columns >= 0)

@@ -177,9 +177,9 @@ class NormChoices:
 def norm_settings(method: str, model: str | None, choices: NormChoices) -> dict[str, Any]:
     """Return the options of a norm, as `prepare_norm` takes them."""
     settings = choices.given
-    from evenscore.files.trained_models import TRAINED_METHODS, load_model_of
+    from evenscore.files.trained_models import load_model_of, trained_methods
 
-    if method in TRAINED_METHODS:
+    if method in trained_methods():
         if model is None:
             raise InputError(f"the method {method} needs a trained model; give --model, or choose another norm")
         if settings:
@@ -188,7 +188,7 @@ def norm_settings(method: str, model: str | None, choices: NormChoices) -> dict[
         return {"model": load_model_of(method, model)}
     if model is not None:
         raise InputError(
-            f"the norm {method!r} uses no model; leave out --model, or choose {' or '.join(TRAINED_METHODS)}"
+            f"the norm {method!r} uses no model; leave out --model, or choose {' or '.join(trained_methods())}"
         )
     if "top_k" in settings:
         settings["top_k"] = _count_or_fraction(settings["top_k"])

@@ -14,8 +14,9 @@ from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, sc
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
+    from evenscore.cli.scored_output import ScoredOutput
     from evenscore.sources import Scorer
-    from evenscore.tables import Embeddings, Labels, ScoreBlocks, ScoreMatrix, TrialList
+    from evenscore.tables import Embeddings, Labels, ScoreBlocks, ScoreTable, TrialList
 
 __all__ = ["EXAMPLES", "cohort_labels", "normalize"]
 
@@ -117,39 +118,27 @@ def normalize(
         progress("reading", 0.0)
         paths = {"enroll": enroll, "test": test, "cohort": cohort}
         vectors = {"enroll": enroll_embeddings, "test": test_embeddings, "cohort": cohort_embeddings}
-        if any(vectors.values()):
-            if any(paths.values()) or cohort_key:
-                raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
-            made_by = scorer_of(scorer, plda, center)
-            if scale.given or resume:
-                sides, listed, condition = _read_embeddings(method, settings, vectors, maps, trials, from_format)
-                asked = {"scorer": made_by, "cohort": sides[2], "method": method, "condition": condition, **settings}
-                from evenscore.cli.chunked_scoring import score_in_chunks
+        made = any(vectors.values())
+        if made and (any(paths.values()) or cohort_key):
+            raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
+        lazy = resume or (scale.given if made else scale.in_chunks(trials, *paths.values()))
+        from evenscore.cli.scored_output import scored_output
 
-                files = (output, None, to_format)
-                score_in_chunks(sides[:2], listed, asked, scale, resume, client, progress, files)
+        how: dict[str, Any] = {"client": client, "progress": progress}
+        with scored_output(output, to_format, lazy=lazy, resume=resume, **how) as place:
+            if made:
+                scoring = scorer_of(scorer, plda, center), vectors, maps, trials, from_format
+                place.write(_from_embeddings(method, settings, *scoring, place, scale if lazy else None, how))
                 return
-            result = _from_embeddings(method, settings, made_by, vectors, maps, trials, from_format)
-        elif resume or scale.in_chunks(trials, *paths.values()):
-            given = _conditions(method, conditions, cohort_conditions)
-            chosen = {"method": method, **settings, **given}
-            labels = (cohort_key, unmatched.value)
-            from evenscore.cli.chunked_scoring import normalize_in_chunks
+            from evenscore.norms import normalize as normalized, prepare_norm
 
-            blocks_of = (trials, paths, reading, speakers, cohort_speakers, labels)
-            normalize_in_chunks(blocks_of, chosen, scale, resume, client, progress, (output, to_format))
-            return
-        else:
-            from evenscore.norms import prepare_norm
-
-            norm = prepare_norm(method, **settings, **_conditions(method, conditions, cohort_conditions))
-            blocks = _read_blocks(trials, paths, reading, cohort_key, speakers, cohort_speakers, unmatched.value)
+            settings |= _conditions(method, conditions, cohort_conditions)
+            prepare_norm(method, **settings)  # wrong options are refused before anything is read
+            key = (cohort_key, unmatched.value)
+            blocks = _read_blocks(trials, paths, reading, scale if lazy else None, key, speakers, cohort_speakers)
+            place.check(blocks.trials.listed)
             progress("normalizing", 0.3)
-            result = norm.normalize(blocks)
-        progress("writing", 0.9)
-        from evenscore.cli.scored_output import write_scores
-
-        write_scores(result, output, to_format)
+            place.write(normalized(blocks, method, **how, keep=place.store, **settings))
 
 
 def _from_embeddings(
@@ -160,12 +149,18 @@ def _from_embeddings(
     maps: dict[str, str | None],
     trials: str | None,
     format: str | None,
-) -> ScoreMatrix | TrialList:
-    from evenscore.scoring import score_embeddings
+    place: ScoredOutput,
+    scale: ScaleChoices | None,
+    how: dict[str, Any],
+) -> ScoreTable:
+    from evenscore.scoring import score_embeddings, score_lazily
 
     (enroll, test, cohort), listed, condition = _read_embeddings(method, settings, paths, maps, trials, format)
-    how: dict[str, Any] = {"scorer": scorer, "cohort": cohort, "method": method, "condition": condition}
-    normalized = score_embeddings(enroll, test, listed, **how, **settings).normalized
+    norm: dict[str, Any] = {"scorer": scorer, "cohort": cohort, "method": method, "condition": condition, **settings}
+    if scale is not None:
+        place.check(listed is not None)
+        return score_lazily(enroll, test, listed, **norm, **how, keep=place.store).in_tiles(scale.tile_bytes)
+    normalized = score_embeddings(enroll, test, listed, **norm).normalized
     assert normalized is not None  # noqa: S101
     return normalized
 
@@ -199,9 +194,9 @@ def _conditions(method: str, trials: str | None, cohort: str | None) -> dict[str
         if cohort is not None:
             raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
         return {}
-    from evenscore.files.trained_models import TRAINED_METHODS
+    from evenscore.files.trained_models import trained_methods
 
-    if method in TRAINED_METHODS:
+    if method in trained_methods():
         raise InputError(f"the norm {method!r} knows no conditions; leave out --conditions")
     from evenscore.cli.embedding_sets import read_conditions
     from evenscore.norms import Conditions
@@ -215,46 +210,49 @@ def _read_blocks(
     trials: str | None,
     paths: dict[str, str | None],
     reading: dict[str, Any],
-    cohort_key: str | None,
+    scale: ScaleChoices | None,
+    cohort_key: tuple[str | None, Any],
     speakers: str | None,
     cohort_speakers: str | None,
-    unmatched: Any,
 ) -> ScoreBlocks:
-    from evenscore.cli.combine import as_matrix
-    from evenscore.cli.labelled import speakers_for
-    from evenscore.files import read_scores, read_speakers
+    """Read trials and cohort scores; ``cohort_key`` is the file, and what to do with pairs that do not match."""
+    from evenscore.cli.inputs import open_matrix, open_tiles
+    from evenscore.cli.labelled import with_map, with_maps
+    from evenscore.files import read_speakers
     from evenscore.tables import ScoreBlocks
 
     if trials is None:
         raise InputError("there is nothing to normalize; give --trials, or embeddings")
-    scores = read_scores(trials, **reading)
+    scores = open_tiles(trials, reading, scale)
     blocks: dict[str, Any] = {
-        name: as_matrix(read_scores(path, **reading)) for name, path in paths.items() if path is not None
+        name: open_matrix(path, reading, scale) for name, path in paths.items() if path is not None
     }
-    if cohort_key is not None and "cohort" not in blocks:
-        raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
-    labels = None if cohort_key is None else cohort_labels(blocks["cohort"], cohort_key, unmatched)
     sides: dict[str, Any] = {}
+    key, unmatched = cohort_key
+    if key is not None:
+        if "cohort" not in blocks:
+            raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
+        sides["cohort_labels"] = cohort_labels(str(paths["cohort"]), blocks["cohort"], key, unmatched)
     if speakers is not None:
-        known = read_speakers(speakers)
-        sides["enroll_speakers"] = speakers_for(scores.enroll_ids, speakers, known, "enrolment")
-        sides["test_speakers"] = speakers_for(scores.test_ids, speakers, known, "test")
+        known = speakers, read_speakers(speakers)
+        scores = with_maps(scores, known, known)
     path = cohort_speakers or speakers
     if path is not None:
-        known = read_speakers(path)
-        for side, other, ids in (("enroll", "test", "enroll_ids"), ("test", "enroll", "test_ids")):
+        known = path, read_speakers(path)
+        for side, other in (("enroll", "test"), ("test", "enroll")):
             block = blocks.get("cohort", blocks.get(other))
             if block is not None:
-                members = getattr(block, ids)
-                sides[f"cohort_{side}_speakers"] = speakers_for(members, path, known, "cohort member")
-    return ScoreBlocks(scores, cohort_labels=labels, **blocks, **sides)
+                members = with_map(getattr(block, f"{side}_axis"), known, "cohort member")
+                sides[f"cohort_{side}_speakers"] = members.speakers
+    return ScoreBlocks(scores, **blocks, **sides)
 
 
-def cohort_labels(cohort: ScoreMatrix, key: str, unmatched: Any) -> Labels:
-    """Return the labels of cohort scores by a key."""
-    from evenscore.cli.labelled import label_by_key
-    from evenscore.files import read_trials
+def cohort_labels(name: str, cohort: ScoreTable, key: str | TrialList, unmatched: Any) -> Labels:
+    """Return the labels of cohort scores by a key, or by its file."""
+    from evenscore.cli.labelled import LabelledScores, LabelSources, refuse_mismatch
+    from evenscore.tables.pair_values import table_of_labels
 
-    [labelled] = label_by_key([cohort], read_trials(key), unmatched)
-    assert isinstance(labelled, tuple)  # noqa: S101
-    return labelled[1]
+    known = LabelSources(keys=[key]).read_keys()[0] if isinstance(key, str) else key
+    file = LabelledScores(path=name, scores=cohort, given=known, unmatched=unmatched)
+    refuse_mismatch([file])
+    return table_of_labels(cohort, file.labels)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from evenscore.errors import InputError
 from evenscore.tables.ids import Ids, shown
@@ -15,17 +12,10 @@ from evenscore.tables.ids import Ids, shown
 if TYPE_CHECKING:
     from evenscore.tables import Embeddings
 
-__all__ = ["COLUMN", "PATTERN", "phrase_lookup", "phrases_of", "phrases_of_embeddings"]
+__all__ = ["COLUMN", "PATTERN", "phrases_of", "phrases_of_embeddings"]
 
 PATTERN = "re:"  #: what a regular expression begins with, to tell it from the name of a file
 COLUMN = "column:"  #: what the name of a column begins with
-
-
-def phrase_lookup(source: str) -> Callable[[Ids], dict[str, str]]:
-    """Return what `phrases_of` does with a source, for many calls: a file is read once."""
-    if source.startswith((COLUMN, PATTERN)):
-        return partial(phrases_of, source=source)
-    return partial(_phrases_in, source=source, found=_found(np.empty(0, dtype=object), source))
 
 
 def phrases_of(tests: Ids, source: str) -> dict[str, str]:
@@ -46,10 +36,7 @@ def phrases_of(tests: Ids, source: str) -> dict[str, str]:
     """
     if source.startswith(COLUMN):
         raise InputError(f"--phrase-from {source}: scores have no columns; give 're:' and a pattern, or a file")
-    return _phrases_in(tests, source, _found(tests, source))
-
-
-def _phrases_in(tests: Ids, source: str, found: Mapping[str, str]) -> dict[str, str]:
+    found = _found(tests, source)
     _refuse_absent([name for name in tests if name not in found], source, "test")
     return {name: found[name] for name in tests}
 

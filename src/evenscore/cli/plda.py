@@ -51,7 +51,7 @@ def plda(
 
     Its scores are log-likelihood ratios; 'evenscore fit' and 'evenscore normalize' use it with --scorer plda.
     """
-    from evenscore.cli.labelled import speakers_for
+    from evenscore.cli.labelled import with_map
     from evenscore.files import read_embeddings, read_speakers
     from evenscore.files.plda_json import save_plda
     from evenscore.plda import fit_plda
@@ -60,7 +60,7 @@ def plda(
         progress("reading", 0.0)
         vectors = read_embeddings(embeddings, format=from_format, ids=ids)
         if speakers is not None:
-            vectors = vectors.with_speakers(speakers_for(vectors.ids, speakers, read_speakers(speakers), "embedding"))
+            vectors = with_map(vectors, (speakers, read_speakers(speakers)), "embedding")
         fit = fit_plda(
             vectors,
             center=center,

@@ -11,7 +11,7 @@ from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.cli.figures import FigureFile
-    from evenscore.cli.training_data import LabelSources
+    from evenscore.cli.labelled import LabelSources
     from evenscore.metrics import OperatingPoint
     from evenscore.tables import TrialList
 
@@ -298,7 +298,7 @@ def _figure(output: str, title: str | None, size: str | None, dpi: int) -> Figur
 def _labels(
     key: str | None, key_format: str | None, unmatched: opt.Unmatched, enroll: str | None, test: str | None
 ) -> LabelSources:
-    from evenscore.cli.training_data import LabelSources
+    from evenscore.cli.labelled import LabelSources
 
     return LabelSources(
         keys=() if key is None else (key,),

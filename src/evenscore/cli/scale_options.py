@@ -69,7 +69,7 @@ class ScaleChoices:
     @property
     def tile_bytes(self) -> float:
         """About how large the tiles are that are worked on at a time."""
-        from evenscore.scale.tiles import TILE_BYTES
+        from evenscore.tables.tile import TILE_BYTES
 
         return TILE_BYTES if self.limit is None else min(max(self.limit / _TILES, 1 << 20), TILE_BYTES)
 

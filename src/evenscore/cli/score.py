@@ -18,8 +18,7 @@ from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, sc
 from evenscore.errors import FileError, InputError
 
 if TYPE_CHECKING:
-    from evenscore.scoring import EmbeddingScores
-    from evenscore.sources import Scorer
+    from evenscore.cli.scored_output import ScoredOutput
     from evenscore.tables import Embeddings, TrialList
 
 __all__ = ["EXAMPLES", "score"]
@@ -133,21 +132,57 @@ def score(
         others = None if cohort is None else files.read_cohort(members)
         made_by = scorer_of(scorer, plda, center)
         progress("reading", 1.0)
-        if scale.given or resume:
-            from evenscore.cli.chunked_scoring import score_in_chunks
+        asked: dict[str, Any] = {"scorer": made_by}
+        if norm is not None:
+            condition = None if conditions is None else CONDITION
+            asked |= {"cohort": others, "method": norm, "condition": condition, **settings}
+        lazy = scale.given or resume
+        from evenscore.cli.scored_output import scored_output
 
-            norm_of = {"cohort": others, "method": norm, "condition": None if conditions is None else CONDITION}
-            asked = {"scorer": made_by, **norm_of, **settings}
-            score_in_chunks(sides, listed, asked, scale, resume, client, progress, (output, raw, to_format))
-            return
-        how: dict[str, Any] = {
-            "condition": None if conditions is None else CONDITION,
-            "memory": bytes_allowed,
-            "progress": progress,
-        }
-        scores = _scored(made_by, sides, others, listed, norm, settings, **how)
-        progress("writing", 0.0)
-        _write(scores, output, raw, to_format)
+        place: dict[str, Any] = {"lazy": lazy, "client": client, "progress": progress}
+        with (
+            scored_output(output, to_format, resume=resume, **place) as normalized,
+            scored_output(raw, to_format, resume=resume and raw is not None, **place) as beside,
+        ):
+            if not lazy:
+                if norm is not None:
+                    asked |= {"memory": bytes_allowed, "progress": progress}
+                _write_scored(sides, listed, asked, normalized, beside)
+                return
+            for target, what in ((beside, {"scorer": made_by}), (normalized, asked)):
+                if target.path is not None:
+                    _write_lazily(sides, listed, what, target, scale)
+
+
+def _write_scored(
+    sides: tuple[Embeddings, Embeddings],
+    listed: TrialList | None,
+    asked: dict[str, Any],
+    output: ScoredOutput,
+    raw: ScoredOutput,
+) -> None:
+    from evenscore.scoring import score_embeddings
+
+    scores = score_embeddings(*sides, listed, **asked)
+    if raw.path is not None:
+        raw.write(scores.raw)
+    output.write(scores.raw if scores.normalized is None else scores.normalized)
+
+
+def _write_lazily(
+    sides: tuple[Embeddings, Embeddings],
+    listed: TrialList | None,
+    asked: dict[str, Any],
+    output: ScoredOutput,
+    scale: ScaleChoices,
+) -> None:
+    """Make scores tile by tile when they are written."""
+    from evenscore.scoring import score_lazily
+
+    output.check(listed is not None)
+    how: dict[str, Any] = {"client": output.client, "progress": output.progress, "keep": output.store}
+    enroll, test = sides
+    output.write(score_lazily(enroll, test, listed, **asked, **how).in_tiles(scale.tile_bytes))
 
 
 def _check_outputs(output: str, raw: str | None) -> None:
@@ -181,28 +216,3 @@ def _check_norm(
         raise InputError(f"{odd} is for normalized scores; name a norm, such as --norm as, or leave it out")
     if raw is not None:
         raise InputError("without --norm the output holds the raw scores; leave out --raw")
-
-
-def _scored(
-    scorer: Scorer,
-    sides: tuple[Embeddings, Embeddings],
-    cohort: Embeddings | None,
-    listed: TrialList | None,
-    norm: str | None,
-    settings: dict[str, Any],
-    **how: Any,
-) -> EmbeddingScores:
-    from evenscore.scoring import score_embeddings
-
-    if norm is None or cohort is None:
-        return score_embeddings(*sides, listed, scorer=scorer)
-    how |= {"cohort": cohort, "method": norm, **settings}
-    return score_embeddings(*sides, listed, scorer=scorer, **how)
-
-
-def _write(scores: EmbeddingScores, output: str, raw: str | None, to_format: str | None) -> None:
-    from evenscore.cli.scored_output import write_scores
-
-    if raw is not None:
-        write_scores(scores.raw, raw, to_format)
-    write_scores(scores.raw if scores.normalized is None else scores.normalized, output, to_format)

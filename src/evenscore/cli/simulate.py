@@ -73,7 +73,7 @@ def simulate(
     if cohort_speakers:
         blocks, labels = simulate_blocks(truth, enroll, test, *cohort, seed=seed)
         tables = _experiment(blocks)
-        tables["key.trials"] = blocks.trials.to_trials(labels)  # type: ignore[union-attr]
+        tables["key.trials"] = blocks.trials.to_trials(labels)
         speaker_of = dict(zip(_ids(blocks), [*enroll, *test, *cohort[0], *cohort[1]], strict=True))
     else:
         scores, labels = draw(truth, enroll, test, seed=seed)

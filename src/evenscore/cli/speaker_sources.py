@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evenscore.cli.training_data import LabelSources
+from evenscore.cli.labelled import LabelSources, with_maps
 from evenscore.errors import InputError
 from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.tables import TrialList
-from evenscore.tables.ids import shown
 
 __all__ = ["Speakers", "speakers_of"]
 
@@ -44,14 +43,8 @@ def speakers_of(trials: TrialList, sources: LabelSources) -> Speakers:
     """
     if not sources.by_speaker:
         return _speakers_by_targets(trials)
-    (enroll_path, enroll), (test_path, test) = sources.read_speaker_maps()
-    for path, known, ids, side in (
-        (enroll_path, enroll, trials.enroll_ids, "enrolment"),
-        (test_path, test, trials.test_ids, "test"),
-    ):
-        absent = [name for name in ids if name not in known]
-        if absent:
-            raise InputError(f"{path} has no speaker for {side} {shown(absent)}; add it to the map")
+    (_, enroll), (_, test) = maps = sources.read_speaker_maps()
+    with_maps(trials, *maps)  # refuses a map that lacks somebody
     return Speakers(enroll=enroll, test=test, origin=sources.origin)
 
 

@@ -3,115 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from evenscore.cli.labelled import LabelledScores, label_by_key, label_by_speakers, speakers_for, split_by_phrase
+from evenscore.cli.inputs import open_scores
+from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, refuse_mismatch, with_map
 from evenscore.cli.phrases import phrases_of, phrases_of_embeddings
 from evenscore.errors import InputError
-from evenscore.files import read_embeddings, read_scores, read_speakers, read_trials
-from evenscore.tables import Labels, TrialList
+from evenscore.files import read_embeddings
+from evenscore.tables import Labels, ScoreTable, TrialList
 from evenscore.tables.ids import shown
+from evenscore.tables.labelled_source import apart_by_phrase
 
 if TYPE_CHECKING:
-    from evenscore.scale import ChunkedTrials
-    from evenscore.sources import Bilinear, Scorer
+    from evenscore.cli.scale_options import ScaleChoices
+    from evenscore.sources import Scorer
     from evenscore.tables import Embeddings
 
-__all__ = ["LabelSources", "SpeakerMap", "TrainingScores", "by_phrase", "from_embeddings", "from_scores"]
+__all__ = ["TrainingScores", "from_embeddings", "from_scores", "in_memory", "read_labelled"]
 
-SpeakerMap: TypeAlias = tuple[str, Mapping[str, str]]  #: name of the file, and the speaker of each id
-TrainingScores: TypeAlias = "list[TrialList | ChunkedTrials | tuple[Any, Labels]]"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelSources:
-    """Where labels and phrases come from: names of files."""
-
-    keys: Sequence[str] = ()
-    key_format: str | None = None
-    enroll_speakers: str | None = None
-    test_speakers: str | None = None
-    unmatched: Literal["error", "drop"] = "error"
-    phrase_from: str | None = None
-    speaker_maps: tuple[SpeakerMap, SpeakerMap] | None = None  #: of both sides, where they are known already
-
-    @property
-    def by_speaker(self) -> bool:
-        """Whether there is a speaker map."""
-        return self.speaker_maps is not None or self.has_map_files
-
-    @property
-    def has_map_files(self) -> bool:
-        """Whether a file with a speaker map was given."""
-        return self.enroll_speakers is not None or self.test_speakers is not None
-
-    @property
-    def origin(self) -> str:
-        """What the speakers are known from, if they are known."""
-        return "the speaker maps" if self.has_map_files else "the embeddings"
-
-    def read_keys(self) -> list[TrialList]:
-        """Read the keys."""
-        keys = [read_trials(path, format=self.key_format) for path in self.keys]
-        for path, key in zip(self.keys, keys, strict=True):
-            if key.labels is None:
-                raise InputError(f"the key {path} has no labels; give a list of trials with labels")
-        return keys
-
-    def for_file(self, place: int, number: int) -> LabelSources:
-        """Return the labels of one of several score files, with the key that is its own or serves all."""
-        if len(self.keys) > 1 and len(self.keys) != number:
-            raise InputError(f"there are {number} score files and {len(self.keys)} keys; give one key, or one for each")
-        return self if len(self.keys) < 2 else replace(self, keys=self.keys[place : place + 1])
-
-    def read_speaker_maps(self) -> tuple[SpeakerMap, SpeakerMap]:
-        """Read the maps of both sides, with their names; one that is given alone serves both."""
-        if self.speaker_maps is not None:
-            return self.speaker_maps
-        enroll, test = self.enroll_speakers or self.test_speakers, self.test_speakers or self.enroll_speakers
-        assert enroll is not None and test is not None  # noqa: S101, PT018
-        first = read_speakers(enroll)
-        return (enroll, first), (test, first if test == enroll else read_speakers(test))
+_Item: TypeAlias = ScoreTable | tuple[ScoreTable, Labels]  # a list that has labels, or a matrix and its labels
+TrainingScores: TypeAlias = list[_Item]
 
 
 def from_scores(
-    paths: Sequence[str], labels: LabelSources, reading: Mapping[str, Any]
-) -> tuple[TrainingScores, list[str]]:
-    """Read labelled scores, one matrix or list per file and phrase, and say what should be known about them."""
+    paths: Sequence[str],
+    labels: LabelSources,
+    reading: Mapping[str, Any],
+    scale: ScaleChoices | None = None,
+    client: Any = None,
+) -> TrainingScores:
+    """Read labelled scores, one matrix or list per file and phrase; with ``scale``, some stay where they are."""
     if labels.keys and labels.by_speaker:
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
-    labels.for_file(0, len(paths))  # refuses a wrong number of keys
-    tables = [read_scores(path, **reading) for path in paths]
-    data: list[LabelledScores] = []
-    if labels.keys:
-        keys = labels.read_keys()
-        if len(keys) == 1:
-            data = label_by_key(tables, keys[0], labels.unmatched)
-        else:
-            pairs = zip(tables, keys, strict=True)
-            data = [label_by_key([table], key, labels.unmatched)[0] for table, key in pairs]
-    elif labels.by_speaker:
-        maps = labels.read_speaker_maps()
-        data = [label_by_speakers(table, *maps) for table in tables]
-    else:
-        for path, table in zip(paths, tables, strict=True):
-            if not isinstance(table, TrialList) or table.labels is None:
-                raise InputError(f"the scores of {path} have no labels; give --key, or --enroll-speakers")
-            data.append(table)
-    return by_phrase(data, labels.phrase_from), []
+    files = read_labelled(paths, labels, reading, scale, client)
+    return [part for file in files for part in _by_phrase(file.to_train_on(), labels.phrase_from)]
 
 
-def by_phrase(data: Sequence[Any], phrase_from: str | None) -> TrainingScores:
-    """Split each matrix or list into one per phrase of its tests."""
+def read_labelled(
+    paths: Sequence[str],
+    labels: LabelSources,
+    reading: Mapping[str, Any],
+    scale: ScaleChoices | None = None,
+    client: Any = None,
+) -> list[LabelledScores]:
+    """Read scores, and their labels, which must match: one key for all, or one for each."""
+    tables = [open_scores(path, reading, scale) for path in paths]
+    files = labelled_scores(paths, tables, labels, maps_first=True)
+    for sharing in [files] if len(labels.keys) == 1 else [[file] for file in files]:
+        refuse_mismatch(sharing, client=client)
+    return files
+
+
+def in_memory(data: TrainingScores) -> TrainingScores:
+    """Read scores that are not in memory, for methods that look at every score again and again."""
+    return [(item[0].in_memory(), item[1]) if isinstance(item, tuple) else item.in_memory() for item in data]
+
+
+def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
+    """Return one part per phrase of the tests; a list that is not in memory stays one, with enrolments for each."""
     if phrase_from is None:
-        return list(data)
+        return [item]
+    table, labels = item if isinstance(item, tuple) else (item, None)
+    phrases = phrases_of(table.test_ids, phrase_from)
+    if labels is None and not isinstance(table, TrialList):
+        return [apart_by_phrase(table, phrases)]
+    names = np.array([phrases[test] for test in table.test_ids], dtype=object)
     parts: TrainingScores = []
-    for item in data:
-        table = item if isinstance(item, TrialList) else item[0]
-        parts += split_by_phrase(item, phrases_of(table.test_ids, phrase_from))
+    for phrase in dict.fromkeys(names.tolist()):
+        here = names == phrase
+        if labels is None:
+            parts.append(table.select(here[table.test_index]))  # type: ignore[attr-defined]
+        else:
+            columns = np.flatnonzero(here)
+            parts.append((table.take(None, columns), labels.take(np.arange(table.shape[0]), columns)))
     return parts
 
 
@@ -134,12 +100,12 @@ def from_embeddings(
             raise InputError("labels come from a key or from speaker maps; leave out one of the two")
         source = scorer.score(*sides)
         scored = [source.score_trials(key) for key in labels.read_keys()]
-        return by_phrase(scored, labels.phrase_from), []
+        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], []
     if labels.by_speaker:
         maps = labels.read_speaker_maps()
         sides = (
-            sides[0].with_speakers(speakers_for(sides[0].ids, *maps[0], "enrolment")),
-            sides[1].with_speakers(speakers_for(sides[1].ids, *maps[1], "test")),
+            with_map(sides[0], maps[0], "enrolment"),
+            with_map(sides[1], maps[1], "test"),
         )
     for path, side in zip((enroll, test), sides, strict=True):
         if side.speakers is None:
@@ -171,7 +137,7 @@ def _pairs_by_phrase(
     return parts
 
 
-def _scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> tuple[Bilinear, Labels]:
+def _scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> _Item:
     assert enroll.speakers is not None and test.speakers is not None  # noqa: S101, PT018
     labels = Labels.from_speakers(enroll.speakers, test.speakers, enroll_ids=enroll.ids, test_ids=test.ids)
     return scorer.score(enroll, test), labels

@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.tables import TrialList
+from evenscore.tables import ScoreTable, TrialList
 from evenscore.tables.ids import first_repeat, shown
+from evenscore.tables.pair_values import ListedValues, PairValues, SideGroups, labels_for
 
 if TYPE_CHECKING:
     from evenscore.files.metadata import Metadata
 
-__all__ = ["EMPTY", "conditions_of", "named_column", "numbers_of", "only_side", "row_of_id"]
+__all__ = ["conditions_of", "grouped_by", "numbers_of"]
 
 EMPTY = "(empty)"  #: the condition of trials for which the metadata has no value
 _SIDES = {"enroll": "enrolment", "test": "test"}
 
 
-def conditions_of(trials: TrialList, metadata: Metadata, column: str) -> npt.NDArray[np.object_]:
-    """Return the text of a column for each trial.
+def grouped_by(scores: ScoreTable, metadata: Metadata, column: str) -> tuple[tuple[str, ...], PairValues]:
+    """Return the conditions that a column of the metadata gives to trials: their names, and which one each pair has.
 
     Parameters
     ----------
-    trials
-        The trials.
+    scores
+        The trials, in memory or not.
     metadata
         A row for each trial, or for each enrolment or test.
     column
         Name of a column; ``enroll:`` or ``test:`` before it says whose value is meant.
+    """
+    side, name = _named_column(metadata, column)
+    texts = [value or EMPTY for value in metadata.columns[name]]
+    names = tuple(sorted(set(texts)))
+    place = {text: number for number, text in enumerate(names)}
+    return names, _of_rows(scores, metadata, side, name, np.array([place[text] for text in texts], dtype=np.int64))
+
+
+def conditions_of(trials: TrialList, metadata: Metadata, column: str) -> npt.NDArray[np.object_]:
+    """Return the text of a column for each trial in memory, as in `grouped_by`.
 
     Examples
     --------
@@ -41,9 +52,8 @@ def conditions_of(trials: TrialList, metadata: Metadata, column: str) -> npt.NDA
     >>> conditions_of(TrialList.from_pairs(["e1", "e1"], ["t2", "t1"]), metadata, "phone")
     array(['new', 'old'], dtype=object)
     """
-    rows, values = _looked_up(trials, metadata, column)
-    texts = np.array([value or EMPTY for value in values], dtype=object)
-    return np.asarray(texts[rows])
+    names, groups = grouped_by(trials, metadata, column)
+    return np.asarray(np.array(names, dtype=object)[_of_each(trials, groups, metadata)])
 
 
 def numbers_of(trials: TrialList, metadata: Metadata | None, column: str) -> npt.NDArray[np.float64]:
@@ -60,8 +70,10 @@ def numbers_of(trials: TrialList, metadata: Metadata | None, column: str) -> npt
         own = f"they have {', '.join(trials.measures)}" if trials.measures else "they have none of their own"
         raise InputError(f"the scores have no measure {column!r} ({own}); give a file that has it with --metadata")
     else:
-        rows, values = _looked_up(trials, metadata, column)
-        numbers = np.array([_number(value, metadata.path, column) for value in values])[rows]
+        side, name = _named_column(metadata, column)
+        values = [_number(value, metadata.path, name) for value in metadata.columns[name]]
+        rows = _of_rows(trials, metadata, side, name, np.arange(len(values)))
+        numbers = np.array(values)[_of_each(trials, rows, metadata)]
     absent = ~np.isfinite(numbers)
     if absent.any():
         pair = trials.pair(int(np.argmax(absent)))
@@ -76,15 +88,7 @@ def _number(text: str, path: str, column: str) -> float:
         raise InputError(f"{path}[{column}]: {text!r} is not a number, but a measure must be") from None
 
 
-def _looked_up(trials: TrialList, metadata: Metadata, name: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
-    """Return for each trial its row in a column, and the column."""
-    side, column = named_column(metadata, name)
-    if len(metadata.ids) == 2:
-        return _rows_of_pairs(trials, metadata), metadata.columns[column]
-    return _rows_of_ids(trials, metadata, side, column), metadata.columns[column]
-
-
-def named_column(metadata: Metadata, name: str) -> tuple[str | None, str]:
+def _named_column(metadata: Metadata, name: str) -> tuple[str | None, str]:
     """Return the side that is named before a column, if any, and the column."""
     prefix, colon, rest = name.partition(":")
     side = prefix if colon and prefix in _SIDES and name not in metadata.columns else None
@@ -96,42 +100,58 @@ def named_column(metadata: Metadata, name: str) -> tuple[str | None, str]:
     return side, column
 
 
-def _rows_of_pairs(trials: TrialList, metadata: Metadata) -> npt.NDArray[Any]:
-    enroll, test = (metadata.columns[name] for name in metadata.ids)
-    try:
-        rows = trials.match(TrialList.from_pairs(enroll, test))
-    except InputError as error:
-        raise InputError(f"{metadata.path}: {error}") from None
-    if (rows < 0).any():
-        count, pair = int(np.count_nonzero(rows < 0)), trials.pair(int(np.argmin(rows)))
-        raise InputError(f"{metadata.path} has no row for {count} of the {len(trials)} trials, first {pair}; add it")
-    return rows
+def _of_rows(
+    scores: ScoreTable, metadata: Metadata, side: str | None, column: str, numbers: npt.NDArray[np.int64]
+) -> PairValues:
+    """Give each pair the number of its row."""
+    if len(metadata.ids) == 2:
+        enroll, test = (metadata.columns[name] for name in metadata.ids)
+        try:
+            pairs = TrialList.from_pairs(enroll, test)
+        except InputError as error:
+            raise InputError(f"{metadata.path}: {error}") from None
+        return labels_for(scores, ListedValues.of_pairs(pairs, numbers.astype(np.int32)))
+    known = dict(zip(_ids_of_rows(metadata), numbers.tolist(), strict=True))
+    chosen = side or metadata.side or _only_side(scores, known, metadata, column)
+    sides = (known, None) if chosen == "enroll" else (None, known)
+    return labels_for(scores, SideGroups.by_name(*sides))
 
 
-def _rows_of_ids(trials: TrialList, metadata: Metadata, side: str | None, column: str) -> npt.NDArray[Any]:
-    place = row_of_id(metadata)
-    absent = {one: [name for name in getattr(trials, f"{one}_ids") if name not in place] for one in _SIDES}
-    chosen = side or metadata.side or only_side(absent, metadata, column)
-    if absent[chosen]:
-        raise InputError(f"{metadata.path} has no row for {_SIDES[chosen]} {shown(absent[chosen])}; add it")
-    rows = np.array([place[name] for name in getattr(trials, f"{chosen}_ids")], dtype=np.intp)
-    return np.asarray(rows[getattr(trials, f"{chosen}_index")])
+def _of_each(trials: TrialList, values: PairValues, metadata: Metadata) -> npt.NDArray[Any]:
+    """Return the numbers of all trials; one without a number is an error that says what the metadata lacks."""
+    bare = trials if trials.scores is not None else trials.with_scores(np.zeros(len(trials)))
+    found = values.of(bare.read(*bare.places()))
+    found = np.broadcast_to(found, len(trials))
+    if found.min(initial=0) < 0:
+        raise InputError(f"{metadata.path} has no row for {_absent(trials, values, found < 0)}; add it")
+    return found
 
 
-def row_of_id(metadata: Metadata) -> dict[str, int]:
-    """Return the row of each id, where rows are about one side."""
-    ids = metadata.columns[metadata.ids[0]]
+def _absent(trials: TrialList, values: PairValues, absent: npt.NDArray[np.bool_]) -> str:
+    if isinstance(values, SideGroups):
+        side = "test" if values.enroll is None else "enroll"
+        index: npt.NDArray[Any] = getattr(trials, f"{side}_index")
+        return f"{_SIDES[side]} {shown(getattr(trials, f'{side}_ids')[np.unique(index[absent])])}"
+    first = trials.pair(int(np.argmax(absent)))
+    return f"{np.count_nonzero(absent)} of the {len(trials)} trials, first {first}"
+
+
+def _ids_of_rows(metadata: Metadata) -> Sequence[str]:
+    """Return the ids of the rows, where rows are about one side."""
+    ids: Sequence[str] = metadata.columns[metadata.ids[0]]
     repeated = first_repeat(ids)
     if repeated is not None:
         raise InputError(f"{metadata.path} has {repeated!r} more than once in the column {metadata.ids[0]!r}; keep one")
-    return {name: row for row, name in enumerate(ids)}
+    return ids
 
 
-def only_side(absent: dict[str, list[str]], metadata: Metadata, column: str) -> str:
+def _only_side(scores: ScoreTable, known: Mapping[str, int], metadata: Metadata, column: str) -> str:
     """Return the side whose ids all stand in the metadata; if it is neither, that with fewer absent ids."""
+    sides = {"enroll": scores.enroll_ids, "test": scores.test_ids}
+    absent = {side: sum(name not in known for name in ids) for side, ids in sides.items()}
     if not absent["enroll"] and not absent["test"]:
         raise InputError(
             f"{metadata.path} has both the enrolments and the tests, so {column!r} can mean two things; "
             f"say enroll:{column} or test:{column}"
         )
-    return min(absent, key=lambda side: len(absent[side]))
+    return min(absent, key=absent.__getitem__)

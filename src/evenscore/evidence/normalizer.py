@@ -199,7 +199,7 @@ class EvidenceNormalizer:
         """Return the blocks with the cohort that this was prepared for, where they have none."""
         own = self._cohort
         if own is None or own.cohort is None or blocks.cohort is not None:
-            if own is not None and own.cohort is not None and blocks.cohort is not own.cohort:
+            if own is not None and own.cohort is not None and blocks.cohort.scores is not own.cohort.scores:
                 blocks = self._checked(blocks, own)
             return with_cohort_speakers(blocks)
         if blocks.enroll is None or blocks.test is None:

@@ -1,3 +1,4 @@
+from .counting import summarize_table as summarize_table
 from .cross_entropy import (
     calibration_loss as calibration_loss,
     cllr as cllr,

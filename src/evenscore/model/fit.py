@@ -93,8 +93,8 @@ def fit_score_model(
     ----------
     data
         One or more pairs (scores, labels) or labelled trial lists, for instance one matrix per phrase. Scores may be
-        a `ScoreMatrix`, an array, a `TrialList`, a bilinear source such as `Cosine`, or `ChunkedScores` that are not
-        in memory. Hidden variables are fresh in each; parameters are shared.
+        a `ScoreMatrix`, an array, a `TrialList`, a bilinear source such as `Cosine`, or tables that are not in
+        memory. Hidden variables are fresh in each; parameters are shared.
     dim
         Dimension D of the hidden variables. 0 is Gaussian calibration, 2 is the general model, 1 forces the effects
         on targets and non-targets to be proportional. More than 2 has the likelihood of 2.
@@ -109,7 +109,7 @@ def fit_score_model(
     progress
         Called with a stage name and the fraction done.
     client
-        A `distributed.Client` whose workers read and sum `ChunkedScores`; None does it here.
+        A `distributed.Client` whose workers read and sum tables that are not in memory; None does it here.
 
     Examples
     --------

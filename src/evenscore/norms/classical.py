@@ -83,7 +83,7 @@ class ClassicalNorm:
             if getattr(blocks, name) is None:
                 raise InputError(f"the norm {self.method!r} needs the block `{name}`: the scores of {_MEANING[name]}")
         sides = block_sides(blocks, self.method, self.conditions)
-        prepared = self.cohort is not None and blocks.cohort is self.cohort
+        prepared = self.cohort is not None and blocks.cohort is not None and blocks.cohort.scores is self.cohort.scores
         ready = self._cohort_statistics if prepared else None
         table = TrialScores.of(blocks.trials)
         with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -127,13 +126,6 @@ class Bilinear(ScoreTable):
     def in_memory(self) -> ScoreMatrix:
         """Return all scores."""
         return self.matrix()
-
-    def with_axes(self, enroll_axis: Axis, test_axis: Axis) -> Bilinear:
-        """Return the same scores with axes of the same ids, which may know more about them."""
-        result = copy(self)
-        object.__setattr__(result, "enroll_axis", enroll_axis)
-        object.__setattr__(result, "test_axis", test_axis)
-        return result
 
     def take(self, rows: Any = None, columns: Any = None) -> Bilinear:
         """Return the scores of some enrolments and tests, at these positions; None takes all."""

@@ -47,6 +47,10 @@ class Axis:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what can be made anew where it travels to."""
+        return {name: value for name, value in self.__dict__.items() if name != "place_of"}
+
     @cached_property
     def place_of(self) -> dict[str, int]:
         """Where each id stands."""

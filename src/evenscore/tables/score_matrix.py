@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -122,15 +121,6 @@ class ScoreMatrix(ScoreTable):
     def in_memory(self) -> ScoreMatrix:
         """Return the scores as they are."""
         return self
-
-    def with_axes(self, enroll_axis: Axis, test_axis: Axis) -> ScoreMatrix:
-        """Return the same scores with axes of the same ids, which may know more about them."""
-        if enroll_axis is self.enroll_axis and test_axis is self.test_axis:
-            return self
-        result = copy(self)
-        object.__setattr__(result, "enroll_axis", enroll_axis)
-        object.__setattr__(result, "test_axis", test_axis)
-        return result
 
     @cached_property
     def missing(self) -> npt.NDArray[np.bool_]:

@@ -7,6 +7,7 @@ each read or made when somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -19,7 +20,7 @@ from evenscore.tables.identity import hashed
 from evenscore.tables.ids import Ids, IdsLike
 from evenscore.tables.tile import TILE_BYTES, Cuts, Grid, Layout, Place, Tile
 
-__all__ = ["Array", "LazyScores", "Mapped", "ScoreTable", "Source", "Taken"]
+__all__ = ["Array", "LazyScores", "Listed", "Mapped", "ScoreTable", "Source", "Taken"]
 
 Function = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 Table = TypeVar("Table", bound="ScoreTable")
@@ -49,6 +50,13 @@ class ScoreTable:
         Where tiles come from.
     layout
         How it is cut into places: a matrix into rectangles, a list into runs of trials.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreMatrix
+    >>> scores: ScoreTable = ScoreMatrix([[1.5, -2.0], [0.5, 3.0]], ["e1", "e2"], ["t1", "t2"])
+    >>> [scores.read(place).scores.tolist() for place in scores.in_tiles(16, (1, 2)).places()]
+    [[[1.5, -2.0]], [[0.5, 3.0]]]
     """
 
     enroll_axis: Axis
@@ -146,7 +154,12 @@ class ScoreTable:
 
     def with_axes(self: Table, enroll_axis: Axis, test_axis: Axis) -> Table:
         """Return the same scores with axes of the same ids, which may know more about them."""
-        raise NotImplementedError
+        if enroll_axis is self.enroll_axis and test_axis is self.test_axis:
+            return self
+        result = copy(self)
+        object.__setattr__(result, "enroll_axis", enroll_axis)
+        object.__setattr__(result, "test_axis", test_axis)
+        return result
 
     def with_speakers(self: Table, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> Table:
         """Return the same scores with speakers of the enrolments and tests; None leaves a side as it is.
@@ -219,10 +232,6 @@ class LazyScores(ScoreTable):
             return TrialList.of_tiles(self.enroll_axis, self.test_axis, [tile for _, tile in tiles], self.dtype)
         return ScoreMatrix.of_tiles(self)
 
-    def with_axes(self, enroll_axis: Axis, test_axis: Axis) -> LazyScores:
-        """Return the same scores with axes of the same ids, which may know more about them."""
-        return replace(self, enroll_axis=enroll_axis, test_axis=test_axis)
-
     def take(self, rows: Any = None, columns: Any = None) -> LazyScores:
         """Return the rows and columns of a matrix at these positions, in this order; nothing is read for it."""
         row, column = _positions(rows, self.shape[0], "rows"), _positions(columns, self.shape[1], "columns")
@@ -262,6 +271,27 @@ class Array:
     def identity(self) -> str:
         """Return a hash of the scores."""
         return hashed(self.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Trials of a list in memory."""
+
+    trials: Tile
+
+    def read(self, place: Place) -> Tile:
+        """Return some trials, without a copy."""
+        whole, at = self.trials, place.rows
+        if place.shape == whole.scores.shape:
+            return whole
+        labels = None if whole.labels is None else whole.labels[at]
+        measures = {name: values[at] for name, values in whole.measures.items()}
+        return Tile(whole.scores[at], whole.rows[at], whole.columns[at], labels, measures=measures)
+
+    def identity(self) -> str:
+        """Return a hash of pairs, scores and labels."""
+        whole = self.trials
+        return hashed(whole.rows, whole.columns, whole.scores, whole.labels, *whole.measures.values())
 
 
 @dataclass(frozen=True, eq=False)

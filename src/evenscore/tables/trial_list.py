@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -16,15 +15,14 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.tables.arrays import as_scores, frozen, same_array, span
 from evenscore.tables.axis import Axis, as_axis, merged
-from evenscore.tables.identity import hashed
 from evenscore.tables.ids import Ids, IdsLike, encode
 from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.tables.pairs import any_repeated_pair, first_repeated_pair, match_pairs, pair_codes
 from evenscore.tables.score_matrix import ScoreMatrix
-from evenscore.tables.score_table import ScoreTable
-from evenscore.tables.tile import Cuts, Place, Tile
+from evenscore.tables.score_table import Listed, ScoreTable
+from evenscore.tables.tile import Cuts, Tile
 
-__all__ = ["Listed", "TrialList"]
+__all__ = ["TrialList"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -136,9 +134,9 @@ class TrialList(ScoreTable):
         """Put tiles of a list after each other."""
 
         def joined(pieces: list[Any], dtype: Any) -> Any:
-            if len(pieces) == 1:
-                return pieces[0]
-            return None if any(piece is None for piece in pieces) else np.concatenate([*pieces, np.empty(0, dtype)])
+            if any(piece is None for piece in pieces):
+                return None
+            return pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.empty(0, dtype)
 
         names = [name for name in (tiles[0].measures if tiles else ()) if all(name in tile.measures for tile in tiles)]
         return cls(
@@ -175,15 +173,6 @@ class TrialList(ScoreTable):
     def in_memory(self) -> TrialList:
         """Return the trials as they are."""
         return self
-
-    def with_axes(self, enroll_axis: Axis, test_axis: Axis) -> TrialList:
-        """Return the same trials with axes of the same ids, which may know more about them."""
-        if enroll_axis is self.enroll_axis and test_axis is self.test_axis:
-            return self
-        result = copy(self)
-        object.__setattr__(result, "enroll_axis", enroll_axis)
-        object.__setattr__(result, "test_axis", test_axis)
-        return result
 
     def pair(self, place: int) -> tuple[str, str]:
         """Return the two ids of one trial."""
@@ -293,21 +282,11 @@ class TrialList(ScoreTable):
         if not parts:
             raise InputError("there is nothing to concatenate; give at least one trial list")
         enroll, test = merged(part.enroll_axis for part in parts), merged(part.test_axis for part in parts)
-
-        def joined(pieces: list[Any]) -> Any:
-            return None if any(piece is None for piece in pieces) else np.concatenate(pieces)
-
-        names = [name for name in parts[0].measures if all(name in part.measures for part in parts)]
-        return cls(
-            enroll,
-            test,
-            joined([enroll.find(part.enroll_ids)[part.enroll_index] for part in parts]),
-            joined([test.find(part.test_ids)[part.test_index] for part in parts]),
-            scores=joined([part.scores for part in parts]),
-            labels=joined([part.labels for part in parts]),
-            measures={name: joined([part.measures[name] for part in parts]) for name in names},
-            allow_infinite=any(part._has_infinite for part in parts),
-        )
+        tiles = []
+        for part in parts:
+            rows, columns = enroll.find(part.enroll_ids)[part.enroll_index], test.find(part.test_ids)[part.test_index]
+            tiles.append(Tile(part.scores, rows, columns, part.labels, measures=part.measures))  # type: ignore[arg-type]
+        return cls.of_tiles(enroll, test, tiles)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TrialList):
@@ -381,27 +360,6 @@ class TrialList(ScoreTable):
             unused[match] = False
             pair = key.pair(int(np.argmax(unused)))
             raise InputError(f"{unused.sum()} of the {len(key)} trials of the key have no score, first {pair}{remedy}")
-
-
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """Trials of a list in memory."""
-
-    trials: Tile
-
-    def read(self, place: Place) -> Tile:
-        """Return some trials, without a copy."""
-        whole, at = self.trials, place.rows
-        if place.shape == whole.scores.shape:
-            return whole
-        labels = None if whole.labels is None else whole.labels[at]
-        measures = {name: values[at] for name, values in whole.measures.items()}
-        return Tile(whole.scores[at], whole.rows[at], whole.columns[at], labels, measures=measures)
-
-    def identity(self) -> str:
-        """Return a hash of pairs, scores and labels."""
-        whole = self.trials
-        return hashed(whole.rows, whole.columns, whole.scores, whole.labels, *whole.measures.values())
 
 
 def _check_length(length: int, needed: int, what: str) -> None:

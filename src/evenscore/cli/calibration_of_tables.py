@@ -1,0 +1,216 @@
+"""Calibration of scores that are read tile by tile: trained on counts, applied when they are read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenscore.calibrate import (
+    Calibration,
+    LogisticCalibration,
+    PavCalibration,
+    calibration_class,
+    calibration_from_dict,
+)
+from evenscore.calibrate.cross_validation import cross_fits, fit_to_folds, summary_cllr, summed_cost
+from evenscore.calibrate.table_fusion import fit_fusion, fused, stack_systems, systems_of
+from evenscore.calibrate.tables import calibrated, cross_calibrated
+from evenscore.cli.calibration import CalibrationJob, inputs_of, trained_on
+from evenscore.cli.embedded_scores import Source
+from evenscore.cli.fold_groups import FoldGroups, fold_groups
+from evenscore.cli.inputs import open_tiles
+from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, named
+from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.scored_output import ScoredOutput
+from evenscore.errors import InputError
+from evenscore.metrics.counting import TableCounts
+from evenscore.progress import Progress
+from evenscore.tables import ScoreTable
+from evenscore.tables.identity import hashed
+from evenscore.tables.pair_values import SideGroups
+
+__all__ = ["TableSystems"]
+
+_KEPT = "calibration"
+_FOLD_BITS = 17  # of the summaries of pairs of folds, which are many
+_FOLDS = 5  # of speakers, by which the saturating calibration is chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fits:
+    """One calibration (its place is ''), or one for each pair of folds ('0 1'), and facts about the training."""
+
+    calibrations: Mapping[str, Calibration]
+    info: dict[str, Any]
+
+    @classmethod
+    def kept(cls, output: ScoredOutput) -> _Fits | None:
+        """Return those of a run that was cut short."""
+        data = None if output.store is None else output.store.get(_KEPT)
+        if data is None:
+            return None
+        record = json.loads(data.tobytes())
+        fits = {place: calibration_from_dict(fit) for place, fit in record["fits"].items()}
+        return cls(calibrations=fits, info=record["info"])
+
+    def keep(self, output: ScoredOutput) -> _Fits:
+        """Keep them for a run that goes on."""
+        if output.store is not None:
+            fits = {place: calibration.to_dict() for place, calibration in self.calibrations.items()}
+            packed = json.dumps({"fits": fits, "info": self.info}).encode()
+            output.store.put(_KEPT, np.frombuffer(packed, dtype=np.uint8))
+        return self
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableSystems:
+    """Scores of one system, or of several that are stacked, and where they are worked on."""
+
+    file: LabelledScores
+    labelled: bool
+    client: Any
+    progress: Progress
+
+    @classmethod
+    def opened(
+        cls,
+        paths: Sequence[Source],
+        job: CalibrationJob,
+        sources: LabelSources | None = None,
+        *,
+        scale: ScaleChoices,
+        client: Any,
+        progress: Progress,
+    ) -> TableSystems:
+        """Open the systems, with the labels of the sources; without, all scores count as one class."""
+        tables = [open_tiles(path, job.reading, scale) for path in paths]
+        if sources is None:
+            files = [
+                LabelledScores(path=str(path), scores=table, given=SideGroups.all_one())
+                for path, table in zip(paths, tables, strict=True)
+            ]
+        else:
+            files = labelled_scores(paths, tables, sources)
+        one = files[0]
+        if len(files) > 1:
+            stack = stack_systems([file.scores for file in files])
+            one = replace(one, scores=stack, path=" and ".join(file.path for file in files))
+        return cls(file=one, labelled=sources is not None, client=client, progress=progress)
+
+    @property
+    def listed(self) -> bool:
+        """Whether they are a list of trials."""
+        return self.file.scores.listed
+
+    def fit(
+        self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput
+    ) -> tuple[Calibration, dict[str, Any]]:
+        """Train a calibration, or the weights of a fusion, or take that of a run that was cut short."""
+        found = _Fits.kept(output)
+        if found is None:
+            fusion = len(job.train or job.scores) > 1
+            found = (self._fusion(job) if fusion else self._fitted(job, sources)).keep(output)
+        return found.calibrations[""], found.info
+
+    def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
+        """Return the LLRs, made when they are read."""
+        self._refuse_infinite(calibration)
+        if isinstance(calibration, LogisticCalibration) and inputs_of(calibration)[0] > 1:
+            return fused(self.file.scores, calibration)  # type: ignore[arg-type]
+        return calibrated(self.file.scores, calibration)
+
+    def cross_calibrated(
+        self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput
+    ) -> tuple[ScoreTable, dict[str, Any]]:
+        """Return LLRs by fits that never met a trial's speakers."""
+        assert job.folds is not None  # noqa: S101
+        groups = fold_groups(self.file, sources, job.folds)
+        fitted = _Fits.kept(output) or self._cross_fitted(job, groups).keep(output)
+        fits = {_folds(place): fit for place, fit in fitted.calibrations.items()}
+        for calibration in fits.values():
+            self._refuse_infinite(calibration)
+        return cross_calibrated(self.file.scores, groups.pairs, fits), fitted.info
+
+    def about_cheating(self, training: TableSystems) -> list[str]:
+        """Say so if these are the scores that were trained on."""
+        if self.identity() != training.identity():
+            return []
+        return [
+            "the calibrated trials were trained on, which is cheating: figures measured on them are too good; "
+            "use --cross-validate"
+        ]
+
+    def identity(self, sources: LabelSources | None = None) -> str:
+        """Return a text that changes when the scores change, or the labels and speakers of the sources."""
+        scores = self.file.scores.identity()
+        if sources is None:
+            return scores
+        maps = sources.read_speaker_maps() if sources.by_speaker else ()
+        return hashed(scores, self.file.labels.identity(), *(sorted(known.items()) for _, known in maps))
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"client": self.client, "progress": self.progress}
+
+    def _counted(self, groups: FoldGroups | None) -> TableCounts:
+        groupings = [] if groups is None else [groups.pairs]
+        return self.file.count(groupings, group_bits=_FOLD_BITS, **self._how)
+
+    def _fusion(self, job: CalibrationJob) -> _Fits:
+        """Fit the weights of several systems, by as many passes as Newton's method takes steps."""
+        stack: Any = self.file.scores
+        summaries = [replace(self.file, scores=system).count(**self._how).summary for system in systems_of(stack)]
+        with named(self.file.path):
+            calibration = fit_fusion(stack, self.file.labels, summaries, **self._how, **job.options)
+        made = replace(self.file, scores=fused(stack, calibration)).count(**self._how).summary
+        counts = {"n_target": made.n_target, "n_nontarget": made.n_nontarget, "cllr": made.cllr()}
+        return _Fits(calibrations={"": calibration}, info={**trained_on(job, job.train or job.scores), **counts})
+
+    def _fitted(self, job: CalibrationJob, sources: LabelSources) -> _Fits:
+        groups = fold_groups(self.file, sources, _FOLDS, at_most=True) if job.method == "saturating" else None
+        counts = self._counted(groups)
+        pairs = {} if groups is None else groups.by_pair(counts.groups[0])
+        summary = counts.summary
+        with named(self.file.path):
+            calibration = fit_to_folds(calibration_class(job.method), pairs, job.options, summary)
+        info = trained_on(job, job.train or job.scores)
+        if not self.labelled:
+            info["n_trials"] = summary.n_nontarget
+        else:
+            info |= {"n_target": summary.n_target, "n_nontarget": summary.n_nontarget}
+            info["cllr"] = summary_cllr(calibration, summary)
+        return _Fits(calibrations={"": calibration}, info=info)
+
+    def _cross_fitted(self, job: CalibrationJob, groups: FoldGroups) -> _Fits:
+        counts = self._counted(groups)
+        pairs = groups.by_pair(counts.groups[0])
+        with named(self.file.path):
+            fits = cross_fits(calibration_class(job.method), pairs, job.options)
+        costs = [summed_cost(fits[min(pair), max(pair)], part) for pair, part in pairs.items()]
+        nontarget, target = (sum(side) for side in zip(*costs, strict=True))
+        summary = counts.summary
+        info = {
+            "method": job.method,
+            "folds": job.folds,
+            "speakers": groups.n_speakers,
+            "speakers_from": groups.origin,
+            "calibrations": len(fits),
+            "cllr": (target / summary.n_target + nontarget / summary.n_nontarget) / (2 * math.log(2)),
+        }
+        return _Fits(calibrations={f"{low} {high}": fit for (low, high), fit in fits.items()}, info=info)
+
+    def _refuse_infinite(self, calibration: Calibration) -> None:
+        """Refuse to write a matrix that no reader would accept."""
+        endless = isinstance(calibration, PavCalibration) and not np.isfinite(calibration.llr).all()
+        if endless and not self.listed:
+            raise InputError("a matrix has no place for the infinite LLRs of this calibration; use --smoothing 1")
+
+
+def _folds(place: str) -> tuple[int, int]:
+    low, high = map(int, place.split())
+    return low, high

@@ -1,1 +1,0 @@
-from .embeddings import score_chunks as score_chunks
