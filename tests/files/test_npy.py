@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix
+from evenscore.files import write
 from evenscore.files.formats import ReadOptions
 from evenscore.files.npy import read_npy, write_npy
 from strategies import embeddings
@@ -87,7 +88,7 @@ def test_what_cannot_be_written(tmp_path):
         with pytest.raises(FileError, match="cannot stand on a line of its own"):
             write_npy(Embeddings([bad], [[1.0]]), tmp_path / "e.npy")
     with pytest.raises(FileError, match="holds embeddings, not a score matrix"):
-        write_npy(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "e.npy")
+        write(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "e.npy", format="npy")
     with pytest.raises(FileError, match="write it to a file"):
         write_npy(Embeddings(["a"], [[1.0]]), "-")
     assert list(tmp_path.iterdir()) == []

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from evenscore.errors import FileError, InputError
-from evenscore.files.checks import parsing, unholdable
-from evenscore.files.formats import ReadOptions, Table
+from evenscore.files.checks import parsing
+from evenscore.files.formats import ReadOptions
 from evenscore.files.npz import check_npy_header
 from evenscore.files.streams import PathLike, atomic_output, local_file, open_input
 from evenscore.tables import Embeddings
@@ -40,10 +40,8 @@ def read_npy(path: PathLike, options: ReadOptions) -> Embeddings:
         return Embeddings(ids, vectors)
 
 
-def write_npy(table: Table, path: PathLike) -> None:
+def write_npy(table: Embeddings, path: PathLike) -> None:
     """Write the matrix, and the ids to a file of the same name with the ending ``.ids``."""
-    if not isinstance(table, Embeddings):
-        raise unholdable(path, table, "embeddings")
     if str(path) == "-":
         raise FileError("<stdout>", "the ids need a file beside the matrix; write it to a file, or choose npz")
     for name in table.ids.tolist():

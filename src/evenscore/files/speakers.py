@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from evenscore.errors import FileError
-from evenscore.files.formats import Format, ReadOptions, SpeakerMap, Table
+from evenscore.files.formats import Format, ReadOptions, SpeakerMap
 from evenscore.files.streams import PathLike, atomic_output, open_input, reading
 from evenscore.files.text.chunks import line_chunks
 from evenscore.files.text.columns import Sample
@@ -128,9 +128,7 @@ def _fields(path: PathLike) -> Iterator[tuple[int, list[str]]]:
                     yield number, fields
 
 
-def _write(table: Table, path: PathLike, *, by_speaker: bool) -> None:
-    if not isinstance(table, Mapping):
-        raise FileError(path, "this format holds a map from utterance to speaker; choose another format")
+def _write(table: SpeakerMap, path: PathLike, *, by_speaker: bool) -> None:
     for name in (*table, *table.values()):
         if not name or any(mark in name for mark in " \t\r\n\0"):
             raise FileError(path, f"the id {name!r} cannot be written: ids have no spaces or line ends; rename it")
