@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,7 +15,7 @@ from evenscore.files.formats import ArrayTable, ReadOptions, Table
 from evenscore.files.named_arrays import StoredArrays, from_arrays, to_arrays
 from evenscore.files.streams import PathLike, atomic_output, local_file
 
-__all__ = ["check_npy_header", "read_npz", "write_npz"]
+__all__ = ["check_npy_header", "read_npz", "write_members", "write_npz"]
 
 # Deflate packs at most about 1032 to 1; an entry that claims more is damaged or hostile.
 _MOST_PACKED = 1100
@@ -29,6 +30,11 @@ def read_npz(path: PathLike, options: ReadOptions) -> Table:
 def write_npz(table: ArrayTable, path: PathLike) -> None:
     """Write a table; numbers are stored as they are, ids are packed."""
     arrays = {name: _storable(values, path, name) for name, values in to_arrays(table, path).items()}
+    write_members(arrays, path)
+
+
+def write_members(arrays: Mapping[str, npt.NDArray[Any]], path: PathLike) -> None:
+    """Write arrays of numbers and text."""
     with atomic_output(path) as stream, zipfile.ZipFile(_Forward(stream), "w") as archive:
         for name, values in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy")
