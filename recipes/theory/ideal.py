@@ -15,7 +15,7 @@ from evenscore import (
     InputError,
     LabelledBlocks,
     LogisticCalibration,
-    ScoreMatrix,
+    ScoreTable,
     TrialList,
     bootstrap,
     evaluate,
@@ -78,7 +78,7 @@ class Trials:
     test_speakers: Any
 
     @classmethod
-    def of(cls, parts: Sequence[LabelledBlocks], scores: Sequence[ScoreMatrix | TrialList] | None = None) -> Trials:
+    def of(cls, parts: Sequence[LabelledBlocks], scores: Sequence[ScoreTable] | None = None) -> Trials:
         """Put the trials of all parts together, with other scores if they are given."""
         lists = [part.trials for part in parts] if scores is None else [*map(LabelledBlocks.labelled, parts, scores)]
         columns = zip(*map(_columns, parts, lists), strict=True)

@@ -18,8 +18,9 @@ from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NormSides, Side
 from evenscore.norms.statistics import Statistics
 from evenscore.norms.trial_scores import TrialScores
+from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.blocks import ScoreBlocks
-from evenscore.tables.ids import Ids, IdsLike, as_speakers, shown
+from evenscore.tables.ids import IdsLike, shown
 from evenscore.tables.labels import Labels
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
@@ -55,8 +56,10 @@ class ClassicalNorm:
         ``"z"``, ``"t"``, ``"zt"``, ``"tz"``, ``"s"``, ``"as"``, ``"at"`` or ``"az"``.
     options
         The checked options.
-    cohort, cohort_labels, cohort_enroll_speakers, cohort_test_speakers
+    cohort, cohort_labels
         The cohort that the norm was prepared with, for blocks that have none of their own.
+    members
+        The enrolment cohort and the test cohort, as far as they are known.
     conditions
         Conditions that restrict the cohort.
     """
@@ -65,8 +68,7 @@ class ClassicalNorm:
     options: NormOptions
     cohort: ScoreMatrix | None = None
     cohort_labels: Labels | None = None
-    cohort_enroll_speakers: Ids | None = None
-    cohort_test_speakers: Ids | None = None
+    members: tuple[Axis | None, Axis | None] = (None, None)
     conditions: Conditions | None = None
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
@@ -129,19 +131,17 @@ class ClassicalNorm:
         float
             NaN if nothing is left of the cohort and ``vanished="missing"``.
         """
-        trials = ScoreMatrix([[score]], ["enrolment"], ["test"])
-        enroll = self._one_row(enroll_cohort_scores, "enroll", "test")
-        test = self._one_row(test_cohort_scores, "test", "enroll")
+        one, other = (as_axis([name], "ids") for name in ("enrolment", "test"))
+        one = one if enroll_speaker is None else one.with_speakers([enroll_speaker])
+        other = other if test_speaker is None else other.with_speakers([test_speaker])
+        enroll = self._one_row(enroll_cohort_scores, "enroll", self.members[1])
+        test = self._one_row(test_cohort_scores, "test", self.members[0])
         blocks = ScoreBlocks(
-            trials,
-            enroll=None if enroll is None else ScoreMatrix(enroll[0][None, :], ["enrolment"], enroll[1], missing="nan"),
-            test=None if test is None else ScoreMatrix(test[0][:, None], test[1], ["test"], missing="nan"),
+            ScoreMatrix([[score]], one, other),
+            enroll=None if enroll is None else ScoreMatrix(enroll[0][None, :], one, enroll[1], missing="nan"),
+            test=None if test is None else ScoreMatrix(test[0][:, None], test[1], other, missing="nan"),
             cohort=self.cohort,
             cohort_labels=self.cohort_labels,
-            enroll_speakers=None if enroll_speaker is None else [enroll_speaker],
-            test_speakers=None if test_speaker is None else [test_speaker],
-            cohort_enroll_speakers=None if test is None else self.cohort_enroll_speakers,
-            cohort_test_speakers=None if enroll is None else self.cohort_test_speakers,
         )
         normalized = self.normalize(blocks)
         assert normalized.scores is not None  # noqa: S101
@@ -208,29 +208,20 @@ class ClassicalNorm:
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         if blocks.cohort is not None or self.cohort is None or "cohort" not in NEEDS[self.method]:
             return blocks
-        return blocks.replace(cohort=self._known_cohort, cohort_labels=self.cohort_labels)
+        return blocks.replace(cohort=self.cohort, cohort_labels=self.cohort_labels)
 
-    @property
-    def _known_cohort(self) -> ScoreMatrix | None:
-        """The cohort that the norm was prepared with, with its speakers."""
-        speakers = self.cohort_enroll_speakers, self.cohort_test_speakers
-        return None if self.cohort is None else self.cohort.with_speakers(*speakers)
-
-    def _one_row(
-        self, values: npt.ArrayLike | None, side: str, cohort_side: str
-    ) -> tuple[npt.NDArray[Any], Ids | list[str]] | None:
-        """Return the cohort scores of one side of a single trial, and the ids of their cohort members."""
+    @staticmethod
+    def _one_row(values: npt.ArrayLike | None, side: str, members: Axis | None) -> tuple[npt.NDArray[Any], Axis] | None:
+        """Return the cohort scores of one side of a single trial, and their cohort members."""
         if values is None:
             return None
         row = np.asarray(values, dtype=np.float64)
         if row.ndim != 1:
             raise InputError(f"{side}_cohort_scores must be one row of scores, but has shape {row.shape}")
-        speakers = self.cohort_test_speakers if cohort_side == "test" else self.cohort_enroll_speakers
-        ids = None if self.cohort is None else getattr(self.cohort, f"{cohort_side}_ids")
-        size = len(ids) if ids is not None else len(speakers) if speakers is not None else len(row)
-        if len(row) != size:
-            raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {size} members")
-        return row, [str(at) for at in range(size)] if ids is None else ids
+        members = as_axis(range(len(row)), "ids") if members is None else members
+        if len(row) != len(members):
+            raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {len(members)} members")
+        return row, members
 
     @cached_property
     def _cohort_statistics(self) -> Statistics | None:
@@ -238,13 +229,7 @@ class ClassicalNorm:
         if self.cohort is None or "cohort" not in NEEDS[self.method] or self.conditions is not None:
             return None
         one = ScoreMatrix([[0.0]], ["enrolment"], ["test"])
-        blocks = ScoreBlocks(
-            one,
-            cohort=self.cohort,
-            cohort_labels=self.cohort_labels,
-            cohort_enroll_speakers=self.cohort_enroll_speakers,
-            cohort_test_speakers=self.cohort_test_speakers,
-        )
+        blocks = ScoreBlocks(one, cohort=self.cohort, cohort_labels=self.cohort_labels)
         side = block_sides(blocks, self.method, None).cohort
         return None if side is None else adaptive.side_statistics(side, self.method, self.options)
 
@@ -267,19 +252,19 @@ def prepare_classical(
     elif convention is not None or given:
         odd = [*(["convention"] if convention is not None else []), *given]
         raise InputError(f"give either `options` or single options, but not both: {shown(odd)}")
-    enroll_speakers, test_speakers = (
-        None if values is None else as_speakers(values, name, None if cohort is None else cohort.shape[axis])
-        for axis, values, name in (
-            (0, cohort_enroll_speakers, "cohort_enroll_speakers"),
-            (1, cohort_test_speakers, "cohort_test_speakers"),
+    speakers = {"enroll": cohort_enroll_speakers, "test": cohort_test_speakers}
+    if cohort is not None:
+        cohort = cohort.with_speakers(*speakers.values())
+        members: Any = (cohort.enroll_axis, cohort.test_axis)
+    else:
+        members = tuple(
+            None if who is None else as_axis(range(len(list(who))), "ids", speakers=who) for who in speakers.values()
         )
-    )
     return ClassicalNorm(
         method=method,
         options=options.checked_for(method),
         cohort=cohort,
         cohort_labels=cohort_labels,
-        cohort_enroll_speakers=enroll_speakers,
-        cohort_test_speakers=test_speakers,
+        members=members,
         conditions=conditions,
     )

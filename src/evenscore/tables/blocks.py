@@ -11,7 +11,7 @@ from evenscore.errors import InputError
 from evenscore.tables.axis import Axis, SpeakersLike
 from evenscore.tables.identity import hashed
 from evenscore.tables.ids import Ids, shown
-from evenscore.tables.labels import Labels
+from evenscore.tables.labels import NONTARGET, Labels
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.score_table import ScoreTable
 from evenscore.tables.trial_list import TrialList
@@ -272,8 +272,8 @@ def _cohort_labels(cohort: ScoreTable, labels: Labels | None) -> Labels:
     if cohort.enroll_axis.speakers is not None and cohort.test_axis.speakers is not None:
         return Labels.of_axes(cohort.enroll_axis, cohort.test_axis)
     if cohort.is_in_memory:
-        key = np.zeros(cohort.shape, dtype=np.int8)
-        return Labels.from_key(key, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
+        key = np.broadcast_to(np.int8(NONTARGET), cohort.shape)  # takes no room
+        return Labels(shape=cohort.shape, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids, _key=key)
     n_rows, n_columns = cohort.shape  # everybody is somebody else, without a table of all pairs
     rows, columns = range(n_rows), range(n_rows, n_rows + n_columns)
     return Labels.from_speakers(rows, columns, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
