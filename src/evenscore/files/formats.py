@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.files.streams import PathLike
 from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 
-__all__ = ["ArrayTable", "Format", "Kind", "ReadOptions", "SpeakerMap", "Table", "held_as", "kind_of"]
+__all__ = ["ArrayTable", "Format", "Kind", "ReadOptions", "SpeakerMap", "Table", "held_as", "kind_of_table"]
 
 Kind = Literal["scores", "trials", "embeddings", "speakers"]  #: "trials" are lists and keys without scores
 SpeakerMap = dict[str, str]  #: from utterance (or model) id to speaker
@@ -32,7 +32,7 @@ def held_as(table: object) -> tuple[Kind, ...]:
     return next((kinds for kind, kinds in _HELD_AS.items() if isinstance(table, kind)), ())
 
 
-def kind_of(table: Table) -> Kind:
+def kind_of_table(table: Table) -> Kind:
     """Return what a table holds."""
     return "trials" if isinstance(table, TrialList) and table.scores is None else (*held_as(table), "scores")[0]
 

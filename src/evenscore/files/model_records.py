@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenscore.files.json_text import shown
-from evenscore.files.records import Place, RecordFormat, count, number, numbers, optional, plain, truth, typed, where
+from evenscore.files.records import KeyPlace, RecordFormat, count, number, numbers, optional, plain, truth, typed, where
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables.arrays import frozen
 
@@ -43,7 +43,7 @@ _PLDA = {
 }
 
 
-def _score_model(at: Place, value: Any) -> ScoreModel:
+def _score_model(at: KeyPlace, value: Any) -> ScoreModel:
     found = at.fields(value, _PARAMETERS)
     alpha, beta = found["alpha"], found["beta"]
     if len(alpha[0]) != len(beta[0]):
@@ -53,7 +53,7 @@ def _score_model(at: Place, value: Any) -> ScoreModel:
         return ScoreModel(**found)
 
 
-def _evidence(at: Place, value: Any) -> CohortEvidence:
+def _evidence(at: KeyPlace, value: Any) -> CohortEvidence:
     from evenscore.evidence.model import CohortEvidence, TrainingReport
     from evenscore.evidence.own_pairs import Ridges
 
@@ -67,7 +67,7 @@ def _evidence(at: Place, value: Any) -> CohortEvidence:
     return kind(at, value)
 
 
-def _heads(at: Place, value: Any) -> dict[str, EvidenceHead]:
+def _heads(at: KeyPlace, value: Any) -> dict[str, EvidenceHead]:
     from evenscore.evidence.features import PATTERNS
 
     found = at.object(value)
@@ -77,7 +77,7 @@ def _heads(at: Place, value: Any) -> dict[str, EvidenceHead]:
     return {name: _head(at.key(name), name, item) for name, item in found.items()}
 
 
-def _head(at: Place, pattern: str, value: Any) -> EvidenceHead:
+def _head(at: KeyPlace, pattern: str, value: Any) -> EvidenceHead:
     from evenscore.evidence.features import EXTRAS, VIEWS
     from evenscore.evidence.head import BEND, EvidenceHead
 
@@ -92,7 +92,7 @@ def _head(at: Place, pattern: str, value: Any) -> EvidenceHead:
     return head
 
 
-def _calibration(at: Place, value: Any) -> Calibration:
+def _calibration(at: KeyPlace, value: Any) -> Calibration:
     from evenscore.calibrate import CALIBRATIONS
     from evenscore.calibrate.calibration import FORMAT, VERSION
 
@@ -105,16 +105,16 @@ def _calibration(at: Place, value: Any) -> Calibration:
         return CALIBRATIONS[kind].from_dict({"format": FORMAT, "version": VERSION, **value})
 
 
-def _number_or_infinite(at: Place, value: Any) -> Any:
+def _number_or_infinite(at: KeyPlace, value: Any) -> Any:
     """JSON has no infinite numbers, so they stand as text."""
     return value if isinstance(value, str) and value in ("inf", "-inf") else number(at, value)
 
 
-def _numbers_or_one(at: Place, value: Any) -> Any:
+def _numbers_or_one(at: KeyPlace, value: Any) -> Any:
     return (numbers(None, of=_number_or_infinite) if isinstance(value, list) else _number_or_infinite)(at, value)
 
 
-def _plda(at: Place, value: Any) -> PLDA:
+def _plda(at: KeyPlace, value: Any) -> PLDA:
     from evenscore.plda import PLDA
     from evenscore.plda.projection import Projection
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evenscore.errors import InputError
 from evenscore.files.json_text import read_object
 from evenscore.files.model_records import CALIBRATION, EVIDENCE, PLDA_MODEL, SCORE_MODEL
-from evenscore.files.records import Place, RecordFormat
+from evenscore.files.records import KeyPlace, RecordFormat
 from evenscore.files.streams import PathLike
 from evenscore.model.parameters import ScoreModel
 from evenscore.norms.registry import METHODS, Named, loaded
@@ -270,7 +270,7 @@ def _format_of(method: str) -> RecordFormat[Any]:
         return _OWN[method]
     record = loaded(_records()[method])
 
-    def model(at: Place, value: dict[str, Any]) -> Any:
+    def model(at: KeyPlace, value: dict[str, Any]) -> Any:
         with at.key("model").blamed():
             return record.from_dict(value["model"])
 

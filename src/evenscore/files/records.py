@@ -23,9 +23,9 @@ from evenscore.files.json_text import kind_of, read_object, shown, write_object
 from evenscore.files.streams import PathLike
 
 __all__ = [
+    "KeyPlace",
     "Kind",
     "ModelFile",
-    "Place",
     "RecordFormat",
     "check_header",
     "count",
@@ -44,19 +44,19 @@ VERSION = 1  # of all files
 
 
 @dataclass(frozen=True)
-class Place:
+class KeyPlace:
     """Where a value stands: a file, and the keys that lead to it."""
 
     path: PathLike
     name: str = ""
 
-    def key(self, name: str) -> Place:
+    def key(self, name: str) -> KeyPlace:
         """Return the place of a key of this object."""
-        return Place(self.path, f"{self.name}.{name}" if self.name else name)
+        return KeyPlace(self.path, f"{self.name}.{name}" if self.name else name)
 
-    def item(self, number: int) -> Place:
+    def item(self, number: int) -> KeyPlace:
         """Return the place of an item of this list."""
-        return Place(self.path, f"{self.name}[{number}]")
+        return KeyPlace(self.path, f"{self.name}[{number}]")
 
     def refuse(self, problem: str) -> NoReturn:
         """Raise an error about this place."""
@@ -91,10 +91,10 @@ class Place:
         return {name: kind(self.key(name), found[name]) for name, kind in kinds.items() if name in found}
 
 
-Kind = Callable[[Place, Any], Any]  #: checks the value at a place, and returns what it stands for
+Kind = Callable[[KeyPlace, Any], Any]  #: checks the value at a place, and returns what it stands for
 
 
-def number(at: Place, value: Any) -> float:
+def number(at: KeyPlace, value: Any) -> float:
     """Return a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         at.expected("a number", value)
@@ -105,7 +105,7 @@ def number(at: Place, value: Any) -> float:
     return found if math.isfinite(found) else at.refuse("the number is not finite")
 
 
-def count(at: Place, value: Any) -> int:
+def count(at: KeyPlace, value: Any) -> int:
     """Return a whole number from 0."""
     found = number(at, value)
     if found < 0 or found != int(found):
@@ -113,7 +113,7 @@ def count(at: Place, value: Any) -> int:
     return int(found)
 
 
-def truth(at: Place, value: Any) -> bool:
+def truth(at: KeyPlace, value: Any) -> bool:
     """Return true or false."""
     return value if isinstance(value, bool) else at.expected("true or false", value)
 
@@ -124,7 +124,7 @@ def numbers(*shape: int | None, note: str = "", of: Kind = number) -> Kind:
     many = "D numbers" if len(shape) == 1 else "rows of D numbers"
     what = f"a list of {many}" if size is None else f"{size} {many.removeprefix('D ')}{note}"
 
-    def kind(at: Place, value: Any) -> list[Any]:
+    def kind(at: KeyPlace, value: Any) -> list[Any]:
         if not isinstance(value, list):
             at.expected(what, value)
         if size is not None and len(value) != size:
@@ -144,7 +144,7 @@ def numbers(*shape: int | None, note: str = "", of: Kind = number) -> Kind:
 def where(kind: Kind, holds: Callable[[Any], bool], law: str) -> Kind:
     """Return the kind of values that keep to a law besides."""
 
-    def checked(at: Place, value: Any) -> Any:
+    def checked(at: KeyPlace, value: Any) -> Any:
         found = kind(at, value)
         return found if holds(found) else at.refuse(f"{law}, but is {found!r}")
 
@@ -161,12 +161,12 @@ def table(kind: Kind) -> Kind:
     return lambda at, value: {name: kind(at.key(name), item) for name, item in at.object(value).items()}
 
 
-def typed(record: type[T], **own: Kind) -> Callable[[Place, Any], T]:
+def typed(record: type[T], **own: Kind) -> Callable[[KeyPlace, Any], T]:
     """Return the kind of a dataclass: a key for each field, of the kind that its type tells, or of its ``own``."""
     types = {name: hint for name, hint in get_type_hints(record).items() if name not in own}
     kinds = {each.name: own.get(each.name) or _kind(types[each.name]) for each in fields(record)}  # type: ignore[arg-type]
 
-    def kind(at: Place, value: Any) -> T:
+    def kind(at: KeyPlace, value: Any) -> T:
         found = at.fields(value, kinds)
         with at.blamed():
             return record(**found)
@@ -220,7 +220,7 @@ class RecordFormat(Generic[T]):
 
     name: str
     keys: tuple[str, ...]
-    model: Callable[[Place, Any], T]
+    model: Callable[[KeyPlace, Any], T]
     values: Callable[[T], Mapping[str, Any]] = plain
     largest: int = 1_000_000
 
@@ -240,13 +240,13 @@ class RecordFormat(Generic[T]):
     def model_in(self, path: PathLike, values: Mapping[str, Any]) -> ModelFile[T]:
         """Return the model in the object of a file."""
         check_header(path, values, self.name)
-        kinds = {"format": _any, "version": _any, **dict.fromkeys(self.keys, _any), "info": Place.object}
-        found = Place(path).fields(values, kinds, optional=("info",))
-        model = self.model(Place(path), {name: found[name] for name in self.keys})
+        kinds = {"format": _any, "version": _any, **dict.fromkeys(self.keys, _any), "info": KeyPlace.object}
+        found = KeyPlace(path).fields(values, kinds, optional=("info",))
+        model = self.model(KeyPlace(path), {name: found[name] for name in self.keys})
         return ModelFile(model=model, info=found.get("info", {}))
 
 
-def _any(at: Place, value: Any) -> Any:
+def _any(at: KeyPlace, value: Any) -> Any:
     return value
 
 
@@ -256,7 +256,7 @@ _METHODS = {"evenscore-score-model": "lgsm", "evenscore-evidence": "evidence"}
 
 def check_header(path: PathLike, values: Mapping[str, Any], format: str, version: int = VERSION) -> None:
     """Refuse an object that is not of the given format, or of a version that this program does not know."""
-    name, at = Place(path, "format"), Place(path, "version")
+    name, at = KeyPlace(path, "format"), KeyPlace(path, "version")
     if "format" not in values:
         name.refuse(f"the key is missing; a file of this kind says {format!r}")
     found = values["format"]
