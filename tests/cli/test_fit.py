@@ -20,7 +20,7 @@ from evenscore import (
     simulate,
     write,
 )
-from evenscore.files.plda_json import save_plda
+from evenscore.files.models import save_plda
 
 TRUTH = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 ENROLL = [f"s{n % 15}" for n in range(30)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenscore import Embeddings, FileError, fit_plda, write
-from evenscore.files.plda_json import load_plda, save_plda
+from evenscore.files.models import load_plda, save_plda
 
 SPEAKERS = [f"s{n % 20}" for n in range(100)]
 rng = np.random.default_rng(0)

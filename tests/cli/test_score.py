@@ -249,7 +249,7 @@ def test_a_center(run, sets):
 
 
 def test_plda(cli, run, sets):
-    from evenscore.files.plda_json import load_plda
+    from evenscore.files.models import load_plda
 
     assert cli("plda", "c.npz", "-o", "p.json").exit_code == 0
     scorer = load_plda("p.json")

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
-from evenscore.files import FORMATS
+from evenscore.files import FORMATS, write
 from evenscore.files.bosaris import read_bosaris, write_bosaris, write_bosaris_old_key
 from evenscore.files.formats import ReadOptions
 from evenscore.files.hdf5_embeddings import hdf5_format
@@ -279,8 +279,8 @@ def test_cut_off_file_and_text_file(tmp_path):
 def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
     path = tmp_path / "x.h5"
     path.write_bytes(b"before")
-    with pytest.raises(FileError, match="holds scores, trials and keys, not embeddings"):
-        write_bosaris(Embeddings(["a"], [[1.0]]), path)
+    with pytest.raises(FileError, match="the format bosaris holds scores and trials, not embeddings"):
+        write(Embeddings(["a"], [[1.0]]), path, format="bosaris")
     with pytest.raises(FileError, match="null character"):
         write_bosaris(ScoreMatrix([[1.0]], ["m\0"], ["s"]), path)
     assert path.read_bytes() == b"before"

@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix
+from evenscore.files import write
 from evenscore.files.bosaris import write_bosaris
 from evenscore.files.formats import ReadOptions
 from evenscore.files.hdf5_embeddings import hdf5_format, read_hdf5_embeddings, write_hdf5_embeddings
@@ -85,7 +86,7 @@ def test_scores_are_not_embeddings(tmp_path):
     write_bosaris(ScoreMatrix([[1.0]], ["e"], ["t"]), path)
     assert hdf5_format(path) == "bosaris"
     with pytest.raises(FileError, match="holds embeddings, not a score matrix"):
-        write_hdf5_embeddings(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "y.h5")
+        write(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "y.h5", format="hdf5")
     assert not (tmp_path / "y.h5").exists()
 
 

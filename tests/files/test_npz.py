@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
+from evenscore.files import write
 from evenscore.files.formats import ReadOptions
 from evenscore.files.npz import read_npz, write_npz
 from strategies import embeddings, score_matrices, trial_lists
@@ -205,7 +206,7 @@ def test_what_cannot_be_written(tmp_path):
     with pytest.raises(FileError, match="cannot be called 'ids'"):
         write_npz(Embeddings(["a"], [[1.0]], columns={"ids": [1]}), path)
     with pytest.raises(FileError, match="holds scores, trials and embeddings, not a map of speakers"):
-        write_npz({"a": "ann"}, path)
+        write({"a": "ann"}, path, format="npz")
     assert list(tmp_path.iterdir()) == []
 
 

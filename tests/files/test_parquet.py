@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, TrialList
+from evenscore.files import write
 from evenscore.files.formats import ReadOptions
 from evenscore.files.parquet import read_parquet, write_parquet
 from examples import examples
@@ -160,7 +161,7 @@ def test_what_cannot_be_written(tmp_path):
     with pytest.raises(FileError, match=r"\[c\]: it cannot be stored"):
         write_parquet(Embeddings(["a"], [[1.0]], columns={"c": np.array([{}], dtype=object)}), path)
     with pytest.raises(FileError, match="not a map of speakers"):
-        write_parquet({"a": "b"}, path)
+        write({"a": "b"}, path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,7 +13,7 @@ from evenscore.files.text.layouts import LAYOUTS
 from evenscore.files.text.read import read_trials_text
 from examples import examples
 
-GOLDEN = sorted((Path(__file__).parent / "golden").glob("*"))
+GOLDEN = sorted(path for path in (Path(__file__).parent / "golden").glob("*") if path.is_file())
 TEXT = [*LAYOUTS, "utt2spk", "spk2utt"]
 lines = st.lists(
     st.sampled_from(["e", "t", "0.5", "nan", "1", "target", "imp", "-", '"', "e*t", ",", "\0", "\r", "é", "\ufeff"])

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
-from evenscore.files import open_scores
+from evenscore.files import open_scores, write
 from evenscore.files.formats import ReadOptions
 from evenscore.files.zarr_store import open_store, read_zarr, write_zarr
 from strategies import embeddings, score_matrices, trial_lists
@@ -144,7 +144,7 @@ def test_writing_replaces_the_old_store_and_leaves_nothing_else(tmp_path):
     with pytest.raises(FileError, match="cannot be written as UTF-8"):
         write_zarr(Embeddings(["\ud800"], [[1.0]]), tmp_path / "t.zarr")
     with pytest.raises(FileError, match="not a map of speakers"):
-        write_zarr({"a": "b"}, tmp_path / "t.zarr")
+        write({"a": "b"}, tmp_path / "t.zarr")
     assert read_zarr(tmp_path / "t.zarr", DEFAULT) == Embeddings(["a"], [[1.0]])
     assert [place.name for place in tmp_path.iterdir()] == ["t.zarr"]
     with pytest.raises(FileError, match="is a directory; give it a name"):

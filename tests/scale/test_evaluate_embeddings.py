@@ -13,7 +13,7 @@ from evenscore.cli.labelled import LabelSources
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.scorers import EmbeddingChoices
 from evenscore.files import chunked_output
-from evenscore.files.plda_json import save_plda
+from evenscore.files.models import save_plda
 from in_process import output_of
 from scale.chunked_examples import contents
 

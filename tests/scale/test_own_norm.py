@@ -18,7 +18,7 @@ from evenscore import (
     register_norm,
     write,
 )
-from evenscore.files.trained_models import load_trained, save_trained
+from evenscore.files.models import load_trained, save_trained
 from evenscore.norms.normalize import normalize_with
 from evenscore.norms.parts import ByParts
 from evenscore.norms.registry import METHODS

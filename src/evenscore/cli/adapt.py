@@ -96,7 +96,7 @@ def adapt(
     if not Path(output).absolute().parent.is_dir():
         raise FileError(output, "its directory does not exist; create it first")
     from evenscore.files import read_scores, read_speakers
-    from evenscore.files.model_json import load_model
+    from evenscore.files.models import load_model
     from evenscore.model import adapt_score_model
 
     reading: dict[str, Any] = {
@@ -186,7 +186,7 @@ def _facts(result: AdaptResult) -> dict[str, Any]:
 
 def _write(path: str, result: AdaptResult, inputs: dict[str, Any]) -> None:
     from evenscore._version import __version__
-    from evenscore.files.model_json import save_model
+    from evenscore.files.models import save_model
 
     facts = _facts(result)
     kept = ("scale", "shift", "trials", "known", "share_of_targets", "certainty", "gain", "iterations", "converged")

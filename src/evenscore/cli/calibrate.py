@@ -226,7 +226,7 @@ def calibrate(
         with scored_output(output, to_format, lazy=lazy, **how) as place:
             result = run_job(job, opened, place, progress)
         if save is not None:
-            from evenscore.files.calibration_json import save_calibration
+            from evenscore.files.models import save_calibration
 
             assert result.calibration is not None  # noqa: S101
             save_calibration(result.calibration, save, info=result.info)

@@ -13,7 +13,8 @@ from evenscore.cli.embedded_scores import EmbeddedScores, Source, label_sources
 from evenscore.cli.labelled import LabelSources
 from evenscore.cli.scored_output import ScoredOutput
 from evenscore.errors import InputError
-from evenscore.files.calibration_json import CalibrationFile, read_calibration_file
+from evenscore.files.model_records import CALIBRATION
+from evenscore.files.records import ModelFile
 from evenscore.progress import Progress
 from evenscore.tables import ScoreTable
 from evenscore.tables.identity import hashed
@@ -81,7 +82,7 @@ class CalibrationJob:
             raise InputError(
                 f"{self.needs_memory} cannot be had in chunks; leave it out, or use scores that fit into memory"
             )
-        if self.load is not None and inputs_of(read_calibration_file(self.load).calibration)[1]:
+        if self.load is not None and inputs_of(CALIBRATION.read(self.load).model)[1]:
             raise InputError(f"{self.load} uses quality measures, which cannot be had in chunks")
 
 
@@ -132,7 +133,7 @@ def run_job(job: CalibrationJob, opened: Opener, output: ScoredOutput, progress:
     """Do what the job says, and write the calibrated scores."""
     progress("reading", 0.0)
     found = None if job.load is None else _loaded(job)
-    infinite = (job.method if found is None else found.calibration.kind) == "pav"
+    infinite = (job.method if found is None else found.model.kind) == "pav"
     job = replace(job, reading={**job.reading, "infinite": "accept" if infinite else "error"})
     if job.folds is not None:
         return _cross_validated(job, opened, output, progress)
@@ -154,8 +155,10 @@ def run_job(job: CalibrationJob, opened: Opener, output: ScoredOutput, progress:
     return _told(calibration, job.quality, info, warnings)
 
 
-def _applied(found: CalibrationFile, job: CalibrationJob, opened: Opener, output: ScoredOutput) -> CalibrationResult:
-    calibration, names = found.calibration, job.quality or tuple(found.info.get("quality", ()))
+def _applied(
+    found: ModelFile[Calibration], job: CalibrationJob, opened: Opener, output: ScoredOutput
+) -> CalibrationResult:
+    calibration, names = found.model, job.quality or tuple(found.info.get("quality", ()))
     if job.scores:
         scored = opened(job.scores, job)
         kept = json.dumps([calibration.to_dict(), dict(found.info)])
@@ -177,11 +180,11 @@ def _told(
     )
 
 
-def _loaded(job: CalibrationJob) -> CalibrationFile:
+def _loaded(job: CalibrationJob) -> ModelFile[Calibration]:
     assert job.load is not None  # noqa: S101
-    found = read_calibration_file(job.load)
+    found = CALIBRATION.read(job.load)
     names = job.quality or tuple(found.info.get("quality", ()))
-    systems, measures = inputs_of(found.calibration)
+    systems, measures = inputs_of(found.model)
     if len(names) != measures:
         raise InputError(f"{job.load} uses {measures} quality measures, but {len(names)} are named; give --quality")
     if job.scores and len(job.scores) != systems:

@@ -67,7 +67,7 @@ def _labelled(item: Any) -> tuple[ScoreMatrix, Labels]:
 def write_evidence(model: CohortEvidence, path: str, inputs: Mapping[str, Any]) -> None:
     """Write the model with what it was trained on."""
     from evenscore._version import __version__
-    from evenscore.files.evidence_json import save_evidence
+    from evenscore.files.models import save_evidence
 
     save_evidence(model, path, info={"evenscore": __version__, **inputs})
 

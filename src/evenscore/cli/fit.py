@@ -184,7 +184,7 @@ def fit(
 
 def _write(path: str, result: FitResult, inputs: dict[str, Any]) -> None:
     from evenscore._version import __version__
-    from evenscore.files.model_json import save_model
+    from evenscore.files.models import save_model
 
     info = {
         "evenscore": __version__,

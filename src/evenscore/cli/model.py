@@ -12,6 +12,10 @@ from evenscore.cli.output import print_json, print_lines, print_table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenscore.evidence import CohortEvidence
+    from evenscore.files.records import ModelFile
+    from evenscore.model import ScoreModel
+
 __all__ = ["COMMANDS", "EXAMPLES", "GROUP", "show"]
 
 GROUP = "Look at model files."
@@ -39,24 +43,22 @@ def show(
     that cohort scores can help to take away. sigma^2 is what is left. Of a cohort-evidence model it also tells what
     each feature weighs.
     """
-    from evenscore.files import model_json
     from evenscore.files.json_text import read_object
+    from evenscore.files.model_records import EVIDENCE, SCORE_MODEL
 
-    kind = read_object(file, largest=model_json.LARGEST).get("format")
-    if kind == "evenscore-evidence":  # whose module takes long to load
-        _show_evidence(file, verbose, json)
+    values = read_object(file, largest=SCORE_MODEL.largest)
+    if values.get("format") == EVIDENCE.name:
+        _show_evidence(file, EVIDENCE.model_in(file, values), verbose, json)
     else:
-        _show_score_model(file, verbose, json)
+        _show_score_model(file, SCORE_MODEL.model_in(file, values), verbose, json)
 
 
 COMMANDS = (("show", show, EXAMPLES),)
 
 
-def _show_score_model(file: str, verbose: bool, json: bool) -> None:
+def _show_score_model(file: str, found: ModelFile[ScoreModel], verbose: bool, json: bool) -> None:
     from evenscore.cli.variance_table import meaning_of, model_facts, print_covariances, print_variances
-    from evenscore.files.model_json import read_model_file
 
-    found = read_model_file(file)
     if json:
         print_json({"file": file, **model_facts(found.model), "info": found.info})
         return
@@ -68,11 +70,9 @@ def _show_score_model(file: str, verbose: bool, json: bool) -> None:
     _print_info(found.info)
 
 
-def _show_evidence(file: str, verbose: bool, json: bool) -> None:
+def _show_evidence(file: str, found: ModelFile[CohortEvidence], verbose: bool, json: bool) -> None:
     from evenscore.cli.evidence_training import evidence_facts, print_evidence
-    from evenscore.files.evidence_json import read_evidence_file
 
-    found = read_evidence_file(file)
     if json:
         print_json({"file": file, **evidence_facts(found.model), "info": found.info})
         return

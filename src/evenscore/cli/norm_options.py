@@ -177,7 +177,7 @@ class NormChoices:
 def norm_settings(method: str, model: str | None, choices: NormChoices) -> dict[str, Any]:
     """Return the options of a norm, as `prepare_norm` takes them."""
     settings = choices.given
-    from evenscore.files.trained_models import load_model_of, trained_methods
+    from evenscore.files.models import load_model_of, trained_methods
 
     if method in trained_methods():
         if model is None:

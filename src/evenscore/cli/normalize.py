@@ -194,7 +194,7 @@ def _conditions(method: str, trials: str | None, cohort: str | None) -> dict[str
         if cohort is not None:
             raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
         return {}
-    from evenscore.files.trained_models import trained_methods
+    from evenscore.files.models import trained_methods
 
     if method in trained_methods():
         raise InputError(f"the norm {method!r} knows no conditions; leave out --conditions")

@@ -53,7 +53,7 @@ def plda(
     """
     from evenscore.cli.labelled import with_map
     from evenscore.files import read_embeddings, read_speakers
-    from evenscore.files.plda_json import save_plda
+    from evenscore.files.models import save_plda
     from evenscore.plda import fit_plda
 
     with progress_bar() as progress:

@@ -336,8 +336,7 @@ def _points(texts: list[str] | None) -> tuple[OperatingPoint, ...] | None:
 
 
 def _densities(model: str | None, calibration: str | None) -> object | None:
-    from evenscore.files.calibration_json import load_calibration
-    from evenscore.files.model_json import load_model
+    from evenscore.files.models import load_calibration, load_model
 
     if model is not None:
         return load_model(model)

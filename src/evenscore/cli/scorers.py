@@ -111,7 +111,7 @@ def scorer_of(name: ScorerName, plda: str | None, center: str | None) -> Scorer:
     from evenscore.sources import Cosine, DotProduct
 
     if name is ScorerName.plda:
-        from evenscore.files.plda_json import load_plda
+        from evenscore.files.models import load_plda
 
         if plda is None:
             raise InputError("--scorer plda needs a trained PLDA; give --plda FILE (train it with 'evenscore plda')")

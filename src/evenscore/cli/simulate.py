@@ -92,7 +92,7 @@ def _named(group: str, count: int, each: int) -> list[str]:
 
 def _model(path: str | None) -> ScoreModel:
     if path is not None:
-        from evenscore.files.model_json import load_model
+        from evenscore.files.models import load_model
 
         return load_model(path)
     import numpy as np

@@ -21,10 +21,10 @@ from evenscore.comparison.score_stores import load_summaries, save_summaries, st
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
 from evenscore.files import read_scores, write
-from evenscore.files.calibration_json import load_calibration, save_calibration
-from evenscore.files.json_text import check_header, read_object, write_object
+from evenscore.files.json_text import read_object, write_object
+from evenscore.files.models import is_saved, load_calibration, load_trained, save_calibration, save_trained
+from evenscore.files.records import check_header
 from evenscore.files.streams import PathLike, writing
-from evenscore.files.trained_models import is_saved, load_trained, save_trained
 from evenscore.progress import Progress, silent
 from evenscore.tables import ScoreTable
 from evenscore.tables.arrays import frozen

@@ -11,7 +11,7 @@ from evenscore.comparison.comparison import METRICS, Comparison, Figures, Method
 from evenscore.comparison.layout import CALIBRATION, MODEL, method_folders, score_files
 from evenscore.comparison.methods import RAW, plain_options
 from evenscore.comparison.score_stores import chunked_files
-from evenscore.files.trained_models import is_saved
+from evenscore.files.models import is_saved
 from evenscore.metrics import PairedTest
 from evenscore.model.parameters import ScoreModel
 

@@ -1,14 +1,6 @@
 from .array_cache import ArrayCache as ArrayCache
 from .audiomnist_scores import load_audiomnist_scores as load_audiomnist_scores
-from .calibration_json import (
-    load_calibration as load_calibration,
-    save_calibration as save_calibration,
-)
 from .chunked_output import write_table as write_table
-from .evidence_json import (
-    load_evidence as load_evidence,
-    save_evidence as save_evidence,
-)
 from .formats import (
     Format as Format,
     ReadOptions as ReadOptions,
@@ -16,9 +8,15 @@ from .formats import (
 )
 from .json_text import read_json as read_json
 from .metadata import read_metadata as read_metadata
-from .model_json import (
+from .models import (
+    load_calibration as load_calibration,
+    load_evidence as load_evidence,
     load_model as load_model,
+    load_plda as load_plda,
+    save_calibration as save_calibration,
+    save_evidence as save_evidence,
     save_model as save_model,
+    save_plda as save_plda,
 )
 from .opening import open_scores as open_scores
 from .read_write import (

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.files.streams import PathLike, atomic_output, writing
+from evenscore.files.npz import write_members
+from evenscore.files.streams import PathLike, writing
 
 __all__ = ["ArrayCache"]
 
@@ -62,7 +63,4 @@ class ArrayCache:
 
     def put(self, recipe: object, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Keep arrays of numbers or text; what was there for the recipe is replaced."""
-        with atomic_output(self.path(recipe)) as stream, zipfile.ZipFile(stream, "w") as archive:
-            for name, values in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, np.asarray(values), allow_pickle=False)
+        write_members({name: np.asarray(values) for name, values in arrays.items()}, self.path(recipe))

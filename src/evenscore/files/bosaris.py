@@ -29,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import listed, memory_size, unholdable
-from evenscore.files.formats import ReadOptions, Table
+from evenscore.files.checks import listed, memory_size
+from evenscore.files.formats import ReadOptions
 from evenscore.files.hdf5 import Datasets, create_hdf5, open_hdf5, write_texts
 from evenscore.files.named_arrays import ids_of, listed_scores
 from evenscore.files.streams import PathLike
@@ -88,12 +88,12 @@ def read_bosaris(path: PathLike, options: ReadOptions) -> ScoreMatrix | TrialLis
         )
 
 
-def write_bosaris(table: Table, path: PathLike) -> None:
+def write_bosaris(table: ScoreMatrix | TrialList, path: PathLike) -> None:
     """Write Scores, Ndx or Key, or Scores with a Key, as the table has scores and labels; measures are left out."""
     _write(table, path, old_key=False)
 
 
-def write_bosaris_old_key(table: Table, path: PathLike) -> None:
+def write_bosaris_old_key(table: ScoreMatrix | TrialList, path: PathLike) -> None:
     """Write the same with the two masks of the first version of the Key."""
     _write(table, path, old_key=True)
 
@@ -189,18 +189,15 @@ def _ids(file: Datasets, path: PathLike) -> tuple[Ids, Ids]:
     return rows, columns
 
 
-def _write(table: Table, path: PathLike, *, old_key: bool) -> None:
+def _write(table: ScoreMatrix | TrialList, path: PathLike, *, old_key: bool) -> None:
+    rows, columns = table.enroll_ids, table.test_ids
     if isinstance(table, ScoreMatrix):
-        rows, columns = table.enroll_ids, table.test_ids
         matrices = _scores_matrices(table)
-    elif isinstance(table, TrialList):
-        rows, columns = table.enroll_ids, table.test_ids
-        if 8 * len(rows) * len(columns) > memory_size():
-            problem = f"matrices of {len(rows)} x {len(columns)} pairs do not fit into memory"
-            raise FileError(path, f"{problem}; choose a format in long form, such as parquet")
-        matrices = _trial_matrices(table, old_key=old_key)
+    elif 8 * len(rows) * len(columns) > memory_size():
+        problem = f"matrices of {len(rows)} x {len(columns)} pairs do not fit into memory"
+        raise FileError(path, f"{problem}; choose a format in long form, such as parquet")
     else:
-        raise unholdable(path, table, "scores, trials and keys")
+        matrices = _trial_matrices(table, old_key=old_key)
     with create_hdf5(path) as file:
         for name, values in matrices.items():
             packed = {"compression": "gzip", "compression_opts": 1} if values.dtype.kind != "f" and values.size else {}

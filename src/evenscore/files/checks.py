@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from evenscore.errors import FileError, InputError
@@ -49,11 +49,15 @@ def refuse_larger_than_memory(path: PathLike, nbytes: int, part: str | None = No
         raise FileError(path, f"the data takes {size}; the file is damaged, or a larger machine is needed", part=part)
 
 
-def unholdable(path: PathLike, table: object, what: str) -> FileError:
+def unholdable(path: PathLike, table: object, format: str, kinds: Sequence[str]) -> FileError:
     """Return the error for a table that a format cannot hold."""
     names = {"ScoreMatrix": "a score matrix", "TrialList": "a list of trials", "Embeddings": "embeddings"}
-    kind = names.get(type(table).__name__, "a map of speakers")
-    return FileError(path, f"this format holds {what}, not {kind}; choose another format")
+    names |= {"LazyScores": "scores that are not in memory (`write_table` writes them)"}
+    names |= {"dict": "a map of speakers", "speakers": "a map from utterance to speaker"}
+    *others, last = (names.get(kind, kind) for kind in kinds)
+    what = f"{', '.join(others)} and {last}" if others else last
+    kind = type(table).__name__
+    return FileError(path, f"the format {format} holds {what}, not {names.get(kind, kind)}; choose another format")
 
 
 def listed(names: Iterable[str]) -> str:

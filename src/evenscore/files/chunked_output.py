@@ -25,7 +25,7 @@ from evenscore.engine.engine import engine_for
 from evenscore.errors import FileError, InputError
 from evenscore.files.checks import parsing
 from evenscore.files.parquet import parquet_parts, write_parquet
-from evenscore.files.streams import ZARR_MARKS, PathLike, reading, writing
+from evenscore.files.streams import ZARR_MARKS, PathLike, atomic_output, reading, writing
 from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.files.zarr_store import create_score_store
 from evenscore.progress import Progress, silent
@@ -152,12 +152,8 @@ class ChunkedOutput:
 
     def put(self, name: str, values: npt.NDArray[Any]) -> None:
         """Keep statistics for a run that goes on."""
-        file = self.partial / "kept" / f"{name}.npy"
-        with writing(file):
-            temporary = file.with_suffix(".part")
-            with open(temporary, "wb") as stream:
-                np.lib.format.write_array(stream, values, allow_pickle=False)
-            os.replace(temporary, file)
+        with atomic_output(self.partial / "kept" / f"{name}.npy") as stream:
+            np.lib.format.write_array(stream, values, allow_pickle=False)
 
     def write(self, scores: ScoreTable, *, client: Any = None, progress: Progress = silent) -> None:
         """Write the tiles that are not written yet, then give the output its name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,29 @@ import numpy.typing as npt
 from evenscore.files.streams import PathLike
 from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 
-__all__ = ["Format", "Kind", "ReadOptions", "SpeakerMap", "Table"]
+__all__ = ["ArrayTable", "Format", "Kind", "ReadOptions", "SpeakerMap", "Table", "held_as", "kind_of_table"]
 
 Kind = Literal["scores", "trials", "embeddings", "speakers"]  #: "trials" are lists and keys without scores
 SpeakerMap = dict[str, str]  #: from utterance (or model) id to speaker
-Table = ScoreMatrix | TrialList | Embeddings | SpeakerMap
+ArrayTable = ScoreMatrix | TrialList | Embeddings  #: what named arrays can hold
+Table = ArrayTable | SpeakerMap
+
+_HELD_AS: dict[type, tuple[Kind, ...]] = {
+    ScoreMatrix: ("scores", "trials"),
+    TrialList: ("scores", "trials"),
+    Embeddings: ("embeddings",),
+    dict: ("speakers",),
+}
+
+
+def held_as(table: object) -> tuple[Kind, ...]:
+    """Return the kinds of files that hold such a table; some of them want more of it, and say so."""
+    return next((kinds for kind, kinds in _HELD_AS.items() if isinstance(table, kind)), ())
+
+
+def kind_of_table(table: Table) -> Kind:
+    """Return what a table holds."""
+    return "trials" if isinstance(table, TrialList) and table.scores is None else (*held_as(table), "scores")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,4 +68,4 @@ class Format:
     layout: str  #: one line for people: the columns, or what the file contains
     extensions: tuple[str, ...] = ()  #: file names that suggest it, such as ".npz"
     read: Callable[[PathLike, ReadOptions], Table] | None = None
-    write: Callable[[Table, PathLike], None] | None = None
+    write: Callable[[Any, PathLike], None] | None = None  #: it gets tables of its kinds only

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import parsing, refuse_larger_than_memory
+from evenscore.files.named_arrays import StoredArrays, utf8
 from evenscore.files.streams import PathLike, atomic_output, local_file, writing
 
 __all__ = ["Datasets", "create_hdf5", "open_hdf5", "write_texts"]
@@ -29,8 +30,8 @@ _MOST_PACKED = 1100
 _TEXTS_AT_A_TIME = 4096
 
 
-class Datasets(Mapping[str, npt.NDArray[Any]]):
-    """The datasets of a file by path, without the leading slash; each is read when it is asked for.
+class Datasets(StoredArrays):
+    """The datasets of a file by path, without the leading slash.
 
     Text comes as a one-dimensional object array of strings, even where it is a matrix of one row or column (MATLAB).
     """
@@ -39,36 +40,26 @@ class Datasets(Mapping[str, npt.NDArray[Any]]):
         import h5py
 
         self._file = file
-        self._path = path
-        self._names: dict[str, None] = {}
+        names: dict[str, str] = {}
 
         def visit(name: str, link: Any) -> str | None:
             if isinstance(link, h5py.ExternalLink):
                 return name
             if isinstance(link, h5py.HardLink) and file.get(name, getclass=True) is h5py.Dataset:
-                self._names[name] = None
+                names[name] = name
             return None
 
         external = file.visititems_links(visit)
         if external is not None:
             raise FileError(path, "this is a link to another file, which is not followed; copy the data", part=external)
+        super().__init__(path, "an HDF5 file", names)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+    def read_at(self, place: str, name: str) -> npt.NDArray[Any]:
+        """Read a dataset."""
         import h5py
 
-        if name not in self._names:
-            raise KeyError(name)
-        with parsing(self._path, "an HDF5 file", part=name), _library_errors(self._path, name):
-            dataset = self._file[name]
+        with _library_errors(self.path, name):
+            dataset = self._file[place]
             self._refuse_unsafe(dataset, name)
             if h5py.check_string_dtype(dataset.dtype) is not None:
                 return self._texts(dataset, name)
@@ -77,14 +68,14 @@ class Datasets(Mapping[str, npt.NDArray[Any]]):
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape that a dataset declares, without reading it."""
-        with parsing(self._path, "an HDF5 file", part=name), _library_errors(self._path, name):
+        with parsing(self.path, "an HDF5 file", part=name), _library_errors(self.path, name):
             return tuple(self._file[name].shape or ())
 
     def is_text(self, name: str) -> bool:
         """Tell whether a dataset holds text."""
         import h5py
 
-        with parsing(self._path, "an HDF5 file", part=name), _library_errors(self._path, name):
+        with parsing(self.path, "an HDF5 file", part=name), _library_errors(self.path, name):
             return h5py.check_string_dtype(self._file[name].dtype) is not None
 
     def _refuse_unsafe(self, dataset: Any, name: str) -> None:
@@ -92,23 +83,23 @@ class Datasets(Mapping[str, npt.NDArray[Any]]):
 
         if dataset.is_virtual or dataset.external:
             problem = "its data lies in other files, which are not followed; copy it into one file (h5repack)"
-            raise FileError(self._path, problem, part=name)
+            raise FileError(self.path, problem, part=name)
         if dataset.shape is None or dataset.shape == ():
-            raise FileError(self._path, "it is a single value, but an array is expected", part=name)
+            raise FileError(self.path, "it is a single value, but an array is expected", part=name)
         text = h5py.check_string_dtype(dataset.dtype)
         if text is None and (dataset.dtype.hasobject or dataset.dtype.kind not in "biuf"):
             problem = f"it has type {dataset.dtype}, but only numbers and text are read; write it again"
-            raise FileError(self._path, problem, part=name)
-        refuse_larger_than_memory(self._path, dataset.nbytes, part=name)
+            raise FileError(self.path, problem, part=name)
+        refuse_larger_than_memory(self.path, dataset.nbytes, part=name)
         stored = dataset.id.get_storage_size()
         if dataset.nbytes > _SMALL and dataset.nbytes > _MOST_PACKED * stored:
             problem = f"it declares {dataset.nbytes} bytes, but only {stored} are stored; the file is damaged"
-            raise FileError(self._path, problem, part=name)
+            raise FileError(self.path, problem, part=name)
 
     def _texts(self, dataset: Any, name: str) -> npt.NDArray[np.object_]:
         """Read text in parts, so that a few long texts named often cannot fill the memory unseen."""
         if dataset.ndim > 2 or (dataset.ndim == 2 and 1 not in dataset.shape):
-            raise FileError(self._path, f"shape {dataset.shape} is not that of a list of text", part=name)
+            raise FileError(self.path, f"shape {dataset.shape} is not that of a list of text", part=name)
         by_column = dataset.ndim == 2 and dataset.shape[0] == 1
         texts = np.empty(dataset.size, dtype=object)
         total = 0
@@ -116,7 +107,7 @@ class Datasets(Mapping[str, npt.NDArray[Any]]):
             part = slice(start, start + _TEXTS_AT_A_TIME)
             block = np.asarray(dataset[:, part] if by_column else dataset[part]).reshape(-1).tolist()
             total += sum(map(len, block))
-            refuse_larger_than_memory(self._path, total, part=name)
+            refuse_larger_than_memory(self.path, total, part=name)
             texts[part] = [self._decoded(text, name) for text in block]
         return texts
 
@@ -124,7 +115,7 @@ class Datasets(Mapping[str, npt.NDArray[Any]]):
         try:
             return text.decode()
         except UnicodeDecodeError:
-            raise FileError(self._path, f"{text[:40]!r} is not valid UTF-8; write it again", part=name) from None
+            raise FileError(self.path, f"{text[:40]!r} is not valid UTF-8; write it again", part=name) from None
 
 
 @contextmanager
@@ -158,10 +149,7 @@ def write_texts(file: Any, name: str, texts: npt.NDArray[np.object_], path: Path
     """Write text as UTF-8 of fixed length, the form that MATLAB, SIDEKIT and h5py all read."""
     import h5py
 
-    try:
-        encoded = [text.encode() for text in texts.tolist()]
-    except UnicodeEncodeError as error:
-        raise FileError(path, f"{error.object!r} cannot be written as UTF-8; rename it", part=name) from None
+    encoded = utf8(texts, path, name)
     lost = next((text for text in encoded if text.endswith(b"\0")), None)
     if lost is not None:
         raise FileError(path, f"{lost.decode()!r} ends in a null character, which HDF5 drops; rename it", part=name)

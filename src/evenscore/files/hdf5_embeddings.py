@@ -11,8 +11,8 @@ import numpy as np
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.bosaris import spelling_of
-from evenscore.files.checks import listed, unholdable
-from evenscore.files.formats import ReadOptions, Table
+from evenscore.files.checks import listed
+from evenscore.files.formats import ReadOptions
 from evenscore.files.hdf5 import Datasets, create_hdf5, open_hdf5, write_texts
 from evenscore.files.named_arrays import from_arrays, to_arrays
 from evenscore.files.streams import PathLike
@@ -38,10 +38,8 @@ def read_hdf5_embeddings(path: PathLike, options: ReadOptions) -> Embeddings:
         return table
 
 
-def write_hdf5_embeddings(table: Table, path: PathLike) -> None:
+def write_hdf5_embeddings(table: Embeddings, path: PathLike) -> None:
     """Write one matrix with a list of ids."""
-    if not isinstance(table, Embeddings):
-        raise unholdable(path, table, "embeddings")
     arrays = to_arrays(table, path)
     with create_hdf5(path) as file:
         for name, values in arrays.items():

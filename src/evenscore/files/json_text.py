@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike, atomic_output, open_input, reading
 
-__all__ = [
-    "check_header",
-    "check_keys",
-    "info_in",
-    "number_at",
-    "read_json",
-    "read_object",
-    "with_info",
-    "write_object",
-]
-
-
-#: Which method's models say so about themselves: for those who name the wrong one.
-_METHODS = {
-    "evenscore-score-model": "lgsm",
-    "evenscore-evidence": "evidence",
-}
+__all__ = ["kind_of", "read_json", "read_object", "shown", "write_object"]
 
 
 def read_json(path: PathLike, *, largest: int = 10_000_000) -> dict[str, Any]:
@@ -77,70 +61,6 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise InputError(f"the value {name} is not finite, and no JSON either")
-
-
-def check_header(path: PathLike, values: Mapping[str, Any], format: str, version: int) -> None:
-    """Refuse an object that is not of the given format, or of a version that this program does not know."""
-    if "format" not in values:
-        raise FileError(path, f"the key is missing; a file of this kind says {format!r}", part="format")
-    if values["format"] != format:
-        method = _METHODS.get(values["format"]) if isinstance(values["format"], str) else None
-        what = f", a model of the method {method}" if method else ""
-        raise FileError(path, f"expected {format!r}, but found {shown(values['format'])}{what}", part="format")
-    if "version" not in values:
-        raise FileError(path, f"the key is missing; this evenscore reads version {version}", part="version")
-    found = values["version"]
-    if type(found) is not int or found != version:
-        problem = f"the file has version {shown(found)}, but this evenscore reads version {version}; "
-        raise FileError(path, problem + "use the evenscore that wrote it, or a newer one", part="version")
-
-
-def check_keys(
-    path: PathLike,
-    values: Mapping[str, Any],
-    needed: Sequence[str],
-    known: Sequence[str],
-    version: int,
-    within: str = "",
-) -> None:
-    """Refuse an object that lacks a needed key, or has one that is not known; ``within`` says where it stands."""
-    absent = [name for name in needed if name not in values]
-    if absent:
-        raise FileError(path, "the key is missing; write the file again", part=within + absent[0])
-    odd = [name for name in values if name not in known]
-    if odd:
-        problem = f"there is no such key in version {version}; it knows {', '.join(known)}"
-        raise FileError(path, problem, part=within + shown(odd[0]))
-
-
-def number_at(path: PathLike, where: str, value: Any) -> float:
-    """Return a finite number, or say what stands there instead."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FileError(path, f"expected a number, but found {kind_of(value)}", part=where)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise FileError(path, "the number is not finite", part=where)
-    return number
-
-
-def with_info(values: Mapping[str, Any], info: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the object with the facts about the training, if there are any."""
-    if info is None:
-        return dict(values)
-    if not all(isinstance(name, str) for name in info):
-        raise InputError("the keys of info must be text")
-    return {**values, "info": dict(info)}
-
-
-def info_in(path: PathLike, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts about the training."""
-    info = values.get("info", {})
-    if not isinstance(info, dict):
-        raise FileError(path, f"expected an object, but found {kind_of(info)}", part="info")
-    return info
 
 
 def write_object(path: PathLike, values: Mapping[str, Any]) -> None:

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import parsing, unholdable
-from evenscore.files.formats import ReadOptions, Table
+from evenscore.files.checks import parsing
+from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, local_file, open_input, reading
 from evenscore.tables import Embeddings
 
@@ -75,30 +75,31 @@ def read_scp(path: PathLike, options: ReadOptions) -> Embeddings:
         return _embeddings([key for _, key, _, _ in entries], vectors, path)
 
 
-def write_ark(table: Table, path: PathLike) -> None:
+def write_ark(table: Embeddings, path: PathLike) -> None:
     """Write a binary archive, float32 as FV and float64 as DV."""
-    _write_binary(_checked(table, path), path)
+    _check_ids(table, path)
+    _write_binary(table, path)
 
 
-def write_scp(table: Table, path: PathLike) -> None:
+def write_scp(table: Embeddings, path: PathLike) -> None:
     """Write an scp file, and beside it the binary archive that it points to, with the same name but ``.ark``."""
-    embeddings = _checked(table, path)
+    _check_ids(table, path)
     if str(path) == "-":
         raise FileError("<stdout>", "an scp needs an archive beside it; write it to a file, or write an ark")
     archive = Path(str(path).removesuffix(".gz")).with_suffix(".ark")
-    offsets = _write_binary(embeddings, archive)
+    offsets = _write_binary(table, archive)
     with atomic_output(path) as stream:
-        for key, offset in zip(embeddings.ids.tolist(), offsets, strict=True):
+        for key, offset in zip(table.ids.tolist(), offsets, strict=True):
             stream.write(f"{key} {archive}:{offset}\n".encode())
 
 
-def write_ark_text(table: Table, path: PathLike) -> None:
+def write_ark_text(table: Embeddings, path: PathLike) -> None:
     """Write a text archive with as many digits as it takes to read back the same numbers."""
-    embeddings = _checked(table, path)
-    number = "%.9g" if embeddings.vectors.dtype == np.float32 else "%.17g"
-    line = "%s  [ " + " ".join([number] * embeddings.dim) + " ]\n"
+    _check_ids(table, path)
+    number = "%.9g" if table.vectors.dtype == np.float32 else "%.17g"
+    line = "%s  [ " + " ".join([number] * table.dim) + " ]\n"
     with atomic_output(path) as stream:
-        for key, vector in zip(embeddings.ids.tolist(), embeddings.vectors, strict=True):
+        for key, vector in zip(table.ids.tolist(), table.vectors, strict=True):
             stream.write((line % (key, *vector.tolist())).encode())
 
 
@@ -267,13 +268,10 @@ def _decoded(text: bytes, path: PathLike, line: int | None = None) -> str:
         raise FileError(path, problem, line=line) from None
 
 
-def _checked(table: Table, path: PathLike) -> Embeddings:
-    if not isinstance(table, Embeddings):
-        raise unholdable(path, table, "embeddings")
+def _check_ids(table: Embeddings, path: PathLike) -> None:
     for key in table.ids.tolist():
         if _SPACE_IN_ID.search(key):
             raise FileError(path, f"the id {key!r} has a space, which ends an id in Kaldi's files; rename it")
-    return table
 
 
 def _write_binary(table: Embeddings, path: PathLike) -> list[int]:

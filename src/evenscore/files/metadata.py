@@ -10,6 +10,7 @@ from typing import Any, Literal
 from evenscore.errors import FileError
 from evenscore.files.parquet import ID_NAMES, read_text_columns
 from evenscore.files.streams import PathLike, open_input, reading, spooled
+from evenscore.files.text.chunks import text_lines
 from evenscore.files.text.layouts import ENROLL_NAMES, TEST_NAMES
 from evenscore.tables.ids import first_repeat
 
@@ -97,22 +98,12 @@ def _read_lines(local: PathLike, path: PathLike) -> dict[str, list[str]]:
 def _rows(local: PathLike, path: PathLike) -> Iterator[tuple[int, list[str]]]:
     """Split every line that is not blank; the first one tells what separates the columns."""
     separator: str | None = None
-    with open_input(local) as stream, reading(path):
-        for number, data in enumerate(stream, start=1):
-            line = _text(data, path, number)
-            if not line.strip():
-                continue
-            if separator is None:
-                separator = next((mark for mark in "\t,;" if mark in line), " ")
-            yield number, [value.strip() for value in _split(line, separator, path, number)]
-
-
-def _text(data: bytes, path: PathLike, number: int) -> str:
-    try:
-        return data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        problem = f"byte 0x{data[error.start]:02x} is not UTF-8; convert the file"
-        raise FileError(path, problem, line=number) from None
+    for number, line in text_lines(local, "a table with a header"):
+        if not line.strip():
+            continue
+        if separator is None:
+            separator = next((mark for mark in "\t,;" if mark in line), " ")
+        yield number, [value.strip() for value in _split(line, separator, path, number)]
 
 
 def _split(line: str, separator: str, path: PathLike, number: int) -> list[str]:

@@ -12,22 +12,61 @@ embeddings        ``embeddings`` (n x d), ``ids`` (n), and where they are known 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError, InputError
-from evenscore.files.checks import listed, unholdable
-from evenscore.files.formats import ReadOptions, Table
+from evenscore.files.checks import listed, parsing
+from evenscore.files.formats import ArrayTable, ReadOptions, Table
 from evenscore.files.streams import PathLike
 from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, as_ids, as_speakers
 
-__all__ = ["from_arrays", "ids_of", "listed_scores", "matrix_of", "text_array", "to_arrays", "trials_of"]
+__all__ = [
+    "StoredArrays",
+    "from_arrays",
+    "ids_of",
+    "listed_scores",
+    "matrix_of",
+    "text_array",
+    "to_arrays",
+    "trials_of",
+    "utf8",
+]
 
 Array = npt.NDArray[Any]
+
+
+class StoredArrays(Mapping[str, Array]):
+    """The arrays of a file by name, each read when it is asked for; whether it is there tells without reading it.
+
+    ``places`` says where each of them is, for `read_at`; ``what`` is the kind of file, for messages.
+    """
+
+    def __init__(self, path: PathLike, what: str, places: Mapping[str, Any]) -> None:
+        self.path, self.what, self.places = path, what, places
+
+    def read_at(self, place: Any, name: str) -> Array:
+        """Read the array at a place."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> Array:
+        place = self.places[name]
+        with parsing(self.path, self.what, part=name):
+            return self.read_at(place, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.places
+
 
 _MEASURE = "measure:"
 # What other programs call these arrays; our own names come first.
@@ -41,7 +80,7 @@ _SPELLINGS = {
 }
 
 
-def to_arrays(table: Table, path: PathLike) -> dict[str, Array]:
+def to_arrays(table: ArrayTable, path: PathLike) -> dict[str, Array]:
     """Return the arrays that hold a table; text is in object arrays of strings."""
     if isinstance(table, ScoreMatrix):
         return {"scores": table.scores, "enroll_ids": table.enroll_ids, "test_ids": table.test_ids}
@@ -57,16 +96,14 @@ def to_arrays(table: Table, path: PathLike) -> dict[str, Array]:
         if table.labels is not None:
             arrays["labels"] = table.labels
         return arrays | {_MEASURE + name: values for name, values in table.measures.items()}
-    if isinstance(table, Embeddings):
-        arrays = {"embeddings": table.vectors, "ids": table.ids}
-        if table.speakers is not None:
-            arrays["speakers"] = text_array(table.speakers, path, "speakers")
-        for name, values in table.columns.items():
-            if name in ("embeddings", "ids", "speakers"):
-                raise FileError(path, f"a further column cannot be called {name!r}; rename it", part=name)
-            arrays[name] = values if values.dtype.kind in "biuf" else text_array(values, path, name)
-        return arrays
-    raise unholdable(path, table, "scores, trials and embeddings")
+    arrays = {"embeddings": table.vectors, "ids": table.ids}
+    if table.speakers is not None:
+        arrays["speakers"] = text_array(table.speakers, path, "speakers")
+    for name, values in table.columns.items():
+        if name in ("embeddings", "ids", "speakers"):
+            raise FileError(path, f"a further column cannot be called {name!r}; rename it", part=name)
+        arrays[name] = values if values.dtype.kind in "biuf" else text_array(values, path, name)
+    return arrays
 
 
 def text_array(values: npt.ArrayLike, path: PathLike, part: str) -> Ids:
@@ -77,6 +114,14 @@ def text_array(values: npt.ArrayLike, path: PathLike, part: str) -> Ids:
     texts = np.empty(len(items), dtype=object)
     texts[:] = ["" if item is None else item for item in items]
     return texts
+
+
+def utf8(texts: Ids, path: PathLike, part: str) -> list[bytes]:
+    """Return text as bytes."""
+    try:
+        return [text.encode() for text in texts.tolist()]
+    except UnicodeEncodeError as error:
+        raise FileError(path, f"{error.object!r} cannot be written as UTF-8; rename it", part=part) from None
 
 
 def from_arrays(arrays: Mapping[str, Array], path: PathLike, options: ReadOptions) -> Table:

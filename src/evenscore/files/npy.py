@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from evenscore.errors import FileError, InputError
-from evenscore.files.checks import parsing, unholdable
-from evenscore.files.formats import ReadOptions, Table
+from evenscore.files.checks import parsing
+from evenscore.files.formats import ReadOptions
 from evenscore.files.npz import check_npy_header
-from evenscore.files.streams import PathLike, atomic_output, local_file, open_input
+from evenscore.files.streams import PathLike, atomic_output, local_file
+from evenscore.files.text.chunks import text_lines
 from evenscore.tables import Embeddings
 from evenscore.tables.ids import as_ids
 
@@ -40,10 +41,8 @@ def read_npy(path: PathLike, options: ReadOptions) -> Embeddings:
         return Embeddings(ids, vectors)
 
 
-def write_npy(table: Table, path: PathLike) -> None:
+def write_npy(table: Embeddings, path: PathLike) -> None:
     """Write the matrix, and the ids to a file of the same name with the ending ``.ids``."""
-    if not isinstance(table, Embeddings):
-        raise unholdable(path, table, "embeddings")
     if str(path) == "-":
         raise FileError("<stdout>", "the ids need a file beside the matrix; write it to a file, or choose npz")
     for name in table.ids.tolist():
@@ -73,20 +72,11 @@ def _ids_beside(path: PathLike) -> Path:
 
 def read_ids(path: PathLike) -> list[str]:
     """Read a list of ids, one per line."""
-    with open_input(path) as stream, parsing(path, "a list of ids"):
-        lines = stream.read().removeprefix(b"\xef\xbb\xbf").splitlines()
-    ids = [_decoded(line, number, path) for number, line in enumerate(lines, 1)]
+    ids = [text.strip() for _, text in text_lines(path, "a list of ids")]
     try:
         return as_ids(ids, "the list").tolist()
     except InputError as error:
         raise FileError(path, str(error)) from None
-
-
-def _decoded(line: bytes, number: int, path: PathLike) -> str:
-    try:
-        return line.decode().strip()
-    except UnicodeDecodeError:
-        raise FileError(path, f"{line[:40]!r} is not valid UTF-8; write it again", line=number) from None
 
 
 def is_score_npy(path: PathLike) -> bool:

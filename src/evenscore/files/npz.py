@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import parsing, refuse_larger_than_memory
-from evenscore.files.formats import ReadOptions, Table
-from evenscore.files.named_arrays import from_arrays, to_arrays
+from evenscore.files.formats import ArrayTable, ReadOptions, Table
+from evenscore.files.named_arrays import StoredArrays, from_arrays, to_arrays
 from evenscore.files.streams import PathLike, atomic_output, local_file
 
-__all__ = ["check_npy_header", "read_npz", "write_npz"]
+__all__ = ["check_npy_header", "read_npz", "write_members", "write_npz"]
 
 # Deflate packs at most about 1032 to 1; an entry that claims more is damaged or hostile.
 _MOST_PACKED = 1100
@@ -27,9 +27,14 @@ def read_npz(path: PathLike, options: ReadOptions) -> Table:
         return from_arrays(_Arrays(archive, path), path, options)
 
 
-def write_npz(table: Table, path: PathLike) -> None:
+def write_npz(table: ArrayTable, path: PathLike) -> None:
     """Write a table; numbers are stored as they are, ids are packed."""
     arrays = {name: _storable(values, path, name) for name, values in to_arrays(table, path).items()}
+    write_members(arrays, path)
+
+
+def write_members(arrays: Mapping[str, npt.NDArray[Any]], path: PathLike) -> None:
+    """Write arrays of numbers and text."""
     with atomic_output(path) as stream, zipfile.ZipFile(_Forward(stream), "w") as archive:
         for name, values in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy")
@@ -77,34 +82,23 @@ class _Forward:
         """Do nothing: the stream belongs to the caller."""
 
 
-class _Arrays(Mapping[str, npt.NDArray[Any]]):
-    """The arrays of an archive, each read when it is asked for."""
+class _Arrays(StoredArrays):
+    """The arrays of an archive."""
 
     def __init__(self, archive: zipfile.ZipFile, path: PathLike) -> None:
-        self._archive = archive
-        self._path = path
-        self._entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        super().__init__(path, "an npz file", entries)
+        self.archive = archive
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries
-
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        entry = self._entries[name]
-        with parsing(self._path, "an npz file", part=name):
-            if entry.file_size > _MOST_PACKED * (entry.compress_size + 1):
-                problem = f"{entry.compress_size} bytes cannot unpack to {entry.file_size}; the file is damaged"
-                raise FileError(self._path, problem, part=name)
-            with self._archive.open(entry) as member:
-                check_npy_header(member, entry.file_size, self._path, name)
-            with self._archive.open(entry) as member:
-                array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-                return array
+    def read_at(self, place: zipfile.ZipInfo, name: str) -> npt.NDArray[Any]:
+        if place.file_size > _MOST_PACKED * (place.compress_size + 1):
+            problem = f"{place.compress_size} bytes cannot unpack to {place.file_size}; the file is damaged"
+            raise FileError(self.path, problem, part=name)
+        with self.archive.open(place) as member:
+            check_npy_header(member, place.file_size, self.path, name)
+        with self.archive.open(place) as member:
+            array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+            return array
 
 
 def _storable(values: npt.NDArray[Any], path: PathLike, part: str) -> npt.NDArray[Any]:

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import listed, parsing, unholdable
-from evenscore.files.formats import ReadOptions, Table
+from evenscore.files.checks import listed, parsing
+from evenscore.files.formats import ArrayTable, ReadOptions
 from evenscore.files.named_arrays import ids_of, trials_of
 from evenscore.files.parquet_sizes import check_sizes
 from evenscore.files.streams import PathLike, atomic_output, local_file
@@ -103,18 +103,14 @@ def read_text_columns(path: PathLike) -> dict[str, list[str]]:
         return {name: frame[name].cast(pl.String).fill_null("").to_list() for name in plain}
 
 
-def write_parquet(table: Table, path: PathLike) -> None:
+def write_parquet(table: ArrayTable, path: PathLike) -> None:
     """Write a table; a score matrix is written in long form, without its missing pairs."""
     import polars as pl
 
-    if isinstance(table, ScoreMatrix):
-        table = table.to_trials()
-    if isinstance(table, TrialList):
-        columns = _trial_columns(table, path)
-    elif isinstance(table, Embeddings):
+    if isinstance(table, Embeddings):
         columns = _embedding_columns(table, path)
     else:
-        raise unholdable(path, table, "scores, trials and embeddings")
+        columns = _trial_columns(table.to_trials() if isinstance(table, ScoreMatrix) else table, path)
     frame = pl.DataFrame([_series(name, values, path) for name, values in columns.items()])
     with atomic_output(path) as stream:
         try:

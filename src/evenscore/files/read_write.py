@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from evenscore.errors import FileError
-from evenscore.files.formats import Format, Kind, ReadOptions, SpeakerMap, Table
+from evenscore.files.formats import Format, ReadOptions, SpeakerMap, Table, kind_of_table
 from evenscore.files.registry import FORMATS, format_named
 from evenscore.files.sniffing import sniff
 from evenscore.files.streams import PathLike, spooled
@@ -211,13 +211,7 @@ def _reader(record: Format, path: PathLike) -> Callable[[PathLike, ReadOptions],
 def _format_for(table: Table, path: PathLike) -> Format:
     """Return the format that the name of the file suggests, or the usual one for the table."""
     name = str(path).lower().removesuffix(".gz")
-    kind: Kind = "scores"
-    if isinstance(table, Embeddings):
-        kind = "embeddings"
-    elif isinstance(table, dict):
-        kind = "speakers"
-    elif isinstance(table, TrialList) and table.scores is None:
-        kind = "trials"
+    kind = kind_of_table(table)
     suggested = [record for record in FORMATS.values() if record.extensions and name.endswith(record.extensions)]
     fitting = [record for record in suggested if kind in record.kinds]
     if fitting or suggested:
@@ -228,8 +222,5 @@ def _format_for(table: Table, path: PathLike) -> Format:
 
 
 def _content(table: Table) -> str:
-    if isinstance(table, dict):
-        return "a map of speakers"
-    if isinstance(table, Embeddings):
-        return "embeddings"
-    return "scores" if isinstance(table, ScoreMatrix) or table.scores is not None else "trials without scores"
+    kind = kind_of_table(table)
+    return {"speakers": "a map of speakers", "trials": "trials without scores"}.get(kind, kind)

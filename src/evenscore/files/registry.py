@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from evenscore.errors import InputError
 from evenscore.files import speakers
-from evenscore.files.formats import Format
+from evenscore.files.checks import unholdable
+from evenscore.files.formats import Format, held_as
+from evenscore.files.streams import PathLike
 from evenscore.files.text import formats as text
 
 __all__ = ["FORMATS", "format_named"]
@@ -123,7 +126,22 @@ _BINARY = (
     ),
 )
 
-FORMATS: dict[str, Format] = {record.name: record for record in (*text.FORMATS, *speakers.FORMATS, *_BINARY)}
+
+def _refusing(record: Format) -> Format:
+    """Return the format with a writer that refuses tables of other kinds than its own."""
+    writer = record.write
+    if writer is None:
+        return record
+
+    def write(table: Any, path: PathLike) -> None:
+        if not set(held_as(table)) & set(record.kinds):
+            raise unholdable(path, table, record.name, record.kinds)
+        writer(table, path)
+
+    return replace(record, write=write)
+
+
+FORMATS: dict[str, Format] = {each.name: _refusing(each) for each in (*text.FORMATS, *speakers.FORMATS, *_BINARY)}
 
 
 def format_named(name: str) -> Format:

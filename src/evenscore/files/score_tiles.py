@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from evenscore.files.checks import parsing
 from evenscore.files.npy import read_ids, score_id_files
 from evenscore.files.npz import check_npy_header
 from evenscore.files.streams import PathLike, reading
-from evenscore.files.zarr_chunks import PlainChunks
+from evenscore.files.zarr_chunks import PlainChunks, chunk_places, damaged_chunk
 from evenscore.files.zarr_metadata import array_metadata, store_format
 from evenscore.files.zarr_store import open_store
 from evenscore.tables.axis import Axis, as_axis
@@ -116,7 +115,7 @@ class ZarrTiles:
             with reading(self.path):
                 return self.plain.read(rows, columns)
         if self.blosc:
-            for i, j in self._places(rows, columns):
+            for i, j in chunk_places(rows, columns, self.chunks):
                 self._check_length(i, j)
         array = _array(self.path)
         try:
@@ -132,20 +131,13 @@ class ZarrTiles:
 
     def _named(self, array: Any, rows: slice, columns: slice, error: Exception) -> FileError:
         """Find the chunk that cannot be read."""
-        for i, j in self._places(rows, columns):
+        for i, j in chunk_places(rows, columns, self.chunks):
             top, left = i * self.chunks[0], j * self.chunks[1]
             try:
                 array[top : top + self.chunks[0], left : left + self.chunks[1]]
             except Exception as found:
                 return self._damaged(i, j, (str(found).strip() or type(found).__name__).splitlines()[0])
         return FileError(self.path, f"it cannot be read: {error}", part="scores")
-
-    def _places(self, rows: slice, columns: slice) -> list[tuple[int, int]]:
-        ranges = (
-            range(part.start // size, -(-part.stop // size))
-            for part, size in zip((rows, columns), self.chunks, strict=True)
-        )
-        return [(i, j) for i, j in product(*ranges)]
 
     def _check_length(self, i: int, j: int) -> None:
         """Refuse a chunk that is cut off, which blosc would not notice; its length stands at byte 12."""
@@ -158,8 +150,7 @@ class ZarrTiles:
             raise self._damaged(i, j, "it is cut off")
 
     def _damaged(self, i: int, j: int, why: str) -> FileError:
-        problem = f"the chunk is damaged ({why}); copy or write it again"
-        return FileError(self.path, problem, part=f"scores/{self.names.format(i, j)}")
+        return damaged_chunk(Path(self.path) / "scores", self.names.format(i, j), why)
 
 
 @lru_cache(maxsize=8)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from evenscore.errors import FileError
-from evenscore.files.formats import Format, ReadOptions, SpeakerMap, Table
-from evenscore.files.streams import PathLike, atomic_output, open_input, reading
-from evenscore.files.text.chunks import line_chunks
+from evenscore.files.formats import Format, ReadOptions, SpeakerMap
+from evenscore.files.streams import PathLike, atomic_output
+from evenscore.files.text.chunks import text_lines
 from evenscore.files.text.columns import Sample
 
 __all__ = ["FORMATS", "map_format", "read_members", "read_names"]
-
-_LONGEST_LINE = 1 << 26  # bytes; a line of spk2utt lists all utterances of a speaker
 
 
 def map_format(sample: Sample, path: PathLike) -> str | None:
@@ -111,26 +109,13 @@ def read_names(path: PathLike) -> list[str]:
 
 def _fields(path: PathLike) -> Iterator[tuple[int, list[str]]]:
     """Split every line that is not blank at spaces and tabs."""
-    number = 0
-    with open_input(path) as stream, reading(path):
-        for data in line_chunks(stream, longest=_LONGEST_LINE):
-            for line in data.removesuffix(b"\n").split(b"\n"):
-                number += 1
-                if len(line) > _LONGEST_LINE or b"\0" in line:
-                    raise FileError(path, "this is not a text file of utterances and speakers", line=number)
-                try:
-                    text = line.removesuffix(b"\r").decode()
-                except UnicodeDecodeError as error:
-                    problem = f"byte 0x{line[error.start]:02x} is not UTF-8; convert the file"
-                    raise FileError(path, problem, line=number) from None
-                fields = [field for field in text.replace("\t", " ").split(" ") if field]
-                if fields:
-                    yield number, fields
+    for number, text in text_lines(path, "a text file of utterances and speakers"):
+        fields = [field for field in text.replace("\t", " ").split(" ") if field]
+        if fields:
+            yield number, fields
 
 
-def _write(table: Table, path: PathLike, *, by_speaker: bool) -> None:
-    if not isinstance(table, Mapping):
-        raise FileError(path, "this format holds a map from utterance to speaker; choose another format")
+def _write(table: SpeakerMap, path: PathLike, *, by_speaker: bool) -> None:
     for name in (*table, *table.values()):
         if not name or any(mark in name for mark in " \t\r\n\0"):
             raise FileError(path, f"the id {name!r} cannot be written: ids have no spaces or line ends; rename it")

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from io import FileIO
+from itertools import product
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -26,7 +27,7 @@ from evenscore.errors import FileError
 from evenscore.files.zarr_metadata import METADATA_FILES, ZarrFormat, array_metadata, store_format
 from evenscore.tables.tile import spans
 
-__all__ = ["PlainChunks", "fast_crc32c"]
+__all__ = ["PlainChunks", "chunk_places", "damaged_chunk", "fast_crc32c"]
 
 Checksum = Callable[[Any, int], int]  #: of the bytes of an array, given that of what stands before them
 
@@ -49,6 +50,20 @@ def fast_crc32c() -> Checksum | None:
 
         return lambda numbers, before: int(crc32c.crc32c(numbers, before))
     return None
+
+
+def chunk_places(rows: slice, columns: slice, chunks: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return which chunks hold some rows and columns."""
+    down, across = (
+        range(part.start // size, -(-part.stop // size)) for part, size in zip((rows, columns), chunks, strict=True)
+    )
+    return list(product(down, across))
+
+
+def damaged_chunk(folder: Path, name: str, why: str) -> FileError:
+    """Return the error for a chunk of an array that cannot be read."""
+    problem = f"the chunk is damaged ({why}); copy or write it again"
+    return FileError(folder.parent, problem, part=f"{folder.name}/{name}")
 
 
 @dataclass(frozen=True)
@@ -122,7 +137,7 @@ class PlainChunks:
         from evenscore.threads import in_parallel
 
         out = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype=self.dtype)
-        places = self._places(rows, columns)
+        places = chunk_places(rows, columns, self.chunks)
 
         def work(start: int, stop: int) -> None:
             for i, j in places[start:stop]:
@@ -135,7 +150,7 @@ class PlainChunks:
         """Write whole chunks; each appears under its name only when all of it is written."""
         from evenscore.threads import in_parallel
 
-        places = self._places(rows, columns)
+        places = chunk_places(rows, columns, self.chunks)
 
         def work(start: int, stop: int) -> None:
             for i, j in places[start:stop]:
@@ -150,7 +165,7 @@ class PlainChunks:
 
     def is_written(self, rows: slice, columns: slice) -> bool:
         """Tell whether the files of all these chunks are there, in full length."""
-        files = [self._file(*place) for place in self._places(rows, columns)]
+        files = [self._file(*place) for place in chunk_places(rows, columns, self.chunks)]
         return all(file.is_file() and file.stat().st_size == self._file_size for file in files)
 
     @property
@@ -159,11 +174,6 @@ class PlainChunks:
 
     def _file(self, i: int, j: int) -> Path:
         return Path(self.folder) / self.names.format(i, j)
-
-    def _places(self, rows: slice, columns: slice) -> list[tuple[int, int]]:
-        first = (rows.start // self.chunks[0], columns.start // self.chunks[1])
-        last = (-(-rows.stop // self.chunks[0]), -(-columns.stop // self.chunks[1]))
-        return [(i, j) for i in range(first[0], last[0]) for j in range(first[1], last[1])]
 
     def _copy(self, i: int, j: int, rows: slice, columns: slice, out: npt.NDArray[Any]) -> None:
         """Copy what is wanted of a chunk to its place."""
@@ -213,9 +223,7 @@ class PlainChunks:
         return max(min(_PIECE // (self.chunks[1] * self.dtype.itemsize), self.chunks[0]), 1)
 
     def _damaged(self, i: int, j: int, why: str) -> FileError:
-        folder = Path(self.folder)
-        name = f"{folder.name}/{self.names.format(i, j)}"
-        return FileError(folder.parent, f"the chunk is damaged ({why}); copy or write it again", part=name)
+        return damaged_chunk(Path(self.folder), self.names.format(i, j), why)
 
     def _checksum(self) -> Checksum | None:
         if not self.checksum:

@@ -11,7 +11,7 @@ plain numbers with well-known compressors are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.checks import parsing, refuse_larger_than_memory
-from evenscore.files.formats import ReadOptions, Table
-from evenscore.files.named_arrays import from_arrays, ids_of, to_arrays
+from evenscore.files.formats import ArrayTable, ReadOptions, Table
+from evenscore.files.named_arrays import StoredArrays, from_arrays, ids_of, to_arrays, utf8
 from evenscore.files.streams import PathLike, atomic_directory, reading
 from evenscore.files.zarr_chunks import fast_crc32c
 from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
@@ -71,7 +71,7 @@ def open_store(path: PathLike) -> StoredScores:
         return StoredScores(scores, enroll_ids, test_ids)
 
 
-def write_zarr(table: Table, path: PathLike) -> None:
+def write_zarr(table: ArrayTable, path: PathLike) -> None:
     """Write a table as a directory, which takes the place of an earlier one when all is written."""
     zarr = _library(path)
     arrays = to_arrays(table, path)
@@ -142,10 +142,7 @@ def _create(group: Any, name: str, values: npt.NDArray[Any]) -> None:
 
 
 def _create_text(group: Any, texts: npt.NDArray[Any], path: PathLike, part: str) -> None:
-    try:
-        encoded = [text.encode() for text in texts.tolist()]
-    except UnicodeEncodeError as error:
-        raise FileError(path, f"{error.object!r} cannot be written as UTF-8; rename it", part=part) from None
+    encoded = utf8(texts, path, part)
     _create(group, "utf8", np.frombuffer(b"".join(encoded), dtype=np.uint8))
     _create(group, "offsets", np.cumsum([0, *map(len, encoded)], dtype=np.int64))
 
@@ -165,58 +162,44 @@ def _opened(path: PathLike) -> Iterator[_Arrays]:
         yield _Arrays(zarr.open_group(str(path), mode="r", **how), arrays, path)
 
 
-class _Arrays(Mapping[str, npt.NDArray[Any]]):
-    """The arrays of a store, each read when it is asked for; a group of two arrays is text."""
+class _Arrays(StoredArrays):
+    """The arrays of a store; a group of two arrays is text."""
 
     def __init__(self, group: Any, names: set[str], path: PathLike) -> None:
-        self._group = group
-        self._path = path
         texts = {name.rpartition("/")[0] for name in names if "/" in name}
         self._texts = {name for name in texts if {f"{name}/{part}" for part in _TEXT} <= names}
         found = [name for name in sorted(names) if "/" not in name] + sorted(self._texts)
-        self._on_disk = {name.replace("measure.", "measure:"): name for name in found}
+        super().__init__(path, "a zarr store", {name.replace("measure.", "measure:"): name for name in found})
+        self._group = group
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._on_disk)
-
-    def __len__(self) -> int:
-        return len(self._on_disk)
-
-    def __contains__(self, name: object) -> bool:  # that of `Mapping` would read the array
-        return name in self._on_disk
-
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        if self._on_disk[name] in self._texts:
-            return self._read_text(self._on_disk[name])
-        with parsing(self._path, "a zarr store", part=name):
-            return self._whole(self._on_disk[name])
+    def read_at(self, place: str, name: str) -> npt.NDArray[Any]:
+        return self._read_text(place) if place in self._texts else self._whole(place)
 
     def lazy(self, name: str) -> Any:
         """Return an array that is read by slices."""
-        return self._group[self._on_disk[name]]
+        return self._group[self.places[name]]
 
     def _whole(self, name: str) -> npt.NDArray[Any]:
         array = self._group[name]
         size = int(np.prod(array.shape, dtype=object)) * array.dtype.itemsize
-        refuse_larger_than_memory(self._path, size, part=name)
+        refuse_larger_than_memory(self.path, size, part=name)
         return np.asarray(array[...])
 
     def _read_text(self, name: str) -> npt.NDArray[np.object_]:
-        with parsing(self._path, "a zarr store", part=name):
-            joined, offsets = self._whole(f"{name}/utf8"), self._whole(f"{name}/offsets")
-            fits = joined.dtype == np.uint8 and offsets.dtype.kind == "i" and joined.ndim == offsets.ndim == 1
-            if (
-                not fits
-                or not offsets.size
-                or offsets[0] != 0
-                or offsets[-1] != joined.size
-                or (np.diff(offsets) < 0).any()
-            ):
-                raise FileError(self._path, "its offsets do not fit its bytes; the store is damaged", part=name)
-            data, ends = joined.tobytes(), offsets.tolist()
-            texts = np.empty(len(ends) - 1, dtype=object)
-            texts[:] = [data[start:end].decode() for start, end in pairwise(ends)]
-            return texts
+        joined, offsets = self._whole(f"{name}/utf8"), self._whole(f"{name}/offsets")
+        fits = joined.dtype == np.uint8 and offsets.dtype.kind == "i" and joined.ndim == offsets.ndim == 1
+        if (
+            not fits
+            or not offsets.size
+            or offsets[0] != 0
+            or offsets[-1] != joined.size
+            or (np.diff(offsets) < 0).any()
+        ):
+            raise FileError(self.path, "its offsets do not fit its bytes; the store is damaged", part=name)
+        data, ends = joined.tobytes(), offsets.tolist()
+        texts = np.empty(len(ends) - 1, dtype=object)
+        texts[:] = [data[start:end].decode() for start, end in pairwise(ends)]
+        return texts
 
 
 def _checked_arrays(folder: Path, path: PathLike) -> set[str]:

@@ -47,8 +47,8 @@ class Method:
         Called as ``train(method, training, progress=..., client=..., **options)`` with a list of `LabelledBlocks`;
         returns a `FittedNorm`. None if there is nothing to learn.
     record
-        The class of what is trained, with ``to_dict()`` and ``from_dict(values)``: so it becomes a file. None if
-        nothing is trained, or if its files are written by functions of their own.
+        The class of what is trained, with ``to_dict()`` and ``from_dict(values)`` (unless `evenscore.files` has a
+        format for it): so it becomes a file. None if nothing is trained.
     """
 
     prepare: Named | None = None
@@ -62,9 +62,12 @@ METHODS: dict[str, Method] = {
     "lgsm": Method(
         prepare="evenscore.norms.score_model:prepare_score_model",
         train="evenscore.norms.score_model:fit_score_model_norm",
+        record="evenscore.model.parameters:ScoreModel",
     ),
     "evidence": Method(
-        prepare="evenscore.evidence.norm:prepare_evidence", train="evenscore.evidence.norm:fit_evidence_norm"
+        prepare="evenscore.evidence.norm:prepare_evidence",
+        train="evenscore.evidence.norm:fit_evidence_norm",
+        record="evenscore.evidence.model:CohortEvidence",
     ),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["PLDA", "diagonalize"]
 
 Array = np.ndarray
-_FORMAT = "evenscore-plda"
-_VERSION = 1
-_KEYS = ("center", "projection", "length_normalize", "mean", "between", "within")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -128,51 +124,6 @@ class PLDA:
             vectors[part] = z * cross
             offset[part] = constant / 2 - (z * z) @ square
         return vectors, offset
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and numbers that `from_dict` understands, for a JSON file.
-
-        Examples
-        --------
-        >>> PLDA(mean=[0.0], between=[[3.0]], within=[[1.0]]).to_dict()["version"]
-        1
-        """
-        projection = self.projection
-        return {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "center": projection.center.tolist(),
-            "projection": None if projection.matrix is None else projection.matrix.tolist(),
-            "length_normalize": projection.length_normalize,
-            "mean": self.mean.tolist(),
-            "between": self.between.tolist(),
-            "within": self.within.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> PLDA:
-        """Return the PLDA that `to_dict` wrote; anything that does not fit is refused with the reason."""
-        if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
-            raise InputError(f"this is not a PLDA model: 'format' must be {_FORMAT!r}")
-        if values.get("version") != _VERSION:
-            raise InputError(
-                f"this PLDA model has version {values.get('version')!r}, but this evenscore reads version {_VERSION}"
-            )
-        absent = [key for key in _KEYS if key not in values]
-        if absent:
-            raise InputError(f"this PLDA model has no {absent[0]!r}; write it again with to_dict")
-        if not isinstance(values["length_normalize"], bool):
-            raise InputError(f"length_normalize must be true or false, but is {values['length_normalize']!r}")
-        center = _numbers(values["center"], "center", 1)
-        matrix = None if values["projection"] is None else _numbers(values["projection"], "projection", 2)
-        if matrix is not None and len(matrix) != len(center):
-            raise InputError(f"projection has {len(matrix)} rows, but center has {len(center)} components")
-        return cls(
-            mean=values["mean"],
-            between=values["between"],
-            within=values["within"],
-            projection=Projection(center=center, matrix=matrix, length_normalize=values["length_normalize"]),
-        )
 
 
 def diagonalize(

@@ -8,6 +8,8 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.errors import FileError
+from evenscore.files.streams import PathLike, open_input, reading
 from evenscore.files.text.columns import Sample
 
 __all__ = [
@@ -19,10 +21,12 @@ __all__ = [
     "line_chunks",
     "sample_of",
     "squeezed",
+    "text_lines",
 ]
 
 CHUNK_SIZE = 1 << 24  #: bytes; measured: smaller costs calls, larger costs fresh memory from the system
 LONGEST_LINE = 1 << 20  #: bytes; what is longer is no line of a table
+LONGEST_LIST = 1 << 26  # bytes; a line of spk2utt lists all utterances of a speaker
 SAMPLE_SIZE = 1 << 16  #: bytes that decide on the format
 
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")  #: how a text in UTF-16 begins
@@ -48,6 +52,23 @@ def line_chunks(stream: BinaryIO, size: int = CHUNK_SIZE, longest: int = LONGEST
         start = b""
     if start:
         yield start
+
+
+def text_lines(path: PathLike, what: str, longest: int = LONGEST_LIST) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file of the kind ``what`` with their numbers; a line that is no text is refused."""
+    number = 0
+    with open_input(path) as stream, reading(path):
+        for data in line_chunks(stream, longest=longest):
+            for line in data.removesuffix(b"\n").split(b"\n"):
+                number += 1
+                if len(line) > longest or b"\0" in line:
+                    raise FileError(path, f"this is not {what}", line=number)
+                try:
+                    text = line.removesuffix(b"\r").decode()
+                except UnicodeDecodeError as error:
+                    problem = f"byte 0x{line[error.start]:02x} is not UTF-8; convert the file"
+                    raise FileError(path, problem, line=number) from None
+                yield number, text
 
 
 def squeezed(data: bytes, separator: str = " ") -> bytes:

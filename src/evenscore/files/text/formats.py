@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from evenscore.errors import FileError
 from evenscore.files.formats import Format, ReadOptions, Table
 from evenscore.files.streams import PathLike
 from evenscore.files.text.layouts import LAYOUTS, Layout
-from evenscore.tables import Embeddings
+from evenscore.tables import ScoreMatrix, TrialList
 
 __all__ = ["FORMATS"]
 
@@ -19,12 +18,9 @@ def _read(path: PathLike, options: ReadOptions, *, layout: Layout) -> Table:
     return read_trials_text(path, options, layout)
 
 
-def _write(table: Table, path: PathLike, *, layout: Layout) -> None:
+def _write(table: ScoreMatrix | TrialList, path: PathLike, *, layout: Layout) -> None:
     from evenscore.files.text.write import write_trials_text
 
-    if isinstance(table, Embeddings | dict):
-        what = "embeddings" if isinstance(table, Embeddings) else "a map of speakers"
-        raise FileError(path, f"the format {layout.name} holds scores and trials, not {what}; choose another format")
     write_trials_text(table, path, layout)
 
 

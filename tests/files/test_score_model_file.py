@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import FileError, InputError, ScoreModel, load_model, save_model
-from evenscore.files.model_json import LARGEST, read_model_file
+from evenscore.files.model_records import SCORE_MODEL
 from examples import examples
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schema" / "score_model.schema.json"
@@ -49,7 +49,7 @@ def models(draw):
 def test_round_trip_is_exact(tmp_path_factory, model, info):
     path = tmp_path_factory.mktemp("model") / "m.json"
     save_model(model, path, info=info)
-    found = read_model_file(path)
+    found = SCORE_MODEL.read(path)
     assert found.info == (info or {})
     for name in ("mu", "alpha", "beta", "sigma2"):
         ours, theirs = getattr(model, name), getattr(found.model, name)
@@ -172,8 +172,8 @@ def test_refusals_name_the_key_and_the_reason(tmp_path, change, where, reason):
         ('{"a":' * 100_000, "nested too deeply"),
         (b'{"mu": "\xff"}', "byte 0xff is not UTF-8"),
         (b"\xff\xfe{\x00}\x00", "is not UTF-8"),
-        (" " * (LARGEST + 1), "larger than 1000 kB"),
-        (gzip.compress(b" " * (50 * LARGEST)), "larger than 1000 kB"),
+        (" " * (SCORE_MODEL.largest + 1), "larger than 1000 kB"),
+        (gzip.compress(b" " * (50 * SCORE_MODEL.largest)), "larger than 1000 kB"),
         (gzip.compress(json.dumps(GOOD).encode())[:-20], "cut off or damaged"),
     ],
     ids=lambda value: None if isinstance(value, str) and len(value) < 60 else "long",

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import FileError, InputError, LogisticCalibration, load_calibration, save_calibration
 from evenscore.calibrate import CALIBRATIONS
-from evenscore.files.calibration_json import read_calibration_file
+from evenscore.files.model_records import CALIBRATION
 from examples import examples
 
 RNG = np.random.default_rng(0)
@@ -39,9 +39,9 @@ def fitted(kind):
 def test_round_trip_is_exact(tmp_path, kind):
     calibration = fitted(kind)
     save_calibration(calibration, tmp_path / "c.json", info={"scores": ["dev"], "n": 3})
-    found = read_calibration_file(tmp_path / "c.json")
-    assert type(found.calibration) is CALIBRATIONS[kind]
-    assert found.calibration == calibration
+    found = CALIBRATION.read(tmp_path / "c.json")
+    assert type(found.model) is CALIBRATIONS[kind]
+    assert found.model == calibration
     assert found.info == {"scores": ["dev"], "n": 3}
     assert load_calibration(tmp_path / "c.json")(SCORES).tobytes() == calibration(SCORES).tobytes()
 

@@ -1,0 +1,272 @@
+"""The one codec of model files: what a file must hold is declared, and what does not fit is refused by its place.
+
+A `RecordFormat` is a name, a version, and the keys of a JSON object; a `Kind` is a function that checks one value and
+returns what it stands for, and `typed` makes one from the annotations of a dataclass. So `path[heads.full.weight.b]:
+expected a number, but found text` needs no code of its own.
+
+msgspec would check types as well, but it takes the last of repeated keys, skips keys of a dataclass that it does not
+know, and knows nothing of shapes and of NumPy's arrays; all of that would have to be written around it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Generic, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from evenscore.errors import FileError, InputError
+from evenscore.files.json_text import kind_of, read_object, shown, write_object
+from evenscore.files.streams import PathLike
+
+__all__ = [
+    "KeyPlace",
+    "Kind",
+    "ModelFile",
+    "RecordFormat",
+    "check_header",
+    "count",
+    "number",
+    "numbers",
+    "optional",
+    "plain",
+    "table",
+    "truth",
+    "typed",
+    "where",
+]
+
+T = TypeVar("T")
+VERSION = 1  # of all files
+
+
+@dataclass(frozen=True)
+class KeyPlace:
+    """Where a value stands: a file, and the keys that lead to it."""
+
+    path: PathLike
+    name: str = ""
+
+    def key(self, name: str) -> KeyPlace:
+        """Return the place of a key of this object."""
+        return KeyPlace(self.path, f"{self.name}.{name}" if self.name else name)
+
+    def item(self, number: int) -> KeyPlace:
+        """Return the place of an item of this list."""
+        return KeyPlace(self.path, f"{self.name}[{number}]")
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Raise an error about this place."""
+        raise FileError(self.path, problem, part=self.name or None) from None
+
+    def expected(self, what: str, value: Any) -> NoReturn:
+        """Raise an error about a value of the wrong kind."""
+        self.refuse(f"expected {what}, but found {kind_of(value)}")
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Turn what a record says against its values into an error about this place."""
+        try:
+            yield
+        except InputError as error:
+            self.refuse(str(error))
+
+    def object(self, value: Any) -> dict[str, Any]:
+        """Return an object, or say what stands there instead."""
+        return value if isinstance(value, dict) else self.expected("an object", value)
+
+    def fields(self, value: Any, kinds: Mapping[str, Kind], *, optional: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Return the values of an object that has just these keys."""
+        found = self.object(value)
+        for name in kinds:
+            if name not in found and name not in optional:
+                self.key(name).refuse("the key is missing; write the file again")
+        for name in found:
+            if name not in kinds:
+                known = ", ".join(kinds)
+                self.key(shown(name)).refuse(f"there is no such key in version {VERSION}; it knows {known}")
+        return {name: kind(self.key(name), found[name]) for name, kind in kinds.items() if name in found}
+
+
+Kind = Callable[[KeyPlace, Any], Any]  #: checks the value at a place, and returns what it stands for
+
+
+def number(at: KeyPlace, value: Any) -> float:
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        at.expected("a number", value)
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    return found if math.isfinite(found) else at.refuse("the number is not finite")
+
+
+def count(at: KeyPlace, value: Any) -> int:
+    """Return a whole number from 0."""
+    found = number(at, value)
+    if found < 0 or found != int(found):
+        at.refuse(f"expected a whole number from 0, but found {shown(value)}")
+    return int(found)
+
+
+def truth(at: KeyPlace, value: Any) -> bool:
+    """Return true or false."""
+    return value if isinstance(value, bool) else at.expected("true or false", value)
+
+
+def numbers(*shape: int | None, note: str = "", of: Kind = number) -> Kind:
+    """Return the kind of a list, or a matrix, of so many numbers (None: any number); ``note`` says which."""
+    size, inner = shape[0], of if len(shape) == 1 else numbers(*shape[1:], of=of)
+    many = "D numbers" if len(shape) == 1 else "rows of D numbers"
+    what = f"a list of {many}" if size is None else f"{size} {many.removeprefix('D ')}{note}"
+
+    def kind(at: KeyPlace, value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            at.expected(what, value)
+        if size is not None and len(value) != size:
+            at.refuse(f"expected {what}, but found {len(value)} {'values' if inner is of else 'rows'}")
+        found: list[Any] = [
+            item if inner is number and type(item) is float and math.isfinite(item) else inner(at.item(place), item)
+            for place, item in enumerate(value)
+        ]  # good numbers at once: a PLDA has millions of them
+        for row in found if inner is not of else ():
+            if len(row) != len(found[0]):
+                at.refuse(f"its rows have {len(found[0])} and {len(row)} numbers, but need the same number each")
+        return found
+
+    return kind
+
+
+def where(kind: Kind, holds: Callable[[Any], bool], law: str) -> Kind:
+    """Return the kind of values that keep to a law besides."""
+
+    def checked(at: KeyPlace, value: Any) -> Any:
+        found = kind(at, value)
+        return found if holds(found) else at.refuse(f"{law}, but is {found!r}")
+
+    return checked
+
+
+def optional(kind: Kind, absent: Any = None) -> Kind:
+    """Return the kind of values that may be null, which stands for ``absent``."""
+    return lambda at, value: absent if value is None else kind(at, value)
+
+
+def table(kind: Kind) -> Kind:
+    """Return the kind of an object with any keys, whose values are of one kind."""
+    return lambda at, value: {name: kind(at.key(name), item) for name, item in at.object(value).items()}
+
+
+def typed(record: type[T], **own: Kind) -> Callable[[KeyPlace, Any], T]:
+    """Return the kind of a dataclass: a key for each field, of the kind that its type tells, or of its ``own``."""
+    types = {name: hint for name, hint in get_type_hints(record).items() if name not in own}
+    kinds = {each.name: own.get(each.name) or _kind(types[each.name]) for each in fields(record)}  # type: ignore[arg-type]
+
+    def kind(at: KeyPlace, value: Any) -> T:
+        found = at.fields(value, kinds)
+        with at.blamed():
+            return record(**found)
+
+    return kind
+
+
+def _kind(hint: Any) -> Kind:
+    if get_origin(hint) is Mapping:
+        return table(_kind(get_args(hint)[1]))
+    kinds: dict[Any, Kind] = {float: number, int: count, bool: truth}
+    return kinds.get(hint) or typed(hint)
+
+
+def plain(value: Any) -> Any:
+    """Return a record as objects, lists and numbers for JSON, which has no NaN: what was not measured is null."""
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelFile(Generic[T]):
+    """What a model file holds: the model, and what is known about its training."""
+
+    model: T
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordFormat(Generic[T]):
+    """A kind of model file.
+
+    Attributes
+    ----------
+    name
+        What the file says of itself under ``format``.
+    keys
+        What stands beside ``format``, ``version`` and ``info``.
+    model
+        The kind of the object of these keys.
+    values
+        Returns that object of a model.
+    largest
+        The most bytes of such a file.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    model: Callable[[KeyPlace, Any], T]
+    values: Callable[[T], Mapping[str, Any]] = plain
+    largest: int = 1_000_000
+
+    def write(self, model: T, path: PathLike, info: Mapping[str, Any] | None = None) -> None:
+        """Write a model, with facts about its training if there are any."""
+        values = {"format": self.name, "version": VERSION, **self.values(model)}
+        if info is not None:
+            if not all(isinstance(name, str) for name in info):
+                raise InputError("the keys of info must be text")
+            values["info"] = dict(info)
+        write_object(path, values)
+
+    def read(self, path: PathLike) -> ModelFile[T]:
+        """Read a model; anything that does not fit is refused with the key and the reason."""
+        return self.model_in(path, read_object(path, largest=self.largest))
+
+    def model_in(self, path: PathLike, values: Mapping[str, Any]) -> ModelFile[T]:
+        """Return the model in the object of a file."""
+        check_header(path, values, self.name)
+        kinds = {"format": _any, "version": _any, **dict.fromkeys(self.keys, _any), "info": KeyPlace.object}
+        found = KeyPlace(path).fields(values, kinds, optional=("info",))
+        model = self.model(KeyPlace(path), {name: found[name] for name in self.keys})
+        return ModelFile(model=model, info=found.get("info", {}))
+
+
+def _any(at: KeyPlace, value: Any) -> Any:
+    return value
+
+
+#: Which method's models say so about themselves: for those who name the wrong one.
+_METHODS = {"evenscore-score-model": "lgsm", "evenscore-evidence": "evidence"}
+
+
+def check_header(path: PathLike, values: Mapping[str, Any], format: str, version: int = VERSION) -> None:
+    """Refuse an object that is not of the given format, or of a version that this program does not know."""
+    name, at = KeyPlace(path, "format"), KeyPlace(path, "version")
+    if "format" not in values:
+        name.refuse(f"the key is missing; a file of this kind says {format!r}")
+    found = values["format"]
+    if found != format:
+        method = _METHODS.get(found) if isinstance(found, str) else None
+        what = f", a model of the method {method}" if method else ""
+        name.refuse(f"expected {format!r}, but found {shown(found)}{what}")
+    if "version" not in values:
+        at.refuse(f"the key is missing; this evenscore reads version {version}")
+    found = values["version"]
+    if type(found) is not int or found != version:
+        problem = f"the file has version {shown(found)}, but this evenscore reads version {version}; "
+        at.refuse(problem + "use the evenscore that wrote it, or a newer one")
