@@ -19,7 +19,7 @@ from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.ranking import ranked
 from evenscore.comparison.shared_blocks import shared_blocks
 from evenscore.comparison.trials import compared_trials
-from evenscore.errors import InputError
+from evenscore.errors import EvenscoreError, InputError
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
 from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
@@ -270,9 +270,8 @@ def _judged_or_reason(
 ) -> Judged | str:
     try:
         return judge(method, sides, how, progress, keep)
-    except (ValueError, ArithmeticError, TypeError) as error:  # InputError is one of them
-        kind = "" if isinstance(error, InputError) else f"unexpected {type(error).__name__}: "
-        return f"{kind}{error}"
+    except EvenscoreError as error:  # anything else is a bug
+        return str(error)
 
 
 def _versions() -> dict[str, str]:
