@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore._version import __version__
-from evenscore.comparison.judging import Judging
 from evenscore.comparison.methods import Method, plain_options
+from evenscore.comparison.settings import Judging
 from evenscore.tables import LabelledBlocks, ScoreTable
 from evenscore.tables.identity import hashed
 

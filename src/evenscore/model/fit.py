@@ -242,7 +242,7 @@ def _counts(statistics: list[Statistics]) -> Float[Array, "2"]:
     return counts
 
 
-def _check_options(dim: int, tol: float, max_iter: int, starts: int) -> None:
+def _check_options(dim: Any, tol: Any, max_iter: Any, starts: Any) -> None:
     if not isinstance(dim, int | np.integer) or dim < 0:
         raise InputError(f"dim is {dim!r}, but must be a whole number, 0 or more")
     if isinstance(tol, str) or not tol >= 0:
