@@ -11,7 +11,7 @@ import numpy as np
 
 from evenscore.calibrate import Calibration
 from evenscore.comparison.comparison import Comparison, Figures, MethodResult
-from evenscore.comparison.fingerprint import array_digest, fingerprint_of, inputs_digest
+from evenscore.comparison.fingerprint import fingerprint_of, inputs_digest
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
 from evenscore.comparison.measuring import calibrated_tables
 from evenscore.comparison.methods import RAW, Method
@@ -29,6 +29,7 @@ from evenscore.files.trained_models import is_saved, load_trained, save_trained
 from evenscore.progress import Progress, silent
 from evenscore.tables import ScoreTable
 from evenscore.tables.arrays import frozen
+from evenscore.tables.identity import hashed
 
 __all__ = ["ResultFolder", "save_comparison", "write_results"]
 
@@ -87,7 +88,7 @@ class ResultFolder:
         }
         if result.summaries is None:
             _write_scores(place, self.sides.trials, result)
-            record["digests"] = {kind: array_digest(getattr(result, kind)) for kind in ("scores", "llrs")}
+            record["digests"] = {kind: hashed(getattr(result, kind)) for kind in ("scores", "llrs")}
         else:
             _begin(place)
             save_summaries(place, fingerprint, result.summaries)
@@ -153,7 +154,7 @@ def _read_scores(place: Path, trials: ComparedTrials, digests: Mapping[str, str]
     for kind in ("scores", "llrs"):
         tables = [read_scores(place / name, infinite="accept") for name in score_files(kind, trials.names)]
         found[kind] = frozen(np.concatenate([np.asarray(table.scores) for table in tables]))
-    return found if all(array_digest(array) == digests[kind] for kind, array in found.items()) else None
+    return found if all(hashed(array) == digests[kind] for kind, array in found.items()) else None
 
 
 def save_comparison(comparison: Comparison, directory: PathLike) -> None:
