@@ -17,8 +17,7 @@ from evenscore import (
     simulate,
     simulate_blocks,
 )
-from evenscore.comparison import Method
-from evenscore.comparison.cohort_runs import Search, Way, _chooser
+from evenscore.comparison.cohort_pool import CohortPool
 from evenscore.plot import plot_cohort_choice
 
 QUICK = {"bootstrap": 20, "repeats": 2}
@@ -93,25 +92,11 @@ def test_larger_cohorts_are_better_where_the_model_says_so():
 
 def test_draws_are_nested_and_without_the_fold():
     [part] = own()
-    search = Search(
-        training=[part],
-        method=Method.of("s"),
-        folds=[],
-        members={"all": None},
-        order=[],
-        by_speaker=True,
-        calibration="logistic",
-        calibration_options={},
-        points=(),
-        replicates=1,
-        seed=0,
-    )
     order = [f"train{n}" for n in np.random.default_rng(3).permutation(20)]
     fold = {"train1", "train2"}
     drawn = []
     for size in (2, 5, 18):
-        stays = _chooser(search, Way(cohort="all", size=size, top_k=None), order, fold)
-        kept = stays(part.blocks.cohort_test_ids, part.blocks.cohort_test_speakers)
+        kept = CohortPool.of([part]).chooser(fold, None, size, order)(part.blocks.cohort_test_axis)
         drawn.append(set(part.blocks.cohort_test_speakers[kept]))
     assert drawn[0] < drawn[1] < drawn[2] == {f"train{n}" for n in range(20)} - fold
     assert [len(names) for names in drawn] == [2, 5, 18]

@@ -8,6 +8,8 @@ from hypothesis import given, settings, strategies as st
 from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList, compare, simulate_blocks
 from evenscore.comparison import Method
 from evenscore.comparison.methods import as_methods, default_methods
+from evenscore.norms import register_norm
+from evenscore.norms.registry import METHODS as METHODS_KNOWN
 from reference.plain_comparison import compare_plainly
 
 METHODS = ("raw", "z", "t", "zt", "tz", "s", "lgsm")
@@ -192,7 +194,9 @@ def test_methods_that_cannot_run_are_listed_and_the_rest_goes_on():
     ("name", "reason"),
     [
         ("s:top_k=3", "top_k has no meaning"),
-        ("raw:nonsense=1", "unexpected TypeError"),
+        ("raw:nonsense=1", "the method 'raw' has no option 'nonsense'; it has none"),
+        ("lgsm:nonsense=1", "it has dim, min_divergence, tol, max_iter, starts"),
+        ("lgsm:tol=low", "tol is low"),
         ("as:top_k=1000", "only 28 members"),
         ("as:colour=red", "there is no norm option 'colour'"),
     ],
@@ -201,6 +205,18 @@ def test_wrong_options_are_a_reason_not_to_run(name, reason):
     comparison = compare(training_side(), evaluation_side(), [name], bootstrap=5)
     assert reason in comparison.not_run[name]
     assert "only raw scores were judged" in comparison.verdict.text
+
+
+def test_a_bug_in_a_method_is_a_bug():
+    def broken(method, training, *, progress):
+        raise TypeError("a bug")
+
+    register_norm("broken", train=broken)
+    try:
+        with pytest.raises(TypeError, match="a bug"):
+            compare(training_side(), evaluation_side(), ["broken"], bootstrap=5)
+    finally:
+        del METHODS_KNOWN["broken"]
 
 
 def test_methods_that_lose_trials_are_not_compared():
@@ -278,6 +294,7 @@ def test_labels_that_contradict_speakers_are_refused():
         ({"methods": ["q"]}, "there is no method 'q'; there are raw, "),
         ({"methods": "raw"}, "must be a list of names"),
         ({"methods": ["as:100"]}, "must be a norm and its options, such as as:top_k=100"),
+        ({"methods": ["z:client=1"]}, "must be a norm and its options, such as as:top_k=100"),
         ({"methods": [Method("raw", "z")]}, "call yours something else"),
         ({"methods": [Method("x", "z"), Method("x", "t")]}, "two different methods are called 'x'"),
         ({"rank_by": "auc"}, "cannot be ranked by 'auc'"),

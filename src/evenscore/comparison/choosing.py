@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 
+from evenscore.calibrate import Calibration
 from evenscore.comparison.cohort_choice import CohortCandidate, CohortChoice, candidate_name
-from evenscore.comparison.cohort_runs import Run, Search, Way, measured_runs
-from evenscore.comparison.comparison import METRICS
-from evenscore.comparison.judging import calibration_settings
+from evenscore.comparison.cohort_pool import CohortPool, cohort_axes, restricted
+from evenscore.comparison.comparison import METRICS, Measured
+from evenscore.comparison.judging import or_reason
+from evenscore.comparison.measuring import measured
 from evenscore.comparison.methods import RAW, Method
-from evenscore.comparison.restricted import cohort_members
+from evenscore.comparison.ranking import differences
+from evenscore.comparison.settings import Judging, calibration_settings
+from evenscore.comparison.sides import in_memory
+from evenscore.comparison.training import train
 from evenscore.comparison.trials import FROM_BLOCKS, ComparedTrials, compared_trials
 from evenscore.errors import InputError
 from evenscore.metrics import Interval
@@ -19,11 +27,13 @@ from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_poi
 from evenscore.metrics.uncertainty import Metric
 from evenscore.norms import fit_methods
 from evenscore.progress import Progress, silent
-from evenscore.tables import LabelledBlocks
+from evenscore.tables import LabelledBlocks, ScoreTable
+from evenscore.tables.labelled_blocks import labelled_parts
 
 __all__ = ["choose_cohort"]
 
 ALL = "all"
+Way = tuple[str, int | None, int | float | None]  # name of the cohort, size, top_k
 
 
 def choose_cohort(
@@ -87,38 +97,54 @@ def choose_cohort(
     True
     """
     chosen = method if isinstance(method, Method) else Method.of(method)
+    training = in_memory(labelled_parts(training, "training"))
     trials = _checked(training, chosen, metric, sizes, folds, repeats, bootstrap)
-    named = {ALL: None} if cohorts is None else {name: frozenset(ids) for name, ids in cohorts.items()}
-    by_speaker = all(who is not None for part in training for _, who in cohort_members(part.blocks))
-    search = Search(
+    pool = CohortPool.of(training)
+    search = _Search(
         training=training,
-        method=chosen,
+        speakers=frozenset(trials.speakers),
         folds=_folds(trials, folds, seed),
-        members=named,
-        order=[_drawn_order(training, by_speaker, seed + draw) for draw in range(repeats)],
-        by_speaker=by_speaker,
-        calibration=calibration,
-        calibration_options=calibration_settings(calibration, None),
-        points=as_points(points),
-        replicates=bootstrap,
-        seed=seed,
+        pool=pool,
+        orders=[pool.drawn_order(seed + draw) for draw in range(repeats)],
+        how=Judging(
+            calibration=calibration,
+            calibration_options=calibration_settings(calibration, None),
+            points=as_points(points),
+            replicates=bootstrap,
+            level=level,
+            seed=seed,
+            folds=folds,
+        ),
     )
-    ways = [Way(cohort=name, size=size, top_k=k) for name in named for size in sizes for k in top_k]
+    named = {ALL: None} if cohorts is None else {name: frozenset(ids) for name, ids in cohorts.items()}
+    ways = list(product(named, sizes, top_k))
     if not ways:
         raise InputError("there is nothing to choose from; give sizes, values of top_k, or cohorts")
-    raw = measured_runs(search, Way(cohort=next(iter(named)), size=None, top_k=None), Method(RAW, RAW))
-    measured, not_run = _measure_all(search, ways, progress)
+    raw = search.run(Method(RAW, RAW)).measured.figures.values
+    found: list[tuple[Way, list[Run]]] = []
+    not_run: dict[str, str] = {}
+    for place, way in enumerate(ways):
+        progress("candidates", place / len(ways))
+        cohort, size, k = way
+        runs = or_reason(search.runs, _with_top_k(chosen, k), named[cohort], size)
+        if isinstance(runs, str):
+            not_run[candidate_name(*way, pool.unit)] = runs
+        else:
+            found.append((way, runs))
+    if not found:
+        name, reason = next(iter(not_run.items()))
+        raise InputError(f"no cohort could be measured; {name}: {reason}")
     return CohortChoice(
         method=chosen.name,
         metric=metric,
-        unit=search.unit,
-        candidates=_candidates(measured, metric, level),
+        unit=pool.unit,
+        candidates=_candidates(found, metric, level),
         not_run=not_run,
-        raw=raw[0].figures[metric],
+        raw=raw[metric],
         folds=folds,
         repeats=repeats,
         seed=seed,
-        n_trials=raw[0].figures["n_target"] + raw[0].figures["n_nontarget"],
+        n_trials=raw["n_target"] + raw["n_nontarget"],
     )
 
 
@@ -132,8 +158,6 @@ def _checked(
     replicates: int,
 ) -> ComparedTrials:
     """Refuse what cannot be meant, and return the trials."""
-    if not training:
-        raise InputError("there are no training scores; give at least one LabelledBlocks")
     if method.norm not in fit_methods() or method.norm == RAW:
         raise InputError(f"there is no norm {method.norm!r} that uses a cohort; choose one, such as 'as'")
     if metric not in METRICS:
@@ -147,7 +171,7 @@ def _checked(
     trials = compared_trials(training)
     if trials.speakers_from != FROM_BLOCKS:
         raise InputError("the speakers of the training trials are not known, so there are no folds; give a speaker map")
-    if any(not cohort_members(part.blocks) for part in training):
+    if any(not cohort_axes(part.blocks) for part in training):
         raise InputError("the training side has no cohort scores; use LabelledBlocks.own_cohort, or give a cohort")
     if len(trials.speakers) < 2 * folds:
         count = len(trials.speakers)
@@ -161,59 +185,73 @@ def _folds(trials: ComparedTrials, number: int, seed: int) -> list[frozenset[str
     return [frozenset(trials.speakers[at] for at in order[fold::number]) for fold in range(number)]
 
 
-def _drawn_order(training: Sequence[LabelledBlocks], by_speaker: bool, seed: int) -> list[str]:
-    """Return all speakers of the cohort (or all its members) in random order."""
-    sides = [side for part in training for side in cohort_members(part.blocks)]
-    found = {name for ids, who in sides for name in (who if by_speaker and who is not None else ids).tolist()}
-    names = sorted(found - {None})
-    return [names[at] for at in np.random.default_rng(seed).permutation(len(names))]
+def _with_top_k(method: Method, top_k: int | float | None) -> Method:
+    return method if top_k is None else replace(method, options={**method.options, "top_k": top_k})
 
 
-def _measure_all(
-    search: Search, ways: Sequence[Way], progress: Progress
-) -> tuple[list[tuple[Way, list[Run]]], dict[str, str]]:
-    """Measure every way; those that cannot run are listed with the reason."""
-    measured: list[tuple[Way, list[Run]]] = []
-    not_run: dict[str, str] = {}
-    for place, way in enumerate(ways):
-        progress("candidates", place / len(ways))
-        found = _runs_or_reason(search, way)
-        if isinstance(found, str):
-            not_run[candidate_name(way.cohort, way.size, way.top_k, search.unit)] = found
-        else:
-            measured.append((way, found))
-    if not measured:
-        name, reason = next(iter(not_run.items()))
-        raise InputError(f"no cohort could be measured; {name}: {reason}")
-    return measured, not_run
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What one cohort gave, and how many members it had on a side."""
+
+    measured: Measured
+    members: float
 
 
-def _runs_or_reason(search: Search, way: Way) -> list[Run] | str:
-    method = search.method
-    if way.top_k is not None:
-        method = Method(method.name, method.norm, {**method.options, "top_k": way.top_k})
-    try:
-        return measured_runs(search, way, method)
-    except InputError as error:
-        return str(error)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Search:
+    """What all candidates are measured on, and how."""
+
+    training: Sequence[LabelledBlocks]
+    speakers: frozenset[str]
+    folds: Sequence[frozenset[str]]  #: the speakers of each fold
+    pool: CohortPool
+    orders: Sequence[Sequence[str]]  #: for each draw, whom to take first
+    how: Judging
+
+    @cached_property
+    def trials(self) -> ComparedTrials:
+        """The trials within each fold, one after the other: the same for all candidates."""
+        return compared_trials([part for fold in self.folds for part in restricted(self.training, fold)])
+
+    def runs(self, method: Method, named: Collection[str] | None, size: int | None) -> list[Run]:
+        """Measure a method with a cohort, as often as there is something to draw."""
+        return [self.run(method, named, size, order) for order in (self.orders if size is not None else [()])]
+
+    def run(
+        self,
+        method: Method,
+        named: Collection[str] | None = None,
+        size: int | None = None,
+        order: Sequence[str] = (),
+    ) -> Run:
+        """Measure the trials within each fold by what is fitted to the trials among all others."""
+        tables: list[ScoreTable] = []
+        calibrations: list[Calibration] = []
+        members: list[int] = []
+        for fold in self.folds:
+            stays = self.pool.chooser(fold, named, size, order)
+            trained = train(method, restricted(self.training, self.speakers - fold, stays), self.how)
+            evaluation = restricted(self.training, fold, stays)
+            tables += trained.normalized(evaluation)
+            calibrations += [trained.calibration] * len(evaluation)
+            members += [len(axis) for part in evaluation for axis in cohort_axes(part.blocks)]
+        return Run(measured(tables, calibrations, self.trials, self.how), float(np.mean(members)))
 
 
-def _candidates(
-    measured: Sequence[tuple[Way, Sequence[Run]]], metric: Metric, level: float
-) -> tuple[CohortCandidate, ...]:
-    means = [np.mean([run.replicates[metric] for run in runs], axis=0) for _, runs in measured]
-    values = [np.array([run.figures[metric] for run in runs]) for _, runs in measured]
-    best = int(np.argmin([one.mean() for one in values]))
+def _candidates(found: Sequence[tuple[Way, list[Run]]], metric: Metric, level: float) -> tuple[CohortCandidate, ...]:
+    means = [np.mean([run.measured.replicates[metric] for run in runs], axis=0) for _, runs in found]
+    values = [np.array([run.measured.figures.values[metric] for run in runs]) for _, runs in found]
+    best = means[int(np.argmin([one.mean() for one in values]))]
     return tuple(
         CohortCandidate(
-            cohort=way.cohort,
-            size=way.size,
-            top_k=way.top_k,
+            cohort=cohort,
+            size=size,
+            top_k=top_k,
             members=float(np.mean([run.members for run in runs])),
             values=value,
-            figures={name: float(np.mean([run.figures[name] for run in runs])) for name in METRICS},
+            figures={name: float(np.mean([run.measured.figures.values[name] for run in runs])) for name in METRICS},
             interval=Interval.of(mean, level),
-            to_best=Interval.of(mean - means[best], level),
+            to_best=Interval.of(differences(mean, best), level),
         )
-        for (way, runs), value, mean in zip(measured, values, means, strict=True)
+        for ((cohort, size, top_k), runs), value, mean in zip(found, values, means, strict=True)
     )

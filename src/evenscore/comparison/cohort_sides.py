@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.engine.engine import engine_for
-from evenscore.progress import Progress
-from evenscore.tables import Axis, Place, ScoreTable
+from evenscore.progress import Progress, silent
+from evenscore.tables import TARGET, Labels, Place, ScoreTable
 from evenscore.tables.score_table import Source
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["SURPRISING", "SideSums", "SpeakerCodes", "side_sums", "surprise"]
+__all__ = ["SURPRISING", "SideSums", "side_sums", "surprise"]
 
 SURPRISING = 5.0  #: standard deviations above the other scores of either id
 _ROUNDING = 1e-12
@@ -109,27 +109,9 @@ def _moments(scores: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], ...
 
 
 @dataclass(frozen=True, eq=False)
-class SpeakerCodes:
-    """Numbers of the speakers of the rows and columns of cohort scores; those that are not known differ from all."""
-
-    rows: Int[Array, " k"]
-    columns: Int[Array, " c"]
-
-    @classmethod
-    def of(cls, enroll: Axis, test: Axis) -> SpeakerCodes | None:
-        """Give each speaker a number; None if a side is not known."""
-        rows, columns = enroll.speakers, test.speakers
-        if rows is None or columns is None:
-            return None
-        codes = {name: code for code, name in enumerate(dict.fromkeys([*rows, *columns])) if name is not None}
-        row = np.array([codes.get(name, -1) for name in rows], dtype=np.intp)
-        return cls(row, np.array([codes.get(name, -2) for name in columns], dtype=np.intp))
-
-
-@dataclass(frozen=True, eq=False)
 class _Task:
     source: Source
-    codes: SpeakerCodes | None
+    speakers: Labels | None  #: which pairs are of one speaker, if that is known
     by_column: bool
     usual_target: float
 
@@ -139,13 +121,17 @@ def side_sums(
     *,
     by_column: bool,
     usual_target: float,
-    client: Any,
-    progress: Progress,
+    client: Any = None,
+    progress: Progress = silent,
 ) -> SideSums:
     """Sum up cohort scores without those of one speaker; ``by_column`` if the trials' ids stand in the columns."""
     layout: Any = block.layout  # of a matrix
     places = layout.whole_columns() if by_column else layout.whole_rows()
-    task = _Task(block.source, SpeakerCodes.of(block.enroll_axis, block.test_axis), by_column, usual_target)
+    axes = (block.enroll_axis, block.test_axis)
+    speakers = None if any(axis.speakers is None for axis in axes) else Labels.of_axes(*axes)
+    if speakers is not None:
+        _ = speakers.speaker_codes  # so that it is made once, not in every task
+    task = _Task(block.source, speakers, by_column, usual_target)
     engine = engine_for(None if block.is_in_memory else client)
     found: SideSums = engine.total(_sums, task, places, stage="looking at the cohort", progress=progress)
     return found
@@ -154,8 +140,8 @@ def side_sums(
 def _sums(task: _Task, place: Place) -> SideSums:
     tile = task.source.read(place)
     scores = tile.scores
-    if task.codes is not None:
-        own = task.codes.rows[tile.rows][:, None] == task.codes.columns[tile.columns]
+    if task.speakers is not None:
+        own = task.speakers.of(tile) == TARGET
         if own.any():
             scores = np.where(own, np.array(np.nan, dtype=scores.dtype), scores)
     first = tile.columns.start if task.by_column else tile.rows.start

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,55 +124,32 @@ def cohort_diagnostics(
     ``usual_target`` is the median score of the training side's targets, ``speakers`` are those of the training and of
     the evaluation side.
     """
-    look = _Look(usual_target, client, progress)
-    return tuple(_diagnosed(part, look, *map(set, speakers)) for part in evaluation if _has_cohort(part.blocks))
-
-
-@dataclass(frozen=True, eq=False)
-class _Look:
-    """How cohort scores are looked at."""
-
-    usual_target: float
-    client: Any
-    progress: Progress
-
-
-def _has_cohort(blocks: ScoreBlocks) -> bool:
-    return blocks.enroll is not None or blocks.test is not None
+    summed = partial(side_sums, usual_target=usual_target, client=client, progress=progress)
+    found = [(part, _sides(part.blocks, summed)) for part in evaluation]
+    return tuple(_diagnosed(part, sides, *map(set, speakers)) for part, sides in found if sides)
 
 
 def usual_target(training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent) -> float:
     """Return the median score of the target trials; to the width of a bin where they are not in memory."""
-    values, counts = [], []
-    for part in training:
-        if part.is_in_memory:
-            trials = part.trials
-            values.append(trials.scores[trials.labels == TARGET])  # type: ignore[index]
-            counts.append(np.ones(len(values[-1])))
-        else:
-            how: dict[str, Any] = {"client": client, "progress": progress, "bits": _BITS}
-            centers, number = summarize_table(part.blocks.trials, part.values, **how).class_scores(TARGET)
-            values.append(centers)
-            counts.append(number)
     if all(part.is_in_memory for part in training):
-        return float(np.median(np.concatenate(values)))
-    scores, weights = np.concatenate(values), np.concatenate(counts)
+        lists = [part.trials for part in training]
+        return float(np.median(np.concatenate([one.scores[one.labels == TARGET] for one in lists])))  # type: ignore[index]
+    how: dict[str, Any] = {"client": client, "progress": progress, "bits": _BITS}
+    found = [summarize_table(part.blocks.trials, part.values, **how).class_scores(TARGET) for part in training]
+    scores, weights = map(np.concatenate, zip(*found, strict=True))
     order = np.argsort(scores)
     below = np.cumsum(weights[order])
     return float(scores[order][np.searchsorted(below, below[-1] / 2)])
 
 
-def _diagnosed(part: LabelledBlocks, look: _Look, training: set[str], evaluation: set[str]) -> CohortDiagnostics:
+def _diagnosed(
+    part: LabelledBlocks, sides: Sequence[_Side], training: set[str], evaluation: set[str]
+) -> CohortDiagnostics:
     blocks = part.blocks
     members = [blocks.cohort_enroll_speakers, blocks.cohort_test_speakers]
     names = {name for side in members if side is not None for name in side.tolist()} - {None}
-    outliers: list[CohortMember] = []
-    hidden: list[HiddenTarget] = []
-    smallest = []
-    for side in _sides(blocks, look):
-        outliers += side.outliers()
-        hidden += side.hidden_targets()
-        smallest.append(side.sums.smallest)
+    outliers = [one for side in sides for one in side.outliers()]
+    hidden = [one for side in sides for one in side.hidden_targets()]
     outliers.sort(key=lambda one: (-max(abs(one.mean_z), abs(one.std_z)), one.side, one.id))
     hidden.sort(key=lambda one: (-one.z, one.side, one.trial_id, one.cohort_id))
     return CohortDiagnostics(
@@ -179,7 +157,7 @@ def _diagnosed(part: LabelledBlocks, look: _Look, training: set[str], evaluation
         enrolments=0 if blocks.cohort_enroll_ids is None else len(blocks.cohort_enroll_ids),
         tests=0 if blocks.cohort_test_ids is None else len(blocks.cohort_test_ids),
         speakers=len(names) if names else None,
-        smallest=min(smallest),
+        smallest=min(side.sums.smallest for side in sides),
         shared_with_evaluation=tuple(sorted(names & evaluation)),
         shared_with_training=tuple(sorted(names & training)),
         own_speakers_left_out=all(side is not None for side in (blocks.enroll_speakers, blocks.test_speakers) if names)
@@ -241,15 +219,12 @@ class _Side:
         ]
 
 
-def _sides(blocks: ScoreBlocks, look: _Look) -> list[_Side]:
+def _sides(blocks: ScoreBlocks, summed: Callable[..., SideSums]) -> list[_Side]:
     found = []
-    how: dict[str, Any] = {"usual_target": look.usual_target, "client": look.client, "progress": look.progress}
-    if blocks.enroll is not None:
-        sums = side_sums(blocks.enroll, by_column=False, **how)
-        found.append(_Side("enroll", sums, blocks.enroll.enroll_axis, blocks.enroll.test_axis))
-    if blocks.test is not None:
-        sums = side_sums(blocks.test, by_column=True, **how)
-        found.append(_Side("test", sums, blocks.test.test_axis, blocks.test.enroll_axis))
+    if (block := blocks.enroll) is not None:
+        found.append(_Side("enroll", summed(block, by_column=False), block.enroll_axis, block.test_axis))
+    if (block := blocks.test) is not None:
+        found.append(_Side("test", summed(block, by_column=True), block.test_axis, block.enroll_axis))
     return found
 
 

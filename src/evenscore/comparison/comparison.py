@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenscore.metrics.summary import ScoreSummary
     from evenscore.tables import ScoreTable
 
-__all__ = ["METRICS", "Comparison", "Figures", "MethodResult", "RunFacts"]
+__all__ = ["METRICS", "Comparison", "Figures", "Measured", "MethodResult", "RunFacts"]
 
 #: The metrics that are compared; lower is better.
 METRICS: tuple[Metric, ...] = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
@@ -58,15 +58,11 @@ class Figures:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MethodResult:
-    """One method: what it was, what it made of the evaluation trials, and how good that is.
+class Measured:
+    """The evaluation trials of one candidate, and how good they are.
 
     Attributes
     ----------
-    name
-        What it is called in tables, such as ``"as:top_k=100"``.
-    norm, options
-        The norm, as `evenscore.fit_norm` knows it, and its options.
     scores
         The normalized evaluation trials, one number per trial in the order of ``Comparison.trials``; where they are
         not in memory, a table for each condition.
@@ -78,13 +74,34 @@ class MethodResult:
         The same for each phrase or condition, by name, without intervals; empty if there is only one.
     uncalibrated
         Metrics of ``scores`` where they are log-likelihood ratios by themselves; else None.
+    replicates
+        Each metric in every draw of speakers.
+    summaries
+        Of ``scores`` and ``llrs`` where these are not in memory, else None; figures and curves come from them.
+    """
+
+    scores: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
+    llrs: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
+    figures: Figures
+    conditions: Mapping[str, Figures]
+    uncalibrated: Figures | None
+    replicates: Mapping[str, Float[np.ndarray, " b"]]
+    summaries: Mapping[str, ScoreSummary] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MethodResult(Measured):
+    """One method: what it was, what it made of the evaluation trials (see `Measured`), and how good that is.
+
+    Attributes
+    ----------
+    name
+        What it is called in tables, such as ``"as:top_k=100"``.
+    norm, options
+        The norm, as `evenscore.fit_norm` knows it, and its options.
     training
         Metrics of the training trials, each calibrated without its speakers (see `evenscore.cross_calibrate`); None
         where there are too few speakers for that.
-    to_raw, to_best
-        For each metric this method against ``raw`` and against the best method, on the same draws of speakers.
-    best_share
-        The share of the draws in which no other method was better.
     calibration
         Fitted to the training trials, which have not met their own speakers.
     model
@@ -95,31 +112,27 @@ class MethodResult:
         Sentences about the method.
     seconds
         What fitting, normalizing and measuring took.
+    to_raw, to_best
+        For each metric this method against ``raw`` and against the best method, on the same draws of speakers.
+    best_share
+        The share of the draws in which no other method was better.
     contributions
         For methods that can take an LLR apart: what each feature adds to the LLRs of some example trials.
-    summaries
-        Of ``scores`` and ``llrs`` where these are not in memory, else None; figures and curves come from them.
     """
 
     name: str
     norm: str
     options: Mapping[str, Any]
-    scores: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
-    llrs: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
-    figures: Figures
-    conditions: Mapping[str, Figures]
-    uncalibrated: Figures | None
     training: Figures | None
-    to_raw: Mapping[str, PairedTest]
-    to_best: Mapping[str, PairedTest]
-    best_share: float
     calibration: Calibration
     model: Any = None
     is_llr: bool = False
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    to_raw: Mapping[str, PairedTest] = field(default_factory=dict)
+    to_best: Mapping[str, PairedTest] = field(default_factory=dict)
+    best_share: float = 0.0
     contributions: ExampleContributions | None = None
-    summaries: Mapping[str, ScoreSummary] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

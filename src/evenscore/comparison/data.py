@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from operator import add
 
 from evenscore.comparison.cohorts import CohortDiagnostics
 from evenscore.comparison.trials import FROM_TARGETS, ComparedTrials
@@ -77,9 +79,7 @@ def _by_condition(trials: ComparedTrials) -> tuple[SideSummary, ...]:
             enrolments=len(enroll),
             tests=len(test),
             trials=count.trials,
-            targets=count.targets,
-            nontargets=count.nontargets,
-            unknown=count.unknown,
+            **asdict(count),
         )
         for name, (enroll, test), count in zip(trials.names, trials.codes, trials.counts, strict=True)
     )
@@ -93,9 +93,7 @@ def _total(trials: ComparedTrials) -> SideSummary:
         enrolments=len({name for table in tables for name in table.enroll_ids}),
         tests=len({name for table in tables for name in table.test_ids}),
         trials=len(trials),
-        targets=sum(count.targets for count in trials.counts),
-        nontargets=sum(count.nontargets for count in trials.counts),
-        unknown=sum(count.unknown for count in trials.counts),
+        **asdict(reduce(add, trials.counts)),
     )
 
 

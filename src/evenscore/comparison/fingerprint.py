@@ -8,18 +8,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from evenscore._version import __version__
-from evenscore.comparison.judging import Judging
 from evenscore.comparison.methods import Method, plain_options
+from evenscore.comparison.settings import Judging
 from evenscore.tables import LabelledBlocks, ScoreTable
 from evenscore.tables.identity import hashed
 
-__all__ = ["array_digest", "fingerprint_of", "inputs_digest"]
-
-_PIECE = 1 << 26  # bytes hashed at a time, so that no matrix is copied whole
+__all__ = ["fingerprint_of", "inputs_digest"]
 
 
 def fingerprint_of(method: Method, how: Judging, inputs: str) -> str:
@@ -66,15 +61,3 @@ def _table_facts(table: ScoreTable | None, seen: dict[int, str]) -> list[str] | 
         seen[where] = table.source.identity()
     axes = (table.enroll_axis, table.test_axis)
     return [seen[where], *(hashed(axis.ids, axis.speakers) for axis in axes)]
-
-
-def array_digest(array: npt.NDArray[Any]) -> str:
-    """Return a digest of the shape, the type and the values of an array of numbers or ids."""
-    digest = hashlib.blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=20)
-    if array.dtype == object:
-        digest.update(json.dumps(array.tolist()).encode())
-        return digest.hexdigest()
-    rows = max(1, _PIECE // max(1, array[:1].nbytes)) if array.ndim else 1
-    for start in range(0, len(array), rows):
-        digest.update(np.ascontiguousarray(array[start : start + rows]).data)
-    return digest.hexdigest()

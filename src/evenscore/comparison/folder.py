@@ -11,13 +11,14 @@ import numpy as np
 
 from evenscore.calibrate import Calibration
 from evenscore.comparison.comparison import Comparison, Figures, MethodResult
-from evenscore.comparison.fingerprint import array_digest, fingerprint_of, inputs_digest
-from evenscore.comparison.judging import Judged, Judging, Sides
+from evenscore.comparison.fingerprint import fingerprint_of, inputs_digest
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
-from evenscore.comparison.measuring import Measured, calibrated_tables
+from evenscore.comparison.measuring import calibrated_tables
 from evenscore.comparison.methods import RAW, Method
 from evenscore.comparison.results import plain, results_of
 from evenscore.comparison.score_stores import load_summaries, save_summaries, stored_tables, write_tables
+from evenscore.comparison.settings import Judging
+from evenscore.comparison.sides import Sides
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
 from evenscore.files import read_scores, write
@@ -28,11 +29,13 @@ from evenscore.files.streams import PathLike, writing
 from evenscore.progress import Progress, silent
 from evenscore.tables import ScoreTable
 from evenscore.tables.arrays import frozen
+from evenscore.tables.identity import hashed
 
 __all__ = ["ResultFolder", "save_comparison", "write_results"]
 
 _FORMAT, _VERSION = "evenscore-comparison-method", 1
 _LARGEST = 500_000_000  # bytes of a record: millions of draws of speakers
+_KEPT = ("replicates", "is_llr", "notes", "seconds")  # of a result, as they are
 _INFINITE = {"inf": np.inf, "-inf": -np.inf}  # JSON has no infinite numbers
 
 
@@ -69,36 +72,33 @@ class ResultFolder:
         _begin(place)
         return write_tables(place, tables, self.sides.trials.names, client=self.sides.client, progress=progress)
 
-    def store(self, judged: Judged) -> Judged:
+    def store(self, result: MethodResult) -> MethodResult:
         """Keep the results of a method, and return them as they are kept; the record appears when the rest is there."""
-        place, measured = self.places[judged.method.name], judged.measured
-        fingerprint = fingerprint_of(judged.method, self.how, self.inputs)
+        place = self.places[result.name]
+        fingerprint = fingerprint_of(Method(result.name, result.norm, result.options), self.how, self.inputs)
         record = {
             "format": _FORMAT,
             "version": _VERSION,
             "fingerprint": fingerprint,
-            "figures": _record(measured.figures),
-            "conditions": {name: _record(figures) for name, figures in measured.conditions.items()},
-            "uncalibrated": _record(measured.uncalibrated),
-            "training": _record(judged.training),
-            "replicates": measured.replicates,
-            "is_llr": judged.is_llr,
-            "notes": judged.notes,
-            "seconds": judged.seconds,
+            "figures": _record(result.figures),
+            "conditions": {name: _record(figures) for name, figures in result.conditions.items()},
+            "uncalibrated": _record(result.uncalibrated),
+            "training": _record(result.training),
+            **{name: getattr(result, name) for name in _KEPT},
         }
-        if measured.summaries is None:
-            _write_scores(place, self.sides.trials, measured)
-            record["digests"] = {kind: array_digest(getattr(measured, kind)) for kind in ("scores", "llrs")}
+        if result.summaries is None:
+            _write_scores(place, self.sides.trials, result)
+            record["digests"] = {kind: hashed(getattr(result, kind)) for kind in ("scores", "llrs")}
         else:
             _begin(place)
-            save_summaries(place, fingerprint, measured.summaries)
-        _write_trained(place, judged)
+            save_summaries(place, fingerprint, result.summaries)
+        _write_trained(place, result)
         write_object(place / RECORD, plain(record))
-        if measured.summaries is None or self.with_scores or judged.method.norm == RAW:
-            return judged
-        return replace(judged, measured=replace(measured, scores=(), llrs=()))
+        if result.summaries is None or self.with_scores or result.norm == RAW:
+            return result
+        return replace(result, scores=(), llrs=())
 
-    def load(self, method: Method) -> Judged | None:
+    def load(self, method: Method) -> MethodResult | None:
         """Return the results of a finished method; None if there are none of just this data and these options."""
         place = self.places[method.name]
         if not (place / RECORD).is_file():
@@ -108,7 +108,7 @@ class ResultFolder:
         except (EvenscoreError, KeyError, TypeError, ValueError):  # damaged, or changed by hand: do it again
             return None
 
-    def _loaded(self, method: Method, place: Path) -> Judged | None:
+    def _loaded(self, method: Method, place: Path) -> MethodResult | None:
         record = read_object(place / RECORD, largest=_LARGEST)
         check_header(place / RECORD, record, _FORMAT, _VERSION)
         fingerprint = fingerprint_of(method, self.how, self.inputs)
@@ -122,17 +122,12 @@ class ResultFolder:
             scores = self._stored_scores(method, place, trials, calibration, fingerprint)
         if scores is None:
             return None
-        measured = Measured(
+        return MethodResult(
+            **vars(method),
             **scores,
-            figures=_figures(record["figures"]),
+            **{kind: _figures(record[kind]) for kind in ("figures", "uncalibrated", "training")},
             conditions={name: _figures(figures) for name, figures in record["conditions"].items()},
-            uncalibrated=None if record["uncalibrated"] is None else _figures(record["uncalibrated"]),
             replicates={name: frozen(np.array(_numbers(drawn))) for name, drawn in record["replicates"].items()},
-        )
-        return Judged(
-            method=method,
-            measured=measured,
-            training=None if record["training"] is None else _figures(record["training"]),
             calibration=calibration,
             model=load_trained(place / MODEL) if (place / MODEL).is_file() else None,
             is_llr=record["is_llr"],
@@ -150,7 +145,8 @@ class ResultFolder:
             tables = stored_tables(place, tables or (), trials.names) if self.with_scores else ()
         if summaries is None or tables is None:
             return None
-        return {"scores": tuple(tables), "llrs": calibrated_tables(tables, calibration), "summaries": summaries}
+        llrs = calibrated_tables(tables, [calibration] * len(tables))
+        return {"scores": tuple(tables), "llrs": llrs, "summaries": summaries}
 
 
 def _read_scores(place: Path, trials: ComparedTrials, digests: Mapping[str, str]) -> dict[str, Any] | None:
@@ -158,7 +154,7 @@ def _read_scores(place: Path, trials: ComparedTrials, digests: Mapping[str, str]
     for kind in ("scores", "llrs"):
         tables = [read_scores(place / name, infinite="accept") for name in score_files(kind, trials.names)]
         found[kind] = frozen(np.concatenate([np.asarray(table.scores) for table in tables]))
-    return found if all(array_digest(array) == digests[kind] for kind, array in found.items()) else None
+    return found if all(hashed(array) == digests[kind] for kind, array in found.items()) else None
 
 
 def save_comparison(comparison: Comparison, directory: PathLike) -> None:
@@ -196,7 +192,7 @@ def _begin(place: Path) -> None:
             (place / name).unlink(missing_ok=True)
 
 
-def _write_scores(place: Path, trials: ComparedTrials, result: Measured | MethodResult) -> None:
+def _write_scores(place: Path, trials: ComparedTrials, result: MethodResult) -> None:
     _begin(place)
     for kind in ("scores", "llrs"):
         lists = trials.split(getattr(result, kind))
@@ -204,7 +200,7 @@ def _write_scores(place: Path, trials: ComparedTrials, result: Measured | Method
             write(part, place / name)
 
 
-def _write_trained(place: Path, result: Judged | MethodResult) -> None:
+def _write_trained(place: Path, result: MethodResult) -> None:
     save_calibration(result.calibration, place / CALIBRATION)
     if is_saved(result.model):
         save_trained(result.model, place / MODEL)
@@ -214,8 +210,10 @@ def _record(figures: Figures | None) -> Any:
     return None if figures is None else {"values": figures.values, "intervals": figures.intervals}
 
 
-def _figures(record: Mapping[str, Any]) -> Figures:
-    return Figures(values=_numbers(record["values"]), intervals=_numbers(record["intervals"]))
+def _figures(record: Any) -> Any:
+    return (
+        None if record is None else Figures(values=_numbers(record["values"]), intervals=_numbers(record["intervals"]))
+    )
 
 
 def _numbers(value: Any) -> Any:

@@ -3,132 +3,63 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
-from evenscore.calibrate import Calibration, calibration_class
-from evenscore.comparison.comparison import Figures
-from evenscore.comparison.measuring import Judging, Measured, measured
+from evenscore.comparison.comparison import MethodResult
+from evenscore.comparison.measuring import measured
 from evenscore.comparison.methods import Method
-from evenscore.comparison.training import Trained, train
-from evenscore.comparison.trials import ComparedTrials
-from evenscore.norms.normalize import described_norm
+from evenscore.comparison.settings import Judging
+from evenscore.comparison.sides import Sides
+from evenscore.comparison.training import train
+from evenscore.errors import EvenscoreError
 from evenscore.progress import Progress
-from evenscore.tables import LabelledBlocks, ScoreTable
+from evenscore.tables import ScoreTable
 
-if TYPE_CHECKING:
-    import numpy as np
-    from jaxtyping import Float
+__all__ = ["Keep", "judge", "or_reason"]
 
-__all__ = ["Judged", "Judging", "Keep", "Sides", "calibration_settings", "judge"]
-
-# Small enough to change nothing where the classes overlap, and it keeps the weights finite where they do not.
-_PENALTY = 1e-5
-
-
-def calibration_settings(calibration: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the options of a calibration's ``fit``; if none are given, those that weigh scores get a tiny penalty.
-
-    Examples
-    --------
-    >>> calibration_settings("logistic", None), calibration_settings("gaussian", None)
-    ({'l2': 1e-05}, {})
-    """
-    calibration_class(calibration)
-    if options is None:
-        return {"l2": _PENALTY} if calibration in ("logistic", "saturating") else {}
-    return dict(options)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Judged:
-    """What one method made of the trials; all that can be known without the other methods.
-
-    The fields are those of `MethodResult`.
-    """
-
-    method: Method
-    measured: Measured
-    training: Figures | None
-    calibration: Calibration
-    model: Any
-    is_llr: bool
-    notes: tuple[str, ...]
-    seconds: float
-
-    @property
-    def figures(self) -> Figures:
-        """Metrics of the calibrated scores."""
-        return self.measured.figures
-
-    @property
-    def replicates(self) -> Mapping[str, Float[np.ndarray, " b"]]:
-        """Each metric in every draw of speakers."""
-        return self.measured.replicates
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Sides:
-    """The data of both sides, and the Dask client that works on what is not in memory."""
-
-    training: Sequence[LabelledBlocks]
-    evaluation: Sequence[LabelledBlocks]
-    training_trials: ComparedTrials
-    trials: ComparedTrials
-    client: Any = None
-
-
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 Keep = Callable[[Sequence[ScoreTable], Progress], Sequence[ScoreTable]]  # writes scores, and gives what is written
 
 
-def judge(method: Method, sides: Sides, how: Judging, progress: Progress, keep: Keep | None = None) -> Judged:
-    """Fit on the training side, calibrate there, normalize the evaluation trials once, and measure them."""
+def or_reason(judge: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result | str:
+    """Return what judging a candidate gives, or why it cannot be judged; anything but a refusal is a bug."""
+    try:
+        return judge(*given, **named)
+    except EvenscoreError as error:
+        return str(error)
+
+
+def judge(method: Method, sides: Sides, how: Judging, progress: Progress, keep: Keep | None = None) -> MethodResult:
+    """Fit on the training side, calibrate there, normalize the evaluation trials once, and measure them.
+
+    Trials that are not in memory are written before they are measured, if they shall be kept.
+    """
     start = time.perf_counter()
-    trained = train(
-        method,
-        sides.training,
-        sides.training_trials,
-        how,
-        client=sides.client,
-        progress=_part(progress, method.name, 0.0, 0.5),
-    )
-    progress(method.name, 0.6)
-    judged = Judged(
-        method=method,
-        measured=_normalized_and_measured(method, trained, sides, how, progress, keep),
+
+    def share(first: float, last: float) -> Progress:
+        """Return a callback that reports the fraction of any stage as a part of the method's own."""
+        return lambda stage, fraction: progress(method.name, first + (last - first) * min(max(fraction, 0.0), 1.0))
+
+    client = sides.client
+    trained = train(method, sides.training, how, trials=sides.training_trials, client=client, progress=share(0.0, 0.5))
+    tables: Sequence[ScoreTable] = trained.normalized(sides.evaluation, client=client, progress=share(0.5, 0.6))
+    begun = 0.6
+    progress(method.name, begun)
+    if keep is not None and not sides.trials.is_in_memory:
+        tables, begun = keep(tables, share(0.6, 0.8)), 0.8
+    is_llr = trained.norm.is_llr
+    calibrations = [trained.calibration] * len(tables)
+    found = measured(tables, calibrations, sides.trials, how, is_llr=is_llr, client=client, progress=share(begun, 1.0))
+    progress(method.name, 1.0)
+    return MethodResult(
+        **vars(method),
+        **vars(found),
         training=trained.training,
         calibration=trained.calibration,
         model=trained.norm.model,
-        is_llr=trained.norm.is_llr,
+        is_llr=is_llr,
         notes=trained.notes,
         seconds=time.perf_counter() - start,
     )
-    progress(method.name, 1.0)
-    return judged
-
-
-def _normalized_and_measured(
-    method: Method, trained: Trained, sides: Sides, how: Judging, progress: Progress, keep: Keep | None
-) -> Measured:
-    """Normalize the evaluation trials, write them if they are not in memory and shall be kept, and measure them."""
-    norm, trials, client = trained.norm, sides.trials, sides.client
-    options = described_norm(method.norm, method.options)
-    cohort = _part(progress, method.name, 0.5, 0.6)
-    tables: Sequence[ScoreTable] = [
-        norm.normalize(part.blocks, options, client=client, progress=cohort) for part in sides.evaluation
-    ]
-    begun = 0.6
-    if keep is not None and not trials.is_in_memory:
-        tables, begun = keep(tables, _part(progress, method.name, 0.6, 0.8)), 0.8
-    rest = _part(progress, method.name, begun, 1.0)
-    return measured(tables, trained.calibration, trials, how, norm.is_llr, client=client, progress=rest)
-
-
-def _part(progress: Progress, name: str, first: float, last: float) -> Progress:
-    """Return a callback that reports the fraction of any stage as a part of the method's own."""
-
-    def report(stage: str, fraction: float) -> None:
-        progress(name, first + (last - first) * min(max(fraction, 0.0), 1.0))
-
-    return report

@@ -22,7 +22,6 @@ __all__ = [
     "CALIBRATION",
     "MODEL",
     "RECORD",
-    "REPORT",
     "RESULTS",
     "STORED",
     "SUMMARIES",
@@ -31,7 +30,6 @@ __all__ = [
 ]
 
 RESULTS = "results.json"
-REPORT = "report.html"
 CALIBRATION = "calibration.json"
 MODEL = "model.json"
 RECORD = "record.json"

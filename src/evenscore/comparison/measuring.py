@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from evenscore.calibrate import Calibration
 from evenscore.calibrate.tables import calibrated
-from evenscore.comparison.comparison import METRICS, Figures
+from evenscore.comparison.comparison import METRICS, Figures, Measured
+from evenscore.comparison.settings import Judging
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.engine.engine import engine_for
 from evenscore.metrics import Bootstrap, OperatingPoint, bootstrap, evaluate, summarize
 from evenscore.metrics.speaker_groups import GroupCounter, GroupCounts, speaker_groups
 from evenscore.metrics.summary import ScoreSummary
-from evenscore.progress import Progress
+from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, Place, ScoreTable
 from evenscore.tables.arrays import frozen
 from evenscore.tables.pair_values import PairValues
@@ -27,57 +28,32 @@ from evenscore.tables.score_table import Source
 from evenscore.tables.tile import spans
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Int
 
-__all__ = ["Judging", "Measured", "calibrated_tables", "measured"]
+__all__ = ["calibrated_tables", "measured"]
 
 _SLAB = 1 << 22  # scores that are calibrated and counted at a time, so that LLRs of large tiles take little room
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judging:
-    """How every method is judged: all of them the same way."""
-
-    calibration: str
-    calibration_options: Mapping[str, Any]
-    points: tuple[OperatingPoint, ...]
-    replicates: int
-    level: float
-    seed: int
-    folds: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
-    """The evaluation trials of one method, and how good they are; the fields are those of `MethodResult`.
-
-    ``replicates`` has for each metric its value in every draw of speakers.
-    """
-
-    scores: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
-    llrs: Float[np.ndarray, " n"] | tuple[ScoreTable, ...]
-    figures: Figures
-    conditions: Mapping[str, Figures]
-    uncalibrated: Figures | None
-    replicates: Mapping[str, Float[np.ndarray, " b"]]
-    summaries: Mapping[str, ScoreSummary] | None = None
-
-
 def measured(
     tables: Sequence[ScoreTable],
-    calibration: Calibration,
+    calibrations: Sequence[Calibration],
     trials: ComparedTrials,
     how: Judging,
-    is_llr: bool,
     *,
-    client: Any,
-    progress: Progress,
+    is_llr: bool = False,
+    client: Any = None,
+    progress: Progress = silent,
 ) -> Measured:
-    """Calibrate and measure normalized scores, a table for each condition."""
+    """Calibrate and measure normalized scores: a table and a calibration for each condition.
+
+    Scores that are LLRs by themselves (``is_llr``) are measured before they are calibrated, too.
+    """
     if not trials.is_in_memory:
-        return _measured_tiles(tables, calibration, trials, how, is_llr, client, progress)
+        return _measured_tiles(tables, calibrations, trials, how, is_llr, client, progress)
     scores = trials.pooled(tables)
-    llrs = frozen(np.asarray(calibration(scores), dtype=np.float64))
+    pieces = [calibration(part) for calibration, part in zip(calibrations, trials.by_condition(scores), strict=True)]
+    llrs = frozen(np.concatenate(pieces).astype(np.float64, copy=False))
     figures, replicates = _exact(llrs, trials, how)
     return Measured(
         scores=scores,
@@ -150,7 +126,7 @@ class _Task:
 
 def _measured_tiles(
     tables: Sequence[ScoreTable],
-    calibration: Calibration,
+    calibrations: Sequence[Calibration],
     trials: ComparedTrials,
     how: Judging,
     is_llr: bool,
@@ -168,7 +144,7 @@ def _measured_tiles(
             enroll=enroll,
             test=test,
             group=group,
-            calibration=calibration,
+            calibration=calibrations[place],
             points=how.points,
             is_llr=is_llr,
         )
@@ -181,7 +157,7 @@ def _measured_tiles(
     conditions = {} if len(parts) < 2 else dict(zip(trials.names, map(_condition, parts), strict=True))
     return Measured(
         scores=tuple(tables),
-        llrs=calibrated_tables(tables, calibration),
+        llrs=calibrated_tables(tables, calibrations),
         figures=figures,
         conditions=conditions,
         uncalibrated=uncalibrated,
@@ -190,9 +166,9 @@ def _measured_tiles(
     )
 
 
-def calibrated_tables(tables: Sequence[ScoreTable], calibration: Calibration) -> tuple[ScoreTable, ...]:
+def calibrated_tables(tables: Sequence[ScoreTable], calibrations: Sequence[Calibration]) -> tuple[ScoreTable, ...]:
     """Return scores as LLRs, which are computed when they are read."""
-    return tuple(calibrated(table, calibration) for table in tables)
+    return tuple(map(calibrated, tables, calibrations))
 
 
 def _sums(task: _Task, place: Place) -> _PartSums:

@@ -11,6 +11,7 @@ from typing import Any
 from evenscore.errors import InputError
 from evenscore.norms import fit_methods
 from evenscore.norms.options import DEFAULT_TOP_K
+from evenscore.norms.registry import NO_OPTIONS
 from evenscore.tables import LabelledBlocks
 
 __all__ = ["RAW", "Method", "as_methods", "default_methods"]
@@ -54,7 +55,7 @@ class Method:
         options: dict[str, Any] = {}
         for piece in pieces:
             name, mark, value = piece.partition("=")
-            if not mark or not name or name in options:
+            if not mark or not name or name in options or name in NO_OPTIONS:
                 raise InputError(f"the method {text!r} must be a norm and its options, such as as:top_k=100")
             options[name] = _value(value)
         return cls(text.strip(), norm, options)

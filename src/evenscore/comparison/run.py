@@ -11,14 +11,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
-from evenscore.comparison.comparison import METRICS, Comparison, RunFacts
+from evenscore.comparison.comparison import METRICS, Comparison, MethodResult, RunFacts
 from evenscore.comparison.data import check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
-from evenscore.comparison.judging import Judged, Judging, Keep, Sides, calibration_settings, judge
+from evenscore.comparison.judging import judge, or_reason
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.ranking import ranked
-from evenscore.comparison.shared_blocks import shared_blocks
-from evenscore.comparison.trials import compared_trials
+from evenscore.comparison.settings import Judging, calibration_settings
+from evenscore.comparison.sides import Sides
 from evenscore.errors import InputError
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
 from evenscore.metrics.uncertainty import Metric
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-_TRAINING = 0.25  # of the memory, for training scores
 _LIBRARIES = ("evenscore", "numpy", "scipy", "numba", "polars")
 
 
@@ -127,7 +126,7 @@ def compare(
     evaluation = labelled_parts(evaluation, "evaluation")
     wanted = as_methods(methods, evaluation)
     progress("checking the data", 0.0)
-    sides, warnings = _sides(training, evaluation, client, memory, progress)
+    sides, warnings = Sides.of(training, evaluation, client=client, memory=memory, progress=progress)
     data = summary_of(sides.training_trials, sides.trials)
     speakers = sides.training_trials.speakers, sides.trials.speakers
     warnings = check_data(data, speakers, allow_overlap=allow_overlap) + warnings
@@ -195,40 +194,6 @@ def _checked(
     )
 
 
-def _sides(
-    training: Sequence[LabelledBlocks],
-    evaluation: Sequence[LabelledBlocks],
-    client: Any,
-    memory: float | None,
-    progress: Progress,
-) -> tuple[Sides, list[str]]:
-    """Return the data in the form in which it is worked on, and what the user should know about it."""
-    training, evaluation, warnings = shared_blocks(training, evaluation)
-    training = _in_memory(training, memory)
-    sides = Sides(
-        training=training,
-        evaluation=evaluation,
-        training_trials=compared_trials(training, client=client, progress=progress),
-        trials=compared_trials(evaluation, client=client, progress=progress),
-        client=client,
-    )
-    if not sides.training_trials.is_in_memory:
-        warnings.append(
-            "the training side does not fit into memory: methods are calibrated from summaries of its scores, and have "
-            "no cross-validated figures of it"
-        )
-    return sides, warnings
-
-
-def _in_memory(training: Sequence[LabelledBlocks], memory: float | None) -> list[LabelledBlocks]:
-    """Bring the training side into memory if it fits."""
-    from evenscore.files.checks import memory_size
-
-    outside = [part for part in training if not part.blocks.is_in_memory]
-    fits = sum(part.nbytes for part in outside) <= (_TRAINING * memory_size() if memory is None else memory)
-    return [part.in_memory() if fits and not part.blocks.is_in_memory else part for part in training]
-
-
 def _judge_all(
     methods: Sequence[Method],
     sides: Sides,
@@ -236,7 +201,7 @@ def _judge_all(
     directory: PathLike | None,
     progress: Progress,
     write_scores: bool,
-) -> tuple[list[Judged], dict[str, str], list[str]]:
+) -> tuple[list[MethodResult], dict[str, str], list[str]]:
     """Judge the methods one by one; those that cannot run are listed with the reason."""
     folder = None
     if directory is not None:
@@ -253,7 +218,7 @@ def _judge_all(
             progress(method.name, 1.0)
             continue
         keep = None if folder is None else partial(folder.keep_scores, method)
-        result = _judged_or_reason(method, sides, how, progress, keep)
+        result = or_reason(judge, method, sides, how, progress, keep)
         if isinstance(result, str):
             not_run[method.name] = result
             continue
@@ -263,16 +228,6 @@ def _judge_all(
     if RAW in not_run:
         raise InputError(f"even the raw scores cannot be judged: {not_run[RAW]}")
     return judged, not_run, resumed
-
-
-def _judged_or_reason(
-    method: Method, sides: Sides, how: Judging, progress: Progress, keep: Keep | None
-) -> Judged | str:
-    try:
-        return judge(method, sides, how, progress, keep)
-    except (ValueError, ArithmeticError, TypeError) as error:  # InputError is one of them
-        kind = "" if isinstance(error, InputError) else f"unexpected {type(error).__name__}: "
-        return f"{kind}{error}"
 
 
 def _versions() -> dict[str, str]:

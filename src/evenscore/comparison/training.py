@@ -12,15 +12,16 @@ import numpy as np
 
 from evenscore.calibrate import Calibration, calibration_class, cross_calibrate
 from evenscore.comparison.comparison import Figures
-from evenscore.comparison.measuring import Judging
 from evenscore.comparison.methods import Method
+from evenscore.comparison.settings import Judging
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import InputError
 from evenscore.metrics import evaluate
 from evenscore.metrics.counting import summarize_table
 from evenscore.norms import FittedNorm, fit_norm
-from evenscore.progress import Progress
-from evenscore.tables import NONTARGET, TARGET, LabelledBlocks
+from evenscore.norms.normalize import described_norm
+from evenscore.progress import Progress, silent
+from evenscore.tables import NONTARGET, TARGET, LabelledBlocks, ScoreTable
 
 __all__ = ["Trained", "train"]
 
@@ -32,46 +33,56 @@ _SUMMARIZED = "its training scores are not in memory: they are calibrated from a
 class Trained:
     """A fitted norm, its calibration, and cross-validated figures of the training side where there are any."""
 
+    method: Method
     norm: FittedNorm
     calibration: Calibration
     training: Figures | None
     notes: tuple[str, ...]
 
+    def normalized(
+        self, evaluation: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent
+    ) -> list[ScoreTable]:
+        """Normalize new trials, one table for each condition."""
+        described = described_norm(self.method.norm, self.method.options)
+        return [self.norm.normalize(part.blocks, described, client=client, progress=progress) for part in evaluation]
+
 
 def train(
     method: Method,
     training: Sequence[LabelledBlocks],
-    trials: ComparedTrials,
     how: Judging,
     *,
-    client: Any,
-    progress: Progress,
+    trials: ComparedTrials | None = None,
+    client: Any = None,
+    progress: Progress = silent,
 ) -> Trained:
-    """Fit a norm to the training side, and calibrate it there."""
+    """Fit a norm to the training side, and calibrate it there; with ``trials`` the training side is measured, too."""
     whole = all(part.blocks.is_in_memory for part in training)
     fitted = fit_norm(
         method.norm, training, client=None if whole else client, progress=progress, **dict(method.options)
     )
-    points = _points(fitted, trials, how, client, progress)
+    points = _points(fitted, training, how, client, progress)
     kind: Any = calibration_class(how.calibration)
     calibration = kind.fit(*points, **dict(how.calibration_options))
-    notes = list(fitted.notes) if trials.is_in_memory else [*fitted.notes, _SUMMARIZED]
+    in_memory = all(part.is_in_memory for part in training)
+    notes = list(fitted.notes) if in_memory else [*fitted.notes, _SUMMARIZED]
     if _separated(*points):
         notes.append(_SEPARATED)
-    figures = _cross_calibrated(fitted, trials, how, notes) if trials.is_in_memory else None
-    return Trained(norm=fitted, calibration=calibration, training=figures, notes=tuple(notes))
+    figures = None if trials is None or not in_memory else _cross_calibrated(fitted, trials, how, notes)
+    return Trained(method=method, norm=fitted, calibration=calibration, training=figures, notes=tuple(notes))
 
 
 def _points(
-    fitted: FittedNorm, trials: ComparedTrials, how: Judging, client: Any, progress: Progress
+    fitted: FittedNorm, training: Sequence[LabelledBlocks], how: Judging, client: Any, progress: Progress
 ) -> tuple[Any, ...]:
     """Return what calibrations are fitted to: scores and labels, or a summary of scores that are not in memory."""
-    if trials.is_in_memory:
-        lists = trials.labelled(fitted.training_scores)
+    pairs = list(zip(training, fitted.training_scores, strict=True))
+    if all(part.is_in_memory for part in training):
+        lists = [part.labelled(table) for part, table in pairs]
         return tuple(np.concatenate([getattr(part, name) for part in lists]) for name in ("scores", "labels"))
     summaries = [
         summarize_table(table, part.values, client=client, progress=progress, points=how.points)
-        for part, table in zip(trials.parts, fitted.training_scores, strict=True)
+        for part, table in pairs
     ]
     return (reduce(add, summaries),)
 

@@ -111,19 +111,18 @@ class ComparedTrials:
         """Return the values of the trials whose class is known."""
         return values[self.labels != UNKNOWN]
 
+    def by_condition(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Return the values of the trials of each condition."""
+        return np.split(values, np.cumsum([len(part) for part in self.lists])[:-1])
+
     def split(self, scores: npt.NDArray[Any]) -> list[TrialList]:
         """Return other scores of the trials as labelled lists, one per condition."""
-        ends = np.cumsum([len(part) for part in self.lists])[:-1]
-        parts = np.split(scores, ends)
+        parts = self.by_condition(scores)
         return [part.with_scores(values, allow_infinite=True) for part, values in zip(self.lists, parts, strict=True)]
-
-    def labelled(self, tables: Sequence[ScoreTable]) -> list[TrialList]:
-        """Return other scores of the trials, or of some of them, as labelled lists in memory, one per condition."""
-        return [part.labelled(table) for part, table in zip(self.parts, tables, strict=True)]
 
     def pooled(self, tables: Sequence[ScoreTable]) -> npt.NDArray[Any]:
         """Return other scores of the trials as one array; they must be of exactly the same trials."""
-        found = self.labelled(tables)
+        found = [part.labelled(table) for part, table in zip(self.parts, tables, strict=True)]
         for place, (part, listed) in enumerate(zip(self.lists, found, strict=True)):
             if listed.scores is None or not _same_pairs(listed, part):
                 raise self.incomplete(place, len(listed), len(part))

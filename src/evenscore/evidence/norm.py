@@ -11,6 +11,7 @@ from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.normalizer import EvidenceNormalizer
 from evenscore.norms.fitting import FittedNorm
 from evenscore.norms.model_norm import ModelNorm, prepare_model
+from evenscore.norms.registry import refuse_unknown_options
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreBlocks
 
@@ -32,6 +33,7 @@ def fit_evidence_norm(
     """Train the cohort-evidence model; ``options`` are those of `fit_evidence`."""
     if not all(part.is_in_memory for part in training):
         raise InputError("it is trained on scores in memory, but the training side is too large; give a smaller one")
+    refuse_unknown_options(method, train_evidence, options)
     fit = train_evidence(training, progress=progress, **options)
     return FittedNorm(
         method=method,

@@ -242,12 +242,12 @@ def _counts(statistics: list[Statistics]) -> Float[Array, "2"]:
     return counts
 
 
-def _check_options(dim: int, tol: float, max_iter: int, starts: int) -> None:
+def _check_options(dim: Any, tol: Any, max_iter: Any, starts: Any) -> None:
     if not isinstance(dim, int | np.integer) or dim < 0:
         raise InputError(f"dim is {dim!r}, but must be a whole number, 0 or more")
-    if not tol >= 0:
+    if isinstance(tol, str) or not tol >= 0:
         raise InputError(f"tol is {tol}, but must not be negative")
-    if max_iter < 1 or starts < 1:
+    if any(isinstance(count, str) or count < 1 for count in (max_iter, starts)):
         raise InputError(f"max_iter is {max_iter} and starts is {starts}, but both must be at least 1")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenscore.norms.normalize import described_norm, normalize_with
-from evenscore.norms.registry import METHODS, Normalizer, loaded, method_named, prepare_norm
+from evenscore.norms.registry import METHODS, Normalizer, loaded, method_named, prepare_norm, refuse_unknown_options
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreTable
 from evenscore.tables.labelled_blocks import labelled_parts
@@ -104,6 +104,7 @@ def fit_norm(
     parts = labelled_parts(training, "training")
     train = method_named(method).train
     trainer = fit_nothing if train is None else loaded(train)
+    refuse_unknown_options(method, trainer, options)
     extra = {} if client is None else {"client": client}
     fitted: FittedNorm = trainer(method, parts, progress=progress, **extra, **options)
     return fitted

@@ -6,14 +6,16 @@ A new norm is one module and one entry here (or a call of `register_norm`): comm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import Any, Protocol
 
 from evenscore.errors import InputError
 from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.tables.blocks import ScoreBlocks
+from evenscore.tables.ids import shown
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
@@ -32,6 +34,7 @@ class Normalizer(Protocol):
         ...
 
 
+NO_OPTIONS = ("method", "training", "data", "client", "progress")  #: what functions of methods take besides
 Named = Callable[..., Any] | str  #: a function, or "module:function" of one, which is imported when it is first used
 
 
@@ -160,4 +163,24 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
         raise InputError(f"there is no norm {method!r}; there are {', '.join(norm_methods())}")
     prepare = METHODS[method].prepare
     assert prepare is not None  # noqa: S101  (norm_methods has seen to it)
-    return loaded(prepare)(method, **options)
+    made = loaded(prepare)
+    refuse_unknown_options(method, made, options)
+    return made(method, **options)
+
+
+def refuse_unknown_options(method: str, function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Refuse options of a method that a function does not take by name, and list those that it takes.
+
+    Examples
+    --------
+    >>> refuse_unknown_options("mine", lambda method, *, share=0.5: None, ["part"])
+    Traceback (most recent call last):
+    evenscore.errors.InputError: the method 'mine' has no option 'part'; it has share
+    """
+    parameters = signature(function).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):  # it looks at them by itself
+        return
+    known = [one.name for one in parameters if one.name not in NO_OPTIONS]
+    odd = [name for name in options if name not in known]
+    if odd:
+        raise InputError(f"the method {method!r} has no option {shown(odd)}; it has {', '.join(known) or 'none'}")

@@ -9,6 +9,7 @@ from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.norms.fitting import FittedNorm
 from evenscore.norms.model_norm import ModelNorm, fitted_model, prepare_model, training_data
+from evenscore.norms.registry import refuse_unknown_options
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreBlocks
 
@@ -49,13 +50,13 @@ def fit_score_model_norm(
     *,
     client: Any = None,
     progress: Progress = silent,
-    dim: int = 2,
     **options: Any,
 ) -> FittedNorm:
     """Train the score model; ``options`` are those of `fit_score_model`."""
     from evenscore.model.fit import fit_score_model
 
-    result = fit_score_model(training_data(training), dim, client=client, progress=progress, **options)
+    refuse_unknown_options(method, fit_score_model, options)
+    result = fit_score_model(training_data(training), client=client, progress=progress, **options)
     return fitted_model(
         method, ModelNorm(result.model, PreparedScoreModel, _parts), training, result.notes, progress, client
     )
