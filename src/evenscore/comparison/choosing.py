@@ -87,6 +87,7 @@ def choose_cohort(
     True
     """
     chosen = method if isinstance(method, Method) else Method.of(method)
+    kind, settings = calibration_settings(calibration)
     trials = _checked(training, chosen, metric, sizes, folds, repeats, bootstrap)
     named = {ALL: None} if cohorts is None else {name: frozenset(ids) for name, ids in cohorts.items()}
     by_speaker = all(who is not None for part in training for _, who in cohort_members(part.blocks))
@@ -97,8 +98,8 @@ def choose_cohort(
         members=named,
         order=[_drawn_order(training, by_speaker, seed + draw) for draw in range(repeats)],
         by_speaker=by_speaker,
-        calibration=calibration,
-        calibration_options=calibration_settings(calibration, None),
+        calibration=kind,
+        calibration_options=settings,
         points=as_points(points),
         replicates=bootstrap,
         seed=seed,
