@@ -346,7 +346,7 @@ def test_the_model_on_standard_output(cli, files):
         (("--scores", "a.npz", "--key", "a.scores"), "the key a.scores has no labels"),
         (("--scores", "a.npz", "--enroll-speakers", "enroll2spk"), "enroll2spk has no speaker for test 't0'"),
         (("--scores", "a.npz", "--key", "a.key", "--dim", "-1"), "dim is -1, but must be a whole number, 0 or more"),
-        (("--scores", "a.npz", "--key", "a.key", "--tol", "nan"), "tol is nan"),
+        (("--scores", "a.npz", "--key", "a.key", "--tol", "nan"), "tol is 'nan'"),
         (("--scores", "a.npz", "--key", "a.key", "--max-iter", "0"), "max_iter is 0"),
         (("--scores", "a.npz", "--key", "a.key", "--phrase-from", "re:("), "not a regular expression"),
         (("--scores", "a.npz", "--key", "a.key", "--phrase-from", "re:t"), "has 0 groups"),

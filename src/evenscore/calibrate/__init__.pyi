@@ -12,6 +12,7 @@ from .logistic import LogisticCalibration as LogisticCalibration
 from .pav import PavCalibration as PavCalibration
 from .registry import (
     CALIBRATIONS as CALIBRATIONS,
+    calibration_and_options as calibration_and_options,
     calibration_class as calibration_class,
     calibration_from_dict as calibration_from_dict,
 )

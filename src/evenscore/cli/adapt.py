@@ -21,7 +21,7 @@ __all__ = ["EXAMPLES", "adapt"]
 
 EXAMPLES = """
 evenscore adapt --model m.json --scores eval.scores --prior 0.1 -o new.json
-evenscore adapt --model m.json --scores e --test c --prior 0.1 -o n.json
+evenscore adapt --model m.json --scores e --test-cohort t --prior 0.1 -o n
 evenscore adapt --model m.json --scores e --key k --prior 0.1 -o n.json
 evenscore adapt --model m.json --scores e --prior 0.1 -o n.json \\
     --change affine --enroll-speakers utt2spk
@@ -47,11 +47,12 @@ def adapt(
         ),
     ],
     prior: Annotated[float, typer.Option("--prior", metavar="P", help="Share of targets among the unlabelled trials.")],
-    enroll: Annotated[
-        str | None, typer.Option("--enroll", metavar="FILE", help="Cohort scores of the enrolments (S_e), if any.")
+    enroll_cohort: Annotated[
+        str | None,
+        typer.Option("--enroll-cohort", metavar="FILE", help="Cohort scores of enrolments (S_e), if any."),
     ] = None,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="FILE", help="Cohort scores of the tests (S_t), if any.")
+    test_cohort: Annotated[
+        str | None, typer.Option("--test-cohort", metavar="FILE", help="Cohort scores of the tests (S_t), if any.")
     ] = None,
     cohort: Annotated[
         str | None, typer.Option("--cohort", metavar="FILE", help="Scores of the cohort against itself (S_I), if any.")
@@ -109,7 +110,7 @@ def adapt(
         progress("reading", 0.0)
         trained = load_model(model)
         tables = [_without_labels(read_scores(path, **reading)) for path in scores]
-        paths = {"enroll": enroll, "test": test, "cohort": cohort}
+        paths = {"enroll": enroll_cohort, "test": test_cohort, "cohort": cohort}
         data = [_with_labels(table, key) for table in tables] if key else tables
         if any(paths.values()):
             data = [_blocks(data, paths, reading)]

@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from evenscore._version import __version__
 from evenscore.cli.failures import guarded
+from evenscore.cli.old_spellings import modern
 
 __all__ = ["add_command", "app", "main", "program", "run_program"]
 
@@ -39,6 +40,14 @@ class _Commands(TyperGroup):
             if name not in self.commands:
                 self.commands[name] = _loaded(name)
         return self.commands.get(cmd_name)
+
+
+class _Command(TyperCommand):
+    """A command that understands the options of earlier versions, too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options as they are spelled now."""
+        return super().parse_args(ctx, modern(self.name or "", args))
 
 
 app = typer.Typer(
@@ -72,7 +81,8 @@ def _app(**options: Any) -> typer.Typer:
 
 def add_command(group: typer.Typer, name: str, command: Callable[..., None], examples: str) -> None:
     """Add a command: its docstring and the examples are its help."""
-    group.command(name, help=_help(command.__doc__ or "", examples), context_settings=_CONTEXT)(guarded(command))
+    text = _help(command.__doc__ or "", examples)
+    group.command(name, cls=_Command, help=text, context_settings=_CONTEXT)(guarded(command))
 
 
 def program(name: str, command: Callable[..., None], examples: str) -> typer.Typer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,33 +19,20 @@ from evenscore.errors import InputError
 if TYPE_CHECKING:
     from evenscore.cli.embedded_scores import EmbeddedScores, Source
 
-__all__ = ["EXAMPLES", "Method", "calibrate"]
+__all__ = ["EXAMPLES", "calibrate"]
 
 EXAMPLES = """
 evenscore calibrate --train dev.scores --train-key k eval.scores -o out
 evenscore calibrate --train dev.scores --train-key k --save c.json
 evenscore calibrate --load c.json eval.scores -o eval.llr
 evenscore calibrate --train d1 --train d2 --train-key k e1 e2 -o fused
-evenscore calibrate --saturate --train dev --train-key k eval -o out
+evenscore calibrate --calibration saturating:l2=1e-3 \\
+    --train dev.scores --train-key k eval.scores -o out
 evenscore calibrate --cross-validate --key eval.key eval.scores -o out
 evenscore calibrate --load c.json eval.zarr --workers 4 -o llr.zarr
 evenscore calibrate --train-embeddings dev.npz -o llr.zarr \\
     --enroll-embeddings x.npz --test-embeddings y.npz --workers 4
 """
-
-
-class Method(str, Enum):
-    """The calibrations."""
-
-    logistic = "logistic"
-    gaussian = "gaussian"
-    pav = "pav"
-    bayesian = "bayesian"
-    unsupervised = "unsupervised"
-    saturating = "saturating"
-
-
-_GAUSSIAN = (Method.gaussian, Method.bayesian, Method.unsupervised)
 
 
 @with_records
@@ -65,37 +51,7 @@ def calibrate(
     train_key: Annotated[
         str | None, typer.Option("--train-key", metavar="FILE", help="Labels of the training scores, found by id.")
     ] = None,
-    method: Annotated[Method, typer.Option("--method", help="Kind of calibration.")] = Method.logistic,
-    prior: Annotated[
-        float | None,
-        typer.Option(
-            "--prior",
-            metavar="P",
-            help="logistic, saturating: prior of a target at which LLRs should be best (default 0.5); "
-            "unsupervised: the share of targets, if it is known.",
-        ),
-    ] = None,
-    saturate: Annotated[
-        bool,
-        typer.Option(
-            "--saturate",
-            help="Bound the LLRs by the shares of trials that behave like the other class, found by cross-validation: "
-            "the same as --method saturating.",
-        ),
-    ] = False,
-    l2: Annotated[
-        float | None, typer.Option("--l2", metavar="X", help="logistic, saturating: penalty on the weights.")
-    ] = None,
-    shared_variance: Annotated[
-        bool,
-        typer.Option("--shared-variance", help="gaussian, bayesian, unsupervised: one variance for both classes."),
-    ] = False,
-    smoothing: Annotated[
-        float | None,
-        typer.Option(
-            "--smoothing", metavar="N", help="pav: made-up trials at each end (default 1); 0 allows infinity."
-        ),
-    ] = None,
+    calibration: opt.CalibrationName = "logistic",
     quality: Annotated[
         list[str] | None,
         typer.Option(
@@ -152,9 +108,15 @@ def calibrate(
 
     Train on labelled scores of other speakers (--train), apply a calibration that was kept (--load), or, where there
     are no other scores, cross-validate by speaker: calibrating on the evaluated trials is cheating. Several training
-    files and as many SCORES are a fusion. The output keeps order, form and labels of the (first) SCORES. The method
-    unsupervised needs no labels and may train on SCORES themselves. Who speaks, the speaker maps tell; without maps,
-    ids that target trials connect are of one speaker.
+    files and as many SCORES are a fusion. The output keeps order, form and labels of the (first) SCORES. Who speaks,
+    the speaker maps tell; without maps, ids that target trials connect are of one speaker.
+
+    Options of a calibration follow its name after colons, as in logistic:l2=1e-3. logistic and saturating: p_target,
+    the prior at which LLRs should be best (0.5), and l2, a penalty on the weights; saturating bounds the LLRs by the
+    shares of trials that behave like the other class, found by cross-validation; gaussian, bayesian and unsupervised:
+    shared_variance=true, one variance for both classes; unsupervised, which needs no labels and may train on SCORES
+    themselves: p_target, the share of targets, if it is known; pav: smoothing, made-up trials at each end (1), where 0
+    allows infinity.
 
     Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are read in chunks if they are large or if
     workers or a memory limit are asked for: a fit then uses a fine histogram of the training scores, and the output,
@@ -164,16 +126,14 @@ def calibrate(
     --trials lists, or of every enrolment against every test, but of no utterance against itself. Labels come from
     --train-key (--key to cross-validate), from the speaker maps, or from the speakers in the embeddings.
     """
+    from evenscore.calibrate import calibration_and_options
     from evenscore.cli.calibration import CalibrationJob, Opener, run_job
     from evenscore.cli.embedded_scores import EmbeddedScores, embedded_scores
     from evenscore.cli.inputs import is_large
     from evenscore.cli.labelled import LabelSources
     from evenscore.cli.scored_output import scored_output
 
-    if saturate:
-        if method not in (Method.logistic, Method.saturating):
-            raise InputError(f"--saturate bounds an affine map; the method is {method.value}; leave one of them out")
-        method = Method.saturating
+    method, options = calibration_and_options(calibration)
     labels = LabelSources(
         key_format=key_format,
         enroll_speakers=enroll_speakers,
@@ -195,8 +155,8 @@ def calibrate(
         key=key,
         load=load,
         folds=folds if cross_validate else None,
-        method=method.value,
-        options=_options(method, prior, l2, shared_variance, smoothing),
+        method=method,
+        options=options,
         quality=tuple(name for text in quality or () for name in text.split(",")),
         metadata=metadata,
         train_metadata=train_metadata or metadata,
@@ -244,27 +204,6 @@ def _one_of(paths: list[str] | None, made: EmbeddedScores | None, files: str, em
     if paths and made is not None:
         raise InputError(f"both {files} and {embeddings} were given; choose one")
     return tuple(paths or ()) if made is None else (made,)
-
-
-def _options(
-    method: Method, prior: float | None, l2: float | None, shared_variance: bool, smoothing: float | None
-) -> dict[str, Any]:
-    """Return the options of the library's fit; one that the method does not have is refused."""
-    given = {
-        "--prior": ("p_target", prior, (Method.logistic, Method.saturating, Method.unsupervised)),
-        "--l2": ("l2", l2, (Method.logistic, Method.saturating)),
-        "--shared-variance": ("shared_variance", shared_variance or None, _GAUSSIAN),
-        "--smoothing": ("smoothing", smoothing, (Method.pav,)),
-    }
-    options = {}
-    for option, (name, value, methods) in given.items():
-        if value is None:
-            continue
-        if method not in methods:
-            serves = ", ".join(one.value for one in methods)
-            raise InputError(f"{option} is an option of {serves}, but the method is {method.value}; leave it out")
-        options[name] = value
-    return options
 
 
 def _check_outputs(

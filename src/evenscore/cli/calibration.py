@@ -58,7 +58,7 @@ class CalibrationJob:
                 "other speakers, --cross-validate with --key"
             )
         if self.load and (self.options or self.method != "logistic"):
-            raise InputError("--load applies a calibration as it is; leave out --method and its options")
+            raise InputError("--load applies a calibration as it is; leave out --calibration")
         if self.train and self.scores and len(self.train) != len(self.scores):
             raise InputError(
                 f"there are {len(self.train)} systems to train on and {len(self.scores)} to calibrate; give the same "
@@ -67,7 +67,7 @@ class CalibrationJob:
         if self.method != "logistic" and max(len(self.train), len(self.scores)) > 1:
             raise InputError(f"several systems are a fusion, which is logistic; {self.method} takes one system")
         if self.method != "logistic" and self.quality:
-            raise InputError(f"quality measures serve the method logistic; {self.method} takes none")
+            raise InputError(f"quality measures serve the calibration logistic; {self.method} takes none")
 
     @property
     def needs_memory(self) -> str | None:

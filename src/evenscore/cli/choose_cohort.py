@@ -9,10 +9,10 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.cohort_options import CohortChoices
-from evenscore.cli.compare import CalibrationName, RankBy
+from evenscore.cli.compare import RankBy
 from evenscore.cli.compare_inputs import Inputs, ReadingChoices, SharedSources, TrainingFiles
 from evenscore.cli.evaluate import parsed_points
-from evenscore.cli.norm_options import norm_names
+from evenscore.cli.norm_options import NormName
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, print_table
 from evenscore.cli.progress import progress_bar
@@ -26,9 +26,9 @@ __all__ = ["EXAMPLES", "choose_cohort"]
 
 EXAMPLES = """
 evenscore choose-cohort --train dev.npz --train-speakers utt2spk \\
-    --method s --sizes 10,20,40,all --plot sizes.svg
+    --norm s --sizes 10,20,40,all --plot sizes.svg
 evenscore choose-cohort --train dev.npz --train-key dev.key \\
-    --method as --top-k 10,30,100,0.5
+    --norm as --top-k 10,30,100,0.5
 evenscore choose-cohort --train-embeddings dev.npz \\
     --cohort-embeddings coh.npz --candidates f=women.list \\
     --candidates m=men.list --candidates everybody
@@ -39,15 +39,7 @@ _ALL = "all"
 @with_records
 def choose_cohort(
     training: TrainingFiles,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="The norm, with options after colons, such as as:select=cross.",
-            autocompletion=norm_names,
-        ),
-    ] = "as",
+    norm: Annotated[str, NormName] = "as",
     sizes: Annotated[
         str | None,
         typer.Option(
@@ -82,9 +74,7 @@ def choose_cohort(
     ] = 5,
     folds: Annotated[int, typer.Option("--folds", metavar="N", help="Folds of speakers.")] = 5,
     metric: Annotated[RankBy, typer.Option("--metric", help="What candidates are compared by.")] = RankBy.cllr,
-    calibration: Annotated[
-        CalibrationName, typer.Option("--calibration", help="How the scores of each fold are calibrated.")
-    ] = CalibrationName.logistic,
+    calibration: opt.CalibrationName = "logistic",
     points: Annotated[
         list[str] | None,
         typer.Option("--points", metavar="P[,CM,CF]", help="Operating point of the detection costs."),
@@ -92,6 +82,9 @@ def choose_cohort(
     bootstrap: Annotated[
         int, typer.Option("--bootstrap", metavar="N", help="Draws of the trials' speakers, for intervals.")
     ] = 200,
+    draws_seed: Annotated[
+        int, typer.Option("--draws-seed", min=0, metavar="N", help="Of folds, of cohorts and of the speakers drawn.")
+    ] = 0,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Figure to draw: .svg, .pdf or .png.")
     ] = None,
@@ -124,17 +117,17 @@ def choose_cohort(
 
         choice = chosen(
             blocks,
-            method,
+            norm,
             sizes=wanted[0],
             top_k=wanted[1],
             cohorts=_cohorts(blocks, named, cohort_conditions),
             metric=metric.value,
-            calibration=calibration.value,
+            calibration=calibration,
             points=costs,
             folds=folds,
             repeats=repeats,
             bootstrap=bootstrap,
-            seed=members.seed,
+            seed=draws_seed,
             progress=progress,
         )
         if plot is not None:

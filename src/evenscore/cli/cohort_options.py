@@ -53,7 +53,7 @@ class CohortChoices:
     cohort_pick: Annotated[Pick, typer.Option(help="Pick them at random, or those nearest to N cluster centres.")] = (
         Pick.random
     )
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the pick.", min=0)] = 0
+    cohort_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the pick.", min=0)] = 0
     exclude_speakers: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speakers that must not be in the cohort, one per line.")
     ] = None
@@ -69,7 +69,7 @@ class CohortChoices:
             length_norm=self.cohort_length_norm.value,
             size=self.cohort_size,
             pick=self.cohort_pick.value,
-            seed=self.seed,
+            seed=self.cohort_seed,
             exclude_speakers=() if self.exclude_speakers is None else read_names(self.exclude_speakers),
         )
         if not len(members):

@@ -20,18 +20,19 @@ from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 
-__all__ = ["EXAMPLES", "CalibrationName", "RankBy", "compare", "listed_methods"]
+__all__ = ["EXAMPLES", "RankBy", "compare", "listed_methods"]
 
 EXAMPLES = """
 evenscore compare --train dev --train-key dev.key --cohort coh \\
     --trials eval --key eval.key -o report/
 evenscore compare --train dev.npz --trials eval.npz --speakers utt2spk \\
-    --enroll eval-dev.npz --test dev-eval.npz -o report/
+    --enroll-cohort e.npz --test-cohort t.npz -o report/
 evenscore compare --train-embeddings dev.npz --center dev.npz \\
     --enroll-embeddings x.npz --test-embeddings x.npz --key key -o report/
 evenscore compare --score-set scores/ --methods raw,s,as:top_k=50 -o r/
 evenscore compare --train dev.zarr --trials eval.zarr --speakers utt2spk \\
-    --enroll e.zarr --test t.zarr --workers 4 --no-scores -o report/
+    --enroll-cohort e.zarr --test-cohort t.zarr \\
+    --workers 4 --no-scores -o report/
 """
 
 
@@ -46,16 +47,6 @@ class RankBy(str, Enum):
     min_dcf = "min_dcf"
     act_dcf = "act_dcf"
     min_cllr = "min_cllr"
-
-
-class CalibrationName(str, Enum):
-    """The calibrations that can be fitted to labelled scores."""
-
-    logistic = "logistic"
-    gaussian = "gaussian"
-    pav = "pav"
-    bayesian = "bayesian"
-    saturating = "saturating"
 
 
 def listed_methods(text: str | None) -> list[str] | None:
@@ -86,9 +77,7 @@ def compare(
             "all that are usual.",
         ),
     ] = None,
-    calibration: Annotated[
-        CalibrationName, typer.Option("--calibration", help="How every method is calibrated on the training side.")
-    ] = CalibrationName.logistic,
+    calibration: opt.CalibrationName = "logistic",
     rank_by: Annotated[RankBy, typer.Option("--rank-by", help="The metric that ranks the methods.")] = RankBy.cllr,
     points: Annotated[
         list[str] | None,
@@ -102,6 +91,7 @@ def compare(
     bootstrap: Annotated[
         int, typer.Option("--bootstrap", metavar="N", help="Draws of the speakers for intervals and differences.")
     ] = 1000,
+    bootstrap_seed: opt.BootstrapSeed = 0,
     level: Annotated[float, typer.Option("--level", metavar="L", help="Level of the intervals.")] = 0.95,
     allow_overlap: Annotated[
         bool, typer.Option("--allow-overlap", help="Go on if speakers are on the training and on the evaluation side.")
@@ -118,10 +108,11 @@ def compare(
     """Compare norms on your own scores: which one to use, what it gains, and how sure that is.
 
     Every method is fitted and calibrated on the training side only, where a trial's own speakers are left out of its
-    cohort, and then normalizes the evaluation trials once. Without a cohort of others, the training side is the
-    cohort, and --enroll and --test (or --cohort) give the scores between the two sides. Who speaks, --speakers tells;
-    else ids that target trials connect are of one speaker. The directory gets report.html, results.json, and for each
-    method its normalized scores, log-likelihood ratios, calibration and model; a run that was stopped goes on there.
+    cohort, and then normalizes the evaluation trials once. Without a cohort of others, the training side is the cohort,
+    and --enroll-cohort and --test-cohort (or --cohort) give the scores between the two sides. Who speaks, --speakers
+    tells; else ids that target trials connect are of one speaker. The directory gets report.html, results.json, and for
+    each method its normalized scores, log-likelihood ratios, calibration and model; a run that was stopped goes on
+    there.
 
     Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
     summaries, with bounds, and normalized scores are written chunk by chunk.
@@ -139,12 +130,12 @@ def compare(
         comparison = run_comparison(
             *sides,
             chosen,
-            calibration=calibration.value,
+            calibration=calibration,
             points=costs,
             rank_by=rank_by.value,
             bootstrap=bootstrap,
             level=level,
-            seed=members.seed,
+            seed=bootstrap_seed,
             directory=output,
             write_scores=not no_scores,
             client=client,

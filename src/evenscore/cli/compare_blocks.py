@@ -40,7 +40,8 @@ def paired_blocks(
     >>> new = TrialList.from_pairs(["n1", "n1"], ["u", "v"], scores=[3, 1], labels=[1, 0])
     >>> cross = ScoreMatrix([[1, 0, np.nan, np.nan], [np.nan, np.nan, 0, 1], [np.nan, np.nan, 1, 0]],
     ...     ["n1", "d1", "d2"], ["a", "b", "u", "v"], missing="nan")
-    >>> found = dict.fromkeys(["enroll", "test", "train_enroll", "train_test"]) | {"cohort": cross}
+    >>> blocks = ("enroll_cohort", "test_cohort", "train_enroll_cohort", "train_test_cohort")
+    >>> found = dict.fromkeys(blocks) | {"cohort": cross}
     >>> pair = LabelledScores(path="dev", scores=dev), LabelledScores(path="new", scores=new)
     >>> _, evaluation = paired_blocks(pair, ("", ""), found, dict.fromkeys(["train", "trials", "cohort"]), None)
     >>> evaluation.blocks
@@ -49,8 +50,10 @@ def paired_blocks(
     training, evaluation = pair
     members = _members(found, [item.scores for item in pair if item is not None])
     if members is None:
-        if found["train_enroll"] is not None or found["train_test"] is not None:
-            raise InputError("--train-enroll and --train-test are for a cohort of others, but there is no such cohort")
+        if found["train_enroll_cohort"] is not None or found["train_test_cohort"] is not None:
+            raise InputError(
+                "--train-enroll-cohort and --train-test-cohort are for a cohort of others, but there is no such cohort"
+            )
         if cohort_key is not None:
             raise InputError("--cohort-key is for a cohort of others, but the training side is the cohort")
         own = own_cohort(training, names[0], maps["train"])
@@ -109,8 +112,8 @@ def _members(found: Found, trials: Sequence[ScoreTable]) -> tuple[list[str], lis
     return members if any(members) else None
 
 
-_BY_TEST = ("enroll", "train_enroll")  # whose rows are no cohort members
-_BY_ENROLMENT = ("test", "train_test")  # whose columns are none
+_BY_TEST = ("enroll_cohort", "train_enroll_cohort")  # whose rows are no cohort members
+_BY_ENROLMENT = ("test_cohort", "train_test_cohort")  # whose columns are none
 
 
 def _part(pool: ScoreTable | None, rows: Any, columns: Any) -> ScoreTable | None:
@@ -129,8 +132,8 @@ def _with_training_cohort(
     item: LabelledScores, name: str, cohort: ScoreBlocks, found: Found, known: SpeakerMap | None
 ) -> LabelledBlocks:
     pool, trials = found["cohort"], item.scores
-    enroll = found["enroll"] or _part(pool, trials.enroll_ids, cohort.cohort_test_ids)
-    test = found["test"] or _part(pool, cohort.cohort_enroll_ids, trials.test_ids)
+    enroll = found["enroll_cohort"] or _part(pool, trials.enroll_ids, cohort.cohort_test_ids)
+    test = found["test_cohort"] or _part(pool, cohort.cohort_enroll_ids, trials.test_ids)
     facts = {"cohort": cohort.cohort, "cohort_labels": cohort.cohort_labels}
     return _made(item, name, known, {"enroll": enroll, "test": test, **facts})
 
@@ -168,8 +171,8 @@ def _labelled_blocks(
     prefix: str,
 ) -> LabelledBlocks:
     pool, trials = found["cohort"], item.scores
-    enroll = found[f"{prefix}enroll"] or _part(pool, trials.enroll_ids, members[1])
-    test = found[f"{prefix}test"] or _part(pool, members[0], trials.test_ids)
+    enroll = found[f"{prefix}enroll_cohort"] or _part(pool, trials.enroll_ids, members[1])
+    test = found[f"{prefix}test_cohort"] or _part(pool, members[0], trials.test_ids)
     kept = dict(facts)
     if test is None and kept["cohort"] is None:
         kept.pop("cohort_enroll_speakers", None)

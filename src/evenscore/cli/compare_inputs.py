@@ -46,10 +46,12 @@ class TrainingFiles:
     cohort_key: Annotated[
         str | None, _file("Labels of the cohort's scores against itself; by default all are non-targets.")
     ] = None
-    train_enroll: Annotated[
+    train_enroll_cohort: Annotated[
         list[str] | None, _file("Cohort scores in a file apart: training enrolments against the cohort's tests.")
     ] = None
-    train_test: Annotated[list[str] | None, _file("The same: the cohort's enrolments against training tests.")] = None
+    train_test_cohort: Annotated[
+        list[str] | None, _file("The same: the cohort's enrolments against training tests.")
+    ] = None
     train_embeddings: Annotated[str | None, _file("Embeddings of the training side, in place of scores.")] = None
     cohort_embeddings: Annotated[
         str | None, _file("Embeddings of the cohort; without, the training side is the cohort.")
@@ -72,10 +74,12 @@ class EvaluationFiles:
         _file("Evaluation scores, a file for each of --train in the same order; for embeddings, the trials to score."),
     ] = None
     key: Annotated[list[str] | None, _file("Labels of the evaluation trials, likewise.", "--key", "-k")] = None
-    enroll: Annotated[
+    enroll_cohort: Annotated[
         list[str] | None, _file("Cohort scores in a file apart: evaluation enrolments against the cohort's tests.")
     ] = None
-    test: Annotated[list[str] | None, _file("The same: the cohort's enrolments against evaluation tests.")] = None
+    test_cohort: Annotated[list[str] | None, _file("The same: the cohort's enrolments against evaluation tests.")] = (
+        None
+    )
     enroll_embeddings: Annotated[str | None, _file("Embeddings of the evaluation enrolments.")] = None
     test_embeddings: Annotated[str | None, _file("Embeddings of the evaluation tests; may be the same file.")] = None
     enroll_map: Annotated[str | None, _file("Evaluation enrolments of several utterances, as in spk2utt.")] = None
@@ -146,7 +150,7 @@ class Inputs:
 
     def _from_score_set(self) -> Sides:
         self._refuse_others("--score-set", self.training, allowed=("score_set",))
-        self._refuse_others("--score-set", self.evaluation, self.sources, self.members, allowed=("seed",))
+        self._refuse_others("--score-set", self.evaluation, self.sources, self.members, allowed=("cohort_seed",))
         from evenscore.files import load_score_set
 
         assert self.training.score_set is not None  # noqa: S101
@@ -157,7 +161,7 @@ class Inputs:
 
     def _from_scores(self) -> Sides:
         self._refuse_others("--train", self.training, allowed=_OF_TRAINING_SCORES)
-        self._refuse_others("--train", self.evaluation, self.members, allowed=(*_OF_SCORES, "seed"))
+        self._refuse_others("--train", self.evaluation, self.members, allowed=(*_OF_SCORES, "cohort_seed"))
         from evenscore.cli.compare_scores import ScoreFiles, blocks_from_scores
         from evenscore.cli.labelled import LabelSources
 
@@ -193,7 +197,7 @@ class Inputs:
         self._refuse_others("--train-embeddings", files, allowed=_OF_TRAINING_EMBEDDINGS)
         self._refuse_others("--train-embeddings", trials, allowed=_OF_EMBEDDINGS)
         if files.cohort_embeddings is None:
-            self._refuse_others("a cohort that is the training side", self.members, allowed=("seed",))
+            self._refuse_others("a cohort that is the training side", self.members, allowed=("cohort_seed",))
         for name in ("trials", "key"):
             if len(getattr(trials, name) or ()) > 1:
                 raise InputError(f"with embeddings one file of --{name} is enough; give one")
@@ -228,8 +232,8 @@ class Inputs:
                     raise InputError(f"{option_name(field.name)} has no meaning with {way}; leave it out")
 
 
-_TRAINING_BLOCKS = ("train_enroll", "train_test")
+_TRAINING_BLOCKS = ("train_enroll_cohort", "train_test_cohort")
 _OF_TRAINING_SCORES = ("train", "train_key", "cohort", "cohort_key", *_TRAINING_BLOCKS)
 _OF_TRAINING_EMBEDDINGS = ("train_embeddings", "cohort_embeddings", "scorer", "plda", "center")
-_OF_SCORES = ("trials", "key", "enroll", "test")
+_OF_SCORES = ("trials", "key", "enroll_cohort", "test_cohort")
 _OF_EMBEDDINGS = ("trials", "key", "enroll_embeddings", "test_embeddings", "enroll_map")

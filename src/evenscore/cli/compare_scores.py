@@ -12,6 +12,7 @@ import numpy as np
 from evenscore.cli.compare_blocks import paired_blocks
 from evenscore.cli.inputs import open_matrix
 from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap
+from evenscore.cli.option_records import option_name
 from evenscore.cli.phrases import phrases_of
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.training_data import read_labelled
@@ -22,7 +23,7 @@ from evenscore.tables.ids import shown
 
 __all__ = ["BLOCKS", "ScoreFiles", "blocks_from_scores"]
 
-BLOCKS = ("enroll", "test", "cohort", "train_enroll", "train_test")  #: the cohort scores, as options name them
+BLOCKS = ("enroll_cohort", "test_cohort", "cohort", "train_enroll_cohort", "train_test_cohort")  #: as options name them
 
 Conditions = dict[str, Any]  # the scores of each condition, by its name
 
@@ -33,11 +34,11 @@ class ScoreFiles:
 
     train: Sequence[str]
     trials: Sequence[str] = ()  #: none if only the training side is wanted
-    enroll: Sequence[str] = ()
-    test: Sequence[str] = ()
+    enroll_cohort: Sequence[str] = ()
+    test_cohort: Sequence[str] = ()
     cohort: Sequence[str] = ()
-    train_enroll: Sequence[str] = ()
-    train_test: Sequence[str] = ()
+    train_enroll_cohort: Sequence[str] = ()
+    train_test_cohort: Sequence[str] = ()
     train_key: Sequence[str] = ()
     key: Sequence[str] = ()
     cohort_key: str | None = None
@@ -107,9 +108,8 @@ def _tables(
     if len(evaluation) == 1 or len(matrices) == 1:
         return dict.fromkeys(evaluation, _joined(matrices, paths))
     if len(matrices) != len(evaluation):
-        option = name.replace("_", "-")
         raise InputError(
-            f"there are {len(evaluation)} evaluation matrices and {len(matrices)} files of --{option}; "
+            f"there are {len(evaluation)} evaluation matrices and {len(matrices)} files of {option_name(name)}; "
             "give one for all, or one for each in the same order"
         )
     return dict(zip(evaluation, matrices, strict=True))

@@ -93,7 +93,7 @@ def evaluate(
         int, typer.Option("--bootstrap", metavar="N", help="Confidence intervals from N draws of the speakers.")
     ] = 0,
     level: Annotated[float, typer.Option("--level", metavar="L", help="Level of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random draws.")] = 0,
+    bootstrap_seed: opt.BootstrapSeed = 0,
     paired: Annotated[
         bool, typer.Option("--paired", help="Test whether the first of two systems is better than the second.")
     ] = False,
@@ -158,7 +158,7 @@ def evaluate(
         equalize=equalize,
         replicates=bootstrap,
         level=level,
-        seed=seed,
+        seed=bootstrap_seed,
         compared=tuple(one.value for one in metric or [Metric.eer]) if paired else (),
         sources=labels,
     )

@@ -1,4 +1,4 @@
-"""Training of the cohort-evidence model from files, for ``evenscore fit --method evidence``."""
+"""Training of the cohort-evidence model from files, for ``evenscore fit --norm evidence``."""
 
 from __future__ import annotations
 

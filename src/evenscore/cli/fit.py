@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.option_records import option_name, with_records
+from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
 from evenscore.errors import FileError, InputError
+from evenscore.spelling import checked_options, name_and_options
 
 if TYPE_CHECKING:
     from evenscore.model import FitResult
 
-__all__ = ["EXAMPLES", "TrainedMethod", "fit"]
+__all__ = ["EXAMPLES", "fit"]
 
 EXAMPLES = """
 evenscore fit --scores dev.scores --key dev.trials -o m.json
 evenscore fit --scores dev.npz --enroll-speakers utt2spk -o m.json
 evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
 evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
-evenscore fit --enroll e.npz --test t.npz --scorer cosine -o m.json
-evenscore fit --method evidence --scores d.npz --key k -o evidence.json
+evenscore fit --enroll-embeddings e.npz --test-embeddings t.npz -o m.json
+evenscore fit --norm evidence --scores d.npz --key k -o evidence.json
 evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 4 -o m
 """
 
 
-class TrainedMethod(str, Enum):
-    """What is trained."""
+_OPTIONS: dict[str, dict[str, type]] = {
+    "lgsm": {"dim": int, "tol": float, "max_iter": int, "starts": int, "min_divergence": bool},
+    "evidence": {"dim": int},
+}
 
-    lgsm = "lgsm"
-    evidence = "evidence"
+
+def _trained(incomplete: str) -> list[str]:
+    return [name for name in _OPTIONS if name.startswith(incomplete)]
 
 
 @with_records
@@ -60,13 +63,13 @@ def fit(
         str | None,
         typer.Option("--test-speakers", metavar="FILE", help="Map from test to speaker; else --enroll-speakers."),
     ] = None,
-    enroll: Annotated[
+    enroll_embeddings: Annotated[
         str | None,
-        typer.Option("--enroll", "--enroll-embeddings", metavar="FILE", help="Embeddings of enrolments, not scores."),
+        typer.Option("--enroll-embeddings", metavar="FILE", help="Embeddings of enrolments, not scores."),
     ] = None,
-    test: Annotated[
+    test_embeddings: Annotated[
         str | None,
-        typer.Option("--test", "--test-embeddings", metavar="FILE", help="Embeddings of tests, instead of scores."),
+        typer.Option("--test-embeddings", metavar="FILE", help="Embeddings of tests, instead of scores."),
     ] = None,
     scorer: ScorerOption = ScorerName.cosine,
     plda: PldaFile = None,
@@ -80,30 +83,16 @@ def fit(
             "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
         ),
     ] = None,
-    method: Annotated[
-        TrainedMethod,
+    norm: Annotated[
+        str,
         typer.Option(
-            "--method",
-            help="The score model, or the cohort-evidence model (docs/evidence.md).",
+            "--norm",
+            metavar="NAME[:OPTION=VALUE]",
+            help="lgsm, the score model, or evidence, the cohort-evidence model (docs/evidence.md); with options, such "
+            "as lgsm:dim=1.",
+            autocompletion=_trained,
         ),
-    ] = TrainedMethod.lgsm,
-    dim: Annotated[
-        int, typer.Option("--dim", metavar="D", help="Hidden dimensions: 2 is the general model, 0 calibrates only.")
-    ] = 2,
-    tol: Annotated[
-        float | None,
-        typer.Option("--tol", metavar="T", help="Stop when an iteration gains less nats per enrolment/test: 1e-10."),
-    ] = None,
-    max_iter: Annotated[
-        int | None, typer.Option("--max-iter", metavar="N", help="Most iterations of each start: 5000.")
-    ] = None,
-    starts: Annotated[int | None, typer.Option("--starts", metavar="N", help="Starting points of lgsm: 3.")] = None,
-    min_divergence: Annotated[
-        bool | None,
-        typer.Option(
-            "--min-divergence/--no-min-divergence", help="lgsm: fit the prior each iteration (faster; default)."
-        ),
-    ] = None,
+    ] = "lgsm",
     from_format: opt.FromFormat = None,
     key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
@@ -116,7 +105,7 @@ def fit(
     verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
     json: opt.Json = False,
 ) -> None:
-    """Train the score model (or another one: --method) on labelled scores or embeddings, and write a model file.
+    """Train the score model (or another one: --norm) on labelled scores or embeddings, and write a model file.
 
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
@@ -124,11 +113,22 @@ def fit(
     come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, and
     lists of trials in .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
     Prints where the variance of the scores comes from; 'evenscore model show' explains it.
+
+    Options follow the name of the norm after colons, as in lgsm:dim=1:tol=1e-8. dim: hidden dimensions (2, the general
+    model; 0 calibrates only); tol: stop when an iteration gains less nats per enrolment and test (1e-10); max_iter:
+    most iterations of each start (5000); starts: starting points (3); min_divergence=false: do not fit the prior in
+    each iteration, which is slower. evidence has dim alone.
     """
     if output == "-" and json:
         raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
     if not Path(output).absolute().parent.is_dir():  # better now than after the training
         raise FileError(output, "its directory does not exist; create it first")
+    name, how = name_and_options(norm)
+    if name not in _OPTIONS:
+        raise InputError(f"the norm {name!r} has nothing to train; choose {' or '.join(_OPTIONS)}")
+    how = checked_options(f"the norm {name}", how, _OPTIONS[name])
+    dim = how.pop("dim", 2)
+    enroll, test = enroll_embeddings, test_embeddings
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
     from evenscore.cli.labelled import LabelSources
@@ -150,27 +150,23 @@ def fit(
         if scores:
             reading |= {"missing": missing.value, "duplicates": duplicates.value, "score_column": score_column}
             data = from_scores(scores, labels, reading, scale if scale.in_chunks(*scores) else None, client)
-            data = data if method is TrainedMethod.lgsm else in_memory(data)
+            data = data if name == "lgsm" else in_memory(data)
         elif enroll and test:
             chosen, reading = scorer_of(scorer, plda, center), reading | {"ids": ids}
-            own = method is not TrainedMethod.evidence
+            own = name != "evidence"
             data, notes = from_embeddings(enroll, test, chosen, labels, reading, uses_self_pairs=own)
         else:
-            raise InputError("there is nothing to train on; give --scores and --key, or --enroll and --test embeddings")
+            raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
         made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
         inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
-        inputs = {name: value for name, value in inputs.items() if value}
-        how: dict[str, Any] = {"min_divergence": min_divergence, "tol": tol, "max_iter": max_iter, "starts": starts}
-        how = {name: value for name, value in how.items() if value is not None}
-        if method is TrainedMethod.evidence:
+        inputs = {option: value for option, value in inputs.items() if value}
+        if name == "evidence":
             from evenscore.cli.evidence_training import print_evidence, train_from, write_evidence
 
-            if how:
-                raise InputError(f"{option_name(next(iter(how)))} is for lgsm, not for evidence; leave it out")
             evidence = train_from(data, dim, progress)
         else:
             result = fit_score_model(data, dim, **how, progress=progress, client=client)
-    if method is TrainedMethod.evidence:
+    if name == "evidence":
         write_evidence(evidence, output, inputs)
         if output != "-":
             print_evidence(evidence, notes, verbose=verbose, json=json)

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "cohort_labels", "normalize"]
 
 EXAMPLES = """
-evenscore normalize --method as --trials s --enroll e --test t -o out
-evenscore normalize --method z --trials s --enroll z.scores -o out.csv
-evenscore normalize --model m.json --trials s --enroll e --test t -o out
-evenscore normalize --model m.json --trials s --cohort c --enroll e -o o
-evenscore normalize --method as --trials dev.trials -o out \\
+evenscore normalize --norm as:top_k=300 --trials s --enroll-cohort e \\
+    --test-cohort t -o out
+evenscore normalize --norm z --trials s --enroll-cohort e -o out.csv
+evenscore normalize --norm lgsm --model m.json --trials s --cohort c \\
+    --enroll-cohort e --test-cohort t -o out
+evenscore normalize --norm as --trials dev.trials -o out \\
     --enroll-embeddings x --test-embeddings x --cohort-embeddings c
-evenscore normalize --method s --trials s.zarr --enroll e.zarr \\
-    --test t.zarr --workers 4 -o out.zarr
+evenscore normalize --norm s --trials s.zarr --enroll-cohort e.zarr \\
+    --test-cohort t.zarr --workers 4 -o out.zarr
 """
 
 
@@ -45,21 +46,13 @@ def normalize(
             "--trials", metavar="FILE", help="Scores to be normalized (S); for embeddings, the trials to score, or all."
         ),
     ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="lgsm (the score model; default), evidence (all the cohort says), or z, t, zt, tz, s, as, at, az.",
-            autocompletion=norms.norm_names,
-        ),
-    ] = norms.LGSM,
+    norm: Annotated[str, norms.NormName] = norms.LGSM,
     model: norms.ModelFile = None,
-    enroll: Annotated[
-        str | None, _block("enroll", "Cohort scores of the enrolments: they against the cohort's tests (S_e).")
+    enroll_cohort: Annotated[
+        str | None, _block("enroll-cohort", "Cohort scores of the enrolments: they against the cohort's tests (S_e).")
     ] = None,
-    test: Annotated[
-        str | None, _block("test", "Cohort scores of the tests: the cohort's enrolments against them (S_t).")
+    test_cohort: Annotated[
+        str | None, _block("test-cohort", "Cohort scores of the tests: the cohort's enrolments against them (S_t).")
     ] = None,
     cohort: Annotated[str | None, _block("cohort", "Scores of the cohort against itself (S_I).")] = None,
     cohort_key: Annotated[
@@ -80,7 +73,6 @@ def normalize(
     plda: PldaFile = None,
     center: Center = None,
     *,
-    choices: norms.NormChoices,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
     missing: opt.OnMissing = opt.Missing.error,
     duplicates: opt.OnDuplicates = opt.Duplicates.error,
@@ -94,9 +86,17 @@ def normalize(
 
     lgsm and evidence need a trained model (--model) and return log-likelihood ratios; they work with the cohort scores
     of both sides, of one, or of none. evidence is best with the cohort's own scores and speakers, too. z needs
-    --enroll, t needs --test, s and as need both, zt and tz also --cohort. The four blocks are matched by id; their rows
-    and columns may be in any order. The output keeps the form (matrix or list), the order and the labels of the trials.
-    With embeddings of enrolments, tests and cohort, all scores are made by --scorer.
+    --enroll-cohort, t needs --test-cohort, s and as need both, zt and tz also --cohort. The four blocks are matched by
+    id; their rows and columns may be in any order. The output keeps the form (matrix or list), the order and the labels
+    of the trials. With embeddings of enrolments, tests and cohort, all scores are made by --scorer.
+
+    Options of a norm follow its name after colons, as in as:top_k=300:select=cross. top_k: how many of the highest
+    cohort scores as, at and az take (300), or a fraction like 0.1; excess=clip: all, if there are fewer; drop_top: how
+    many of the very highest to leave out; select=cross: the other side ranks the cohort; statistic=median or
+    statistic=trimmed (with trim=0.1 at each end) instead of mean; ddof=1: variance over n - 1; std_floor: least
+    standard deviation; zero_std=one: divide by 1 where it is zero; combine=sqrt2: the sum of the sides over the root of
+    2, not half of it; vanished=raw or vanished=missing: trials without a cohort; convention: all these as in wespeaker,
+    speechbrain, espnet, asv-subtools, hyperion or bob, where single options win.
 
     Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
@@ -113,10 +113,10 @@ def normalize(
         "conditions": conditions,
         "cohort_conditions": cohort_conditions,
     }
-    with progress_bar() as progress, norms.in_words_of_options(), scale.client(progress) as client:
-        settings = norms.norm_settings(method, model, choices)
+    with progress_bar() as progress, scale.client(progress) as client:
+        method, settings = norms.norm_settings(norm, model)
         progress("reading", 0.0)
-        paths = {"enroll": enroll, "test": test, "cohort": cohort}
+        paths = {"enroll": enroll_cohort, "test": test_cohort, "cohort": cohort}
         vectors = {"enroll": enroll_embeddings, "test": test_embeddings, "cohort": cohort_embeddings}
         made = any(vectors.values())
         if made and (any(paths.values()) or cohort_key):

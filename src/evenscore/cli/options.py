@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "BootstrapSeed",
+    "CalibrationName",
     "Duplicates",
     "EnrollSpeakers",
     "FromFormat",
@@ -55,6 +57,21 @@ def _format_names(incomplete: str) -> list[str]:
     return [name for name in FORMATS if name.startswith(incomplete)]
 
 
+def _calibrations(incomplete: str) -> list[str]:
+    from evenscore.calibrate import CALIBRATIONS
+
+    return [name for name in CALIBRATIONS if name.startswith(incomplete)]
+
+
+CalibrationName = Annotated[
+    str,
+    typer.Option(
+        "--calibration",
+        metavar="NAME[:OPTION=VALUE]",
+        help="logistic, gaussian, pav, bayesian, unsupervised or saturating; with options, such as logistic:l2=1e-3.",
+        autocompletion=_calibrations,
+    ),
+]
 FromFormat = Annotated[
     str | None,
     typer.Option(
@@ -81,6 +98,9 @@ KeyFormat = Annotated[
 ]
 Key = Annotated[
     str | None, typer.Option("--key", "-k", metavar="FILE", help="File with labels for the trials, found by id.")
+]
+BootstrapSeed = Annotated[
+    int, typer.Option("--bootstrap-seed", min=0, metavar="N", help="Of the draws of speakers; another, other draws.")
 ]
 OnMissing = Annotated[
     Missing, typer.Option("--missing", help="A score that is absent, nan or infinite: refuse, or leave the trial out.")

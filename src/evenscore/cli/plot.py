@@ -39,7 +39,7 @@ evenscore plot bayes a b --key k --points 0.01 -o bayes.pdf
 _HIST = """
 evenscore plot hist dev.scores --key dev.trials -o hist.svg
 evenscore plot hist dev.scores --key k --model m.json -o hist.png
-evenscore plot hist dev.scores --key k --calibration c.json -o hist.png
+evenscore plot hist dev.scores --key k --calibration-file c.json -o h.png
 """
 _TIPPETT = """
 evenscore plot tippett llr.scores --key dev.trials -o tippett.svg
@@ -78,7 +78,7 @@ def det(
         int, typer.Option("--bootstrap", min=0, metavar="N", help="Confidence bands from N draws of the speakers.")
     ] = 0,
     level: Annotated[float, typer.Option("--level", metavar="L", help="Level of the bands.")] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of the random draws.")] = 0,
+    bootstrap_seed: opt.BootstrapSeed = 0,
     rule_of_30: Annotated[
         bool, typer.Option("--rule-of-30/--no-rule-of-30", help="Mark the rates that rest on 30 errors.")
     ] = True,
@@ -112,7 +112,7 @@ def det(
     bands = {}
     for name_shown, trials in systems.items() if bootstrap else ():
         sides: Any = speakers_of(trials, labels).sides
-        bands[name_shown] = bootstrap_det(trials, **sides, replicates=bootstrap, level=level, seed=seed)
+        bands[name_shown] = bootstrap_det(trials, **sides, replicates=bootstrap, level=level, seed=bootstrap_seed)
     figure.draw(lambda ax: plot_det(_alone(systems), points=marked, band=bands, rule_of_30=rule_of_30, ax=ax))
 
 
@@ -154,9 +154,11 @@ def hist(
     model: Annotated[
         str | None, typer.Option("--model", metavar="FILE", help="Model file of 'evenscore fit': draw its densities.")
     ] = None,
-    calibration: Annotated[
+    calibration_file: Annotated[
         str | None,
-        typer.Option("--calibration", metavar="FILE", help="Gaussian, Bayesian or unsupervised calibration instead."),
+        typer.Option(
+            "--calibration-file", metavar="FILE", help="Gaussian, Bayesian or unsupervised calibration instead."
+        ),
     ] = None,
     bins: Annotated[
         int | None, typer.Option("--bins", min=1, max=10000, metavar="N", help="Number of bins; chosen if not given.")
@@ -174,14 +176,14 @@ def hist(
     score_column: opt.ScoreColumn = None,
 ) -> None:
     """Draw a histogram of the scores of each class, with the densities of a model if one is given."""
-    if model is not None and calibration is not None:
+    if model is not None and calibration_file is not None:
         raise InputError("both a model and a calibration were given; draw the densities of one of the two")
     figure = _figure(output, title, size, dpi)
     labels = _labels(key, key_format, unmatched, enroll_speakers, test_speakers)
     [trials] = _systems([scores], None, labels, _reading(from_format, missing, duplicates, score_column)).values()
     from evenscore.plot import plot_histograms
 
-    densities = _densities(model, calibration)
+    densities = _densities(model, calibration_file)
     figure.draw(lambda ax: plot_histograms(trials, model=densities, bins=bins, ax=ax))
 
 

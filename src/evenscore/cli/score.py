@@ -16,6 +16,7 @@ from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices, bytes_of
 from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
 from evenscore.errors import FileError, InputError
+from evenscore.spelling import name_and_options
 
 if TYPE_CHECKING:
     from evenscore.cli.scored_output import ScoredOutput
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "score"]
 
 EXAMPLES = """
-evenscore score --enroll x.npz --test x.npz --trials dev.trials -o raw
-evenscore score --enroll e --test t --scorer plda --plda p.json -o o.npz
-evenscore score --enroll x.npz --test x.npz --trials dev.trials -o out \\
-    --norm as --top-k 300 --cohort c.npz --cohort-unit speaker --raw raw
-evenscore score --enroll x.scp --enroll-map spk2utt --test y.scp \\
-    --norm s --cohort c.scp --cohort-speakers utt2spk --memory 500MB -o out
-evenscore score --enroll e.npz --test t.npz --norm evidence \\
-    --model evidence.json --cohort c.npz --cohort-speakers utt2spk -o o.npz
-evenscore score --enroll e.npz --test t.npz --norm as --cohort c.npz \\
-    --workers 4 -o out.zarr
+evenscore score --enroll-embeddings x.npz --test-embeddings x.npz \\
+    --trials dev.trials -o raw
+evenscore score --enroll-embeddings e --test-embeddings t \\
+    --scorer plda --plda p.json -o out.npz
+evenscore score --enroll-embeddings x.npz --test-embeddings x.npz \\
+    --trials dev.trials --norm as:top_k=300 --raw raw -o out \\
+    --cohort-embeddings c.npz --cohort-unit speaker
+evenscore score --enroll-embeddings x.scp --enroll-map spk2utt \\
+    --test-embeddings y.scp --norm evidence --model evidence.json -o out \\
+    --cohort-embeddings c.scp --cohort-speakers utt2spk --memory 500MB
+evenscore score --enroll-embeddings e.npz --test-embeddings t.npz \\
+    --norm as --cohort-embeddings c.npz --workers 4 -o out.zarr
 """
 
 
@@ -44,8 +47,8 @@ def _file(name: str, meaning: str) -> Any:
 @with_records
 def score(
     output: opt.Output,
-    enroll: Annotated[str, _file("enroll", "Embeddings of the enrolments.")],
-    test: Annotated[str, _file("test", "Embeddings of the tests; may be the same file.")],
+    enroll_embeddings: Annotated[str, _file("enroll-embeddings", "Embeddings of the enrolments.")],
+    test_embeddings: Annotated[str, _file("test-embeddings", "Embeddings of the tests; may be the same file.")],
     trials: Annotated[
         str | None, _file("trials", "Trials to score; without, every enrolment against every test.")
     ] = None,
@@ -62,19 +65,12 @@ def score(
             "--enroll-length-norm", help="Bring their vectors to length 1 before they are averaged, after it, or both."
         ),
     ] = LengthNorm.none,
-    norm: Annotated[
-        str | None,
-        typer.Option(
-            "--norm",
-            metavar="NAME",
-            help="Normalize by z, t, zt, tz, s, as, at, az, lgsm (the score model) or evidence (all the cohort says).",
-            autocompletion=norms.norm_names,
-        ),
+    norm: Annotated[str | None, norms.NormName] = None,
+    cohort_embeddings: Annotated[
+        str | None, _file("cohort-embeddings", "Embeddings of the cohort, which serve on both sides.")
     ] = None,
-    cohort: Annotated[str | None, _file("cohort", "Embeddings of the cohort, which serve on both sides.")] = None,
     *,
     members: CohortChoices,
-    choices: norms.NormChoices,
     model: norms.ModelFile = None,
     speakers: norms.TrialSpeakers = None,
     cohort_speakers: norms.CohortSpeakers = None,
@@ -97,7 +93,8 @@ def score(
     Each embedding is scored against the cohort once, however often it is listed, and never more cohort scores are kept
     than --memory allows. Speakers come from the embeddings or from maps; a trial's own speakers, and an utterance that
     stands in the trials and in the cohort, are left out of that trial's cohort. The output is a matrix, or the listed
-    trials in their order and with their labels; without --norm it holds the raw scores. With workers or a memory limit,
+    trials in their order and with their labels; without --norm it holds the raw scores ('evenscore normalize --help'
+    explains the options of norms). With workers or a memory limit,
     a matrix is never in memory: it is written to .zarr or .parquet chunk by chunk.
     """
     _check_outputs(output, raw)
@@ -107,35 +104,35 @@ def score(
         "conditions": conditions,
         "cohort_conditions": cohort_conditions,
     }
-    _check_norm(norm, cohort, raw, members, choices, {"model": model, **maps})
+    _check_norm(norm, cohort_embeddings, raw, members, {"model": model, **maps})
     if enroll_map is None and enroll_length_norm is not LengthNorm.none:
         raise InputError("--enroll-length-norm is for enrolments of several utterances; give --enroll-map, too")
     bytes_allowed = bytes_of(memory, "--memory")
     from evenscore.cli.embedding_sets import CONDITION, EmbeddingFiles
 
     files = EmbeddingFiles(
-        enroll=enroll,
-        test=test,
-        cohort=cohort,
+        enroll=enroll_embeddings,
+        test=test_embeddings,
+        cohort=cohort_embeddings,
         format=from_format,
         enroll_map=enroll_map,
         enroll_length_norm=enroll_length_norm,
         **maps,
     )
-    with progress_bar() as progress, norms.in_words_of_options(), scale.client(progress) as client:
-        settings = {} if norm is None else norms.norm_settings(norm, model, choices)
+    with progress_bar() as progress, scale.client(progress) as client:
+        method, settings = ("", {}) if norm is None else norms.norm_settings(norm, model)
         progress("reading", 0.0)
         from evenscore.files import read_trials
 
         listed = None if trials is None else read_trials(trials, format=trials_format)
         sides = files.read_trial_sides()
-        others = None if cohort is None else files.read_cohort(members)
+        others = None if cohort_embeddings is None else files.read_cohort(members)
         made_by = scorer_of(scorer, plda, center)
         progress("reading", 1.0)
         asked: dict[str, Any] = {"scorer": made_by}
         if norm is not None:
             condition = None if conditions is None else CONDITION
-            asked |= {"cohort": others, "method": norm, "condition": condition, **settings}
+            asked |= {"cohort": others, "method": method, "condition": condition, **settings}
         lazy = scale.given or resume
         from evenscore.cli.scored_output import scored_output
 
@@ -199,20 +196,22 @@ def _check_norm(
     cohort: str | None,
     raw: str | None,
     members: CohortChoices,
-    choices: norms.NormChoices,
     others: Mapping[str, str | None],
 ) -> None:
     """Refuse options that only a norm or a cohort gives a meaning."""
     if norm is not None:
+        name, _ = name_and_options(norm)
         if cohort is None:
-            raise InputError(f"the norm {norm!r} needs a cohort; give embeddings of other speakers with --cohort")
+            raise InputError(
+                f"the norm {name!r} needs a cohort; give embeddings of other speakers with --cohort-embeddings"
+            )
         if others["cohort_conditions"] is not None and others["conditions"] is None:
             raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
         return
     changed = [field.name for field in fields(members) if getattr(members, field.name) != field.default]
-    given = [*choices.given, *(name for name, value in others.items() if value is not None), *changed]
+    given = [*(name for name, value in others.items() if value is not None), *changed]
     if cohort is not None or given:
-        odd = "--cohort" if cohort is not None else option_name(given[0])
+        odd = "--cohort-embeddings" if cohort is not None else option_name(given[0])
         raise InputError(f"{odd} is for normalized scores; name a norm, such as --norm as, or leave it out")
     if raw is not None:
         raise InputError("without --norm the output holds the raw scores; leave out --raw")

@@ -97,6 +97,7 @@ def choose_cohort(
     True
     """
     chosen = method if isinstance(method, Method) else Method.of(method)
+    kind, settings = calibration_settings(calibration)
     training = in_memory(labelled_parts(training, "training"))
     trials = _checked(training, chosen, metric, sizes, folds, repeats, bootstrap)
     pool = CohortPool.of(training)
@@ -107,8 +108,8 @@ def choose_cohort(
         pool=pool,
         orders=[pool.drawn_order(seed + draw) for draw in range(repeats)],
         how=Judging(
-            calibration=calibration,
-            calibration_options=calibration_settings(calibration, None),
+            calibration=kind,
+            calibration_options=settings,
             points=as_points(points),
             replicates=bootstrap,
             level=level,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from evenscore.errors import InputError
 from evenscore.norms import fit_methods
 from evenscore.norms.options import DEFAULT_TOP_K
 from evenscore.norms.registry import NO_OPTIONS
+from evenscore.spelling import name_and_options
 from evenscore.tables import LabelledBlocks
 
 __all__ = ["RAW", "Method", "as_methods", "default_methods"]
@@ -20,7 +20,6 @@ RAW = "raw"
 _DEFAULT = (RAW, "z", "t", "zt", "tz", "s", "as", "at", "lgsm", "evidence")
 _ADAPTIVE = ("as", "at")
 _PART_OF_COHORT = 0.2  # what adaptive norms take by default of a cohort that is not larger than their usual count
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -51,21 +50,10 @@ class Method:
     @classmethod
     def of(cls, text: str) -> Method:
         """Return the method that a text names: the norm, and after colons its options."""
-        norm, *pieces = text.strip().split(":")
-        options: dict[str, Any] = {}
-        for piece in pieces:
-            name, mark, value = piece.partition("=")
-            if not mark or not name or name in options or name in NO_OPTIONS:
-                raise InputError(f"the method {text!r} must be a norm and its options, such as as:top_k=100")
-            options[name] = _value(value)
+        norm, options = name_and_options(text)
+        if any(name in NO_OPTIONS for name in options):
+            raise InputError(f"the method {text!r} must be a norm and its options, such as as:top_k=100")
         return cls(text.strip(), norm, options)
-
-
-def _value(text: str) -> Any:
-    """Return a number, a truth value or a text."""
-    if _NUMBER.fullmatch(text):
-        return float(text) if any(mark in text for mark in ".eE") else int(text)
-    return {"true": True, "false": False}.get(text.lower(), text)
 
 
 def as_methods(methods: Iterable[str | Method] | None, evaluation: Sequence[LabelledBlocks]) -> list[Method]:

@@ -72,9 +72,9 @@ def compare(
         Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
         tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
     calibration, calibration_options
-        A name in `CALIBRATIONS`, the same for all methods, and the options of its ``fit``. By default logistic, with
-        the penalty l2 = 1e-5 (saturating has it, too), which changes next to nothing but keeps it finite where scores
-        have no errors.
+        A name in `CALIBRATIONS`, the same for all methods, and the options of its ``fit``, which the name can have
+        after colons, too: ``"logistic:l2=1e-3"``. By default logistic, with the penalty l2 = 1e-5 (saturating has it,
+        too), which changes next to nothing but keeps it finite where scores have no errors.
     points
         Operating points of the detection costs; the first one counts for ``min_dcf`` and ``act_dcf``.
     rank_by
@@ -141,7 +141,7 @@ def compare(
         trials=sides.trials,
         rank_by=rank_by,
         points=how.points,
-        calibration=calibration,
+        calibration=how.calibration,
         replicates=bootstrap,
         level=level,
         seed=seed,
@@ -174,7 +174,7 @@ def _checked(
     folds: int,
 ) -> Judging:
     """Refuse what cannot be meant before any work is done."""
-    settings = calibration_settings(calibration, calibration_options)
+    name, settings = calibration_settings(calibration, calibration_options)
     if rank_by not in METRICS:
         raise InputError(f"methods cannot be ranked by {rank_by!r}; choose one of {', '.join(METRICS)}")
     if replicates < 1:
@@ -184,7 +184,7 @@ def _checked(
     if folds < 3:
         raise InputError(f"folds is {folds}, but must be at least 3")
     return Judging(
-        calibration=calibration,
+        calibration=name,
         calibration_options=settings,
         points=as_points(points),
         replicates=replicates,

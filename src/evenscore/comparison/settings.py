@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evenscore.calibrate import calibration_class
+from evenscore.calibrate import calibration_and_options
 from evenscore.metrics import OperatingPoint
 
 __all__ = ["Judging", "calibration_settings"]
@@ -28,15 +28,15 @@ class Judging:
     folds: int
 
 
-def calibration_settings(calibration: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the options of a calibration's ``fit``; if none are given, those that weigh scores get a tiny penalty.
+def calibration_settings(calibration: str, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+    """Return a calibration and the options of its ``fit``; without any, those that weigh scores get a tiny penalty.
 
     Examples
     --------
-    >>> calibration_settings("logistic", None), calibration_settings("gaussian", None)
-    ({'l2': 1e-05}, {})
+    >>> calibration_settings("logistic"), calibration_settings("logistic:l2=0.1"), calibration_settings("gaussian")
+    (('logistic', {'l2': 1e-05}), ('logistic', {'l2': 0.1}), ('gaussian', {}))
     """
-    calibration_class(calibration)
-    if options is None:
-        return {"l2": _PENALTY} if calibration in ("logistic", "saturating") else {}
-    return dict(options)
+    name, spelled = calibration_and_options(calibration)
+    if options is None and not spelled:
+        return name, {"l2": _PENALTY} if name in ("logistic", "saturating") else {}
+    return name, {**spelled, **(options or {})}

@@ -1,0 +1,115 @@
+"""Spellings of earlier versions. They are in no help, but rewritten before a command reads its options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evenscore.cli.option_records import option_name
+
+__all__ = ["SPELLINGS", "modern"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An option that became a part of the value of another one."""
+
+    of: str
+    name: str
+    value: str | None = None  #: of an option that took none
+
+
+_NORM_OPTIONS = (
+    *("convention", "top_k", "excess", "drop_top", "select", "statistic", "trim", "ddof", "std_floor", "zero_std"),
+    *("combine", "vanished"),
+)
+_OF_NORM = {option_name(name): Part("--norm", name) for name in _NORM_OPTIONS}
+_VECTORS = {"--enroll": "--enroll-embeddings", "--test": "--test-embeddings"}
+_BLOCKS = {"--enroll": "--enroll-cohort", "--test": "--test-cohort"}
+_BOOTSTRAP = {"--seed": "--bootstrap-seed"}
+
+#: By command: what an option is called now; several names all get its value.
+SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part]] = {
+    "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM},
+    "score": {**_VECTORS, "--cohort": "--cohort-embeddings", "--seed": "--cohort-seed", **_OF_NORM},
+    "fit": {
+        **_VECTORS,
+        "--method": "--norm",
+        **{option_name(name): Part("--norm", name) for name in ("dim", "tol", "max_iter", "starts")},
+        "--min-divergence": Part("--norm", "min_divergence", "true"),
+        "--no-min-divergence": Part("--norm", "min_divergence", "false"),
+    },
+    "adapt": _BLOCKS,
+    "calibrate": {
+        "--method": "--calibration",
+        "--saturate": "--calibration=saturating",
+        "--prior": Part("--calibration", "p_target"),
+        "--l2": Part("--calibration", "l2"),
+        "--shared-variance": Part("--calibration", "shared_variance", "true"),
+        "--smoothing": Part("--calibration", "smoothing"),
+    },
+    "compare": {
+        **_BLOCKS,
+        "--train-enroll": "--train-enroll-cohort",
+        "--train-test": "--train-test-cohort",
+        "--seed": ("--cohort-seed", "--bootstrap-seed"),
+    },
+    "choose-cohort": {
+        "--method": "--norm",
+        "--train-enroll": "--train-enroll-cohort",
+        "--train-test": "--train-test-cohort",
+        "--seed": ("--cohort-seed", "--draws-seed"),
+    },
+    "evaluate": _BOOTSTRAP,
+    "det": _BOOTSTRAP,
+    "hist": {"--calibration": "--calibration-file"},
+}
+_DEFAULTS = {"normalize": "lgsm", "fit": "lgsm", "calibrate": "logistic"}  # what options without a name belong to
+
+
+def modern(command: str, arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a command as they are spelled now.
+
+    Examples
+    --------
+    >>> modern("normalize", ["--method", "as", "--top-k", "300", "--enroll", "e.npz"])
+    ['--norm', 'as:top_k=300', '--enroll-cohort', 'e.npz']
+    >>> modern("calibrate", ["--shared-variance", "--method=gaussian", "eval.scores"])
+    ['--calibration', 'gaussian:shared_variance=true', 'eval.scores']
+    """
+    known = SPELLINGS.get(command, {})
+    found: list[str] = []
+    parts: dict[str, dict[str, str]] = {}
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            found += [word, *words]
+            break
+        option, mark, value = word.partition("=")
+        new = known.get(option, option)
+        if isinstance(new, str):
+            found.append(f"{new}{mark}{value}")
+            continue
+        given = value if mark or (isinstance(new, Part) and new.value) else next(words, "")
+        if isinstance(new, Part):
+            parts.setdefault(new.of, {})[new.name] = new.value or given
+        else:
+            found += [f"{name}={given}" for name in new]
+    for option, values in parts.items():
+        name, found = _taken(option, found, _DEFAULTS.get(command, ""))
+        found = [option, ":".join([name, *(f"{part}={value}" for part, value in values.items())]), *found]
+    return found
+
+
+def _taken(option: str, arguments: Sequence[str], default: str) -> tuple[str, list[str]]:
+    """Return the value of an option, the last one if it is repeated, and the other arguments."""
+    others: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == option:
+            default = next(words, default)
+        elif word.startswith(f"{option}="):
+            default = word.partition("=")[2]
+        else:
+            others.append(word)
+    return default, others

@@ -1,0 +1,58 @@
+"""Options of earlier versions keep working, in no help; each becomes an option that the command really has."""
+
+import shlex
+
+import pytest
+from typer.main import get_command
+
+from evenscore.cli.app import app
+from evenscore.cli.old_spellings import SPELLINGS, Part, modern
+
+# What README, docs, recipes and scripts of the last version used.
+USED = [
+    ("fit", "--scores s --key k --dim 1 --tol 1e-8 --max-iter 50 -o m", "--norm lgsm:dim=1:tol=1e-8:max_iter=50"
+     " --scores s --key k -o m"),
+    ("fit", "--method evidence --scores s --enroll-speakers u -o m",
+     "--norm evidence --scores s --enroll-speakers u -o m"),
+    ("fit", "--enroll e --test t --no-min-divergence --starts=2 -o m", "--norm lgsm:min_divergence=false:starts=2"
+     " --enroll-embeddings e --test-embeddings t -o m"),
+    ("normalize", "--method lgsm --model m --trials s --enroll e --test t --cohort c --cohort-key k -o o",
+     "--norm lgsm --model m --trials s --enroll-cohort e --test-cohort t --cohort c --cohort-key k -o o"),
+    ("normalize", "--method as --top-k 300 --select=cross --trials s -o o", "--norm as:top_k=300:select=cross"
+     " --trials s -o o"),
+    ("score", "--enroll e --test t --norm as --top-k 50 --cohort c --seed 3 -o o", "--norm as:top_k=50"
+     " --enroll-embeddings e --test-embeddings t --cohort-embeddings c --cohort-seed 3 -o o"),
+    ("calibrate", "--method pav --smoothing 0 --train d s -o o", "--calibration pav:smoothing=0 --train d s -o o"),
+    ("calibrate", "--saturate --prior 0.1 --l2 1 s -o o", "--calibration saturating:p_target=0.1:l2=1 s -o o"),
+    ("calibrate", "--prior 0.1 --shared-variance --method unsupervised s -o o",
+     "--calibration unsupervised:p_target=0.1:shared_variance=true s -o o"),
+    ("compare", "--train d --train-key k --trials s --enroll e --test t --seed 4 -o r",
+     "--train d --train-key k --trials s --enroll-cohort e --test-cohort t --cohort-seed=4 --bootstrap-seed=4 -o r"),
+    ("choose-cohort", "--train d --method as --top-k 10,30", "--train d --norm as --top-k 10,30"),
+    ("adapt", "--model m --scores s --enroll e --test t --prior 0.1 -o n",
+     "--model m --scores s --enroll-cohort e --test-cohort t --prior 0.1 -o n"),
+    ("evaluate", "s --key k --bootstrap 9 --seed 1 --json", "s --key k --bootstrap 9 --bootstrap-seed 1 --json"),
+    ("hist", "s --calibration c -o f", "s --calibration-file c -o f"),
+    ("normalize", "--trials s -o o -- --method", "--trials s -o o -- --method"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "old", "new"), USED)
+def test_old_spellings_mean_what_they_meant(command, old, new):
+    assert modern(command, shlex.split(old)) == shlex.split(new)
+    assert modern(command, shlex.split(new)) == shlex.split(new)
+
+
+def options_of(command):
+    root = get_command(app)
+    group = root.get_command(None, "plot") if command in ("det", "hist") else root
+    return {name for one in group.get_command(None, command).params for name in (*one.opts, *one.secondary_opts)}
+
+
+@pytest.mark.parametrize("command", SPELLINGS)
+def test_old_spellings_lead_to_options_and_are_none(command):
+    options = options_of(command)
+    for old, new in SPELLINGS[command].items():
+        names = [new.of] if isinstance(new, Part) else [new] if isinstance(new, str) else new
+        assert {name.partition("=")[0] for name in names} <= options
+        assert old not in options
