@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.cli.embedded_scores import EmbeddedScores, Source
 from evenscore.errors import FileError
 from evenscore.files import open_scores as open_file, read_scores
-from evenscore.files.npy import is_score_npy
+from evenscore.files.numpy_files import is_score_npy
 from evenscore.files.streams import ZARR_MARKS
 from evenscore.tables import ScoreTable
 
@@ -81,7 +81,7 @@ def _opened(path: str, reading: Mapping[str, Any]) -> ScoreTable | None:
             return None  # a store of listed trials, for instance
     if format == "parquet" or (format is None and file.suffix.lower() in (".parquet", ".pq")):
         from evenscore.files import ReadOptions
-        from evenscore.files.parquet_trials import open_trials
+        from evenscore.files.score_tiles import open_trials
 
         names = ("missing", "infinite", "duplicates", "score_column")
         return open_trials(path, ReadOptions(kind="scores", **{n: reading[n] for n in names if n in reading}))
