@@ -1,6 +1,5 @@
 from .audiomnist_scores import load_audiomnist_scores as load_audiomnist_scores
 from .chunked_output import write_table as write_table
-from .json_text import read_json as read_json
 from .metadata import read_metadata as read_metadata
 from .models import (
     load_calibration as load_calibration,
@@ -21,6 +20,7 @@ from .read_write import (
     read_trials as read_trials,
     write as write,
 )
+from .records import read_json as read_json
 from .registry import (
     FORMATS as FORMATS,
     Format as Format,
