@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from evenscore.calibrate import Calibration
-from evenscore.comparison.comparison import Comparison, Figures, MethodResult
+from evenscore.comparison.comparison import Comparison, Figures, Judging, MethodResult
+from evenscore.comparison.data import Sides
 from evenscore.comparison.fingerprint import fingerprint_of, inputs_digest
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
 from evenscore.comparison.measuring import calibrated_tables
 from evenscore.comparison.methods import RAW, Method
 from evenscore.comparison.results import plain, results_of
 from evenscore.comparison.score_stores import load_summaries, save_summaries, stored_tables, write_tables
-from evenscore.comparison.settings import Judging
-from evenscore.comparison.sides import Sides
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
 from evenscore.files import read_scores, write
