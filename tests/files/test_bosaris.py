@@ -11,9 +11,8 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
 from evenscore.files import FORMATS, write
-from evenscore.files.bosaris import read_bosaris, write_bosaris, write_bosaris_old_key
-from evenscore.files.formats import ReadOptions
-from evenscore.files.hdf5_embeddings import hdf5_format
+from evenscore.files.bosaris import hdf5_format, read_bosaris, write_bosaris, write_bosaris_old_key
+from evenscore.files.registry import ReadOptions
 from examples import examples
 from strategies import score_matrices, trial_lists
 
@@ -177,7 +176,7 @@ def test_fixed_text_of_any_padding(tmp_path, padding):
 def test_scores_that_are_not_finite(tmp_path):
     ids = {"ID__row_ids": ["m"], "ID__column_ids": ["s", "t"]}
     path = made(tmp_path / "s.h5", scores=[[np.nan, 1.0]], score_mask=np.uint8([[1, 1]]), **ids)
-    with pytest.raises(FileError, match=r"s\.h5\[scores\]: the score of \('m', 's'\) is nan.*--missing skip"):
+    with pytest.raises(FileError, match=r"s\.h5\[scores\]: the score of \('m', 's'\) is nan.*missing='skip'"):
         read_bosaris(path, DEFAULT)
     assert read_bosaris(path, ReadOptions(missing="skip")).n_missing == 1
     masked = made(tmp_path / "m.h5", scores=[[np.nan, 1.0]], score_mask=np.uint8([[0, 1]]), **ids)

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix
 from evenscore.files import write
-from evenscore.files.formats import ReadOptions
-from evenscore.files.npy import read_npy, write_npy
+from evenscore.files.numpy_files import read_npy, write_npy
+from evenscore.files.registry import ReadOptions
 from strategies import embeddings
 
 DEFAULT = ReadOptions()
@@ -43,7 +43,7 @@ def test_ids_that_are_named_and_gzip(tmp_path):
 
 def test_ids_that_do_not_fit(tmp_path):
     np.save(tmp_path / "e.npy", np.ones((2, 1)))
-    with pytest.raises(FileError, match=r"e\.npy: an npy file has no ids.*e\.ids.*--ids FILE"):
+    with pytest.raises(FileError, match=r"e\.npy: an npy file has no ids.*e\.ids.*ids=FILE"):
         read_npy(tmp_path / "e.npy", DEFAULT)
     (tmp_path / "e.ids").write_text("a\n")
     with pytest.raises(FileError, match=r"e\.ids: there are 1 ids, but .*e\.npy has 2 rows"):

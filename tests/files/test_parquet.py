@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, TrialList
 from evenscore.files import write
-from evenscore.files.formats import ReadOptions
 from evenscore.files.parquet import read_parquet, write_parquet
+from evenscore.files.registry import ReadOptions
 from examples import examples
 from strategies import embeddings, score_matrices, trial_lists
 
@@ -102,7 +102,7 @@ def test_options(tmp_path):
     path = made(tmp_path / "t.parquet", **columns, score=[0.5, None, 0.5])
     with pytest.raises(FileError, match="more than once"):
         read_parquet(path, DEFAULT)
-    with pytest.raises(FileError, match=r"is nan, but scores must be finite.*--missing skip"):
+    with pytest.raises(FileError, match=r"is nan, but scores must be finite.*missing='skip'"):
         read_parquet(path, ReadOptions(duplicates="drop"))
     assert read_parquet(path, ReadOptions(duplicates="drop", missing="skip")).scores.tolist() == [0.5]
     other = read_parquet(path, ReadOptions(duplicates="drop", score_column="other"))

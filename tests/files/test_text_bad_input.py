@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from evenscore import FileError, TrialList, read, read_embeddings, read_scores, read_speakers, read_trials
-from evenscore.files.formats import ReadOptions
-from evenscore.files.text.layouts import LAYOUTS
+from evenscore.files.registry import ReadOptions
 from evenscore.files.text.read import read_trials_text
 
 GOOD = "".join(f"e{i} t{j} {i - j / 10}\n" for i in range(40) for j in range(5))
@@ -39,16 +38,16 @@ def path(tmp_path):
         ("e t 1_000", "score '1_000' is not a number"),
         ("e t 0x10", "score '0x10' is not a number"),
         ("e t ١", "score '١' is not a number"),
-        ("e t nan", "score 'nan' is not finite; drop the trial or pass --missing skip"),
-        ("e t -Infinity", "score '-Infinity' is not finite; drop the trial or pass --missing skip"),
-        ("e t 1e999", "score '1e999' is not finite; drop the trial or pass --missing skip"),
-        ("e t -", "score '-' is absent; drop the trial or pass --missing skip"),
+        ("e t nan", "score 'nan' is not finite; drop the trial, or read it with missing='skip'"),
+        ("e t -Infinity", "score '-Infinity' is not finite; drop the trial, or read it with missing='skip'"),
+        ("e t 1e999", "score '1e999' is not finite; drop the trial, or read it with missing='skip'"),
+        ("e t -", "score '-' is absent; drop the trial, or read it with missing='skip'"),
         ("e t target", "score 'target' is not a number"),
         ("e\r t 0.5", "there is a carriage return inside the line; convert the line ends"),
         ("e\0 t 0.5", "the line has a null byte; this is binary data (or UTF-16), not text"),
         ("e0 t3 0.75", "the trial ('e0', 't3') stands in line 4 already, with another score; keep one of the two"),
-        ("e0  t3 -0.3", "the trial ('e0', 't3') stands in line 4 already, with the same values; remove it or pass "
-         "--duplicates drop"),
+        ("e0  t3 -0.3", "the trial ('e0', 't3') stands in line 4 already, with the same values; remove it, or read it "
+         "with duplicates='drop'"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("chunk_size", [30, 1 << 24])
@@ -57,7 +56,7 @@ def test_the_first_bad_line_is_named(bad, problem, chunk_size, blanks, path):
     path.write_text("\n" * blanks + GOOD + bad + "\n" + GOOD.replace("e", "x"), newline="\n")
     expected = problem.replace("line 4", f"line {4 + blanks}")
     for attempt in (
-        lambda: read_trials_text(path, ReadOptions(), LAYOUTS["kaldi"], chunk_size=chunk_size),
+        lambda: read_trials_text(path, ReadOptions(), "kaldi", chunk_size=chunk_size),
         lambda: read(path),
     ):
         with pytest.raises(FileError) as caught:
@@ -69,7 +68,7 @@ def test_the_first_bad_line_is_named(bad, problem, chunk_size, blanks, path):
 def test_invalid_utf8_is_named_by_line_and_byte(chunk_size, path):
     path.write_bytes(b"sp\xc3\xa9c t 1.0\n" * 1 + b"e t 2.0\ne\xff t 1.0\n")
     with pytest.raises(FileError) as caught:
-        read_trials_text(path, ReadOptions(), LAYOUTS["kaldi"], chunk_size=chunk_size)
+        read_trials_text(path, ReadOptions(), "kaldi", chunk_size=chunk_size)
     assert str(caught.value) == f"{path}:3: byte 0xff at column 2 is not UTF-8; convert the file"
 
 
@@ -90,11 +89,11 @@ def test_labels_in_any_case(path):
 def test_scores_that_are_missing_can_be_skipped(chunk_size, path):
     path.write_text("e t 1.0\ne u nan\ne v -\n\ne w inf\ne x 2.0\n")
     options = ReadOptions(missing="skip")
-    table = read_trials_text(path, options, LAYOUTS["kaldi"], chunk_size=chunk_size)
+    table = read_trials_text(path, options, "kaldi", chunk_size=chunk_size)
     assert table == TrialList.from_pairs(["e", "e"], ["t", "x"], scores=[1.0, 2.0])
     path.write_text("e t 1.0\ne u nan\n" + "e x 2.0\n" * 2)
     with pytest.raises(FileError, match=r"scores:4: the trial \('e', 'x'\) stands in line 3 already"):
-        read_trials_text(path, options, LAYOUTS["kaldi"], chunk_size=chunk_size)
+        read_trials_text(path, options, "kaldi", chunk_size=chunk_size)
 
 
 def test_nothing_left_after_skipping(path):
@@ -105,11 +104,11 @@ def test_nothing_left_after_skipping(path):
 def test_identical_repeats_can_be_dropped_but_not_contradictions(chunk_size, path):
     options = ReadOptions(duplicates="drop")
     path.write_text("e t 1.0 1\ne u 2.0 0\ne t 1.0 1\ne u 2.0 0\n")
-    table = read_trials_text(path, options, LAYOUTS["wespeaker"], chunk_size=chunk_size)
+    table = read_trials_text(path, options, "wespeaker", chunk_size=chunk_size)
     assert table == TrialList.from_pairs(["e", "e"], ["t", "u"], scores=[1.0, 2.0], labels=[1, 0])
     path.write_text("e t 1.0 1\ne u 2.0 0\ne t 1.0 1\ne u 2.0 1\n")
     with pytest.raises(FileError, match=r":4: the trial \('e', 'u'\) stands in line 2 already, with another label"):
-        read_trials_text(path, options, LAYOUTS["wespeaker"], chunk_size=chunk_size)
+        read_trials_text(path, options, "wespeaker", chunk_size=chunk_size)
 
 
 def test_measures_that_are_absent_are_equal(path):
@@ -195,7 +194,7 @@ def test_an_endless_line_ends_the_reading(monkeypatch, path):
 
     monkeypatch.setattr("evenscore.files.text.read.open_input", opened)
     with pytest.raises(FileError, match=r":2: the line is longer than 1 MiB; this is not a table of trials"):
-        read_trials_text(path, ReadOptions(), LAYOUTS["kaldi"])
+        read_trials_text(path, ReadOptions(), "kaldi")
     assert stream.taken < 40 << 20
 
 
@@ -212,7 +211,7 @@ def test_quotes_that_do_not_fit(path):
 def test_a_line_end_within_quotes(chunk_size, path):
     path.write_text('enroll,test,score\n"e 1",t,1.0\n"e\n2",t,2.0\ne,u,1.0\n')
     with pytest.raises(FileError, match=r":3: the quotes do not fit together"):
-        read_trials_text(path, ReadOptions(), LAYOUTS["csv"], chunk_size=chunk_size)
+        read_trials_text(path, ReadOptions(), "csv", chunk_size=chunk_size)
 
 
 def test_a_csv_without_a_header(path):
@@ -262,7 +261,7 @@ def test_the_wrong_kind_of_file(path):
     ("content", "line", "problem"),
     [
         ("u1 ann\nu1 bob\n", 2, "'u1' is of 'bob' here, but of 'ann' in line 1; keep one of the two"),
-        ("u1 ann\nu2 ann\nu1 ann\n", 3, "'u1' stands in line 1 already; remove it or pass --duplicates drop"),
+        ("u1 ann\nu2 ann\nu1 ann\n", 3, "'u1' stands in line 1 already; remove it, or read it with duplicates='drop'"),
         ("u1 ann\nu2 ann x\n", 2, "expected 2 columns (utterance speaker), found 3"),
         ("u1 ann\n\xff\n", 2, "byte 0xff is not UTF-8; convert the file"),
         ("u1 ann\n\0\n", 2, "this is not a text file of utterances and speakers"),

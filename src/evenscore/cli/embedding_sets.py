@@ -27,7 +27,6 @@ class EmbeddingFiles:
     enroll: str
     test: str
     cohort: str | None = None
-    format: str | None = None
     enroll_map: str | None = None
     enroll_length_norm: LengthNorm = LengthNorm.none
     speakers: str | None = None
@@ -74,7 +73,7 @@ class EmbeddingFiles:
     def _read(self, path: str) -> Embeddings:
         from evenscore.files import read_embeddings
 
-        return read_embeddings(path, format=self.format)
+        return read_embeddings(path)
 
     def _with_facts(
         self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str

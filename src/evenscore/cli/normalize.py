@@ -74,10 +74,6 @@ def normalize(
     center: Center = None,
     *,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
-    from_format: opt.FromFormat = None,
     to_format: opt.ToFormat = None,
     scale: ScaleChoices,
     resume: Resume = False,
@@ -101,12 +97,6 @@ def normalize(
     Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
     """
-    reading = {
-        "format": from_format,
-        "missing": missing.value,
-        "duplicates": duplicates.value,
-        "score_column": score_column,
-    }
     maps = {
         "speakers": speakers,
         "cohort_speakers": cohort_speakers,
@@ -127,7 +117,7 @@ def normalize(
         how: dict[str, Any] = {"client": client, "progress": progress}
         with scored_output(output, to_format, lazy=lazy, resume=resume, **how) as place:
             if made:
-                scoring = scorer_of(scorer, plda, center), vectors, maps, trials, from_format
+                scoring = scorer_of(scorer, plda, center), vectors, maps, trials
                 place.write(_from_embeddings(method, settings, *scoring, place, scale if lazy else None, how))
                 return
             from evenscore.norms import normalize as normalized, prepare_norm
@@ -135,7 +125,7 @@ def normalize(
             settings |= _conditions(method, conditions, cohort_conditions)
             prepare_norm(method, **settings)  # wrong options are refused before anything is read
             key = (cohort_key, unmatched.value)
-            blocks = _read_blocks(trials, paths, reading, scale if lazy else None, key, speakers, cohort_speakers)
+            blocks = _read_blocks(trials, paths, scale if lazy else None, key, speakers, cohort_speakers)
             place.check(blocks.trials.listed)
             progress("normalizing", 0.3)
             place.write(normalized(blocks, method, **how, keep=place.store, **settings))
@@ -148,14 +138,13 @@ def _from_embeddings(
     paths: dict[str, str | None],
     maps: dict[str, str | None],
     trials: str | None,
-    format: str | None,
     place: ScoredOutput,
     scale: ScaleChoices | None,
     how: dict[str, Any],
 ) -> ScoreTable:
     from evenscore.scoring import score_embeddings, score_lazily
 
-    (enroll, test, cohort), listed, condition = _read_embeddings(method, settings, paths, maps, trials, format)
+    (enroll, test, cohort), listed, condition = _read_embeddings(method, settings, paths, maps, trials)
     norm: dict[str, Any] = {"scorer": scorer, "cohort": cohort, "method": method, "condition": condition, **settings}
     if scale is not None:
         place.check(listed is not None)
@@ -171,7 +160,6 @@ def _read_embeddings(
     paths: dict[str, str | None],
     maps: dict[str, str | None],
     trials: str | None,
-    format: str | None,
 ) -> tuple[tuple[Embeddings, Embeddings, Embeddings], TrialList | None, str | None]:
     """Return the embeddings of enrolments, tests and cohort, the trials, and the column of the conditions."""
     from evenscore.cli.embedding_sets import CONDITION, EmbeddingFiles
@@ -184,7 +172,7 @@ def _read_embeddings(
     prepare_norm(method, **settings)  # wrong options are refused before anything is read
     files = EmbeddingFiles(**paths, **maps)  # type: ignore[arg-type]
     sides = (*files.read_trial_sides(), files.read_cohort())
-    listed = None if trials is None else read_trials(trials, format=format)
+    listed = None if trials is None else read_trials(trials)
     return sides, listed, None if maps["conditions"] is None else CONDITION
 
 
@@ -209,7 +197,6 @@ def _conditions(method: str, trials: str | None, cohort: str | None) -> dict[str
 def _read_blocks(
     trials: str | None,
     paths: dict[str, str | None],
-    reading: dict[str, Any],
     scale: ScaleChoices | None,
     cohort_key: tuple[str | None, Any],
     speakers: str | None,
@@ -223,10 +210,8 @@ def _read_blocks(
 
     if trials is None:
         raise InputError("there is nothing to normalize; give --trials, or embeddings")
-    scores = open_tiles(trials, reading, scale)
-    blocks: dict[str, Any] = {
-        name: open_matrix(path, reading, scale) for name, path in paths.items() if path is not None
-    }
+    scores = open_tiles(trials, scale)
+    blocks: dict[str, Any] = {name: open_matrix(path, scale) for name, path in paths.items() if path is not None}
     sides: dict[str, Any] = {}
     key, unmatched = cohort_key
     if key is not None:

@@ -80,10 +80,6 @@ def score(
         str, typer.Option("--memory", metavar="SIZE", help="Most memory for cohort scores at a time, like 500MB.")
     ] = "2GB",
     raw: Annotated[str | None, _file("raw", "Write the raw scores, too, beside the normalized ones.")] = None,
-    from_format: opt.FromFormat = None,
-    trials_format: Annotated[
-        str | None, typer.Option("--trials-from", metavar="FORMAT", help="Format of the trials; guessed if not given.")
-    ] = None,
     to_format: opt.ToFormat = None,
     scale: ScaleChoices,
     resume: Resume = False,
@@ -114,7 +110,6 @@ def score(
         enroll=enroll_embeddings,
         test=test_embeddings,
         cohort=cohort_embeddings,
-        format=from_format,
         enroll_map=enroll_map,
         enroll_length_norm=enroll_length_norm,
         **maps,
@@ -124,7 +119,7 @@ def score(
         progress("reading", 0.0)
         from evenscore.files import read_trials
 
-        listed = None if trials is None else read_trials(trials, format=trials_format)
+        listed = None if trials is None else read_trials(trials)
         sides = files.read_trial_sides()
         others = None if cohort_embeddings is None else files.read_cohort(members)
         made_by = scorer_of(scorer, plda, center)

@@ -23,9 +23,8 @@ import numpy.typing as npt
 from evenscore._version import __version__
 from evenscore.engine.engine import engine_for
 from evenscore.errors import FileError, InputError
-from evenscore.files.checks import parsing
 from evenscore.files.parquet import parquet_parts, write_parquet
-from evenscore.files.streams import ZARR_MARKS, PathLike, atomic_output, reading, writing
+from evenscore.files.streams import ZARR_MARKS, PathLike, atomic_output, parsing, reading, writing
 from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.files.zarr_store import create_score_store
 from evenscore.progress import Progress, silent
@@ -131,7 +130,7 @@ class ChunkedOutput:
         if self.partial.exists():
             if not self.resume:
                 problem = (
-                    f"{self.partial} is left from a run that was cut short; go on with it (--resume), or delete it"
+                    f"{self.partial} is left from a run that was cut short; go on with it (resume=True), or delete it"
                 )
                 raise FileError(self.path, problem)
             self._read_journal(header)
@@ -192,7 +191,7 @@ class ChunkedOutput:
             with self._journal() as line:
                 line({"layout": layout})
         elif self._layout != layout:
-            problem = f"{self.partial} was begun with chunks of another size; give the same --memory-limit as then"
+            problem = f"{self.partial} was begun with chunks of another size; give the same memory limit as then"
             raise FileError(self.path, problem)
 
     def _store(self, scores: ScoreTable) -> PlainChunks:
@@ -319,5 +318,5 @@ def _write_one(task: _WriteTask, place: Place) -> None:
         why = error.problem if isinstance(error, FileError) else error.strerror or str(error)
         if "disk is full" in why or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
             why = "the disk is full"
-        problem = f"{place} cannot be written: {why}; mend that, then go on with --resume"
+        problem = f"{place} cannot be written: {why}; mend that, then go on with resume=True"
         raise FileError(task.path, problem) from None
