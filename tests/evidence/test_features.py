@@ -7,14 +7,13 @@ import pytest
 from tests.evidence.material import evaluation, product, sides, training
 from tests.reference import naive_evidence as naive
 
-from evenscore import LabelledBlocks, ScoreBlocks, ScoreMatrix, ScoreModelNormalizer, fit_score_model
+from evenscore import LabelledBlocks, ScoreBlocks, ScoreMatrix, fit_score_model
 from evenscore.evidence import (
     Ridges,
     evidence_features,
     impostor_prediction,
     pair_space,
     pair_space_of_vectors,
-    predicted_shifts,
     within_speaker_part,
 )
 from evenscore.evidence.features import TOP, Scales, pattern_of, restricted
@@ -193,17 +192,6 @@ def test_no_trial_meets_its_own_speakers(model, scales):
     for name, values in before.items():
         assert after[name][i, j] == pytest.approx(values[i, j], abs=1e-8), name
         assert not np.allclose(after[name], values), name
-
-
-def test_predicted_shifts_are_those_of_the_score_model(model):
-    blocks = evaluation()
-    found = predicted_shifts(model, blocks)
-    normalizer = ScoreModelNormalizer(model, blocks)
-    posterior = normalizer.posterior(blocks.enroll.scores[1], blocks.test.scores[:, 2])
-    expected = model.alpha @ posterior.enroll + model.beta @ posterior.test
-    assert found[1, 2] == pytest.approx(expected)
-    listed = predicted_shifts(model, as_list(blocks))
-    assert listed[0] == pytest.approx(found[0, 0])
 
 
 def test_patterns():

@@ -2,10 +2,7 @@ from .contributions import (
     Contributions as Contributions,
     contributions as contributions,
 )
-from .features import (
-    evidence_features as evidence_features,
-    predicted_shifts as predicted_shifts,
-)
+from .features import evidence_features as evidence_features
 from .fit import fit_evidence as fit_evidence
 from .head import (
     EvidenceHead as EvidenceHead,
@@ -28,6 +25,5 @@ from .pair_space import (
     pair_space as pair_space,
     within_speaker_part as within_speaker_part,
 )
-from .training_sample import sampled_own_cohort as sampled_own_cohort
+from .training_trials import sampled_own_cohort as sampled_own_cohort
 from .vector_space import pair_space_of_vectors as pair_space_of_vectors
-from .vectors import parts_of_vectors as parts_of_vectors

@@ -24,7 +24,6 @@ __all__ = [
     "Scales",
     "evidence_features",
     "pattern_of",
-    "predicted_shifts",
     "restricted",
     "with_cohort_speakers",
 ]
@@ -159,24 +158,3 @@ def _normalized(
         mean = np.where(found.count > 0, found.mean, prior.location)
         parts.append((score - mean) * np.exp(-logs[side] - prior.center))
     return np.asarray(sum(parts) / len(parts))
-
-
-def predicted_shifts(model: ScoreModel, blocks: ScoreBlocks) -> Array:
-    """Return pn and pt: how far the cohort scores move the expected non-target and target score of each trial.
-
-    They shrink by themselves when the cohort is small. For complete cohort scores, and trials whose speakers are not
-    in the cohort.
-
-    Returns
-    -------
-    array
-        In the shape of the scores, with a last axis for the two classes.
-    """
-    from evenscore.model.score_weights import side_shifts
-
-    trials = blocks.trials
-    weights = ScoreModelNormalizer(model, blocks).weights(
-        enroll=blocks.enroll is not None, test=blocks.test is not None
-    )
-    rows, columns = side_shifts(weights, trials, blocks.enroll, blocks.test)
-    return np.asarray(sum(trials.tile.pair(rows, columns)) - model.mu)

@@ -12,18 +12,14 @@ from evenscore.errors import InputError
 from evenscore.evidence.features import evidence_features, pattern_of, restricted, with_cohort_speakers
 from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
-from evenscore.evidence.own_pairs import cohort_space, meets_cohort
+from evenscore.evidence.pair_space import PairSpace, pair_space
 from evenscore.evidence.parts import EvidenceParts
-from evenscore.evidence.vectors import parts_of_vectors
-from evenscore.model.normalizer import ScoreModelNormalizer
-from evenscore.model.parameters import ScoreModel
+from evenscore.evidence.vector_space import pair_space_of_vectors
 from evenscore.model.partial_cohorts import has_missing
-from evenscore.model.patterns import SpeakerBlocks
-from evenscore.model.prediction import predict_from_blocks
-from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.parts import Pass, side_parts, speakers_meet
+from evenscore.norms.score_model_parts import cohort_weights
 from evenscore.sources.bilinear import Products
-from evenscore.tables import Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import Axis, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.axis import as_axis
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.tile import spans
@@ -84,7 +80,7 @@ class EvidenceNormalizer:
         trials = blocks.trials
         assert trials.scores is not None  # noqa: S101
         missing = pattern == "full" and (has_missing(blocks.enroll) or has_missing(blocks.test))
-        if not missing and not meets_cohort(blocks):
+        if not missing and not speakers_meet(blocks, ("cohort",)):
             parts = self._parts_of(blocks, pattern)
             return parts.apply(trials, *side_parts(parts, blocks, Pass()))
         out = np.empty(trials.scores.shape, dtype=trials.scores.dtype)
@@ -96,10 +92,6 @@ class EvidenceNormalizer:
         """Return the model prepared for the cohort and the sides of these blocks; None where own speakers are in it."""
         if speakers_meet(blocks, ("cohort",)):
             return None
-        cohort = blocks.cohort
-        if cohort is not None and isinstance(cohort.source, Products) and cohort.enroll_axis.same(cohort.test_axis):
-            vectors = cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis)
-            return parts_of_vectors(self.model, vectors, cohort.test_axis.speakers)
         pattern, _, blocks = self._prepared(_without_trials(blocks))
         return self._parts_of(blocks, pattern)
 
@@ -181,9 +173,9 @@ class EvidenceNormalizer:
         head, weights, space = self.model.heads[pattern], None, None
         if pattern == "full":
             if "score_model" in head.views:
-                weights = _weights(self.model.score_model, blocks)
+                weights = cohort_weights(self.model.score_model, blocks, Pass())
             if {"b", "w"} & set(head.extras):
-                space = cohort_space(blocks, self.model.ridges.rank)
+                space = _space(blocks, self.model.ridges.rank)
         parts = EvidenceParts.of(self.model, pattern, weights, space)
         if pattern != "full" or (self._cohort is not None and self._cohort.cohort is not None):
             self._parts[pattern] = parts
@@ -205,28 +197,25 @@ class EvidenceNormalizer:
         return blocks.replace(cohort=own.cohort, cohort_labels=own.cohort_labels)
 
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
-        own = self._cohort
-        if own is None or own.cohort is None or blocks.cohort is not None:
-            if own is not None and own.cohort is not None and blocks.cohort.scores is not own.cohort.scores:
-                blocks = self._checked(blocks, own)
-            return with_cohort_speakers(blocks)
-        return self.with_cohort(blocks)
-
-    def _checked(self, blocks: ScoreBlocks, own: ScoreBlocks) -> ScoreBlocks:
-        if blocks.cohort != own.cohort:
+        own = None if self._cohort is None else self._cohort.cohort
+        if own is not None and blocks.cohort is None:
+            return self.with_cohort(blocks)
+        if own is not None and blocks.cohort.scores is not own.scores and blocks.cohort != own:
             raise InputError("the cohort scores of the blocks are not those the normalizer was prepared for")
-        return blocks
+        return with_cohort_speakers(blocks)
 
 
-def _weights(model: ScoreModel, blocks: ScoreBlocks) -> ScoreWeights:
-    """Condition the score model on the cohort; where labels come from speakers, the pattern need not be searched."""
-    cohort, labels = blocks.cohort, blocks.cohort_labels
-    assert cohort is not None and labels is not None  # noqa: S101, PT018
-    if not labels.by_speaker or labels.n_unknown or cohort.n_missing:
-        return ScoreModelNormalizer(model, blocks).weights()
-    rows, columns, number = labels.speaker_codes
-    speakers = SpeakerBlocks(row_codes=rows, column_codes=columns, n_speakers=number)
-    return ScoreWeights.of(model, predict_from_blocks(model, cohort.scores, speakers))
+def _space(blocks: ScoreBlocks, rank: int) -> PairSpace:
+    """Return the coordinates that the whole cohort gives."""
+    cohort, speakers = blocks.cohort, blocks.cohort_test_speakers
+    if not _of_vectors(cohort):
+        return pair_space(cohort.scores, speakers, rank)
+    return pair_space_of_vectors(cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis), speakers, rank)
+
+
+def _of_vectors(cohort: ScoreTable) -> bool:
+    """Tell whether cohort scores are products of embeddings that serve both sides, so that they need not be formed."""
+    return isinstance(cohort.source, Products) and cohort.enroll_axis.same(cohort.test_axis)
 
 
 def _vector(scores: npt.ArrayLike | None, ids: Axis | None, what: str) -> tuple[npt.NDArray[np.float64], Any] | None:
@@ -251,12 +240,14 @@ def _pieces(blocks: ScoreBlocks) -> Iterator[tuple[Any, ScoreBlocks]]:
 
 
 def _without_trials(blocks: ScoreBlocks) -> ScoreBlocks:
-    """Return the cohort of blocks in memory, with its labels and speakers, and no trials."""
-    rows, columns = blocks.cohort_enroll_axis, blocks.cohort_test_axis
+    """Return the cohort of blocks, with its labels and speakers, and no trials; in memory if need be."""
+    rows, columns, cohort = blocks.cohort_enroll_axis, blocks.cohort_test_axis, blocks.cohort
+    if cohort is not None and not _of_vectors(cohort):
+        cohort = cohort.in_memory()
     return ScoreBlocks(
         ScoreMatrix(np.empty((0, 0)), [], []),
         enroll=None if blocks.enroll is None else ScoreMatrix(np.empty((0, len(columns))), [], columns),  # type: ignore[arg-type]
         test=None if blocks.test is None else ScoreMatrix(np.empty((len(rows), 0)), rows, []),  # type: ignore[arg-type]
-        cohort=None if blocks.cohort is None else blocks.cohort.in_memory(),
+        cohort=cohort,
         cohort_labels=blocks.cohort_labels,
     )

@@ -12,6 +12,7 @@ from evenscore.evidence.pair_space import PairSpace, leading, made, rounding
 from evenscore.model.bilinear_cohort import same_utterances
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables.ids import Ids
+from evenscore.threads import one_thread_if_small
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -60,7 +61,8 @@ def pair_space_of_vectors(cohort: Bilinear, test_speakers: Ids | npt.NDArray[Any
         columns=columns,
         values=own - row[rows] - column[columns] + mean,
     )
-    U, g, V = leading(R, rank, rounding(row, column, R.dtype))
+    with one_thread_if_small(left, right):
+        U, g, V = leading(R, rank, rounding(row, column, R.dtype))
     return made(U, g, V, column - mean, row - mean, test_speakers)
 
 

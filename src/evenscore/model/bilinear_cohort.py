@@ -13,18 +13,10 @@ from evenscore.model.score_weights import ScoreWeights
 from evenscore.model.sums import ClassSums, group_order
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
-from evenscore.tables.ids import Ids
 
-__all__ = ["cohort_labels", "cohort_weights", "same_utterances"]
+__all__ = ["cohort_weights", "same_utterances"]
 
 Index = npt.NDArray[np.intp]
-
-
-def cohort_labels(cohort: Bilinear, speakers: Ids | None) -> Labels | None:
-    """Return the labels of a cohort that serves both sides, None if its speakers are not known."""
-    if speakers is None:
-        return None
-    return Labels.from_speakers(speakers, speakers, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids)
 
 
 def cohort_weights(model: ScoreModel, cohort: Bilinear, labels: Labels) -> ScoreWeights:

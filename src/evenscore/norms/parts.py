@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.engine.engine import Engine, engine_for
+from evenscore.norms.sides import Sides
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
 from evenscore.tables import Axis, ScoreBlocks, ScoreTable, Tile
@@ -132,16 +133,7 @@ def _part(how: tuple[Callable[[Any, Any], Any], Any], piece: Piece) -> Any:
 
 def speakers_meet(blocks: ScoreBlocks, needs: Sequence[str]) -> bool:
     """Tell whether a trial's cohort depends on both of its speakers, because they are in it."""
-
-    def names(*axes: Axis | None) -> set[str]:
-        known = [axis.speakers for axis in axes if axis is not None and axis.speakers is not None]
-        return {name for side in known for name in side} - {None}
-
-    enroll, test = names(blocks.trials.enroll_axis), names(blocks.trials.test_axis)
-    cohort_enroll, cohort_test = names(blocks.cohort_enroll_axis), names(blocks.cohort_test_axis)
-    if "cohort" in needs:
-        return bool((enroll | test) & (cohort_enroll | cohort_test))
-    return bool(("enroll" in needs and test & cohort_test) or ("test" in needs and enroll & cohort_enroll))
+    return Sides.of(blocks).meet(tuple(needs))
 
 
 def side_parts(
