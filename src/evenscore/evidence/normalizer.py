@@ -1,8 +1,8 @@
-"""Scoring with the cohort-evidence model: four blocks of scores in, log-likelihood ratios out."""
+"""Scoring with the cohort-evidence model, the norm ``evidence``: blocks of scores in, log-likelihood ratios out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,22 +10,25 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.evidence.features import evidence_features, pattern_of, restricted, with_cohort_speakers
+from evenscore.evidence.fit import train_evidence
 from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
-from evenscore.evidence.pair_space import PairSpace, pair_space
+from evenscore.evidence.pair_space import PairSpace, pair_space, pair_space_of_vectors
 from evenscore.evidence.parts import EvidenceParts
-from evenscore.evidence.vector_space import pair_space_of_vectors
 from evenscore.model.partial_cohorts import has_missing
+from evenscore.norms.fitting import FittedNorm, ModelNorm, prepare_model
 from evenscore.norms.parts import Pass, side_parts, speakers_meet
-from evenscore.norms.score_model_parts import cohort_weights
+from evenscore.norms.registry import refuse_unknown_options
+from evenscore.norms.score_model import cohort_weights
+from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
-from evenscore.tables import Axis, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables import Axis, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.axis import as_axis
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.tile import spans
 from evenscore.threads import one_thread_if_small
 
-__all__ = ["EvidenceNormalizer"]
+__all__ = ["EvidenceNormalizer", "fit_evidence_norm", "prepare_evidence"]
 
 _TRIALS = 1 << 21  # whose features are kept at a time
 
@@ -250,4 +253,31 @@ def _without_trials(blocks: ScoreBlocks) -> ScoreBlocks:
         test=None if blocks.test is None else ScoreMatrix(np.empty((len(rows), 0)), rows, []),  # type: ignore[arg-type]
         cohort=cohort,
         cohort_labels=blocks.cohort_labels,
+    )
+
+
+def prepare_evidence(method: str, **options: Any) -> Any:
+    """Return the cohort-evidence model as a norm, see `prepare_model`."""
+    return prepare_model(method, CohortEvidence, EvidenceNormalizer, _parts, **options)
+
+
+def _parts(norm: ModelNorm, blocks: ScoreBlocks, how: Any) -> Any:
+    return EvidenceNormalizer(norm.model).parts(blocks, how)
+
+
+def fit_evidence_norm(
+    method: str, training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent, **options: Any
+) -> FittedNorm:
+    """Train the cohort-evidence model; ``options`` are those of `fit_evidence`."""
+    if not all(part.is_in_memory for part in training):
+        raise InputError("it is trained on scores in memory, but the training side is too large; give a smaller one")
+    refuse_unknown_options(method, train_evidence, options)
+    fit = train_evidence(training, progress=progress, **options)
+    return FittedNorm(
+        method=method,
+        normalizer=ModelNorm(fit.model, EvidenceNormalizer, _parts),
+        training_scores=fit.scores,  # of heads that have not met the trials' speakers
+        model=fit.model,
+        is_llr=True,
+        notes=tuple(fit.model.report.lines()),
     )

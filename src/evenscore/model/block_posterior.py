@@ -13,8 +13,8 @@ import numpy as np
 
 from evenscore.model.moments import Moments, SideMoments
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.patterns import ShapeStatistics
 from evenscore.model.precision import PrecisionTerms, background_correction, marginal, precision_terms
-from evenscore.model.shapes import ShapeStatistics
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -1,4 +1,4 @@
-"""What the E-step hands to the M-step: sums of expectations, and the regression on them."""
+"""What the E-step hands to the M-step: sums of expectations."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenscore.model.parameters import ScoreModel
 from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["HiddenSide", "Moments", "SideMoments", "m_step", "sum_moments"]
+__all__ = ["HiddenSide", "Moments", "SideMoments", "sum_moments"]
 
 Array = np.ndarray
 
@@ -92,36 +91,3 @@ def sum_moments(
         sw[:, at] = scores @ side.mean
     ww[:, at_x, at_y], ww[:, at_y, at_x] = cross, cross.transpose(0, 2, 1)
     return Moments(ww=ww, sw=sw, ss=sums.squares, enroll=x.moments, test=y.moments, log_likelihood=log_likelihood)
-
-
-def m_step(moments: Moments, *, min_divergence: bool = True) -> ScoreModel:
-    """Regress the scores of each class on (1, x, y), then absorb the fitted prior (minimum divergence)."""
-    dim = moments.enroll.first.size
-    count = moments.ww[:, 0, 0]
-    weights = np.stack([_solve_psd(ww, sw) for ww, sw in zip(moments.ww, moments.sw, strict=True)])  # (E9)
-    # (E10) in the form of a residual of a quadratic, which stays accurate when the regression is only approximate
-    residual = moments.ss - 2 * np.einsum("hw,hw->h", weights, moments.sw)
-    residual += np.einsum("hv,hvw,hw->h", weights, moments.ww, weights)
-    sigma2 = np.maximum(residual / count, np.finfo(float).tiny)
-    mu, alpha, beta = weights[:, 0], weights[:, 1 : 1 + dim], weights[:, 1 + dim :]
-    if min_divergence and dim:
-        for loading, side in ((alpha, moments.enroll), (beta, moments.test)):
-            mean = side.first / side.count
-            covariance = side.second / side.count - np.outer(mean, mean)
-            mu = mu + loading @ mean  # (E11)
-            loading[:] = loading @ np.linalg.cholesky(covariance)  # (E12)
-    return ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2)
-
-
-def _solve_psd(matrix: Float[Array, "w w"], vector: Float[Array, " w"]) -> Float[Array, " w"]:
-    """Solve a system that may be singular when a class has fewer scores than weights (then the shortest solution)."""
-    scale = 1 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-    scaled = matrix * np.outer(scale, scale)
-    try:
-        factor = np.linalg.cholesky(scaled)
-        if np.diag(factor).min() > 1e-7:
-            half = np.linalg.solve(factor, scale * vector)
-            return scale * np.linalg.solve(factor.T, half)
-    except np.linalg.LinAlgError:
-        pass
-    return scale * np.linalg.lstsq(scaled, scale * vector, rcond=1e-12)[0]

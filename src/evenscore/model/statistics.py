@@ -1,7 +1,7 @@
 """From labelled scores to the statistics of training: one pass over the scores, then standardized records.
 
 After this no step looks at a score again. Every kind of data (a complete matrix, one with missing pairs, a list of
-trials, scores that are a bilinear form of embeddings) ends as one of two records, and `expect` serves both.
+trials, scores that are a bilinear form of embeddings) ends as one of two records, and `em.expect` serves both.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model.bilinear_sums import class_sums
-from evenscore.model.block_posterior import expect_blocks
-from evenscore.model.moments import Moments
-from evenscore.model.parameters import ScoreModel
-from evenscore.model.pattern_posterior import PatternStatistics, expect_pattern
-from evenscore.model.patterns import LabelledSums, SpeakerBlocks, components
-from evenscore.model.shapes import ShapeStatistics, compress, merge
+from evenscore.model.em import Statistics
+from evenscore.model.pattern_posterior import PatternStatistics
+from evenscore.model.patterns import LabelledSums, ShapeStatistics, SpeakerBlocks, components, compress, merge
 from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
@@ -33,15 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LabelledSums",
-    "Statistics",
     "TrainingData",
-    "expect",
     "label_sums",
     "standardize",
 ]
 
 Array = np.ndarray
-Statistics = ShapeStatistics | PatternStatistics
 
 
 Scores = ScoreTable | npt.NDArray[Any]
@@ -147,13 +141,3 @@ def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -
         center=center,
         scale=scale,
     )
-
-
-def expect(model: ScoreModel, statistics: list[Statistics]) -> Moments:
-    """Return the E-step's moments over all matrices; `model` is in standardized units."""
-    total: Moments | None = None
-    for stats in statistics:
-        moments = expect_blocks(model, stats) if isinstance(stats, ShapeStatistics) else expect_pattern(model, stats)
-        total = moments if total is None else total + moments
-    assert total is not None  # noqa: S101
-    return total

@@ -23,13 +23,19 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.norms.by_trial import (
+    TrialScores,
+    add_cross_side,
+    chain_without_own_speakers,
+    finished,
+    statistics_without_own,
+)
 from evenscore.norms.classical_parts import ClassicalParts, cohort_statistics
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.options import NormOptions
 from evenscore.norms.parts import Pass, table_fits
 from evenscore.norms.sides import Side, Sides, other_side
 from evenscore.norms.statistics import Affine, Statistics, Summary, side_statistics
-from evenscore.norms.trial_scores import TrialScores, finished, statistics_without_own
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.ids import IdsLike, shown
@@ -142,8 +148,6 @@ class ClassicalNorm:
         given = {"enroll": blocks.enroll, "test": blocks.test}
         both = [None if block is None else sides.side(name, block.scores) for name, block in given.items()]
         if "cohort" in self.needs:
-            from evenscore.norms.chained import chain_without_own_speakers
-
             cohort = sides.cohort(blocks.cohort.scores, blocks.cohort_labels, self.method)  # type: ignore[arg-type]
             first, second = both if self.method == "zt" else both[::-1]
             assert first is not None and second is not None  # noqa: S101, PT018  (the method needs them)
@@ -153,8 +157,6 @@ class ClassicalNorm:
             if side is None or side.name not in self.needs:
                 continue
             if self.options.select == "cross":
-                from evenscore.norms.cross import add_cross_side
-
                 if other is None:
                     raise InputError(f"select='cross' needs both cohort blocks, but there is only `{side.name}`")
                 add_cross_side(table, side, other, self.method, self.options, self.factor)

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.compiled import few
+from evenscore.norms.by_trial import TrialScores, finished
 from evenscore.norms.parts import Part, Pass, Piece
 from evenscore.norms.sides import Codes, Sides, other_side
 from evenscore.norms.statistics import LeftOut, Statistics, tables_without
-from evenscore.norms.trial_scores import TrialScores, finished
 from evenscore.tables import Labels, Place, ScoreBlocks, ScoreMatrix
 from evenscore.tables.ids import Ids
 from evenscore.tables.score_table import Source
@@ -162,7 +162,7 @@ class ClassicalParts:
             _, mean, std = table.look_up(name, slice(None), which, found.mean, found.std)
             table.out[...] += factor * ((table.raw(slice(None)) - mean) / std)
             return
-        from evenscore.norms.kernel_own import add_by_column, add_by_row
+        from evenscore.norms.kernel_apply import add_by_column, add_by_row
 
         mean, std = (np.ascontiguousarray(x if by_row else x.T) for x in (found.mean, found.std))
         add = add_by_row if by_row else add_by_column

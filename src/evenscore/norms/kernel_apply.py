@@ -8,7 +8,7 @@ import numpy as np
 
 from evenscore.compiled import loop
 
-__all__ = ["chain_matrix", "sum_list", "sum_matrix", "transpose"]
+__all__ = ["add_by_column", "add_by_row", "chain_matrix", "sum_list", "sum_matrix", "transpose"]
 
 _SQUARE = 16
 
@@ -98,3 +98,23 @@ def transpose(X: Any, first: int, start: int, stop: int, out: Any) -> None:
                 row = out[j - first]
                 for i in range(top, bottom):
                     row[i] = square[j - left, i - top]
+
+
+@loop("F2 D2 D2 I1 float int int -> F2")
+def add_by_row(scores: Any, mean: Any, std: Any, column: Any, factor: float, start: int, stop: int, out: Any) -> None:
+    """Add the normalized scores of some rows; row i and column j look up entry (i, column[j])."""
+    for i in range(start, stop):
+        for j in range(scores.shape[1]):
+            at = column[j]
+            out[i, j] += factor * ((scores[i, j] - mean[i, at]) / std[i, at])
+
+
+@loop("F2 D2 D2 I1 float int int -> F2")
+def add_by_column(
+    scores: Any, mean: Any, std: Any, column: Any, factor: float, start: int, stop: int, out: Any
+) -> None:
+    """Add the normalized scores of some rows; row i and column j look up entry (column[i], j)."""
+    for i in range(start, stop):
+        at = column[i]
+        for j in range(scores.shape[1]):
+            out[i, j] += factor * ((scores[i, j] - mean[at, j]) / std[at, j])

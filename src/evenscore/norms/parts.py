@@ -1,14 +1,17 @@
-"""Norms in which a trial's two sides meet only at the very end.
+"""Normalizing tile by tile: by a few numbers for each side, or with the cohort scores of the tile.
 
-What the cohort scores of an enrolment say about it does not depend on the test then, and the other way round. So a few
-numbers per enrolment and per test are found first, in one pass over the cohort scores, and any tile of the trials needs
-nothing else.
+In many norms a trial's two sides meet only at the very end. What the cohort scores of an enrolment say about it does
+not depend on the test then, and the other way round. So a few numbers per enrolment and per test are found first, in
+one pass over the cohort scores, and any tile of the trials needs nothing else (`ByParts`). Other norms get the cohort
+scores of the rows and columns of each tile (`ByBlocks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,12 +21,24 @@ from evenscore.engine.engine import Engine, engine_for
 from evenscore.norms.sides import Sides
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
-from evenscore.tables import Axis, ScoreBlocks, ScoreTable, Tile
+from evenscore.tables import Axis, ScoreBlocks, ScoreMatrix, ScoreTable, Tile, TrialList
 from evenscore.tables.rescore import table_of_tile, tile_of_table
 from evenscore.tables.score_table import Source
 from evenscore.tables.tile import Place
 
-__all__ = ["ByParts", "Keep", "Part", "Parts", "Pass", "Piece", "mirrored", "side_parts", "speakers_meet", "table_fits"]
+__all__ = [
+    "ByBlocks",
+    "ByParts",
+    "Keep",
+    "Part",
+    "Parts",
+    "Pass",
+    "Piece",
+    "mirrored",
+    "side_parts",
+    "speakers_meet",
+    "table_fits",
+]
 
 Part = npt.NDArray[np.float64]  #: n x width, a row for each member
 _MOST_TABLE = 1 << 29  # bytes of the tables of both sides
@@ -214,3 +229,70 @@ class ByParts:
         trials = table_of_tile(tile, enroll_axis, test_axis)
         sides = (self.enroll, self.test) if tile.listed else (self.enroll[tile.rows], self.test[tile.columns])
         return tile_of_table(self.parts.apply(trials, *sides), tile)
+
+
+class _LastRows:
+    """Cohort scores of the rows that were read last; they stay behind when tasks travel."""
+
+    def __init__(self) -> None:
+        self._lock, self._key, self._found = Lock(), (-1, -1), None
+
+    def get(self, key: tuple[int, int], read: Callable[[], Any]) -> Any:
+        """Return what was read for these rows, or read it."""
+        with self._lock:
+            if key != self._key:
+                self._found, self._key = read(), key
+            return self._found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _LastRows, ()
+
+
+@dataclass(frozen=True, eq=False)
+class ByBlocks:
+    """Normalizes a tile with all cohort scores of its enrolments and tests: right for every norm."""
+
+    norm: Any
+    blocks: ScoreBlocks
+    last: _LastRows = field(default_factory=lambda: _LastRows())
+
+    def tile(self, tile: Tile, enroll_axis: Axis, test_axis: Axis) -> Tile:
+        """Return a tile of raw scores normalized."""
+        if not tile.listed:
+            axes = enroll_axis.take(tile.rows), test_axis.take(tile.columns)
+            trials: Any = ScoreMatrix(tile.scores, *axes, missing="nan")
+            # Tiles come row by row, so those of a row share the cohort scores of its enrolments.
+            rows = tile.rows
+            enroll = self.last.get((rows.start, rows.stop), lambda: self._part("enroll", rows, None))
+            normalized = self._normalized(trials, enroll, self._part("test", None, tile.columns))
+            return tile_of_table(normalized, tile)
+        listed = TrialList.trusted(enroll_axis, test_axis, tile)
+        row, column = np.unique(listed.enroll_index), np.unique(listed.test_index)
+        trials = listed.select(np.arange(len(listed)))
+        normalized = self._normalized(trials, self._part("enroll", row, None), self._part("test", None, column))
+        # The normalized list has the ids that it uses only; its trials go back to their places on the axes.
+        return Tile(
+            normalized.scores,
+            enroll_axis.find(normalized.enroll_ids)[normalized.enroll_index],
+            test_axis.find(normalized.test_ids)[normalized.test_index],
+            normalized.labels,
+            measures=normalized.measures,
+        )
+
+    def _normalized(self, trials: Any, enroll: ScoreMatrix | None, test: ScoreMatrix | None) -> Any:
+        return self.norm.normalize(self.blocks.replace(trials=trials, enroll=enroll, test=test, cohort=self._cohort))
+
+    def _part(self, name: str, rows: Any, columns: Any) -> ScoreMatrix | None:
+        block: ScoreTable | None = getattr(self.blocks, name)
+        if block is None:
+            return None
+        every = [slice(0, size) for size in block.shape]
+        at = [whole if some is None else some for some, whole in zip((rows, columns), every, strict=True)]
+        if not all(isinstance(some, slice) for some in at):
+            return block.take(rows, columns).in_memory()
+        axes = block.enroll_axis.take(at[0]), block.test_axis.take(at[1])
+        return ScoreMatrix(block.block(at[0], at[1]), *axes, missing="nan")
+
+    @cached_property
+    def _cohort(self) -> ScoreMatrix | None:
+        return None if self.blocks.cohort is None else self.blocks.cohort.in_memory()

@@ -1,4 +1,4 @@
-"""Trials whose statistics differ from trial to trial: each looks up its own; and the last step of every norm."""
+"""Norms of trials whose cohort depends on both sides: own speakers are left out, or the other side ranks it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
 from evenscore.errors import InputError
+from evenscore.norms.few_scores import best_members
 from evenscore.norms.options import NormOptions
-from evenscore.norms.sides import Codes, Rows, Side, other_side
-from evenscore.norms.statistics import LeftOut, Statistics, Summary, tables_without
+from evenscore.norms.sides import NO_GROUP, Codes, Rows, Side, other_side
+from evenscore.norms.statistics import (
+    Affine,
+    LeftOut,
+    Statistics,
+    Summary,
+    cross_statistics,
+    scaled_tables,
+    tables_without,
+)
 from evenscore.tables import ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables.axis import Axis
 from evenscore.tables.ids import shown
 from evenscore.tables.rescore import rescored
+from evenscore.threads import in_parallel
 
-__all__ = ["TrialScores", "finished", "statistics_without_own"]
+__all__ = ["TrialScores", "add_cross_side", "chain_without_own_speakers", "finished", "statistics_without_own"]
 
 Array = npt.NDArray[Any]
 
@@ -157,3 +169,122 @@ def _named(trials: ScoreTable, which: npt.NDArray[np.bool_]) -> str:
     places, tile = np.flatnonzero(which), trials.tile
     pairs = [" ".join(trials.pair_at(tile, place)) for place in places[:3].tolist()]
     return shown(pairs) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+
+
+def add_cross_side(
+    table: TrialScores, side: Side, other: Side, method: str, options: NormOptions, factor: float
+) -> None:
+    """Add one side's normalized scores, times a factor, where the other side's elements rank the cohort."""
+    place = _shared_cohort(side, other)
+    summary = Summary.of(options, method, side.shape[1])
+    most = int(side.groups.sizes[side.groups.present(side.speaker)].max(initial=0))
+    length = min(side.shape[1], summary.k + summary.drop + most)
+    picked, taken = _ranked_members(other, length)
+    picked = place[picked]
+    column = np.arange(other.shape[0])
+    for rows in side.pieces(beside=42 * other.shape[0]):
+        X = side.scores(rows)
+        needed = table.needed(side.name, rows, column, other.shape[0])
+        needed = np.ones((len(X), other.shape[0]), dtype=bool) if needed is None else needed
+        members = (side.groups.code, side.speaker[rows], picked, taken, needed)
+        found = cross_statistics(X, members, summary, side.shape[0]).settled(options, side.ids[rows], side.what)
+        at, mean, std = table.look_up(side.name, rows, column, found.mean, found.std)
+        table.out[at] += factor * ((table.raw(at) - mean) / std)
+
+
+def _ranked_members(side: Side, length: int) -> tuple[npt.NDArray[np.int32], Codes]:
+    """Return the cohort members that score highest with each element of a side, best first, and how many there are."""
+    picked = np.zeros((side.shape[0], length), dtype=np.int32)
+    taken = np.zeros(side.shape[0], dtype=np.int64)
+    for rows in side.pieces():
+        X = side.scores(rows)
+        if few(*side.shape):
+            picked[rows], taken[rows] = best_members(X, length)
+            continue
+        from evenscore.norms.kernel_ranks import ranked_members
+
+        ranks, lengths = picked[rows], taken[rows]
+        in_parallel(lambda start, stop: ranked_members(X, start, stop, ranks, lengths), *X.shape)  # noqa: B023
+    return picked, taken
+
+
+def _shared_cohort(side: Side, other: Side) -> npt.NDArray[np.int32]:
+    """Return where each cohort member of the other side stands in this side's cohort."""
+    odd = set(side.cohort_ids) ^ set(other.cohort_ids)
+    if odd:
+        raise InputError(
+            "select='cross' needs the same cohort on both sides, but "
+            f"{shown(sorted(odd))} {'is' if len(odd) == 1 else 'are'} only in one of them; use select='own'"
+        )
+    return Axis(side.cohort_ids).find(other.cohort_ids).astype(np.int32)
+
+
+def chain_without_own_speakers(
+    table: TrialScores, first: Side, second: Side, cohort: Side, method: str, options: NormOptions
+) -> None:
+    """Normalize trials by one side and then the other, each trial without its own speakers in all cohorts.
+
+    A trial of first-side speaker h and second-side speaker g leaves out the columns of h and g of the cohort scores,
+    and the members h and g of the second side's cohort. So the cohort is normalized once for each pair (h, g) of
+    speakers that stand in a cohort, never for a trial.
+    """
+    summary = Summary.of(options, method, first.shape[1])
+    for rows, columns, found in statistics_without_own(table, first, second.speaker, summary, options):
+        at, mean, std = table.look_up(first.name, rows, columns, found.mean, found.std)
+        table.out[at] = (table.raw(at) - mean) / std
+    spoken = [side.groups.present(first.speaker) for side in (cohort, second)]
+    h = np.concatenate([[NO_GROUP], np.union1d(*spoken)]).astype(np.int64)
+    column = np.zeros(cohort.groups.number + 1, dtype=np.int64)
+    column[h[1:]] = np.arange(1, len(h))
+    column = column[first.speaker]
+    cohort_scores = cohort.scores(slice(0, cohort.shape[0]))
+    for g in np.unique(second.speaker):
+        left_out = LeftOut(h, np.full(len(h), g, dtype=np.int64))
+        members = np.flatnonzero(second.speaker == g)
+        needed = table.needed(second.name, members, column, len(h))
+        used = np.isin(np.arange(len(h)), column) if needed is None else np.asarray(needed.any(axis=0))
+        affine = _cohort_by_pair(cohort_scores, cohort, second, left_out, used, method, options)
+        _second_stage(table, second, members, affine, column, method, options)
+
+
+def _cohort_by_pair(
+    X: npt.NDArray[np.floating],
+    cohort: Side,
+    second: Side,
+    left_out: LeftOut,
+    used: npt.NDArray[np.bool_],
+    method: str,
+    options: NormOptions,
+) -> Affine:
+    """Return for each pair of speakers how the cohort's scores are normalized; NaN drops a member."""
+    summary = Summary.of(options, method, cohort.shape[1])
+    needed = np.broadcast_to(used, (len(X), len(used))).copy()
+    for p in np.flatnonzero(used):
+        for group in {left_out.first[p], left_out.second[p]} - {NO_GROUP}:
+            needed[second.groups.of(group), p] = False
+    found = tables_without(X, summary, cohort.groups, left_out, needed).settled(options, cohort.ids, cohort.what)
+    shift = np.where(needed, found.mean, np.nan).T
+    return np.ascontiguousarray(shift), np.ascontiguousarray(1.0 / found.std.T)
+
+
+def _second_stage(
+    table: TrialScores,
+    side: Side,
+    members: npt.NDArray[np.intp],
+    cohort: Affine,
+    column: Codes,
+    method: str,
+    options: NormOptions,
+) -> None:
+    summary = Summary.of(options, method, side.shape[1])
+    width = len(cohort[0])
+    step = max(1, int(64e6 // (side.shape[1] * side.block.itemsize * 2 + 25 * (width + len(column)) + 1)))
+    for start in range(0, len(members), step):
+        rows = members[start : start + step]
+        needed = table.needed(side.name, rows, column, width)
+        if needed is None:
+            needed = np.broadcast_to(np.isin(np.arange(width), column), (len(rows), width)).copy()
+        found = scaled_tables(side.scores(rows), summary, cohort, needed, len(members) * side.shape[1])
+        found = found.settled(options, side.ids[rows], side.what)
+        at, mean, std = table.look_up(side.name, rows, column, found.mean, found.std)
+        table.out[at] = (table.out[at] - mean) / std
