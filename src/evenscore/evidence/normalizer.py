@@ -258,11 +258,7 @@ def _without_trials(blocks: ScoreBlocks) -> ScoreBlocks:
 
 def prepare_evidence(method: str, **options: Any) -> Any:
     """Return the cohort-evidence model as a norm, see `prepare_model`."""
-    return prepare_model(method, CohortEvidence, EvidenceNormalizer, _parts, **options)
-
-
-def _parts(norm: ModelNorm, blocks: ScoreBlocks, how: Any) -> Any:
-    return EvidenceNormalizer(norm.model).parts(blocks, how)
+    return prepare_model(method, CohortEvidence, EvidenceNormalizer, **options)
 
 
 def fit_evidence_norm(
@@ -275,7 +271,7 @@ def fit_evidence_norm(
     fit = train_evidence(training, progress=progress, **options)
     return FittedNorm(
         method=method,
-        normalizer=ModelNorm(fit.model, EvidenceNormalizer, _parts),
+        normalizer=ModelNorm(fit.model, EvidenceNormalizer),
         training_scores=fit.scores,  # of heads that have not met the trials' speakers
         model=fit.model,
         is_llr=True,

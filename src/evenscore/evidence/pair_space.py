@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.bilinear_normalizer import same_utterances
+from evenscore.model.bilinear_sums import same_utterances
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables.ids import Ids
 from evenscore.threads import one_thread_if_small

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from evenscore.errors import InputError
 from evenscore.model.em import Run, Statistics, expect, run_em
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.statistics import TrainingData, label_sums, standardize
-from evenscore.progress import silent
+from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def fit_score_model(
     tol: float = 1e-10,
     max_iter: int = 5000,
     starts: int = 3,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress = silent,
     client: Any = None,
 ) -> FitResult:
     """Train the score model on labelled scores by maximum likelihood.
@@ -122,21 +121,19 @@ def fit_score_model(
     (True, True)
     """
     _check_options(dim, tol, max_iter, starts)
-    statistics = standardize(label_sums(data, client=client, progress=progress or silent))
+    statistics = standardize(label_sums(data, client=client, progress=progress))
     _check_scores(statistics)
     count = _counts(statistics)
     inner_dim = min(dim, _LARGEST_USEFUL_DIM)
     runs = []
     for number, start in enumerate(_starting_points(statistics, inner_dim, starts, tol, max_iter, min_divergence)):
         runs.append(run_em(start, statistics, min_divergence, tol, min(max_iter, _FIRST_ITERATIONS)))
-        if progress is not None:
-            progress("fit", (number + 1) / (starts + 1))
+        progress("fit", (number + 1) / (starts + 1))
     best = max(runs, key=lambda run: run.trace[-1])
     if not best.converged and best.n_iter < max_iter:
         rest = run_em(best.model, statistics, min_divergence, tol, max_iter - best.n_iter)
         best = Run(model=rest.model, trace=best.trace + rest.trace[1:], converged=rest.converged)
-    if progress is not None:
-        progress("fit", 1.0)
+    progress("fit", 1.0)
     center, scale = statistics[0].center, statistics[0].scale
     model = best.model.rescaled(scale, center)
     notes = []

@@ -73,7 +73,8 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
     labels: Any
     scores, labels = item
     if isinstance(scores, Bilinear):
-        return [_sum_bilinear(scores, labels)]
+        labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
+        return [LabelledSums(sums=class_sums(scores, labels), pattern=SpeakerBlocks.of(labels))]
     if hasattr(scores, "dask"):
         raise InputError("a Dask array has no ids; give as_table(array, enroll_ids, test_ids) in its place")
     if not isinstance(scores, ScoreTable):
@@ -88,25 +89,14 @@ def _named(scores: Any, labels: Labels) -> ScoreMatrix:
     array = as_scores(scores, "scores", ndim=2)
     if not np.isfinite(array).all():
         raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
-    _check_shape(array.shape, labels)
+    if array.shape != labels.shape:
+        size, known_size = (f"{shape[0]} x {shape[1]}" for shape in (array.shape, labels.shape))
+        raise InputError(f"scores are {size}, but labels are {known_size}")
     known = (labels.enroll_ids, labels.test_ids)
     rows, columns = (
         as_axis(range(size) if ids is None else ids, "ids") for size, ids in zip(array.shape, known, strict=True)
     )
     return ScoreMatrix.trusted(array, rows, columns)
-
-
-def _check_shape(shape: tuple[int, ...], labels: Labels) -> None:
-    if shape != labels.shape:
-        raise InputError(f"scores are {shape[0]} x {shape[1]}, but labels are {labels.shape[0]} x {labels.shape[1]}")
-
-
-def _sum_bilinear(scores: Bilinear, labels: Labels | None) -> LabelledSums:
-    labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
-    _check_shape(scores.shape, labels)
-    if not labels.by_speaker or labels.enroll_speakers is None or labels.n_unknown:
-        raise InputError("scores from embeddings need labels by speaker, with every speaker known")
-    return LabelledSums(sums=class_sums(scores, labels), pattern=SpeakerBlocks.of(labels))
 
 
 def standardize(parts: list[LabelledSums]) -> list[Statistics]:

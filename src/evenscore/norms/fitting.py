@@ -170,14 +170,11 @@ class ModelNorm:
     model
         The model.
     prepare
-        Makes of it and a cohort (or blocks) what normalizes trials, such as `ScoreModelNormalizer`.
-    take_apart
-        Makes of it and blocks a norm by parts, if it can be taken apart.
+        Makes of it and a cohort (or blocks, or nothing) what normalizes trials, and has ``parts``.
     """
 
     model: Any
     prepare: Callable[..., Any]
-    take_apart: Callable[..., Any] | None = None
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
@@ -186,7 +183,7 @@ class ModelNorm:
 
     def parts(self, blocks: ScoreBlocks, how: Any) -> Any:
         """Return the norm by parts, as the model knows them; None where it has none for these blocks."""
-        return None if self.take_apart is None else self.take_apart(self, blocks, how)
+        return self.prepare(self.model).parts(blocks, how)
 
     def normalize_one(
         self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None
@@ -199,7 +196,6 @@ def prepare_model(
     method: str,
     kind: type,
     prepare: Callable[..., Any],
-    take_apart: Callable[..., Any] | None = None,
     *,
     model: Any = None,
     cohort: ScoreMatrix | None = None,
@@ -214,7 +210,7 @@ def prepare_model(
     if not isinstance(model, kind):
         raise InputError(f"the norm {method!r} needs a trained {kind.__name__}; give it as `model`")
     if cohort is None:
-        return ModelNorm(model, prepare, take_apart)
+        return ModelNorm(model, prepare)
     return prepare(
         model, cohort, cohort_labels, enroll_speakers=cohort_enroll_speakers, test_speakers=cohort_test_speakers
     )

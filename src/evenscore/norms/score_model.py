@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.model.bilinear_normalizer import cohort_weights as weights_of_vectors
+from evenscore.model.bilinear_sums import cohort_sums
 from evenscore.model.normalizer import ScoreModelNormalizer, apply_shifts
 from evenscore.model.own_speakers import SpeakerSums, TrialSums, group_columns
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import score_by_sums
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks
-from evenscore.model.prediction import predict_from_exceptions, predict_from_sums
+from evenscore.model.prediction import predict_from_sums
 from evenscore.model.score_weights import ScoreWeights, enroll_shifts, test_shifts
 from evenscore.model.sums import ClassSums
 from evenscore.model.table_sums import sum_cohort
@@ -36,7 +36,6 @@ __all__ = [
     "cohort_weights",
     "fit_score_model_norm",
     "prepare_score_model",
-    "score_model_parts",
 ]
 
 _PIECE = 1 << 20  # scores that are worked on at once
@@ -176,16 +175,6 @@ def _sum_rows(task: _Cohort, place: Place) -> npt.NDArray[np.float64]:
     return group_columns(task.source.read(place).scores, task.column_codes, task.number, task.center)
 
 
-def score_model_parts(norm: Any, blocks: ScoreBlocks, how: Pass) -> Parts | None:
-    """Return a score model, or one that is prepared for a cohort, by parts; None where it has none for these blocks."""
-    prepared = isinstance(norm, ScoreModelNormalizer)
-    if speakers_meet(blocks, ("cohort",)):
-        return None if prepared else OwnScoreModelParts.of(norm.model, blocks, how)
-    if prepared:
-        return ScoreModelParts.of_prepared(norm, blocks)
-    return ScoreModelParts(weights=cohort_weights(norm.model, blocks, how))
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoreModelParts:
     """The score model; the numbers are each side's part of the predicted score of either class."""
@@ -242,20 +231,14 @@ def _nan_where_missing(part: Part, scores: npt.NDArray[Any], axis: int) -> Part:
 def cohort_weights(model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> ScoreWeights:
     """Condition a score model on the cohort of blocks, from sums of its scores."""
     sides = blocks.enroll is not None, blocks.test is not None
-    cohort, labels = blocks.cohort, blocks.cohort_labels
-    from_vectors = cohort is not None and isinstance(cohort.source, Products) and all(sides) and min(cohort.shape)
-    if from_vectors and labels is not None and labels.by_speaker and not labels.n_unknown:
-        vectors = cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis)
-        return weights_of_vectors(model, vectors, labels)
-    found = _cohort_sums(blocks, how)
-    if isinstance(found.pattern, SpeakerBlocks):
-        return ScoreWeights.of(model, predict_from_sums(model, found.sums, found.pattern, sides))
-    return ScoreWeights.of(model, predict_from_exceptions(model, found.sums, found.pattern, sides))
+    return ScoreWeights.of(model, predict_from_sums(model, _cohort_sums(blocks, how), sides))
 
 
 def _cohort_sums(blocks: ScoreBlocks, how: Pass) -> LabelledSums:
     cohort, labels = blocks.cohort, blocks.cohort_labels
     if cohort is not None and labels is not None and min(cohort.shape):
+        if isinstance(cohort.source, Products) and labels.by_speaker and not labels.n_unknown:
+            return cohort_sums(cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis), labels)
         return sum_cohort(cohort, labels, client=how.client, progress=how.progress)
     n, m = (0 if ids is None else len(ids) for ids in (blocks.cohort_enroll_ids, blocks.cohort_test_ids))
     row, column = np.zeros((2, n)), np.zeros((2, m))
@@ -269,11 +252,16 @@ def _cohort_sums(blocks: ScoreBlocks, how: Pass) -> LabelledSums:
 
 
 class PreparedScoreModel(ScoreModelNormalizer):
-    """A score model prepared for a cohort, that can be taken apart."""
+    """A score model prepared for a cohort, or for none, that can be taken apart."""
 
-    def parts(self, blocks: ScoreBlocks, how: Any) -> Any:
-        """Return the norm by parts, see `score_model_parts`."""
-        return score_model_parts(self, blocks, how)
+    def parts(self, blocks: ScoreBlocks, how: Pass) -> Parts | None:
+        """Return the norm by parts, for its own cohort or for that of the blocks; None where it has none for these."""
+        prepared = len(self.cohort_enroll_ids) or len(self.cohort_test_ids)
+        if speakers_meet(blocks, ("cohort",)):
+            return None if prepared else OwnScoreModelParts.of(self.model, blocks, how)
+        if prepared:
+            return ScoreModelParts.of_prepared(self, blocks)
+        return ScoreModelParts(weights=cohort_weights(self.model, blocks, how))
 
 
 def prepare_score_model(method: str, **options: Any) -> Any:
@@ -287,7 +275,7 @@ def prepare_score_model(method: str, **options: Any) -> Any:
     >>> norm.normalize(ScoreBlocks(ScoreMatrix([[2.0, 3.0]], ["e"], ["t1", "t2"]))).scores.round(3)
     array([[0.   , 1.333]])
     """
-    return prepare_model(method, ScoreModel, PreparedScoreModel, score_model_parts, **options)
+    return prepare_model(method, ScoreModel, PreparedScoreModel, **options)
 
 
 def fit_score_model_norm(
@@ -303,6 +291,4 @@ def fit_score_model_norm(
 
     refuse_unknown_options(method, fit_score_model, options)
     result = fit_score_model(training_data(training), client=client, progress=progress, **options)
-    return fitted_model(
-        method, ModelNorm(result.model, PreparedScoreModel, score_model_parts), training, result.notes, progress, client
-    )
+    return fitted_model(method, ModelNorm(result.model, PreparedScoreModel), training, result.notes, progress, client)
