@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenscore.cli.cohort_options import CohortChoices, LengthNorm, Unit
+from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.phrases import COLUMN
 from evenscore.errors import InputError
 from evenscore.tables import Embeddings
@@ -17,6 +17,7 @@ __all__ = ["CONDITION", "EmbeddingFiles", "read_conditions"]
 
 CONDITION = "condition"  #: the column of the embeddings that are returned, if there are conditions
 _UNKNOWN = "-"  # in a map of conditions
+_LENGTH_NORM = ":length_norm="  # after the name of a map
 _Map = Mapping[str, str | None]
 
 
@@ -28,8 +29,7 @@ class EmbeddingFiles:
     test: str
     cohort: str | None = None
     format: str | None = None
-    enroll_map: str | None = None
-    enroll_length_norm: LengthNorm = LengthNorm.none
+    enroll_map: str | None = None  #: with its option, as `EnrollMap` explains it
     speakers: str | None = None
     test_speakers: str | None = None  #: None if `speakers` serve the tests, too
     cohort_speakers: str | None = None
@@ -47,8 +47,11 @@ class EmbeddingFiles:
             if self.test == self.enroll and self.test_speakers in (None, self.speakers):
                 return enroll, enroll
         else:
-            models = read_members(self.enroll_map)
-            means = average_embeddings(utterances, models, length_norm=self.enroll_length_norm.value)
+            path, _, length_norm = self.enroll_map.partition(_LENGTH_NORM)
+            if not path:
+                raise InputError(f"{self.enroll_map!r} tells how to average, not what; name a file of --enroll-map")
+            models = read_members(path)
+            means = average_embeddings(utterances, models, length_norm=length_norm or "none")  # type: ignore[arg-type]
             enroll = self._with_facts(means, utterances, models, "enrolment")
         tests = utterances if self.test == self.enroll else self._read(self.test)
         return enroll, self._with_facts(tests, tests, {}, "test")
@@ -66,7 +69,7 @@ class EmbeddingFiles:
         if source is None:
             return members
         by_speaker: dict[str, list[str]] = {}
-        if choices is not None and choices.cohort_unit is Unit.speaker and utterances.speakers is not None:
+        if choices is not None and choices.by_speaker and utterances.speakers is not None:
             for name, speaker in zip(utterances.ids, utterances.speakers, strict=True):
                 by_speaker.setdefault(speaker, []).append(name)
         return _with_conditions(members, utterances, by_speaker, source, "cohort member")

@@ -12,7 +12,7 @@ from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
+from evenscore.cli.scorers import ScorerOption, scorer_of
 from evenscore.errors import FileError, InputError
 from evenscore.spelling import checked_options, name_and_options
 
@@ -71,9 +71,7 @@ def fit(
         str | None,
         typer.Option("--test-embeddings", metavar="FILE", help="Embeddings of tests, instead of scores."),
     ] = None,
-    scorer: ScorerOption = ScorerName.cosine,
-    plda: PldaFile = None,
-    center: Center = None,
+    scorer: ScorerOption = "cosine",
     phrase_from: Annotated[
         str | None,
         typer.Option(
@@ -152,13 +150,14 @@ def fit(
             data = from_scores(scores, labels, reading, scale if scale.in_chunks(*scores) else None, client)
             data = data if name == "lgsm" else in_memory(data)
         elif enroll and test:
-            chosen, reading = scorer_of(scorer, plda, center), reading | {"ids": ids}
+            chosen, reading = scorer_of(scorer), reading | {"ids": ids}
             own = name != "evidence"
             data, notes = from_embeddings(enroll, test, chosen, labels, reading, uses_self_pairs=own)
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
-        made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
-        inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
+        made_by = scorer if enroll else None
+        inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, "scorer": made_by}
+        inputs["phrase_from"] = phrase_from
         inputs = {option: value for option, value in inputs.items() if value}
         if name == "evidence":
             from evenscore.cli.evidence_training import print_evidence, train_from, write_evidence

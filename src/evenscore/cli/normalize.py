@@ -10,7 +10,7 @@ from evenscore.cli import norm_options as norms, options as opt
 from evenscore.cli.option_records import with_records
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices
-from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
+from evenscore.cli.scorers import ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def normalize(
     cohort_embeddings: Annotated[
         str | None, _block("cohort-embeddings", "Embeddings of the cohort, which serve on both sides.")
     ] = None,
-    scorer: ScorerOption = ScorerName.cosine,
-    plda: PldaFile = None,
-    center: Center = None,
+    scorer: ScorerOption = "cosine",
     *,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
     missing: opt.OnMissing = opt.Missing.error,
@@ -127,7 +125,7 @@ def normalize(
         how: dict[str, Any] = {"client": client, "progress": progress}
         with scored_output(output, to_format, lazy=lazy, resume=resume, **how) as place:
             if made:
-                scoring = scorer_of(scorer, plda, center), vectors, maps, trials, from_format
+                scoring = scorer_of(scorer), vectors, maps, trials, from_format
                 place.write(_from_embeddings(method, settings, *scoring, place, scale if lazy else None, how))
                 return
             from evenscore.norms import normalize as normalized, prepare_norm

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import norm_options as norms, options as opt
-from evenscore.cli.cohort_options import CohortChoices, LengthNorm
+from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.option_records import option_name, with_records
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices, bytes_of
-from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
+from evenscore.cli.scorers import EnrollMap, ScorerOption, scorer_of
 from evenscore.errors import FileError, InputError
 from evenscore.spelling import name_and_options
 
@@ -28,7 +28,7 @@ EXAMPLES = """
 evenscore score --enroll-embeddings x.npz --test-embeddings x.npz \\
     --trials dev.trials -o raw
 evenscore score --enroll-embeddings e --test-embeddings t \\
-    --scorer plda --plda p.json -o out.npz
+    --scorer plda:model=p.json -o out.npz
 evenscore score --enroll-embeddings x.npz --test-embeddings x.npz \\
     --trials dev.trials --norm as:top_k=300 --raw raw -o out \\
     --cohort-embeddings c.npz --cohort-unit speaker
@@ -52,19 +52,8 @@ def score(
     trials: Annotated[
         str | None, _file("trials", "Trials to score; without, every enrolment against every test.")
     ] = None,
-    scorer: ScorerOption = ScorerName.cosine,
-    plda: PldaFile = None,
-    center: Center = None,
-    enroll_map: Annotated[
-        str | None,
-        _file("enroll-map", "Enrolments of several utterances, as in spk2utt: a model and its utterances per line."),
-    ] = None,
-    enroll_length_norm: Annotated[
-        LengthNorm,
-        typer.Option(
-            "--enroll-length-norm", help="Bring their vectors to length 1 before they are averaged, after it, or both."
-        ),
-    ] = LengthNorm.none,
+    scorer: ScorerOption = "cosine",
+    enroll_map: EnrollMap = None,
     norm: Annotated[str | None, norms.NormName] = None,
     cohort_embeddings: Annotated[
         str | None, _file("cohort-embeddings", "Embeddings of the cohort, which serve on both sides.")
@@ -105,8 +94,6 @@ def score(
         "cohort_conditions": cohort_conditions,
     }
     _check_norm(norm, cohort_embeddings, raw, members, {"model": model, **maps})
-    if enroll_map is None and enroll_length_norm is not LengthNorm.none:
-        raise InputError("--enroll-length-norm is for enrolments of several utterances; give --enroll-map, too")
     bytes_allowed = bytes_of(memory, "--memory")
     from evenscore.cli.embedding_sets import CONDITION, EmbeddingFiles
 
@@ -116,7 +103,6 @@ def score(
         cohort=cohort_embeddings,
         format=from_format,
         enroll_map=enroll_map,
-        enroll_length_norm=enroll_length_norm,
         **maps,
     )
     with progress_bar() as progress, scale.client(progress) as client:
@@ -127,7 +113,7 @@ def score(
         listed = None if trials is None else read_trials(trials, format=trials_format)
         sides = files.read_trial_sides()
         others = None if cohort_embeddings is None else files.read_cohort(members)
-        made_by = scorer_of(scorer, plda, center)
+        made_by = scorer_of(scorer)
         progress("reading", 1.0)
         asked: dict[str, Any] = {"scorer": made_by}
         if norm is not None:
