@@ -194,7 +194,7 @@ def _write(path: str, result: FitResult, inputs: dict[str, Any]) -> None:
 
 
 def _facts(result: FitResult, n_matrices: int, notes: list[str]) -> dict[str, Any]:
-    from evenscore.cli.variance_table import model_facts
+    from evenscore.cli.model import model_facts
 
     return {
         "model": model_facts(result.model),
@@ -209,7 +209,7 @@ def _facts(result: FitResult, n_matrices: int, notes: list[str]) -> dict[str, An
 
 
 def _print(result: FitResult, n_matrices: int, notes: list[str], verbose: bool) -> None:
-    from evenscore.cli.variance_table import print_covariances, print_variances
+    from evenscore.cli.model import print_covariances, print_variances
 
     print_variances(result.model)
     if verbose:
