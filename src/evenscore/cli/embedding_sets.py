@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +14,12 @@ from evenscore.errors import InputError
 from evenscore.tables import Embeddings
 from evenscore.tables.ids import Ids, shown
 
-__all__ = ["CONDITION", "EmbeddingFiles", "read_conditions"]
+if TYPE_CHECKING:
+    from evenscore.cli.scale_options import ScaleChoices
+    from evenscore.cli.scored_output import ScoredOutput
+    from evenscore.tables import ScoreTable
+
+__all__ = ["CONDITION", "EmbeddingFiles", "read_conditions", "scores_of"]
 
 CONDITION = "condition"  #: the column of the embeddings that are returned, if there are conditions
 _UNKNOWN = "-"  # in a map of conditions
@@ -88,6 +94,34 @@ class EmbeddingFiles:
         if self.conditions is not None:
             sides = _with_conditions(sides, utterances, models, self.conditions, what)
         return sides
+
+
+def scores_of(
+    files: EmbeddingFiles,
+    trials: str | None,
+    place: ScoredOutput,
+    scale: ScaleChoices | None,
+    *,
+    members: CohortChoices | None = None,
+    **norm: Any,
+) -> ScoreTable:
+    """Return the scores of embeddings, normalized if a norm is among the options of `score_embeddings`.
+
+    With ``scale`` they are made tile by tile when they are written.
+    """
+    from evenscore.files import read_trials
+    from evenscore.scoring import score_embeddings, score_lazily
+
+    listed = None if trials is None else read_trials(trials)
+    enroll, test = files.read_trial_sides()
+    if files.cohort is not None:
+        norm["cohort"] = files.read_cohort(members)
+    if scale is not None:
+        place.check(listed is not None)
+        how: dict[str, Any] = {"client": place.client, "progress": place.progress, "keep": place.store}
+        return score_lazily(enroll, test, listed, **norm, **how).in_tiles(scale.tile_bytes)
+    scores = score_embeddings(enroll, test, listed, progress=place.progress, **norm)
+    return scores.raw if scores.normalized is None else scores.normalized
 
 
 def _speaker_map(path: str) -> _Map:
