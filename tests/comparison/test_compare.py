@@ -237,7 +237,8 @@ def test_methods_that_lose_trials_are_not_compared():
 def test_speakers_of_both_sides_are_refused_by_name():
     training, evaluation = training_side(group="all"), evaluation_side(group="all")
     with pytest.raises(
-        InputError, match=r"12 speakers are on the training side and on the evaluation side: 'all0', .*--allow-overlap"
+        InputError,
+        match=r"12 speakers are on the training side and on the evaluation side: 'all0', .*allow_overlap=True",
     ):
         compare(training, evaluation, ["z"], bootstrap=5)
     comparison = compare(training, evaluation, ["z"], bootstrap=5, allow_overlap=True)

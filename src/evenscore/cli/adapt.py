@@ -77,10 +77,6 @@ def adapt(
         typer.Option("--strength", metavar="N", help="Imaginary scores of each class that hold the parameters."),
     ] = 20.0,
     max_iter: Annotated[int, typer.Option("--max-iter", metavar="N", help="Most iterations of each stage.")] = 300,
-    from_format: opt.FromFormat = None,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
     json: opt.Json = False,
 ) -> None:
     """Adapt a score model to trials of a new domain whose labels are not known.
@@ -100,20 +96,14 @@ def adapt(
     from evenscore.files.models import load_model
     from evenscore.model import adapt_score_model
 
-    reading: dict[str, Any] = {
-        "format": from_format,
-        "missing": missing.value,
-        "duplicates": duplicates.value,
-        "score_column": score_column,
-    }
     with progress_bar() as progress:
         progress("reading", 0.0)
         trained = load_model(model)
-        tables = [_without_labels(read_scores(path, **reading)) for path in scores]
+        tables = [_without_labels(read_scores(path)) for path in scores]
         paths = {"enroll": enroll_cohort, "test": test_cohort, "cohort": cohort}
         data = [_with_labels(table, key) for table in tables] if key else tables
         if any(paths.values()):
-            data = [_blocks(data, paths, reading)]
+            data = [_blocks(data, paths)]
         result = adapt_score_model(
             trained,
             data,
@@ -154,13 +144,13 @@ def _with_labels(table: Any, path: str) -> TrialList:
     return trials.with_labels(np.asarray(labels_in(trials, key)))
 
 
-def _blocks(data: list[Any], paths: dict[str, str | None], reading: dict[str, Any]) -> Any:
+def _blocks(data: list[Any], paths: dict[str, str | None]) -> Any:
     from evenscore.cli.inputs import open_matrix
     from evenscore.tables import ScoreBlocks
 
     if len(data) > 1:
         raise InputError("cohort scores belong to one file of trials, but several were given; adapt to one of them")
-    cohort: dict[str, Any] = {name: open_matrix(path, reading) for name, path in paths.items() if path is not None}
+    cohort: dict[str, Any] = {name: open_matrix(path) for name, path in paths.items() if path is not None}
     return ScoreBlocks(data[0], **cohort)
 
 

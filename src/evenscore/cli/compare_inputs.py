@@ -105,21 +105,6 @@ class ReadingChoices:
     """How files are read."""
 
     unmatched: opt.OnUnmatched = opt.Unmatched.error
-    missing: opt.OnMissing = opt.Missing.error
-    duplicates: opt.OnDuplicates = opt.Duplicates.error
-    score_column: opt.ScoreColumn = None
-    from_format: opt.FromFormat = None
-    key_format: opt.KeyFormat = None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the readers."""
-        return {
-            "format": self.from_format,
-            "missing": self.missing.value,
-            "duplicates": self.duplicates.value,
-            "score_column": self.score_column,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,13 +161,12 @@ class Inputs:
             train_speakers=self.sources.train_speakers,
             cohort_speakers=self.sources.cohort_speakers,
             labels=LabelSources(
-                key_format=self.reading.key_format,
                 unmatched=self.reading.unmatched.value,
                 phrase_from=self.sources.phrase_from,
             ),
             scale=self._chunks(*(path for paths in lists.values() for path in paths)),
         )
-        return blocks_from_scores(found, self.reading.options)
+        return blocks_from_scores(found)
 
     def _chunks(self, *paths: str) -> ScaleChoices | None:
         """Return how scores are read in chunks, if they are."""
@@ -209,13 +193,11 @@ class Inputs:
             cohort=files.cohort_embeddings,
             trials=next(iter(trials.trials or ()), None),
             key=next(iter(trials.key or ()), None),
-            key_format=self.reading.key_format,
             enroll_map=trials.enroll_map,
             speakers=self.sources.speakers,
             train_speakers=self.sources.train_speakers,
             cohort_speakers=self.sources.cohort_speakers,
             phrase_from=self.sources.phrase_from,
-            format=self.reading.from_format,
             unmatched=self.reading.unmatched.value,
             members=self.members,
         )

@@ -34,7 +34,6 @@ class EmbeddingFiles:
     enroll: str
     test: str
     cohort: str | None = None
-    format: str | None = None
     enroll_map: str | None = None  #: with its option, as `EnrollMap` explains it
     speakers: str | None = None
     test_speakers: str | None = None  #: None if `speakers` serve the tests, too
@@ -83,7 +82,7 @@ class EmbeddingFiles:
     def _read(self, path: str) -> Embeddings:
         from evenscore.files import read_embeddings
 
-        return read_embeddings(path, format=self.format)
+        return read_embeddings(path)
 
     def _with_facts(
         self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -88,10 +88,8 @@ def names_of(paths: Sequence[str], names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def read_systems(
-    paths: Sequence[str], names: Sequence[str], labels: LabelSources, reading: Mapping[str, Any]
-) -> dict[str, TrialList]:
+def read_systems(paths: Sequence[str], names: Sequence[str], labels: LabelSources) -> dict[str, TrialList]:
     """Read labelled scores by name of system; one system for which no name is given has the empty name."""
     shown = [""] if len(paths) == 1 and not names else names_of(paths, names)
-    files = open_labelled(paths, labels, reading)
+    files = open_labelled(paths, labels)
     return {name: evaluated(file).trials for name, file in zip(shown, files, strict=True)}

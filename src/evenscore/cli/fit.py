@@ -91,13 +91,7 @@ def fit(
             autocompletion=_trained,
         ),
     ] = "lgsm",
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
-    ids: opt.IdList = None,
     *,
     scale: ScaleChoices,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
@@ -135,24 +129,20 @@ def fit(
 
     labels = LabelSources(
         keys=key or (),
-        key_format=key_format,
         enroll_speakers=enroll_speakers,
         test_speakers=test_speakers,
         unmatched=unmatched.value,
         phrase_from=phrase_from,
     )
-    reading: dict[str, Any] = {"format": from_format}
     notes: list[str] = []
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         if scores:
-            reading |= {"missing": missing.value, "duplicates": duplicates.value, "score_column": score_column}
-            data = from_scores(scores, labels, reading, scale if scale.in_chunks(*scores) else None, client)
+            data = from_scores(scores, labels, scale if scale.in_chunks(*scores) else None, client)
             data = data if name == "lgsm" else in_memory(data)
         elif enroll and test:
-            chosen, reading = scorer_of(scorer), reading | {"ids": ids}
-            own = name != "evidence"
-            data, notes = from_embeddings(enroll, test, chosen, labels, reading, uses_self_pairs=own)
+            chosen = scorer_of(scorer)
+            data, notes = from_embeddings(enroll, test, chosen, labels, uses_self_pairs=name != "evidence")
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
         made_by = scorer if enroll else None

@@ -169,8 +169,8 @@ def _read_blocks(
 
     if trials is None:
         raise InputError("there is nothing to normalize; give --trials, or embeddings")
-    scores = open_tiles(trials, {}, scale)
-    blocks: dict[str, Any] = {name: open_matrix(path, {}, scale) for name, path in cohort.paths.items()}
+    scores = open_tiles(trials, scale)
+    blocks: dict[str, Any] = {name: open_matrix(path, scale) for name, path in cohort.paths.items()}
     sides: dict[str, Any] = {}
     if cohort.cohort_key is not None:
         if cohort.cohort is None:

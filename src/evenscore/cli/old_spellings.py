@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import typer
+
 from evenscore.cli.option_records import option_name
 
 __all__ = ["SPELLINGS", "modern"]
@@ -19,6 +21,18 @@ class Part:
     value: str | None = None  #: of an option that took none
 
 
+@dataclass(frozen=True)
+class Gone:
+    """An option that a command has no more, and what to do instead."""
+
+    remedy: str
+
+
+_REPAIRS = {
+    option: Gone(f"mend the file with 'evenscore convert {option} ... IN OUT'")
+    for option in ("--missing", "--duplicates", "--score-column", "--ids", "--from")
+}
+_REPAIRS |= dict.fromkeys(("--key-from", "--trials-from"), _REPAIRS["--from"])
 _NORM_OPTIONS = (
     *("convention", "top_k", "excess", "drop_top", "select", "statistic", "trim", "ddof", "std_floor", "zero_std"),
     *("combine", "vanished"),
@@ -34,11 +48,13 @@ _BOOTSTRAP = {"--seed": "--bootstrap-seed"}
 _TRAIN_BLOCKS = {"--train-enroll": "--train-enroll-cohort", "--train-test": "--train-test-cohort"}
 
 #: By command: what an option is called now.
-SPELLINGS: Mapping[str, Mapping[str, str | Part]] = {
+SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone]] = {
     "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM, **_SCORER},
     "score": {
         "--cohort": "--cohort-embeddings",
         "--seed": Part("--cohort-unit", "seed"),
+        "--memory": Gone("cohort scores are made in small pieces anyhow; --memory-limit bounds the rest"),
+        "--raw": Gone("make raw scores in a run without --norm"),
         **_VECTORS,
         **_OF_NORM,
         **_SCORER,
@@ -85,6 +101,8 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
     ['--calibration', 'gaussian:shared_variance=true', 'eval.scores']
     """
     known = SPELLINGS.get(command, {})
+    if command not in ("convert", "info"):
+        known = {**_REPAIRS, **known}
     found: list[str] = []
     parts: dict[str, dict[str, str]] = {}
     words = iter(arguments)
@@ -94,6 +112,8 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
             break
         option, mark, value = word.partition("=")
         new = known.get(option, option)
+        if isinstance(new, Gone):
+            raise typer.BadParameter(f"{command} has no {option} any more; {new.remedy}")
         if isinstance(new, str):
             found.append(f"{new}{mark}{value}")
             continue

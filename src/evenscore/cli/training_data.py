@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -30,26 +30,24 @@ TrainingScores: TypeAlias = list[_Item]
 def from_scores(
     paths: Sequence[str],
     labels: LabelSources,
-    reading: Mapping[str, Any],
     scale: ScaleChoices | None = None,
     client: Any = None,
 ) -> TrainingScores:
     """Read labelled scores, one matrix or list per file and phrase; with ``scale``, some stay where they are."""
     if labels.keys and labels.by_speaker:
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
-    files = read_labelled(paths, labels, reading, scale, client)
+    files = read_labelled(paths, labels, scale, client)
     return [part for file in files for part in _by_phrase(file.to_train_on(), labels.phrase_from)]
 
 
 def read_labelled(
     paths: Sequence[str],
     labels: LabelSources,
-    reading: Mapping[str, Any],
     scale: ScaleChoices | None = None,
     client: Any = None,
 ) -> list[LabelledScores]:
     """Read scores, and their labels, which must match: one key for all, or one for each."""
-    tables = [open_scores(path, reading, scale) for path in paths]
+    tables = [open_scores(path, scale) for path in paths]
     files = labelled_scores(paths, tables, labels, maps_first=True)
     for sharing in [files] if len(labels.keys) == 1 else [[file] for file in files]:
         refuse_mismatch(sharing, client=client)
@@ -86,7 +84,6 @@ def from_embeddings(
     test: str,
     scorer: Scorer,
     labels: LabelSources,
-    reading: Mapping[str, Any],
     *,
     uses_self_pairs: bool = True,
 ) -> tuple[TrainingScores, list[str]]:
@@ -94,7 +91,7 @@ def from_embeddings(
 
     ``uses_self_pairs`` tells whether what is trained takes the score of an utterance against itself for a target.
     """
-    sides = read_embeddings(enroll, **reading), read_embeddings(test, **reading)
+    sides = read_embeddings(enroll), read_embeddings(test)
     if labels.keys:
         if labels.by_speaker:
             raise InputError("labels come from a key or from speaker maps; leave out one of the two")

@@ -124,7 +124,7 @@ def check_data(data: DataSummary, speakers: Sequence[Sequence[str]], *, allow_ov
         count = "1 speaker is" if len(shared) == 1 else f"{len(shared)} speakers are"
         overlap = f"{count} on the training side and on the evaluation side: {shown(shared, _MOST_NAMED)}"
         if not allow_overlap:
-            raise InputError(f"{overlap}; take them out of one side, or allow it with --allow-overlap")
+            raise InputError(f"{overlap}; take them out of one side, or allow it with allow_overlap=True")
         warnings.append(f"{overlap}; the figures are better than they would be for new speakers")
     origins = (data.training_speakers_from, data.evaluation_speakers_from)
     if FROM_TARGETS in origins and not shared:

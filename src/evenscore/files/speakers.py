@@ -51,7 +51,7 @@ def _read(path: PathLike, options: ReadOptions, *, by_speaker: bool) -> SpeakerM
                 )
                 raise FileError(path, problem, line=number)
             if first != number and options.duplicates == "error":
-                problem = f"{utterance!r} stands in line {first} already; remove it or pass --duplicates drop"
+                problem = f"{utterance!r} stands in line {first} already; remove it, or read it with duplicates='drop'"
                 raise FileError(path, problem, line=number)
     if not speakers:
         raise FileError(path, "the file is empty; there is nothing to read")

@@ -126,7 +126,7 @@ def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
         i, j = np.argwhere(infinite)[0]
         raise InputError(
             f"the score in row {tile.rows.start + i} and column {tile.columns.start + j} is infinite, but scores must "
-            "be finite; drop it"
+            "be finite; drop it, or read it with missing='skip'"
         )
     key = labels.of(tile)
     rows, columns = np.nonzero(np.isnan(scores) | (key == UNKNOWN))
