@@ -224,7 +224,7 @@ def test_a_run_that_was_cut_short_goes_on(files, monkeypatch):
 def test_embeddings_of_many_pairs_are_scored_in_chunks_unasked(files, monkeypatch):
     source = embedded_scores(EmbeddingChoices(enroll_embeddings="x.npz", test_embeddings="y.npz"), LabelSources())
     assert not is_large(ScaleChoices(), [source])
-    monkeypatch.setattr("evenscore.files.checks.memory_size", lambda: 4 * 32 * 23 * 31 - 1)
+    monkeypatch.setattr("evenscore.files.streams.memory_size", lambda: 4 * 32 * 23 * 31 - 1)
     assert is_large(ScaleChoices(), [source])
     monkeypatch.setattr(EmbeddedScores, "table", None)  # the matrix of all scores
     assert "bounds" in figures(*EVAL)

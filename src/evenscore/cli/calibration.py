@@ -13,7 +13,7 @@ from evenscore.cli.embedded_scores import EmbeddedScores, Source, label_sources
 from evenscore.cli.labelled import LabelSources
 from evenscore.cli.scored_output import ScoredOutput
 from evenscore.errors import InputError
-from evenscore.files.model_records import CALIBRATION
+from evenscore.files.models import CALIBRATION
 from evenscore.files.records import ModelFile
 from evenscore.progress import Progress
 from evenscore.tables import ScoreTable

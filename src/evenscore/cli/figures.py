@@ -13,8 +13,7 @@ import typer
 from evenscore.cli.evaluated_trials import evaluated, open_labelled
 from evenscore.cli.labelled import LabelSources
 from evenscore.errors import InputError
-from evenscore.plot.saving import save_figure
-from evenscore.plot.style import figure_style, literal
+from evenscore.plot.style import figure_style, literal, save_figure
 from evenscore.tables import TrialList
 
 if TYPE_CHECKING:

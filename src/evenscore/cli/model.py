@@ -53,10 +53,10 @@ def show(
     that cohort scores can help to take away. sigma^2 is what is left. Of a cohort-evidence model it also tells what
     each feature weighs.
     """
-    from evenscore.files.json_text import read_object
-    from evenscore.files.model_records import EVIDENCE, SCORE_MODEL
+    from evenscore.files.models import EVIDENCE, SCORE_MODEL
+    from evenscore.files.records import read_json
 
-    values = read_object(file, largest=SCORE_MODEL.largest)
+    values = read_json(file, largest=SCORE_MODEL.largest)
     if values.get("format") == EVIDENCE.name:
         _show_evidence(file, EVIDENCE.model_in(file, values), verbose, json)
     else:

@@ -259,8 +259,7 @@ COMMANDS = (
 def _figure(output: str, title: str | None, size: str | None, dpi: int) -> FigureFile:
     """Check what is asked of the figure before anything is read."""
     from evenscore.cli.figures import FigureFile, size_of
-    from evenscore.plot.saving import figure_format
-    from evenscore.plot.style import require_matplotlib
+    from evenscore.plot.style import figure_format, require_matplotlib
 
     require_matplotlib()
     figure_format(output)

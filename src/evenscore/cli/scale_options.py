@@ -82,8 +82,8 @@ class ScaleChoices:
 
         ``made`` are the bytes of scores that are no file.
         """
-        from evenscore.files.checks import memory_size
-        from evenscore.files.npy import is_score_npy
+        from evenscore.files.numpy_files import is_score_npy
+        from evenscore.files.streams import memory_size
 
         found = [Path(path) for path in paths if path is not None and path != "-"]
         sizes = [_size(path) for path in found if path.suffix.lower() in (".zarr", ".npy", ".parquet", ".pq")]

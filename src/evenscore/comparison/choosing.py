@@ -12,19 +12,16 @@ import numpy as np
 from evenscore.calibrate import Calibration
 from evenscore.comparison.cohort_choice import CohortCandidate, CohortChoice, candidate_name
 from evenscore.comparison.cohort_pool import CohortPool, cohort_axes, restricted
-from evenscore.comparison.comparison import METRICS, Measured
-from evenscore.comparison.judging import or_reason
+from evenscore.comparison.comparison import METRICS, Judging, Measured
+from evenscore.comparison.data import in_memory
+from evenscore.comparison.judging import or_reason, train
 from evenscore.comparison.measuring import measured
 from evenscore.comparison.methods import RAW, Method
-from evenscore.comparison.ranking import differences
-from evenscore.comparison.settings import Judging, calibration_settings
-from evenscore.comparison.sides import in_memory
-from evenscore.comparison.training import train
 from evenscore.comparison.trials import FROM_BLOCKS, ComparedTrials, compared_trials
 from evenscore.errors import InputError
 from evenscore.metrics import Interval
-from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
-from evenscore.metrics.uncertainty import Metric
+from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike
+from evenscore.metrics.uncertainty import Metric, differences
 from evenscore.norms import fit_methods
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreTable
@@ -97,9 +94,18 @@ def choose_cohort(
     True
     """
     chosen = method if isinstance(method, Method) else Method.of(method)
-    kind, settings = calibration_settings(calibration)
+    how = Judging.of(
+        calibration,
+        points=points,
+        metric=metric,
+        replicates=bootstrap,
+        level=level,
+        seed=seed,
+        folds=folds,
+        fewest_folds=2,
+    )
     training = in_memory(labelled_parts(training, "training"))
-    trials = _checked(training, chosen, metric, sizes, folds, repeats, bootstrap)
+    trials = _checked(training, chosen, sizes, folds, repeats)
     pool = CohortPool.of(training)
     search = _Search(
         training=training,
@@ -107,15 +113,7 @@ def choose_cohort(
         folds=_folds(trials, folds, seed),
         pool=pool,
         orders=[pool.drawn_order(seed + draw) for draw in range(repeats)],
-        how=Judging(
-            calibration=kind,
-            calibration_options=settings,
-            points=as_points(points),
-            replicates=bootstrap,
-            level=level,
-            seed=seed,
-            folds=folds,
-        ),
+        how=how,
     )
     named = {ALL: None} if cohorts is None else {name: frozenset(ids) for name, ids in cohorts.items()}
     ways = list(product(named, sizes, top_k))
@@ -150,22 +148,13 @@ def choose_cohort(
 
 
 def _checked(
-    training: Sequence[LabelledBlocks],
-    method: Method,
-    metric: str,
-    sizes: Sequence[int | None],
-    folds: int,
-    repeats: int,
-    replicates: int,
+    training: Sequence[LabelledBlocks], method: Method, sizes: Sequence[int | None], folds: int, repeats: int
 ) -> ComparedTrials:
     """Refuse what cannot be meant, and return the trials."""
     if method.norm not in fit_methods() or method.norm == RAW:
         raise InputError(f"there is no norm {method.norm!r} that uses a cohort; choose one, such as 'as'")
-    if metric not in METRICS:
-        raise InputError(f"cohorts cannot be compared by {metric!r}; choose one of {', '.join(METRICS)}")
-    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("bootstrap", replicates, 1)):
-        if value < least:
-            raise InputError(f"{name} is {value}, but must be at least {least}")
+    if repeats < 1:
+        raise InputError(f"repeats is {repeats}, but must be at least 1")
     odd = [size for size in sizes if size is not None and size < 1]
     if odd:
         raise InputError(f"a cohort size is {odd[0]}, but must be at least 1")

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from evenscore._version import __version__
+from evenscore.comparison.comparison import Judging
 from evenscore.comparison.methods import Method, plain_options
-from evenscore.comparison.settings import Judging
 from evenscore.tables import LabelledBlocks, ScoreTable
 from evenscore.tables.identity import hashed
 

@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 
 from evenscore.calibrate import Calibration
-from evenscore.comparison.comparison import Comparison, Figures, MethodResult
+from evenscore.comparison.comparison import Comparison, Figures, Judging, MethodResult
+from evenscore.comparison.data import Sides
 from evenscore.comparison.fingerprint import fingerprint_of, inputs_digest
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
 from evenscore.comparison.measuring import calibrated_tables
 from evenscore.comparison.methods import RAW, Method
 from evenscore.comparison.results import plain, results_of
 from evenscore.comparison.score_stores import load_summaries, save_summaries, stored_tables, write_tables
-from evenscore.comparison.settings import Judging
-from evenscore.comparison.sides import Sides
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
 from evenscore.files import read_scores, write
-from evenscore.files.json_text import read_object, write_object
 from evenscore.files.models import is_saved, load_calibration, load_trained, save_calibration, save_trained
-from evenscore.files.records import check_header
+from evenscore.files.records import check_header, read_json, write_object
 from evenscore.files.streams import PathLike, writing
 from evenscore.progress import Progress, silent
 from evenscore.tables import ScoreTable
@@ -109,7 +107,7 @@ class ResultFolder:
             return None
 
     def _loaded(self, method: Method, place: Path) -> MethodResult | None:
-        record = read_object(place / RECORD, largest=_LARGEST)
+        record = read_json(place / RECORD, largest=_LARGEST)
         check_header(place / RECORD, record, _FORMAT, _VERSION)
         fingerprint = fingerprint_of(method, self.how, self.inputs)
         if record["fingerprint"] != fingerprint:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from evenscore.comparison.comparison import METRICS, Measured, MethodResult
 from evenscore.comparison.methods import RAW
-from evenscore.metrics import Interval, PairedTest
+from evenscore.metrics import PairedTest
 from evenscore.metrics.uncertainty import Metric
 
-__all__ = ["differences", "ranked"]
+__all__ = ["ranked"]
 
 
 def ranked(judged: Sequence[MethodResult], rank_by: Metric, level: float, n_speakers: int) -> tuple[MethodResult, ...]:
@@ -23,35 +23,18 @@ def ranked(judged: Sequence[MethodResult], rank_by: Metric, level: float, n_spea
     return tuple(
         replace(
             one,
-            to_raw={metric: paired(one, raw, metric, level, n_speakers) for metric in METRICS},
-            to_best={metric: paired(one, order[0], metric, level, n_speakers) for metric in METRICS},
+            to_raw={metric: _paired(one, raw, metric, level, n_speakers) for metric in METRICS},
+            to_best={metric: _paired(one, order[0], metric, level, n_speakers) for metric in METRICS},
             best_share=share,
         )
         for one, share in zip(order, _best_shares(order, rank_by), strict=True)
     )
 
 
-def paired(a: Measured, b: Measured, metric: Metric, level: float, n_speakers: int) -> PairedTest:
+def _paired(a: Measured, b: Measured, metric: Metric, level: float, n_speakers: int) -> PairedTest:
     """Return what `evenscore.paired_test` says of two methods, from the draws that both were measured on."""
-    drawn = differences(a.replicates[metric], b.replicates[metric])
-    x, y = a.figures.values[metric], b.figures.values[metric]
-    against = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
-    return PairedTest(
-        metric=metric,
-        a=x,
-        b=y,
-        difference=x - y if x != y else 0.0,
-        interval=Interval.of(drawn, level),
-        p_value=float(min(1.0, 2 * (1 + against) / (1 + len(drawn)))),
-        replicates=len(drawn),
-        n_speakers=n_speakers,
-    )
-
-
-def differences(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the differences of a metric in all draws; between two infinite values none can be seen."""
-    with np.errstate(invalid="ignore"):
-        return np.nan_to_num(first - second, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    values = a.figures.values[metric], b.figures.values[metric]
+    return PairedTest.of(metric, values, (a.replicates[metric], b.replicates[metric]), level, n_speakers)
 
 
 def _best_shares(order: Sequence[Measured], rank_by: Metric) -> list[float]:

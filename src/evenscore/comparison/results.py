@@ -64,7 +64,7 @@ def results_of(comparison: Comparison) -> dict[str, Any]:
 
     What differs from run to run (command, time, seconds) stands under ``run``.
     """
-    files = _files(comparison)
+    files, how = _files(comparison), comparison.how
     run = asdict(comparison.run)
     run["method_seconds"] = {method.name: method.seconds for method in comparison.methods}
     found: dict[str, Any] = plain(
@@ -74,12 +74,12 @@ def results_of(comparison: Comparison) -> dict[str, Any]:
             "verdict": comparison.verdict,
             "best": comparison.best.name,
             "rank_by": comparison.rank_by,
-            "calibration": comparison.calibration,
-            "points": comparison.points,
+            "calibration": how.calibration,
+            "points": how.points,
             "bootstrap": {
-                "replicates": comparison.replicates,
-                "level": comparison.level,
-                "seed": comparison.seed,
+                "replicates": how.replicates,
+                "level": how.level,
+                "seed": how.seed,
                 "n_speakers": len(comparison.trials.speakers),
                 "drawn": comparison.drawn,
                 "speakers_from": comparison.trials.speakers_from,

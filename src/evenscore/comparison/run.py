@@ -11,16 +11,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
-from evenscore.comparison.comparison import METRICS, Comparison, MethodResult, RunFacts
-from evenscore.comparison.data import check_data, cohort_warnings, summary_of
+from evenscore.comparison.comparison import Comparison, Judging, MethodResult, RunFacts
+from evenscore.comparison.data import Sides, check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
 from evenscore.comparison.judging import judge, or_reason
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.ranking import ranked
-from evenscore.comparison.settings import Judging, calibration_settings
-from evenscore.comparison.sides import Sides
 from evenscore.errors import InputError
-from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
+from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike
 from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks
@@ -121,7 +119,17 @@ def compare(
     True
     """
     start = time.perf_counter()
-    how = _checked(calibration, calibration_options, points, rank_by, bootstrap, level, seed, folds)
+    how = Judging.of(
+        calibration,
+        calibration_options,
+        points=points,
+        metric=rank_by,
+        replicates=bootstrap,
+        level=level,
+        seed=seed,
+        folds=folds,
+        fewest_folds=3,
+    )
     training = labelled_parts(training, "training")
     evaluation = labelled_parts(evaluation, "evaluation")
     wanted = as_methods(methods, evaluation)
@@ -140,11 +148,7 @@ def compare(
         not_run=not_run,
         trials=sides.trials,
         rank_by=rank_by,
-        points=how.points,
-        calibration=how.calibration,
-        replicates=bootstrap,
-        level=level,
-        seed=seed,
+        how=how,
         data=data,
         cohorts=cohorts,
         warnings=(*warnings, *cohort_warnings(cohorts)),
@@ -161,37 +165,6 @@ def compare(
 
         write_results(comparison, directory)
     return comparison
-
-
-def _checked(
-    calibration: str,
-    calibration_options: Mapping[str, Any] | None,
-    points: PointLike | Iterable[PointLike],
-    rank_by: str,
-    replicates: int,
-    level: float,
-    seed: int,
-    folds: int,
-) -> Judging:
-    """Refuse what cannot be meant before any work is done."""
-    name, settings = calibration_settings(calibration, calibration_options)
-    if rank_by not in METRICS:
-        raise InputError(f"methods cannot be ranked by {rank_by!r}; choose one of {', '.join(METRICS)}")
-    if replicates < 1:
-        raise InputError(f"bootstrap is {replicates}, but must be at least 1; 1000 is usual")
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
-    if folds < 3:
-        raise InputError(f"folds is {folds}, but must be at least 3")
-    return Judging(
-        calibration=name,
-        calibration_options=settings,
-        points=as_points(points),
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        folds=folds,
-    )
 
 
 def _judge_all(
