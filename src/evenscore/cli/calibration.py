@@ -13,7 +13,7 @@ from evenscore.cli.embedded_scores import EmbeddedScores, Source, label_sources
 from evenscore.cli.labelled import LabelSources
 from evenscore.cli.scored_output import ScoredOutput
 from evenscore.errors import InputError
-from evenscore.files.model_records import CALIBRATION
+from evenscore.files.models import CALIBRATION
 from evenscore.files.records import ModelFile
 from evenscore.progress import Progress
 from evenscore.tables import ScoreTable
@@ -231,7 +231,7 @@ def trained_on(job: CalibrationJob, paths: Sequence[Source]) -> dict[str, Any]:
     if job.train_key:
         facts["train_key"] = job.train_key
     if isinstance(paths[0], EmbeddedScores):
-        facts["scorer"] = paths[0].scoring.scorer.value
+        facts["scorer"] = paths[0].scoring.scorer
     return facts
 
 

@@ -162,7 +162,7 @@ class Sides:
 
 def in_memory(training: Sequence[LabelledBlocks], memory: float | None = None) -> list[LabelledBlocks]:
     """Bring the training side into memory if it fits into so many bytes, by default a quarter of what there is."""
-    from evenscore.files.checks import memory_size
+    from evenscore.files.streams import memory_size
 
     outside = [part for part in training if not part.blocks.is_in_memory]
     fits = sum(part.nbytes for part in outside) <= (_TRAINING * memory_size() if memory is None else memory)

@@ -23,9 +23,8 @@ from evenscore.comparison.score_stores import load_summaries, save_summaries, st
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
 from evenscore.files import read_scores, write
-from evenscore.files.json_text import read_object, write_object
 from evenscore.files.models import is_saved, load_calibration, load_trained, save_calibration, save_trained
-from evenscore.files.records import check_header
+from evenscore.files.records import check_header, read_json, write_object
 from evenscore.files.streams import PathLike, writing
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreTable
@@ -108,7 +107,7 @@ class ResultFolder:
             return None
 
     def _loaded(self, method: Method, place: Path) -> MethodResult | None:
-        record = read_object(place / RECORD, largest=_LARGEST)
+        record = read_json(place / RECORD, largest=_LARGEST)
         check_header(place / RECORD, record, _FORMAT, _VERSION)
         fingerprint = fingerprint_of(method, self.how, self.inputs)
         if record["fingerprint"] != fingerprint:

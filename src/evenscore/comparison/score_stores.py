@@ -14,9 +14,9 @@ import numpy.typing as npt
 from evenscore.comparison.layout import STORED, SUMMARIES, score_files
 from evenscore.errors import EvenscoreError
 from evenscore.files import open_scores
-from evenscore.files.array_cache import ArrayCache
 from evenscore.files.chunked_output import ChunkedOutput
-from evenscore.files.json_text import read_object, write_object
+from evenscore.files.numpy_files import ArrayCache
+from evenscore.files.records import read_json, write_object
 from evenscore.files.streams import writing
 from evenscore.metrics import OperatingPoint
 from evenscore.metrics.summary import ScoreSummary
@@ -63,7 +63,7 @@ def stored_tables(
 
 def _written(place: Path) -> dict[str, Any]:
     try:
-        return read_object(place / STORED, largest=_LARGEST) if (place / STORED).is_file() else {}
+        return read_json(place / STORED, largest=_LARGEST) if (place / STORED).is_file() else {}
     except EvenscoreError:  # damaged: write the scores again
         return {}
 
