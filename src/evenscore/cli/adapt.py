@@ -155,7 +155,7 @@ def _blocks(data: list[Any], paths: dict[str, str | None]) -> Any:
 
 
 def _facts(result: AdaptResult) -> dict[str, Any]:
-    from evenscore.cli.variance_table import model_facts
+    from evenscore.cli.model import model_facts
 
     return {
         "model": model_facts(result.model),
@@ -186,7 +186,7 @@ def _write(path: str, result: AdaptResult, inputs: dict[str, Any]) -> None:
 
 
 def _print(result: AdaptResult) -> None:
-    from evenscore.cli.variance_table import print_variances
+    from evenscore.cli.model import print_variances
 
     print_variances(result.model)
     end, alone = "converged" if result.converged else "not converged", result.score_gain

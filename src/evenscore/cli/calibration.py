@@ -231,7 +231,7 @@ def trained_on(job: CalibrationJob, paths: Sequence[Source]) -> dict[str, Any]:
     if job.train_key:
         facts["train_key"] = job.train_key
     if isinstance(paths[0], EmbeddedScores):
-        facts["scorer"] = paths[0].scoring.scorer.value
+        facts["scorer"] = paths[0].scoring.scorer
     return facts
 
 

@@ -53,7 +53,7 @@ class EmbeddedScores:
     @cached_property
     def scorer(self) -> Scorer:
         """What makes a score from two embeddings."""
-        return scorer_of(self.scoring.scorer, self.scoring.plda, self.scoring.center)
+        return scorer_of(self.scoring.scorer)
 
     @cached_property
     def sides(self) -> tuple[Embeddings, Embeddings]:
@@ -158,7 +158,6 @@ def embedded_scores(
         enroll=sides[0],
         test=sides[1],
         enroll_map=choices.enroll_map if training is None else training.train_enroll_map,
-        enroll_length_norm=choices.enroll_length_norm,
         speakers=sources.enroll_speakers or sources.test_speakers,
         test_speakers=sources.test_speakers,
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evenscore.cli.model import print_covariances, print_variances
 from evenscore.cli.output import print_json, print_lines, print_table
-from evenscore.cli.variance_table import print_covariances, print_variances
 from evenscore.errors import InputError
 from evenscore.evidence import CohortEvidence, fit_evidence, sampled_own_cohort
 from evenscore.metrics.target_speakers import speakers_by_targets

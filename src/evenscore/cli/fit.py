@@ -12,7 +12,7 @@ from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
+from evenscore.cli.scorers import ScorerOption, scorer_of
 from evenscore.errors import FileError, InputError
 from evenscore.spelling import checked_options, name_and_options
 
@@ -71,9 +71,7 @@ def fit(
         str | None,
         typer.Option("--test-embeddings", metavar="FILE", help="Embeddings of tests, instead of scores."),
     ] = None,
-    scorer: ScorerOption = ScorerName.cosine,
-    plda: PldaFile = None,
-    center: Center = None,
+    scorer: ScorerOption = "cosine",
     phrase_from: Annotated[
         str | None,
         typer.Option(
@@ -143,12 +141,13 @@ def fit(
             data = from_scores(scores, labels, scale if scale.in_chunks(*scores) else None, client)
             data = data if name == "lgsm" else in_memory(data)
         elif enroll and test:
-            chosen = scorer_of(scorer, plda, center)
+            chosen = scorer_of(scorer)
             data, notes = from_embeddings(enroll, test, chosen, labels, uses_self_pairs=name != "evidence")
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
-        made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
-        inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
+        made_by = scorer if enroll else None
+        inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, "scorer": made_by}
+        inputs["phrase_from"] = phrase_from
         inputs = {option: value for option, value in inputs.items() if value}
         if name == "evidence":
             from evenscore.cli.evidence_training import print_evidence, train_from, write_evidence
@@ -185,7 +184,7 @@ def _write(path: str, result: FitResult, inputs: dict[str, Any]) -> None:
 
 
 def _facts(result: FitResult, n_matrices: int, notes: list[str]) -> dict[str, Any]:
-    from evenscore.cli.variance_table import model_facts
+    from evenscore.cli.model import model_facts
 
     return {
         "model": model_facts(result.model),
@@ -200,7 +199,7 @@ def _facts(result: FitResult, n_matrices: int, notes: list[str]) -> dict[str, An
 
 
 def _print(result: FitResult, n_matrices: int, notes: list[str], verbose: bool) -> None:
-    from evenscore.cli.variance_table import print_covariances, print_variances
+    from evenscore.cli.model import print_covariances, print_variances
 
     print_variances(result.model)
     if verbose:
