@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.compare import RankBy
-from evenscore.cli.compare_inputs import Inputs, ReadingChoices, SharedSources, TrainingFiles
+from evenscore.cli.compare_inputs import Facts, Inputs, TrainingScores, TrainingVectors
 from evenscore.cli.evaluate import parsed_points
 from evenscore.cli.norm_options import NormName
 from evenscore.cli.option_records import with_records
@@ -38,7 +37,7 @@ _ALL = "all"
 
 @with_records
 def choose_cohort(
-    training: TrainingFiles,
+    training: TrainingScores,
     norm: Annotated[str, NormName] = "as",
     sizes: Annotated[
         str | None,
@@ -61,14 +60,6 @@ def choose_cohort(
             "be repeated.",
         ),
     ] = None,
-    cohort_conditions: Annotated[
-        str | None,
-        typer.Option(
-            "--cohort-conditions",
-            metavar="FILE",
-            help="Map from cohort member to gender, channel or the like: the members of each are a candidate.",
-        ),
-    ] = None,
     repeats: Annotated[
         int, typer.Option("--repeats", metavar="N", help="How many cohorts of each size are drawn.")
     ] = 5,
@@ -88,11 +79,10 @@ def choose_cohort(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Figure to draw: .svg, .pdf or .png.")
     ] = None,
-    *,
-    sources: SharedSources,
-    members: CohortChoices,
-    reading: ReadingChoices,
     json: opt.Json = False,
+    *,
+    training_vectors: TrainingVectors,
+    facts: Facts,
 ) -> None:
     """Choose the cohort and its size, or top-k, by cross-validation on the training side.
 
@@ -102,8 +92,8 @@ def choose_cohort(
     """
     wanted = _sizes(sizes), _top_k(top_k)
     named = [_candidate(text) for text in candidates or ()]
-    if wanted == ([None], [None]) and not named and cohort_conditions is None:
-        raise InputError("there is nothing to choose from; give --sizes, --top-k, --candidates or --cohort-conditions")
+    if wanted == ([None], [None]) and not named:
+        raise InputError("there is nothing to choose from; give --sizes, --top-k or --candidates")
     costs = parsed_points(points or [])
     if plot is not None:
         from evenscore.plot.style import require_matplotlib
@@ -111,7 +101,7 @@ def choose_cohort(
         require_matplotlib()  # better now than after the work
     with progress_bar() as progress:
         progress("reading", 0.0)
-        blocks, _ = Inputs(training=training, sources=sources, members=members, reading=reading).read()
+        blocks, _ = Inputs(training=training, training_vectors=training_vectors, facts=facts).read()
         progress("reading", 1.0)
         from evenscore.comparison import choose_cohort as chosen
 
@@ -120,7 +110,7 @@ def choose_cohort(
             norm,
             sizes=wanted[0],
             top_k=wanted[1],
-            cohorts=_cohorts(blocks, named, cohort_conditions),
+            cohorts=_cohorts(blocks, named),
             metric=metric.value,
             calibration=calibration,
             points=costs,
@@ -186,32 +176,17 @@ def _candidate(text: str) -> tuple[str, Collection[str] | None]:
 
 
 def _cohorts(
-    blocks: list[LabelledBlocks], named: list[tuple[str, Collection[str] | None]], conditions: str | None
+    blocks: list[LabelledBlocks], named: list[tuple[str, Collection[str] | None]]
 ) -> dict[str, Collection[str]] | None:
     """Return the candidates by name; None if everybody is the only one."""
-    if not named and conditions is None:
-        return None
-    everybody = sorted(
-        {
-            name
-            for part in blocks
-            for ids in (part.blocks.cohort_enroll_ids, part.blocks.cohort_test_ids)
-            if ids is not None
-            for name in ids
-        }
-    )
+    sides = [side for part in blocks for side in (part.blocks.cohort_enroll_ids, part.blocks.cohort_test_ids)]
+    everybody = {name for ids in sides if ids is not None for name in ids}
     found: dict[str, Collection[str]] = {}
     for name, ids in named:
         if name in found:
             raise InputError(f"two candidates are called {name!r}; give them two names")
         found[name] = everybody if ids is None else ids
-    if conditions is not None:
-        from evenscore.cli.embedding_sets import read_conditions
-
-        known = read_conditions(conditions)
-        for value in sorted({known[name] for name in everybody if known.get(name) is not None}, key=str):
-            found.setdefault(str(value), [name for name in everybody if known.get(name) == value])
-    return found
+    return found or None
 
 
 def _draw(choice: CohortChoice, path: str) -> None:
