@@ -12,7 +12,7 @@ from evenscore.cli import options as opt
 from evenscore.cli.output import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from evenscore.evidence import CohortEvidence
     from evenscore.files.records import ModelFile
@@ -22,8 +22,10 @@ __all__ = [
     "COMMANDS",
     "EXAMPLES",
     "GROUP",
+    "evidence_facts",
     "model_facts",
     "print_covariances",
+    "print_evidence",
     "print_variances",
     "show",
 ]
@@ -79,13 +81,11 @@ def _show_score_model(file: str, found: ModelFile[ScoreModel], verbose: bool, js
 
 
 def _show_evidence(file: str, found: ModelFile[CohortEvidence], verbose: bool, json: bool) -> None:
-    from evenscore.cli.evidence_training import evidence_facts, print_evidence
-
     if json:
         print_json({"file": file, **evidence_facts(found.model), "info": found.info})
         return
     print_lines([f"{file}: cohort-evidence model, with heads for {', '.join(found.model.heads)}"])
-    print_evidence(found.model, (), verbose=verbose)
+    print_evidence(found.model, verbose=verbose)
     _print_info(found.info)
 
 
@@ -101,6 +101,38 @@ def _cell(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(_cell(item) for item in value)
     return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def evidence_facts(model: CohortEvidence) -> dict[str, Any]:
+    """Return what was trained on, what was chosen, and what each feature weighs, ready to become JSON."""
+    report, head = model.report, next(iter(model.heads.values()))
+    return {
+        "method": "evidence",
+        "heads": list(model.heads),
+        "weights": dict(head.weight),
+        "ridges": vars(model.ridges),
+        "penalties": vars(head.penalties),
+        "trials": {"nontarget": report.n_nontarget, "target": report.n_target},
+        "speakers": report.n_speakers,
+        "folds": report.folds,
+        "cllr": report.loss,
+        "without": dict(report.without),
+        "tried": {name: dict(losses) for name, losses in report.tried.items()},
+    }
+
+
+def print_evidence(model: CohortEvidence, notes: Sequence[str] = (), *, verbose: bool = False) -> None:
+    """Print what was chosen, and what each feature is worth."""
+    report, head = model.report, next(iter(model.heads.values()))
+    rows = []
+    for name, weight in head.weight.items():
+        loss = report.without.get(name)
+        rows.append((name, f"{weight:+.3f}", "-" if loss is None else f"{loss:.4f}"))
+    print_table(rows, header=("feature", "weight", "Cllr without it"), title="Cohort evidence", numbers=True)
+    print_lines([*report.lines()[:2], *(f"! {note}" for note in notes)])
+    if verbose:
+        print_variances(model.score_model)
+        print_covariances(model.score_model)
 
 
 CLASSES = ("nontarget", "target")
