@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +18,7 @@ from evenscore.cli.progress import progress_bar
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.comparison import CohortCandidate, CohortChoice
+    from evenscore.comparison import CohortChoice
     from evenscore.tables import LabelledBlocks
 
 __all__ = ["EXAMPLES", "choose_cohort"]
@@ -32,7 +32,6 @@ evenscore choose-cohort --train-embeddings dev.npz \\
     --cohort-embeddings coh.npz --candidates f=women.list \\
     --candidates m=men.list --candidates everybody
 """
-_ALL = "all"
 
 
 @with_records
@@ -90,7 +89,10 @@ def choose_cohort(
     and calibrated by what was fitted to the others, with a cohort without them. Every combination of --candidates,
     --sizes and --top-k is measured on the same trials. Evaluation trials are never looked at.
     """
-    wanted = _sizes(sizes), _top_k(top_k)
+    wanted = (
+        _listed(sizes, "--sizes", lambda part: None if part == "all" else int(part), "counts such as 10,20, or 'all'"),
+        _listed(top_k, "--top-k", _count_or_fraction, "counts like 300 or fractions like 0.1"),
+    )
     named = [_candidate(text) for text in candidates or ()]
     if wanted == ([None], [None]) and not named:
         raise InputError("there is nothing to choose from; give --sizes, --top-k or --candidates")
@@ -128,41 +130,31 @@ def choose_cohort(
         _print(choice)
 
 
-def _numbers(text: str, option: str) -> list[str]:
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not found:
-        raise InputError(f"{option} is empty; give some numbers between commas, or leave it out")
-    return found
-
-
-def _sizes(text: str | None) -> list[int | None]:
-    """Return sizes; None is everybody.
+def _listed(text: str | None, option: str, read: Callable[[str], Any], what: str) -> list[Any]:
+    """Return the numbers between commas; None stands for all of them, or for what is usual.
 
     Examples
     --------
-    >>> _sizes("10, 20,all")
-    [10, 20, None]
+    >>> _listed("10, 0.5", "--top-k", _count_or_fraction, "numbers"), _listed(None, "--top-k", int, "numbers")
+    ([10, 0.5], [None])
     """
     if text is None:
         return [None]
-    parts = _numbers(text, "--sizes")
-    odd = [part for part in parts if part != _ALL and not part.isdecimal()]
-    if odd:
-        raise InputError(f"--sizes has {odd[0]!r}, but must have counts such as 10,20, or 'all'")
-    return [None if part == _ALL else int(part) for part in parts]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise InputError(f"{option} is empty; give some numbers between commas, or leave it out")
 
+    def number(part: str) -> Any:
+        try:
+            return read(part)
+        except ValueError:
+            raise InputError(f"{option} has {part!r}, but must have {what}") from None
 
-def _top_k(text: str | None) -> list[int | float | None]:
-    if text is None:
-        return [None]
-    return [_count_or_fraction(part) for part in _numbers(text, "--top-k")]
+    return [number(part) for part in parts]
 
 
 def _count_or_fraction(text: str) -> int | float:
-    try:
-        return float(text) if any(mark in text for mark in ".eE") else int(text)
-    except ValueError:
-        raise InputError(f"--top-k has {text!r}, but must have counts like 300 or fractions like 0.1") from None
+    return float(text) if any(mark in text for mark in ".eE") else int(text)
 
 
 def _candidate(text: str) -> tuple[str, Collection[str] | None]:
@@ -206,34 +198,26 @@ def _facts(choice: CohortChoice) -> dict[str, Any]:
 
 
 def _print(choice: CohortChoice) -> None:
-    from evenscore.comparison.verdict import METRIC_NAMES
+    from evenscore.comparison.verdict import METRIC_NAMES, shown_value
 
-    title = METRIC_NAMES[choice.metric]
-    rows = [_row(one, choice) for one in choice.candidates]
-    header = (choice.method, "members", title, "interval", "spread", "to the best")
-    print_table([*rows, ["raw", "", _cell(choice, choice.raw), "", "", ""]], header=header, numbers=True)
-    drawn = any(len(one.values) > 1 for one in choice.candidates)
+    def shown(*values: float) -> str:
+        return "..".join(shown_value(choice.metric, value) for value in values)
+
+    rows = [
+        [
+            one.name(choice.unit),
+            f"{one.members:.0f}",
+            shown(one.mean),
+            shown(one.interval.low, one.interval.high),
+            shown(one.spread) if len(one.values) > 1 else "",
+            "" if one is choice.best else shown(one.to_best.low, one.to_best.high),
+        ]
+        for one in choice.candidates
+    ]
+    header = (choice.method, "members", METRIC_NAMES[choice.metric], "interval", "spread", "to the best")
+    print_table([*rows, ["raw", "", shown(choice.raw), "", "", ""]], header=header, numbers=True)
     lines = [f"{choice.folds} folds of speakers, {choice.n_trials} trials of the training side"]
-    if drawn:
+    if any(len(one.values) > 1 for one in choice.candidates):
         lines[0] += f"; mean and spread (standard deviation) of {choice.repeats} random cohorts"
     lines += [f"not measured: {name}: {reason}" for name, reason in choice.not_run.items()]
     print_lines([*lines, "", choice.text])
-
-
-def _row(one: CohortCandidate, choice: CohortChoice) -> list[str]:
-    interval, difference = (
-        "..".join(_cell(choice, end) for end in (ends.low, ends.high)) for ends in (one.interval, one.to_best)
-    )
-    spread = _cell(choice, one.spread) if len(one.values) > 1 else ""
-    return [
-        one.name(choice.unit),
-        f"{one.members:.0f}",
-        _cell(choice, one.mean),
-        interval,
-        spread,
-        "" if one is choice.best else difference,
-    ]
-
-
-def _cell(choice: CohortChoice, value: float) -> str:
-    return f"{100 * value:.2f} %" if choice.metric == "eer" else f"{value:.3f}"
