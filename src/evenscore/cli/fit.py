@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.cohort_options import EMBEDDINGS
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import check_model_output, print_json, print_lines
 from evenscore.cli.progress import progress_bar
@@ -25,7 +26,7 @@ evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
 evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
 evenscore fit --enroll-embeddings e.npz --test-embeddings t.npz -o m.json
 evenscore fit --norm evidence --scores d.npz --key k -o evidence.json
-evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 4 -o m
+evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 2 -o m
 """
 
 
@@ -47,7 +48,7 @@ def _file(meaning: str, *names: str) -> Any:
 class _Vectors:
     """Embeddings in place of scores."""
 
-    PANEL: ClassVar[str] = "Embeddings in place of scores"
+    PANEL: ClassVar[str] = EMBEDDINGS
 
     enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments.")] = None
     test_embeddings: Annotated[str | None, _file("Embeddings of the tests.")] = None
