@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help demo test test-all coverage lint format bench paper accuracy docs clean
+.PHONY: help demo test test-all coverage lint format bench paper accuracy docs release-check clean
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -67,6 +67,9 @@ accuracy: $(VENV)/.installed-all ## every method on every set of embeddings in E
 
 docs: $(VENV)/.installed-all+docs ## build the site into site/, warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+release-check: $(VENV)/.python ## build what would be released, and try it in clean environments (a quarter of an hour)
+	$(BIN)/python .ci/release_check.py
 
 clean: ## remove everything that make created
 	rm -rf $(VENV) site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

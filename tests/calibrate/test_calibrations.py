@@ -20,7 +20,7 @@ from evenscore.calibrate import (
     UnsupervisedCalibration,
 )
 from evenscore.calibrate.logistic_regression import Design, objective
-from evenscore.calibrate.mixture import Mixture, em_step, fit_mixture
+from evenscore.calibrate.unsupervised import Mixture, em_step, fit_mixture
 from evenscore.metrics import cllr, evaluate, min_cllr
 from reference import naive_calibration as naive
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evenscore import ScoreMatrix
-from evenscore.files import read, write
+from evenscore.files import read, read_embeddings, write
 
 GOOD = "ann utt1 4.2\nann utt2 -1.5\nbob utt1 -0.7\n"
 KEY = "ann utt1 target\nann utt2 nontarget\nbob utt1 nontarget\n"
@@ -220,3 +220,41 @@ def test_a_file_that_may_not_grow_leaves_nothing_behind(cli, tmp_path, small_fil
     assert run.exit_code == 2, run.output
     assert re.fullmatch(rf"error: {name}: [^\n]+\n", run.stderr)
     assert os.listdir(tmp_path) == ["in.npz"]
+
+
+REPAIRS = {
+    "missing": ("ann u1 1.5 target\nann u2 nan nontarget\nbob u1 0.5 nontarget\nbob u3 2.5 target\n", "--missing skip"),
+    "duplicates": ("ann u1 1 target\nann u2 0 nontarget\nann u1 1 target\n", "--duplicates drop"),
+    "score column": ("enroll,test,dots,label\nann,u1,1,target\nann,u2,0,nontarget\n", "--score-column NAME"),
+    "format": ("ann u1 1 0\nann u2 0 1\n", "--from NAME"),
+}
+
+
+@pytest.mark.parametrize("case", REPAIRS)
+@pytest.mark.parametrize("piped", [False, True], ids=["file", "pipe"])
+def test_a_command_says_how_convert_mends_a_file(cli, file, case, piped):
+    text, repair = REPAIRS[case]
+    name = file("dev.txt", text)
+    said = cli("evaluate", name)
+    assert said.exit_code == 2
+    assert f"mend it with 'evenscore convert {repair} IN OUT'" in said.stderr
+    option, value = repair.split()
+    value = {"--score-column": "dots", "--from": "speechbrain"}.get(option, value)
+    read = {"input": text} if piped else {}
+    assert cli("convert", option, value, "-" if piped else name, "mended.npz", **read).exit_code == 0
+    assert cli("evaluate", "mended.npz").exit_code == 0
+
+
+def test_convert_gives_ids_to_vectors(cli, file, tmp_path):
+    np.save("x.npy", np.eye(2))
+    said = cli("plda", "x.npy", "-o", "p.json")
+    assert "mend it with 'evenscore convert --ids FILE IN OUT'" in said.stderr
+    assert cli("convert", "--ids", file("names", "a\nb\n"), "x.npy", "x.npz").exit_code == 0
+    assert read_embeddings("x.npz").ids.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("option", ["--missing", "--duplicates", "--score-column", "--from", "--key-from"])
+def test_repairs_of_earlier_versions_are_told_where_they_went(cli, option):
+    said = cli("evaluate", "dev.scores", option, "skip")
+    assert said.exit_code == 2
+    assert "evenscore convert" in said.stderr

@@ -199,6 +199,9 @@ def test_methods_that_cannot_run_are_listed_and_the_rest_goes_on():
         ("lgsm:tol=low", "tol is low"),
         ("as:top_k=1000", "only 28 members"),
         ("as:colour=red", "there is no norm option 'colour'"),
+        ("z:cohort=3", "there is no norm option 'cohort'; there are combine, ddof, drop_top"),
+        ("z:options=few", "there is no norm option 'options'"),
+        ("evidence:score_model=3", "the method 'evidence' has no option 'score_model'; it has dim"),
     ],
 )
 def test_wrong_options_are_a_reason_not_to_run(name, reason):
@@ -237,7 +240,8 @@ def test_methods_that_lose_trials_are_not_compared():
 def test_speakers_of_both_sides_are_refused_by_name():
     training, evaluation = training_side(group="all"), evaluation_side(group="all")
     with pytest.raises(
-        InputError, match=r"12 speakers are on the training side and on the evaluation side: 'all0', .*--allow-overlap"
+        InputError,
+        match=r"12 speakers are on the training side and on the evaluation side: 'all0', .*allow_overlap=True",
     ):
         compare(training, evaluation, ["z"], bootstrap=5)
     comparison = compare(training, evaluation, ["z"], bootstrap=5, allow_overlap=True)

@@ -176,7 +176,7 @@ def test_fixed_text_of_any_padding(tmp_path, padding):
 def test_scores_that_are_not_finite(tmp_path):
     ids = {"ID__row_ids": ["m"], "ID__column_ids": ["s", "t"]}
     path = made(tmp_path / "s.h5", scores=[[np.nan, 1.0]], score_mask=np.uint8([[1, 1]]), **ids)
-    with pytest.raises(FileError, match=r"s\.h5\[scores\]: the score of \('m', 's'\) is nan.*--missing skip"):
+    with pytest.raises(FileError, match=r"s\.h5\[scores\]: the score of \('m', 's'\) is nan.*missing='skip'"):
         read_bosaris(path, DEFAULT)
     assert read_bosaris(path, ReadOptions(missing="skip")).n_missing == 1
     masked = made(tmp_path / "m.h5", scores=[[np.nan, 1.0]], score_mask=np.uint8([[0, 1]]), **ids)

@@ -43,7 +43,7 @@ def test_ids_that_are_named_and_gzip(tmp_path):
 
 def test_ids_that_do_not_fit(tmp_path):
     np.save(tmp_path / "e.npy", np.ones((2, 1)))
-    with pytest.raises(FileError, match=r"e\.npy: an npy file has no ids.*e\.ids.*--ids FILE"):
+    with pytest.raises(FileError, match=r"e\.npy: an npy file has no ids.*e\.ids.*ids=FILE"):
         read_npy(tmp_path / "e.npy", DEFAULT)
     (tmp_path / "e.ids").write_text("a\n")
     with pytest.raises(FileError, match=r"e\.ids: there are 1 ids, but .*e\.npy has 2 rows"):

@@ -111,7 +111,7 @@ def test_scores_with_a_matrix_of_labels_become_labelled_trials(tmp_path):
 def test_options(tmp_path):
     ids = {"enroll_ids": ["e"], "test_ids": ["t", "u"]}
     matrix = saved(tmp_path / "m.npz", scores=[[1.0, np.inf]], **ids)
-    with pytest.raises(FileError, match=r"m\.npz\[scores\]: the score of \('e', 'u'\) is inf.*--missing skip"):
+    with pytest.raises(FileError, match=r"m\.npz\[scores\]: the score of \('e', 'u'\) is inf.*missing='skip'"):
         read_npz(matrix, DEFAULT)
     assert read_npz(matrix, ReadOptions(missing="skip")).n_missing == 1
     twice = saved(tmp_path / "t.npz", enroll_index=[0, 0, 0], test_index=[1, 0, 1], scores=[1.0, 2.0, 1.0], **ids)
@@ -122,7 +122,7 @@ def test_options(tmp_path):
     with pytest.raises(FileError, match="more than once"):
         read_npz(contradicting, ReadOptions(duplicates="drop"))
     infinite = saved(tmp_path / "n.npz", enroll_index=[0, 0], test_index=[0, 1], scores=[np.nan, 2.0], **ids)
-    with pytest.raises(FileError, match=r"must be finite.*--missing skip"):
+    with pytest.raises(FileError, match=r"must be finite.*missing='skip'"):
         read_npz(infinite, DEFAULT)
     assert read_npz(infinite, ReadOptions(missing="skip")).scores.tolist() == [2.0]
 

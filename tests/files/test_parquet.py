@@ -102,7 +102,7 @@ def test_options(tmp_path):
     path = made(tmp_path / "t.parquet", **columns, score=[0.5, None, 0.5])
     with pytest.raises(FileError, match="more than once"):
         read_parquet(path, DEFAULT)
-    with pytest.raises(FileError, match=r"is nan, but scores must be finite.*--missing skip"):
+    with pytest.raises(FileError, match=r"is nan, but scores must be finite.*missing='skip'"):
         read_parquet(path, ReadOptions(duplicates="drop"))
     assert read_parquet(path, ReadOptions(duplicates="drop", missing="skip")).scores.tolist() == [0.5]
     other = read_parquet(path, ReadOptions(duplicates="drop", score_column="other"))

@@ -82,7 +82,9 @@ def test_lines_are_recognized(text, name, tmp_path):
 def test_what_can_be_two_things_is_an_error_that_names_both(text, choices, tmp_path):
     path = tmp_path / "file"
     path.write_text(text)
-    with pytest.raises(FileError, match=rf"such as '.*', which can be {choices}.*; name one of them \(--from NAME\)"):
+    with pytest.raises(
+        FileError, match=rf"such as '.*', which can be {choices}.*; read it with format=NAME, one of them"
+    ):
         sniff(path)
 
 

@@ -38,16 +38,16 @@ def path(tmp_path):
         ("e t 1_000", "score '1_000' is not a number"),
         ("e t 0x10", "score '0x10' is not a number"),
         ("e t ١", "score '١' is not a number"),
-        ("e t nan", "score 'nan' is not finite; drop the trial or pass --missing skip"),
-        ("e t -Infinity", "score '-Infinity' is not finite; drop the trial or pass --missing skip"),
-        ("e t 1e999", "score '1e999' is not finite; drop the trial or pass --missing skip"),
-        ("e t -", "score '-' is absent; drop the trial or pass --missing skip"),
+        ("e t nan", "score 'nan' is not finite; drop the trial, or read it with missing='skip'"),
+        ("e t -Infinity", "score '-Infinity' is not finite; drop the trial, or read it with missing='skip'"),
+        ("e t 1e999", "score '1e999' is not finite; drop the trial, or read it with missing='skip'"),
+        ("e t -", "score '-' is absent; drop the trial, or read it with missing='skip'"),
         ("e t target", "score 'target' is not a number"),
         ("e\r t 0.5", "there is a carriage return inside the line; convert the line ends"),
         ("e\0 t 0.5", "the line has a null byte; this is binary data (or UTF-16), not text"),
         ("e0 t3 0.75", "the trial ('e0', 't3') stands in line 4 already, with another score; keep one of the two"),
-        ("e0  t3 -0.3", "the trial ('e0', 't3') stands in line 4 already, with the same values; remove it or pass "
-         "--duplicates drop"),
+        ("e0  t3 -0.3", "the trial ('e0', 't3') stands in line 4 already, with the same values; remove it, or read it "
+         "with duplicates='drop'"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("chunk_size", [30, 1 << 24])
@@ -261,7 +261,7 @@ def test_the_wrong_kind_of_file(path):
     ("content", "line", "problem"),
     [
         ("u1 ann\nu1 bob\n", 2, "'u1' is of 'bob' here, but of 'ann' in line 1; keep one of the two"),
-        ("u1 ann\nu2 ann\nu1 ann\n", 3, "'u1' stands in line 1 already; remove it or pass --duplicates drop"),
+        ("u1 ann\nu2 ann\nu1 ann\n", 3, "'u1' stands in line 1 already; remove it, or read it with duplicates='drop'"),
         ("u1 ann\nu2 ann x\n", 2, "expected 2 columns (utterance speaker), found 3"),
         ("u1 ann\n\xff\n", 2, "byte 0xff is not UTF-8; convert the file"),
         ("u1 ann\n\0\n", 2, "this is not a text file of utterances and speakers"),

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from evenscore import InputError, OperatingPoint, bootstrap, evaluate
 from evenscore.metrics import Bootstrap
-from evenscore.metrics.speaker_group_kernels import HALF
+from evenscore.metrics.kernels import HALF
 from evenscore.metrics.speaker_groups import MOST_GROUPS, GroupCounter, speaker_groups
 from reference.speaker_group_counts import bin_of, evaluate_draw
 

@@ -224,7 +224,7 @@ def test_a_run_goes_on_with_what_is_left(tmp_path, whole, format, monkeypatch):
     cut_short(in_tiles(whole), tmp_path / "two.zarr")
     partial = tmp_path / "two.zarr.partial"
     assert not (tmp_path / "two.zarr").exists()
-    with pytest.raises(FileError, match=r"is left from a run that was cut short; go on with it \(--resume\)"):
+    with pytest.raises(FileError, match=r"is left from a run that was cut short; go on with it \(resume=True\)"):
         write_table(in_tiles(whole), tmp_path / "two.zarr")
     with (partial / "journal.jsonl").open("ab") as journal:
         journal.write(b'{"chu')  # killed in the middle of a line

@@ -222,7 +222,7 @@ def test_a_run_that_was_cut_short_goes_on(files, monkeypatch):
 
 
 def test_embeddings_of_many_pairs_are_scored_in_chunks_unasked(files, monkeypatch):
-    source = embedded_scores(EmbeddingChoices(enroll_embeddings="x.npz", test_embeddings="y.npz"), LabelSources(), None)
+    source = embedded_scores(EmbeddingChoices(enroll_embeddings="x.npz", test_embeddings="y.npz"), LabelSources())
     assert not is_large(ScaleChoices(), [source])
     monkeypatch.setattr("evenscore.files.streams.memory_size", lambda: 4 * 32 * 23 * 31 - 1)
     assert is_large(ScaleChoices(), [source])
@@ -246,7 +246,7 @@ WRONG = {
     ("evaluate", *EVAL, "--enroll-speakers", "few"): "few has no speaker for enrolment 'x5', 'x6', 'x7' and 15 more",
     ("evaluate", *EVAL, "--key", "odd"): "odd: y.npz has no embedding of test 'nobody'; add it, or leave out such",
     ("evaluate", *EVAL, "--key", "dev.key", "--unmatched", "drop"): "dev.key lists no trial of the embeddings of x.npz",
-    ("evaluate", *EVAL, "--enroll-length-norm", "both"): "--enroll-length-norm is for enrolments of several utterances",
+    ("evaluate", *EVAL, "--enroll-length-norm", "both"): "name a file of --enroll-map",
     ("calibrate", "--load", "c.json", "s.npz", *EVAL, "-o", "o.npz"): "both SCORES and --enroll-embeddings were given",
     ("calibrate", *DEV, "--train", "train.npz", "--save", "o"): "both --train and --train-embeddings were given",
     ("calibrate", *DEV, "s.npz", "--trials", "key", "-o", "o"): "--trials lists the trials of embeddings, if no key",

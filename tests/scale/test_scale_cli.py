@@ -101,8 +101,10 @@ def test_trials_in_parquet(files):
 
 def test_score_and_resume(files, monkeypatch):
     sides = ("--enroll", "ee.npz", "--test", "te.npz", "--norm", "as", "--top-k", 5, "--cohort", "ce.npz")
-    run("score", *sides, "-o", "one.npz", "--raw", "raw.npz")
-    run("score", *sides, *CHUNKS, "-o", "two.zarr", "--raw", "raw.zarr")
+    run("score", *sides, "-o", "one.npz")
+    run("score", *sides, *CHUNKS, "-o", "two.zarr")
+    run("score", *sides[:4], "-o", "raw.npz")
+    run("score", *sides[:4], *CHUNKS, "-o", "raw.zarr")
     np.testing.assert_allclose(read_scores("two.zarr").scores, read_scores("one.npz").scores, rtol=1e-9)
     np.testing.assert_allclose(read_scores("raw.zarr").scores, read_scores("raw.npz").scores, rtol=1e-9)
     vectors = ("--enroll-embeddings", "ee.npz", "--test-embeddings", "te.npz", "--cohort-embeddings", "ce.npz")
@@ -131,7 +133,6 @@ def test_what_cannot_be(files):
     assert "must be a size above 0" in run(*norm, "--memory-limit", "much", "-o", "out.zarr", code=2)
     assert "less than 1 MB; give a size like 500MB" in run(*norm, "--memory-limit", "2", "-o", "out.zarr", code=2)
     assert "give at least 400 MB" in run(*norm, "--workers", 1, "--memory-limit", "100MB", "-o", "out.zarr", code=2)
-    assert "this is a directory" in run(*norm, "--from", "csv", *CHUNKS, "-o", "out.zarr", code=2)
     assert "give one of the two" in run(*norm, "--workers", 1, "--scheduler", "tcp://x:1", "-o", "out.zarr", code=2)
     assert "nothing to normalize" in run("normalize", "--method", "s", "--resume", "-o", "out.zarr", code=2)
 
@@ -143,30 +144,28 @@ def test_nothing_is_left_of_a_run_that_was_wrong_from_the_start(files):
     sides = ("--enroll", "e.zarr", "--test", "t.zarr")
     assert "give a name in .parquet" in run(*zarr, "--trials", "list.parquet", *sides, code=2)
     vectors = ("--enroll", "ee.npz", "--test", "te.npz")
-    assert "does not exist" in run("score", *vectors, *CHUNKS, "--raw", "raw.zarr", "-o", "no/out.zarr", code=2)
-    assert not list(files.glob("out*")) + list(files.glob("raw*"))
+    assert "does not exist" in run("score", *vectors, *CHUNKS, "-o", "no/out.zarr", code=2)
+    assert not list(files.glob("out*"))
     run(*zarr, "--trials", "s.zarr", *sides)
 
 
-def test_infinite_scores_are_skipped_as_in_memory(files):
+def test_infinite_scores_are_mended_by_convert(files):
     group = zarr.open_group("s.zarr", mode="r+")
     group["scores"][3, 5] = np.inf
-    norm = ("normalize", "--method", "s", *blocks("zarr"), "-o")
-    run(*norm, "here.npz", "--missing", "skip")
-    run(*norm, "there.zarr", "--missing", "skip", *CHUNKS)
-    assert read_scores("there.zarr") == read_scores("here.npz")
-    assert np.isnan(read_scores("there.zarr").scores[3, 5])
-    fit = ("fit", "--scores", "s.zarr", "--enroll-speakers", "utt2spk", "--dim", 0, "-o", "m.json", *CHUNKS)
-    assert "row 3 and column 5 is infinite" in run(*fit, code=2)
-    run(*fit, "--missing", "skip")
+    fit = ("fit", "--enroll-speakers", "utt2spk", "--dim", 0, "-o", "m.json", *CHUNKS, "--scores")
+    said = run(*fit, "s.zarr", code=2)
+    assert "row 3 and column 5 is infinite" in said
+    assert "mend it with 'evenscore convert --missing skip IN OUT'" in " ".join(said.split())
+    run("convert", "--missing", "skip", "s.zarr", "mended.zarr")
+    run(*fit, "mended.zarr")
 
 
-def test_a_list_is_read_in_chunks_under_any_name(files):
-    write(read_scores("s.npz").to_trials(), "list.dat", format="parquet")
-    listed = open_scores("list.dat", {"format": "parquet"}, ScaleChoices())
+def test_what_stays_in_its_files(files):
+    write(read_scores("s.npz").to_trials(), "list.parquet")
+    listed = open_scores("list.parquet", ScaleChoices())
     assert listed.listed
     assert not listed.is_in_memory
-    assert isinstance(open_scores("s.zarr", {"format": "zarr"}, ScaleChoices()), LazyScores)
+    assert isinstance(open_scores("s.zarr", ScaleChoices()), LazyScores)
 
 
 def test_workers_of_a_scheduler(files, client):

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from evenscore.calibrate.calibration import Calibration, as_input, finite
 from evenscore.errors import InputError
-from evenscore.metrics.hull import at_places
-from evenscore.metrics.pooling import hull_of, roc_corners
+from evenscore.metrics.hull import at_places, hull_of, roc_corners
 from evenscore.metrics.trials import ScoresLike, points_of
 from evenscore.tables import NONTARGET, TARGET
 from evenscore.tables.arrays import frozen

@@ -87,11 +87,6 @@ def calibrate(
     enroll_speakers: opt.EnrollSpeakers = None,
     test_speakers: opt.TestSpeakers = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     to_format: opt.ToFormat = None,
     *,
     training: TrainingChoices,
@@ -135,7 +130,6 @@ def calibrate(
 
     method, options = calibration_and_options(calibration)
     labels = LabelSources(
-        key_format=key_format,
         enroll_speakers=enroll_speakers,
         test_speakers=test_speakers,
         unmatched=unmatched.value,
@@ -146,8 +140,8 @@ def calibrate(
         raise InputError(f"--trials lists the trials of embeddings, if no key does; {remedy}")
     vectors.check(training)
     known = labels if cross_validate else replace(labels, enroll_speakers=None, test_speakers=None)
-    made = embedded_scores(vectors, known, from_format, key=key, trials=(trials, None))
-    to_train = embedded_scores(vectors, labels, from_format, training=training, key=train_key)
+    made = embedded_scores(vectors, known, key=key, trials=trials)
+    to_train = embedded_scores(vectors, labels, training=training, key=train_key)
     job = CalibrationJob(
         scores=_one_of(scores, made, "SCORES", "--enroll-embeddings"),
         train=_one_of(train, to_train, "--train", "--train-embeddings"),
@@ -161,12 +155,6 @@ def calibrate(
         metadata=metadata,
         train_metadata=train_metadata or metadata,
         sources=labels,
-        reading={
-            "format": from_format,
-            "missing": missing.value,
-            "duplicates": duplicates.value,
-            "score_column": score_column,
-        },
     )
     _check_outputs(job.scores, output, save, json, cross_validate)
     with progress_bar() as progress, scale.client(progress) as client:

@@ -40,7 +40,7 @@ class CalibrationJob:
     metadata: str | None = None
     train_metadata: str | None = None
     sources: LabelSources = field(default_factory=LabelSources)
-    reading: Mapping[str, Any] = field(default_factory=dict)
+    infinite: bool = False  #: whether scores may be infinite
 
     def __post_init__(self) -> None:
         ways = {"--train": self.train, "--load": self.load, "--cross-validate": self.folds is not None}
@@ -134,7 +134,7 @@ def run_job(job: CalibrationJob, opened: Opener, output: ScoredOutput, progress:
     progress("reading", 0.0)
     found = None if job.load is None else _loaded(job)
     infinite = (job.method if found is None else found.model.kind) == "pav"
-    job = replace(job, reading={**job.reading, "infinite": "accept" if infinite else "error"})
+    job = replace(job, infinite=infinite)
     if job.folds is not None:
         return _cross_validated(job, opened, output, progress)
     if found is not None:
@@ -231,7 +231,7 @@ def trained_on(job: CalibrationJob, paths: Sequence[Source]) -> dict[str, Any]:
     if job.train_key:
         facts["train_key"] = job.train_key
     if isinstance(paths[0], EmbeddedScores):
-        facts["scorer"] = paths[0].scoring.scorer.value
+        facts["scorer"] = paths[0].scoring.scorer
     return facts
 
 

@@ -88,7 +88,7 @@ class TableSystems:
         progress: Progress,
     ) -> TableSystems:
         """Open the systems, with the labels of the sources; without, all scores count as one class."""
-        tables = [open_tiles(path, job.reading, scale) for path in paths]
+        tables = [open_tiles(path, scale, infinite=job.infinite) for path in paths]
         if sources is None:
             files = [
                 LabelledScores(path=str(path), scores=table, given=SideGroups.all_one())

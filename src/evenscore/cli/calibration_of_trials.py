@@ -42,7 +42,7 @@ class TrialSystems:
     @classmethod
     def read(cls, paths: Sequence[Source], job: CalibrationJob, sources: LabelSources | None = None) -> TrialSystems:
         """Read the systems, with the labels of the sources, if there are any."""
-        tables = [open_scores(path, job.reading) for path in paths]
+        tables = [open_scores(path, infinite=job.infinite) for path in paths]
         key = None
         if sources is None:
             lists = [as_list(table.in_memory()) for table in tables]

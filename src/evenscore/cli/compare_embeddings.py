@@ -35,13 +35,11 @@ class VectorFiles:
     cohort: str | None = None
     trials: str | None = None
     key: str | None = None
-    key_format: str | None = None
     enroll_map: str | None = None
     speakers: str | None = None
     train_speakers: str | None = None
     cohort_speakers: str | None = None
     phrase_from: str | None = None
-    format: str | None = None
     unmatched: Any = "error"
     members: CohortChoices = field(default_factory=CohortChoices)
 
@@ -83,7 +81,6 @@ class _Trials:
         enroll, test = EmbeddingFiles(
             enroll=files.enroll,
             test=files.test,
-            format=files.format,
             enroll_map=files.enroll_map,
             speakers=files.speakers,
         ).read_trial_sides()
@@ -110,9 +107,7 @@ class _Trials:
 
 
 def _training_side(files: VectorFiles) -> Embeddings:
-    one = EmbeddingFiles(
-        enroll=files.train, test=files.train, format=files.format, speakers=files.train_speakers or files.speakers
-    )
+    one = EmbeddingFiles(enroll=files.train, test=files.train, speakers=files.train_speakers or files.speakers)
     training, _ = one.read_trial_sides()
     if training.speakers is None:
         raise InputError(f"the embeddings of {files.train} have no speakers; give --train-speakers")
@@ -126,14 +121,13 @@ def _cohort(files: VectorFiles) -> Embeddings | None:
         enroll=files.train,
         test=files.train,
         cohort=files.cohort,
-        format=files.format,
         cohort_speakers=files.cohort_speakers or files.speakers,
     ).read_cohort(files.members)
 
 
 def _listed(files: VectorFiles) -> TrialList | None:
     """Return the trials that are listed, with the labels that are known."""
-    key = None if files.key is None else read_trials(files.key, format=files.key_format)
+    key = None if files.key is None else read_trials(files.key)
     if key is not None and key.labels is None:
         raise InputError(f"the key {files.key} has no labels; give a list of trials with labels")
     if files.trials is None:

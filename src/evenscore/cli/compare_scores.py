@@ -45,7 +45,7 @@ class ScoreFiles:
     speakers: str | None = None
     train_speakers: str | None = None
     cohort_speakers: str | None = None
-    labels: LabelSources  #: formats, what to do with unmatched trials, where phrases come from
+    labels: LabelSources  #: what to do with unmatched trials, where phrases come from
     scale: ScaleChoices | None = None  #: how scores are read in chunks; None reads them whole
 
     def speaker_map(self, side: str) -> SpeakerMap | None:
@@ -59,16 +59,14 @@ class ScoreFiles:
 
     def read_cohort_key(self) -> TrialList | None:
         """Return the labels of the cohort scores, if there are any."""
-        return None if self.cohort_key is None else read_trials(self.cohort_key, format=self.labels.key_format)
+        return None if self.cohort_key is None else read_trials(self.cohort_key)
 
 
-def blocks_from_scores(
-    files: ScoreFiles, reading: Mapping[str, Any]
-) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
+def blocks_from_scores(files: ScoreFiles) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
     """Read the training and, if there are any trials, the evaluation side, with the cohort scores of both."""
-    training = _labelled(files, "train", reading)
-    evaluation = _labelled(files, "trials", reading) if files.trials else dict.fromkeys(training)
-    blocks = {name: _tables(getattr(files, name), name, evaluation, files, reading) for name in BLOCKS}
+    training = _labelled(files, "train")
+    evaluation = _labelled(files, "trials") if files.trials else dict.fromkeys(training)
+    blocks = {name: _tables(getattr(files, name), name, evaluation, files) for name in BLOCKS}
     partners = _partners(training, evaluation)
     maps = {side: files.speaker_map(side) for side in ("train", "trials", "cohort")}
     key = files.read_cohort_key()
@@ -81,7 +79,7 @@ def blocks_from_scores(
     return sides
 
 
-def _labelled(files: ScoreFiles, side: str, reading: Mapping[str, Any]) -> dict[str, LabelledScores]:
+def _labelled(files: ScoreFiles, side: str) -> dict[str, LabelledScores]:
     """Read the scores of one side with their labels, by condition."""
     paths, keys = (files.train, files.train_key) if side == "train" else (files.trials, files.key)
     known = files.speaker_map(side)
@@ -92,15 +90,13 @@ def _labelled(files: ScoreFiles, side: str, reading: Mapping[str, Any]) -> dict[
         phrase_from=None,
         options=("--train-key", "--train-speakers") if side == "train" else ("--key", "--speakers"),
     )
-    data = [file.settled() for file in read_labelled(paths, sources, reading, files.scale)]
+    data = [file.settled() for file in read_labelled(paths, sources, files.scale)]
     return _split(data, paths, files.labels.phrase_from)
 
 
-def _tables(
-    paths: Sequence[str], name: str, evaluation: Mapping[str, Any], files: ScoreFiles, reading: Mapping[str, Any]
-) -> Conditions:
+def _tables(paths: Sequence[str], name: str, evaluation: Mapping[str, Any], files: ScoreFiles) -> Conditions:
     """Read cohort scores as one matrix for each condition; one that is given alone serves all."""
-    matrices = [open_matrix(path, reading, files.scale) for path in paths]
+    matrices = [open_matrix(path, files.scale) for path in paths]
     if not matrices:
         return {}
     if files.labels.phrase_from is not None:

@@ -32,7 +32,7 @@ class EmbeddedScores:
         The embeddings and the maps of speakers.
     scoring
         The options that name the scorer.
-    trials, trials_format
+    trials
         The file that lists the trials, if any.
     is_key
         Whether that file is a key, which must have labels.
@@ -43,7 +43,6 @@ class EmbeddedScores:
     files: EmbeddingFiles
     scoring: EmbeddingChoices
     trials: str | None = None
-    trials_format: str | None = None
     is_key: bool = False
     unmatched: Literal["error", "drop"] = "error"
 
@@ -54,7 +53,7 @@ class EmbeddedScores:
     @cached_property
     def scorer(self) -> Scorer:
         """What makes a score from two embeddings."""
-        return scorer_of(self.scoring.scorer, self.scoring.plda, self.scoring.center)
+        return scorer_of(self.scoring.scorer)
 
     @cached_property
     def sides(self) -> tuple[Embeddings, Embeddings]:
@@ -66,7 +65,7 @@ class EmbeddedScores:
         """The trials to be scored; None if they are all pairs."""
         if self.trials is None:
             return None
-        listed = read_trials(self.trials, format=self.trials_format, infinite="accept")
+        listed = read_trials(self.trials, infinite="accept")
         if self.is_key and listed.labels is None:
             raise InputError(f"the key {self.trials} has no labels; give a list of trials with labels")
         here = np.ones(len(listed), dtype=bool)
@@ -143,15 +142,14 @@ def _speakers(path: str, side: Embeddings) -> SpeakerMap | None:
 def embedded_scores(
     choices: EmbeddingChoices,
     sources: LabelSources,
-    format: str | None,
     *,
     training: TrainingChoices | None = None,
     key: str | None = None,
-    trials: tuple[str | None, str | None] = (None, None),
+    trials: str | None = None,
 ) -> EmbeddedScores | None:
     """Return what the options describe, None if they name no embeddings.
 
-    With ``training``, those to train on; with a key its trials, else those of ``trials`` (a file and its format).
+    With ``training``, those to train on; with a key its trials, else those of the file ``trials``.
     """
     sides = choices.sides if training is None else training.sides
     if sides is None:
@@ -159,18 +157,14 @@ def embedded_scores(
     files = EmbeddingFiles(
         enroll=sides[0],
         test=sides[1],
-        format=format,
         enroll_map=choices.enroll_map if training is None else training.train_enroll_map,
-        enroll_length_norm=choices.enroll_length_norm,
         speakers=sources.enroll_speakers or sources.test_speakers,
         test_speakers=sources.test_speakers,
     )
-    listed = trials if key is None else (key, sources.key_format)
     return EmbeddedScores(
         files=files,
         scoring=choices,
-        trials=listed[0],
-        trials_format=listed[1],
+        trials=key or trials,
         is_key=key is not None,
         unmatched=sources.unmatched,
     )

@@ -104,11 +104,6 @@ def evaluate(
     enroll_speakers: opt.EnrollSpeakers = None,
     test_speakers: opt.TestSpeakers = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     *,
     vectors: EmbeddingChoices,
     scale: ScaleChoices,
@@ -141,12 +136,11 @@ def evaluate(
 
     labels = LabelSources(
         keys=(key,) if key else (),
-        key_format=key_format,
         enroll_speakers=enroll_speakers,
         test_speakers=test_speakers,
         unmatched=unmatched.value,
     )
-    made = embedded_scores(vectors, labels, from_format, key=key)
+    made = embedded_scores(vectors, labels, key=key)
     systems = _systems(scores or [], made)
     vectors.check()
     options = EvaluationOptions(
@@ -169,19 +163,12 @@ def evaluate(
         raise InputError(f"--paired compares two systems, but there are {len(scores or ())} score files; give two")
     if paired and form in ("csv", "latex"):
         raise InputError(f"a comparison has no place in --{form}; use --json, or leave out --paired")
-    reading = {
-        "format": from_format,
-        "missing": missing.value,
-        "infinite": "accept",
-        "duplicates": duplicates.value,
-        "score_column": score_column,
-    }
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         if made is not None:
             options = replace(options, metadata=metadata or key, sources=made.labels_from(labels))
         large = is_large(scale, systems)
-        files = open_labelled(systems, options.sources, reading, scale if large else None)
+        files = open_labelled(systems, options.sources, scale if large else None)
         results = evaluate_systems(files, options, large=large, client=client, progress=progress)
     warnings = [] if made is None else made.warnings()
     for line in (*warnings, *(line for one in results.get("systems", [results]) for line in warnings_about(one))):

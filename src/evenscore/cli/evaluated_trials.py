@@ -29,10 +29,10 @@ class EvaluatedTrials:
 
 
 def open_labelled(
-    paths: Sequence[Source], sources: LabelSources, reading: Mapping[str, Any], scale: ScaleChoices | None = None
+    paths: Sequence[Source], sources: LabelSources, scale: ScaleChoices | None = None
 ) -> list[LabelledScores]:
     """Read scores and their labels; with ``scale``, scores that can be read tile by tile stay where they are."""
-    return labelled_scores(paths, [open_tiles(path, reading, scale) for path in paths], sources)
+    return labelled_scores(paths, [open_tiles(path, scale, infinite=True) for path in paths], sources)
 
 
 def evaluated(file: LabelledScores) -> EvaluatedTrials:

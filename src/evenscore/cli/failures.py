@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -11,16 +12,22 @@ from typing import NoReturn, ParamSpec
 
 import typer
 
+from evenscore.cli.option_records import option_name
 from evenscore.cli.output import printable
 from evenscore.errors import EvenscoreError
 
-__all__ = ["DEBUG", "FAILED", "INTERRUPTED", "PIPE_CLOSED", "WRONG_USE", "guarded"]
+__all__ = ["DEBUG", "FAILED", "INTERRUPTED", "PIPE_CLOSED", "WRONG_USE", "guarded", "with_options"]
 
 FAILED = 1  #: exit code: evenscore could not do what it should
 WRONG_USE = 2  #: exit code: the options or the files are not right
 INTERRUPTED = 130  #: exit code after Ctrl-C, as shells have it
 PIPE_CLOSED = 141  #: exit code when nobody reads the output any more, as shells have it
 DEBUG = "EVENSCORE_DEBUG"  #: environment variable; with "1" a failure prints its traceback
+
+_REPAIRING = ("convert", "info")  # commands that read files with repairs
+_ARGUMENT = re.compile(
+    r"(read it with )?\b(missing|duplicates|score_column|ids|format|unmatched|resume|allow_overlap)=('?)([A-Za-z]+)\3"
+)
 
 P = ParamSpec("P")
 
@@ -34,7 +41,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             command(*args, **kwargs)
             sys.stdout.flush()
         except EvenscoreError as error:
-            _fail(str(error), WRONG_USE)
+            _fail(with_options(str(error), command.__name__), WRONG_USE)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
@@ -48,6 +55,28 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             _fail(f"unexpected {type(error).__name__}: {error}; {DEBUG}=1 shows where it happened", FAILED)
 
     return run
+
+
+def with_options(message: str, command: str) -> str:
+    """Return a message of the library with the options of a command in place of arguments.
+
+    Examples
+    --------
+    >>> with_options("score 'nan' is not finite; drop the trial, or read it with missing='skip'", "evaluate")
+    "score 'nan' is not finite; drop the trial, or mend it with 'evenscore convert --missing skip IN OUT'"
+    >>> with_options("they do not match; leave out the others (unmatched='drop')", "evaluate")
+    'they do not match; leave out the others (--unmatched drop)'
+    """
+
+    def spelled(found: re.Match[str]) -> str:
+        name = "--from" if found[2] == "format" else option_name(found[2])
+        option = name if found[4] == "True" else f"{name} {found[4]}"
+        if found[1] and command not in _REPAIRING:
+            names = " ('evenscore formats' lists the names)" if name == "--from" else ""
+            return f"mend it with 'evenscore convert {option} IN OUT'{names}"
+        return f"{found[1] or ''}{option}"
+
+    return _ARGUMENT.sub(spelled, message)
 
 
 def _fail(message: str, code: int) -> NoReturn:

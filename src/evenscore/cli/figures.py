@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from evenscore.cli.evaluated_trials import evaluated, open_labelled
 from evenscore.cli.labelled import LabelSources
 from evenscore.errors import InputError
-from evenscore.plot.saving import save_figure
-from evenscore.plot.style import figure_style, literal
+from evenscore.plot.style import figure_style, literal, save_figure
 from evenscore.tables import TrialList
 
 if TYPE_CHECKING:
@@ -88,10 +87,8 @@ def names_of(paths: Sequence[str], names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def read_systems(
-    paths: Sequence[str], names: Sequence[str], labels: LabelSources, reading: Mapping[str, Any]
-) -> dict[str, TrialList]:
+def read_systems(paths: Sequence[str], names: Sequence[str], labels: LabelSources) -> dict[str, TrialList]:
     """Read labelled scores by name of system; one system for which no name is given has the empty name."""
     shown = [""] if len(paths) == 1 and not names else names_of(paths, names)
-    files = open_labelled(paths, labels, reading)
+    files = open_labelled(paths, labels)
     return {name: evaluated(file).trials for name, file in zip(shown, files, strict=True)}

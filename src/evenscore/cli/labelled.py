@@ -45,7 +45,6 @@ class LabelSources:
     """Where labels and phrases come from: names of files."""
 
     keys: Sequence[str] = ()
-    key_format: str | None = None
     enroll_speakers: str | None = None
     test_speakers: str | None = None
     unmatched: Unmatched = "error"
@@ -70,7 +69,7 @@ class LabelSources:
 
     def read_keys(self) -> list[TrialList]:
         """Read the keys."""
-        keys = [read_trials(path, format=self.key_format, infinite="accept") for path in self.keys]
+        keys = [read_trials(path, infinite="accept") for path in self.keys]
         for path, key in zip(self.keys, keys, strict=True):
             if key.labels is None:
                 raise InputError(f"the key {path} has no labels; give a list of trials with labels")

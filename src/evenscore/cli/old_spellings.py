@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import typer
+
 from evenscore.cli.option_records import option_name
 
 __all__ = ["SPELLINGS", "modern"]
@@ -19,6 +21,18 @@ class Part:
     value: str | None = None  #: of an option that took none
 
 
+@dataclass(frozen=True)
+class Gone:
+    """An option that a command has no more, and what to do instead."""
+
+    remedy: str
+
+
+_REPAIRS = {
+    option: Gone(f"mend the file with 'evenscore convert {option} ... IN OUT'")
+    for option in ("--missing", "--duplicates", "--score-column", "--ids", "--from")
+}
+_REPAIRS |= dict.fromkeys(("--key-from", "--trials-from"), _REPAIRS["--from"])
 _NORM_OPTIONS = (
     *("convention", "top_k", "excess", "drop_top", "select", "statistic", "trim", "ddof", "std_floor", "zero_std"),
     *("combine", "vanished"),
@@ -26,14 +40,30 @@ _NORM_OPTIONS = (
 _OF_NORM = {option_name(name): Part("--norm", name) for name in _NORM_OPTIONS}
 _VECTORS = {"--enroll": "--enroll-embeddings", "--test": "--test-embeddings"}
 _BLOCKS = {"--enroll": "--enroll-cohort", "--test": "--test-cohort"}
+_SCORER = {"--plda": Part("--scorer", "model"), "--center": Part("--scorer", "center")}
+_LENGTH_NORM = {"--enroll-length-norm": Part("--enroll-map", "length_norm")}
+_CHOICES = ("size", "pick", "seed", "length_norm")
+_MEMBERS = {option_name(f"cohort_{name}"): Part("--cohort-unit", name) for name in _CHOICES}
 _BOOTSTRAP = {"--seed": "--bootstrap-seed"}
+_TRAIN_BLOCKS = {"--train-enroll": "--train-enroll-cohort", "--train-test": "--train-test-cohort"}
 
-#: By command: what an option is called now; several names all get its value.
-SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part]] = {
-    "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM},
-    "score": {**_VECTORS, "--cohort": "--cohort-embeddings", "--seed": "--cohort-seed", **_OF_NORM},
+#: By command: what an option is called now.
+SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone]] = {
+    "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM, **_SCORER},
+    "score": {
+        "--cohort": "--cohort-embeddings",
+        "--seed": Part("--cohort-unit", "seed"),
+        "--memory": Gone("cohort scores are made in small pieces anyhow; --memory-limit bounds the rest"),
+        "--raw": Gone("make raw scores in a run without --norm"),
+        **_VECTORS,
+        **_OF_NORM,
+        **_SCORER,
+        **_LENGTH_NORM,
+        **_MEMBERS,
+    },
     "fit": {
         **_VECTORS,
+        **_SCORER,
         "--method": "--norm",
         **{option_name(name): Part("--norm", name) for name in ("dim", "tol", "max_iter", "starts")},
         "--min-divergence": Part("--norm", "min_divergence", "true"),
@@ -47,24 +77,17 @@ SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part]] = {
         "--l2": Part("--calibration", "l2"),
         "--shared-variance": Part("--calibration", "shared_variance", "true"),
         "--smoothing": Part("--calibration", "smoothing"),
+        **_SCORER,
+        **_LENGTH_NORM,
     },
-    "compare": {
-        **_BLOCKS,
-        "--train-enroll": "--train-enroll-cohort",
-        "--train-test": "--train-test-cohort",
-        "--seed": ("--cohort-seed", "--bootstrap-seed"),
-    },
-    "choose-cohort": {
-        "--method": "--norm",
-        "--train-enroll": "--train-enroll-cohort",
-        "--train-test": "--train-test-cohort",
-        "--seed": ("--cohort-seed", "--draws-seed"),
-    },
-    "evaluate": _BOOTSTRAP,
+    "compare": {**_BLOCKS, **_TRAIN_BLOCKS, **_BOOTSTRAP, **_SCORER, **_MEMBERS},
+    "choose-cohort": {"--method": "--norm", "--seed": "--draws-seed", **_TRAIN_BLOCKS, **_SCORER, **_MEMBERS},
+    "evaluate": {**_BOOTSTRAP, **_SCORER, **_LENGTH_NORM},
     "det": _BOOTSTRAP,
     "hist": {"--calibration": "--calibration-file"},
 }
-_DEFAULTS = {"normalize": "lgsm", "fit": "lgsm", "calibrate": "logistic"}  # what options without a name belong to
+#: What the parts of an option belong to if it is not given itself.
+_DEFAULTS = {"--norm": "lgsm", "--calibration": "logistic", "--scorer": "cosine", "--cohort-unit": "utterance"}
 
 
 def modern(command: str, arguments: Sequence[str]) -> list[str]:
@@ -78,6 +101,8 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
     ['--calibration', 'gaussian:shared_variance=true', 'eval.scores']
     """
     known = SPELLINGS.get(command, {})
+    if command not in ("convert", "info"):
+        known = {**_REPAIRS, **known}
     found: list[str] = []
     parts: dict[str, dict[str, str]] = {}
     words = iter(arguments)
@@ -87,16 +112,15 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
             break
         option, mark, value = word.partition("=")
         new = known.get(option, option)
+        if isinstance(new, Gone):
+            raise typer.BadParameter(f"{command} has no {option} any more; {new.remedy}")
         if isinstance(new, str):
             found.append(f"{new}{mark}{value}")
             continue
-        given = value if mark or (isinstance(new, Part) and new.value) else next(words, "")
-        if isinstance(new, Part):
-            parts.setdefault(new.of, {})[new.name] = new.value or given
-        else:
-            found += [f"{name}={given}" for name in new]
+        given = new.value or (value if mark else next(words, ""))
+        parts.setdefault(new.of, {})[new.name] = given
     for option, values in parts.items():
-        name, found = _taken(option, found, _DEFAULTS.get(command, ""))
+        name, found = _taken(option, found, _DEFAULTS.get(option, ""))
         found = [option, ":".join([name, *(f"{part}={value}" for part, value in values.items())]), *found]
     return found
 

@@ -19,6 +19,7 @@ __all__ = [
     "KeyFormat",
     "Metadata",
     "Missing",
+    "ModelOutput",
     "OnDuplicates",
     "OnMissing",
     "OnUnmatched",
@@ -138,4 +139,7 @@ Metadata = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+ModelOutput = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
+]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; '-' is standard output.")]

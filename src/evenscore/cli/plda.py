@@ -44,8 +44,6 @@ def plda(
     training: Annotated[
         Training, typer.Option("--training", help="Maximum likelihood by EM, or moments in closed form.")
     ] = Training.em,
-    from_format: opt.FromFormat = None,
-    ids: opt.IdList = None,
 ) -> None:
     """Train two-covariance PLDA on embeddings with known speakers, and write it to a JSON file.
 
@@ -58,7 +56,7 @@ def plda(
 
     with progress_bar() as progress:
         progress("reading", 0.0)
-        vectors = read_embeddings(embeddings, format=from_format, ids=ids)
+        vectors = read_embeddings(embeddings)
         if speakers is not None:
             vectors = with_map(vectors, (speakers, read_speakers(speakers)), "embedding")
         fit = fit_plda(

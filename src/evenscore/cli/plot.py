@@ -87,12 +87,7 @@ def det(
     title: Title = None,
     size: Size = None,
     dpi: Dpi = 200,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
 ) -> None:
     """Draw DET curves: the miss rate against the false-alarm rate at all thresholds, on probit axes.
 
@@ -103,8 +98,8 @@ def det(
     if not 0 < level < 1:
         raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
     figure, marked = _figure(output, title, size, dpi), _points(points)
-    labels = _labels(key, key_format, unmatched, enroll_speakers, test_speakers)
-    systems = _systems(scores, name, labels, _reading(from_format, missing, duplicates, score_column))
+    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
+    systems = _systems(scores, name, labels)
     from evenscore.cli.speaker_sources import speakers_of
     from evenscore.metrics import bootstrap_det
     from evenscore.plot import plot_det
@@ -127,12 +122,7 @@ def bayes(
     title: Title = None,
     size: Size = None,
     dpi: Dpi = 200,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
 ) -> None:
     """Draw normalized Bayes error rates of log-likelihood ratios against the prior: actual, minimum and default.
 
@@ -140,8 +130,8 @@ def bayes(
     points are marked by upright lines.
     """
     figure, marked = _figure(output, title, size, dpi), _points(points)
-    labels = _labels(key, key_format, unmatched, enroll_speakers, test_speakers)
-    systems = _systems(scores, name, labels, _reading(from_format, missing, duplicates, score_column))
+    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
+    systems = _systems(scores, name, labels)
     from evenscore.plot import plot_bayes_error
 
     figure.draw(lambda ax: plot_bayes_error(_alone(systems), points=marked, ax=ax))
@@ -168,19 +158,14 @@ def hist(
     title: Title = None,
     size: Size = None,
     dpi: Dpi = 200,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
 ) -> None:
     """Draw a histogram of the scores of each class, with the densities of a model if one is given."""
     if model is not None and calibration_file is not None:
         raise InputError("both a model and a calibration were given; draw the densities of one of the two")
     figure = _figure(output, title, size, dpi)
-    labels = _labels(key, key_format, unmatched, enroll_speakers, test_speakers)
-    [trials] = _systems([scores], None, labels, _reading(from_format, missing, duplicates, score_column)).values()
+    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
+    [trials] = _systems([scores], None, labels).values()
     from evenscore.plot import plot_histograms
 
     densities = _densities(model, calibration_file)
@@ -198,17 +183,12 @@ def tippett(
     title: Title = None,
     size: Size = None,
     dpi: Dpi = 200,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
 ) -> None:
     """Draw the share of targets and of non-targets whose log-likelihood ratio is at least so large."""
     figure = _figure(output, title, size, dpi)
-    labels = _labels(key, key_format, unmatched, enroll_speakers, test_speakers)
-    systems = _systems(scores, name, labels, _reading(from_format, missing, duplicates, score_column))
+    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
+    systems = _systems(scores, name, labels)
     from evenscore.plot import plot_tippett
 
     figure.draw(lambda ax: plot_tippett(_alone(systems), log10=log10, ax=ax))
@@ -228,20 +208,15 @@ def reliability(
     title: Title = None,
     size: Size = None,
     dpi: Dpi = 200,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
 ) -> None:
     """Draw what log-likelihood ratios turn out to mean, by isotonic calibration, against what they claim.
 
     A calibrated system follows the diagonal.
     """
     figure = _figure(output, title, size, dpi)
-    labels = _labels(key, key_format, unmatched, enroll_speakers, test_speakers)
-    systems = _systems(scores, name, labels, _reading(from_format, missing, duplicates, score_column))
+    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
+    systems = _systems(scores, name, labels)
     from evenscore.plot import plot_reliability
 
     figure.draw(lambda ax: plot_reliability(_alone(systems), p_target=p_target, ax=ax))
@@ -259,17 +234,12 @@ def effect(
     title: Title = None,
     size: Size = None,
     dpi: Dpi = 200,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
 ) -> None:
     """Draw the scores after a norm against those before, trial by trial and coloured by class."""
     figure = _figure(output, title, size, dpi)
-    labels = _labels(key, key_format, unmatched, enroll_speakers, test_speakers)
-    pair = _systems([before, after], name, labels, _reading(from_format, missing, duplicates, score_column))
+    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
+    pair = _systems([before, after], name, labels)
     from evenscore.plot import plot_norm_effect
 
     (first, raw), (second, normalized) = pair.items()
@@ -289,41 +259,28 @@ COMMANDS = (
 def _figure(output: str, title: str | None, size: str | None, dpi: int) -> FigureFile:
     """Check what is asked of the figure before anything is read."""
     from evenscore.cli.figures import FigureFile, size_of
-    from evenscore.plot.saving import figure_format
-    from evenscore.plot.style import require_matplotlib
+    from evenscore.plot.style import figure_format, require_matplotlib
 
     require_matplotlib()
     figure_format(output)
     return FigureFile(output, title=title, size=None if size is None else size_of(size), dpi=dpi)
 
 
-def _labels(
-    key: str | None, key_format: str | None, unmatched: opt.Unmatched, enroll: str | None, test: str | None
-) -> LabelSources:
+def _labels(key: str | None, unmatched: opt.Unmatched, enroll: str | None, test: str | None) -> LabelSources:
     from evenscore.cli.labelled import LabelSources
 
     return LabelSources(
         keys=() if key is None else (key,),
-        key_format=key_format,
         enroll_speakers=enroll,
         test_speakers=test,
         unmatched=unmatched.value,
     )
 
 
-def _reading(
-    from_format: str | None, missing: opt.Missing, duplicates: opt.Duplicates, column: str | None
-) -> dict[str, Any]:
-    choices = {"missing": missing.value, "duplicates": duplicates.value, "infinite": "accept"}
-    return {"format": from_format, "score_column": column, **choices}
-
-
-def _systems(
-    paths: list[str], names: list[str] | None, labels: LabelSources, reading: dict[str, Any]
-) -> dict[str, TrialList]:
+def _systems(paths: list[str], names: list[str] | None, labels: LabelSources) -> dict[str, TrialList]:
     from evenscore.cli.figures import read_systems
 
-    return read_systems(paths, names or (), labels, reading)
+    return read_systems(paths, names or (), labels)
 
 
 def _alone(systems: dict[str, TrialList]) -> TrialList | dict[str, TrialList]:

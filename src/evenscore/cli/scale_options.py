@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -24,12 +24,14 @@ _LARGE = 0.25  # of the memory: files above this are read chunk by chunk
 _SMALLEST = 1e6  # bytes of memory; a number without a unit, most likely
 _TILES = 16  # that fit into the memory limit, with all that is computed from them
 
+LARGE_DATA = "Large data"  #: the panel of the help
 Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
         help="Go on with a run that was cut short: only the chunks that OUTPUT.partial lacks are made. Inputs and "
         "options must be the same.",
+        rich_help_panel=LARGE_DATA,
     ),
 ]
 
@@ -37,6 +39,8 @@ Resume = Annotated[
 @dataclass(frozen=True, kw_only=True)
 class ScaleChoices:
     """Where and in how much memory the work is done. With any of these, data is read and written chunk by chunk."""
+
+    PANEL: ClassVar[str] = LARGE_DATA
 
     workers: Annotated[
         int | None,

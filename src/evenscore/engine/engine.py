@@ -269,7 +269,7 @@ def _losses() -> Iterator[None]:
     except KilledWorker as error:
         raise EvenscoreError(
             f"a piece of the work brought down {error.allowed_failures + 1} workers, most likely for lack of memory; "
-            "give each worker more (--memory-limit), or have fewer of them"
+            "give each worker more, or have fewer of them"
         ) from None
 
 

@@ -169,7 +169,7 @@ class _Matrices:
             elif bad.any():
                 i, j = np.argwhere(bad)[0]
                 problem = f"the score of ({rows[i]!r}, {columns[j]!r}) is {scores[i, j]}, but scores must be finite"
-                raise FileError(self.path, f"{problem}; drop the trial or pass --missing skip", part=name)
+                raise FileError(self.path, f"{problem}; drop the trial, or read it with missing='skip'", part=name)
         return scores, scored
 
     def _has(self, pair: tuple[str, str]) -> bool:

@@ -130,7 +130,7 @@ class ChunkedOutput:
         if self.partial.exists():
             if not self.resume:
                 problem = (
-                    f"{self.partial} is left from a run that was cut short; go on with it (--resume), or delete it"
+                    f"{self.partial} is left from a run that was cut short; go on with it (resume=True), or delete it"
                 )
                 raise FileError(self.path, problem)
             self._read_journal(header)
@@ -191,7 +191,7 @@ class ChunkedOutput:
             with self._journal() as line:
                 line({"layout": layout})
         elif self._layout != layout:
-            problem = f"{self.partial} was begun with chunks of another size; give the same --memory-limit as then"
+            problem = f"{self.partial} was begun with chunks of another size; give the same memory limit as then"
             raise FileError(self.path, problem)
 
     def _store(self, scores: ScoreTable) -> PlainChunks:
@@ -318,5 +318,5 @@ def _write_one(task: _WriteTask, place: Place) -> None:
         why = error.problem if isinstance(error, FileError) else error.strerror or str(error)
         if "disk is full" in why or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
             why = "the disk is full"
-        problem = f"{place} cannot be written: {why}; mend that, then go on with --resume"
+        problem = f"{place} cannot be written: {why}; mend that, then go on with resume=True"
         raise FileError(task.path, problem) from None

@@ -188,7 +188,7 @@ def read_hdf5_embeddings(path: PathLike, options: ReadOptions) -> Embeddings:
             return _vectors_by_id(file, path)
         table = from_arrays(file, path, options)
         if not isinstance(table, Embeddings):
-            raise FileError(path, "this file holds scores or trials, but embeddings are expected; see --from bosaris")
+            raise FileError(path, "it holds scores or trials, but embeddings are expected; give a file of those")
         return table
 
 

@@ -166,7 +166,7 @@ def matrix_of(
             scores = np.where(np.isinf(scores), np.array(np.nan, dtype=scores.dtype), scores)
         return ScoreMatrix(scores, enroll_ids, test_ids, missing="nan" if scores.dtype.kind == "f" else None)
     except InputError as error:
-        remedy = "; or pass --missing skip" if "finite" in str(error) else ""
+        remedy = "; or read it with missing='skip'" if "finite" in str(error) else ""
         raise FileError(path, str(error) + remedy, part=part) from None
 
 
@@ -214,7 +214,7 @@ def trials_of(
             allow_infinite=options.accepts_infinite,
         )
     except InputError as error:
-        remedy = "; or pass --missing skip" if "must be finite" in str(error) else ""
+        remedy = "; or read it with missing='skip'" if "must be finite" in str(error) else ""
         raise FileError(path, str(error) + remedy) from None
 
 

@@ -181,13 +181,13 @@ def _stem(path: PathLike) -> Path:
 
 def _ids_beside(path: PathLike) -> Path:
     if str(path) == "-":
-        raise FileError(path, "an npy file has no ids; name the list of ids (--ids FILE)")
+        raise FileError(path, "an npy file has no ids; read it with ids=FILE, a list of them")
     name = _stem(path)
     places = [Path(f"{name}.ids"), name.with_suffix(".ids"), Path(f"{name}.txt"), name.with_suffix(".txt")]
     found = next((place for place in places if place.is_file()), None)
     if found is None:
-        problem = f"an npy file has no ids, and there is no {name.with_suffix('.ids')} beside it; name the list of ids"
-        raise FileError(path, f"{problem} (--ids FILE)")
+        problem = f"an npy file has no ids, and there is no {name.with_suffix('.ids')} beside it; write one"
+        raise FileError(path, f"{problem}, or read it with ids=FILE")
     return found
 
 

@@ -83,7 +83,8 @@ def read_scores(
     table = _read(path, format, options)
     if isinstance(table, ScoreMatrix) or (isinstance(table, TrialList) and table.scores is not None):
         return table
-    raise FileError(path, f"expected scores, but it holds {_content(table)}; give a score file")
+    remedy = "give a score file, or read it with score_column=NAME"
+    raise FileError(path, f"expected scores, but it holds {_content(table)}; {remedy}")
 
 
 def read_trials(

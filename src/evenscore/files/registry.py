@@ -52,7 +52,7 @@ class ReadOptions:
 class Format:
     """A file format; `read` or `write` is None where evenscore does not do it."""
 
-    name: str  #: what --from and --to call it
+    name: str  #: what it is called
     kinds: tuple[Kind, ...]  #: what it can hold
     layout: str  #: one line for people: the columns, or what the file contains
     read: str | None  #: ``module.function(path, options)``

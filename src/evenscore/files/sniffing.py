@@ -18,7 +18,7 @@ __all__ = ["sniff"]
 _MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"\x93NUMPY": "npy"}
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _LINES_PER_NULL = 20  # with fewer lines to each null byte it is no text; a single one in a text is reported by line
-_ADVICE = "name the format (--from NAME; 'evenscore formats' lists them)"
+_ADVICE = "name the format: read it with format=NAME"
 
 
 def sniff(path: PathLike, *, kind: Kind | None = None) -> Format:
@@ -87,7 +87,7 @@ def _text(sample: Sample, path: PathLike, kind: Kind | None) -> str:
     if kind == "speakers":
         name = map_format(sample, path)
         if name is None:
-            raise FileError(path, "this can be utt2spk as well as spk2utt; name one of them (--from NAME)")
+            raise FileError(path, "this can be utt2spk as well as spk2utt; read it with format=NAME, one of them")
         return name
     if sample.width == 1 and "," in sample.lines[0]:
         missing = "the columns are separated by commas, but no header names them; add one, such as enroll,test,score"
@@ -101,7 +101,7 @@ def _text(sample: Sample, path: PathLike, kind: Kind | None) -> str:
     saw = f"the lines have {sample.width} columns, such as {_shown(sample)}"
     if names:
         either = " or ".join(f"{name} ({reading})" for name, reading in names.items())
-        raise FileError(path, f"{saw}, which can be {either}; name one of them (--from NAME)")
+        raise FileError(path, f"{saw}, which can be {either}; read it with format=NAME, one of them")
     raise FileError(path, f"{saw}, which is no known format; {_ADVICE}", line=sample.numbers[0])
 
 

@@ -51,7 +51,7 @@ def read_map(path: PathLike, options: ReadOptions, format: str) -> SpeakerMap:
                 )
                 raise FileError(path, problem, line=number)
             if first != number and options.duplicates == "error":
-                problem = f"{utterance!r} stands in line {first} already; remove it or pass --duplicates drop"
+                problem = f"{utterance!r} stands in line {first} already; remove it, or read it with duplicates='drop'"
                 raise FileError(path, problem, line=number)
     return speakers
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.pooling import nearest_corner
+from evenscore.metrics.hull import nearest_corner
 from evenscore.metrics.trials import ScoresLike, SortedScores, points_of
 
 __all__ = ["EerMethod", "EqualErrorRate", "auc", "eer", "equal_error_rate", "p_fa_at", "p_miss_at"]

@@ -77,7 +77,7 @@ class RankedTrials:
 
     def measured(self, draws: Draws, normalize: bool) -> Rows:
         """Return the metrics of each draw."""
-        from evenscore.metrics.resampling_kernels import replicate_metrics
+        from evenscore.metrics.kernels import replicate_metrics
 
         out = np.empty((len(draws), 3 + 2 * len(self.points)))
         sides = self.enroll, self.test, self.target, self.starts, self.loss
@@ -86,7 +86,7 @@ class RankedTrials:
 
     def miss_rates(self, draws: Draws, p_fa: npt.NDArray[np.float64]) -> Rows:
         """Return the miss rates of the hull of each draw at these false-alarm rates."""
-        from evenscore.metrics.resampling_kernels import replicate_hulls
+        from evenscore.metrics.kernels import replicate_hulls
 
         out = np.empty((len(draws), p_fa.size))
         replicate_hulls(draws, self.enroll, self.test, self.target, self.starts, self.loss, p_fa, out)

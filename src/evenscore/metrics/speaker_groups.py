@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.metrics.kernels import HALF, NEAR, count_trials, replicate_bins
 from evenscore.metrics.operating_points import OperatingPoint, cost_weights
 from evenscore.metrics.resampling import Draws, Rows
-from evenscore.metrics.speaker_group_kernels import HALF, NEAR, count_trials, replicate_bins
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:

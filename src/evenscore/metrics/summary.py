@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint, PointLike, as_points
-from evenscore.metrics.points import Points
-from evenscore.metrics.sorted_scores import SortedScores
+from evenscore.metrics.points import Points, SortedScores
 from evenscore.metrics.trials import as_labels, scores_and_labels
 from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.arrays import frozen
@@ -250,7 +249,7 @@ def summarize(
     >>> summarize([[3.0, -1.0], [float("nan"), 2.0]], [[1, 0], [0, 1]])
     ScoreSummary(2 targets, 1 non-targets, 20 bits)
     """
-    from evenscore.metrics.summary_kernels import count_scores
+    from evenscore.metrics.kernels import count_scores
 
     if not 10 <= bits <= _MOST_BITS:
         raise InputError(f"bits is {bits}, but must lie between 10 and {_MOST_BITS}")

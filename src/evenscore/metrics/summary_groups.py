@@ -38,7 +38,7 @@ def summarize_groups(
     >>> {group: (summary.n_target, summary.n_nontarget) for group, summary in found.items()}
     {0: (1, 0), 7: (1, 1)}
     """
-    from evenscore.metrics.summary_kernels import sort_by_group
+    from evenscore.metrics.kernels import sort_by_group
 
     most = int(groups.max(initial=-1))
     if most >= 0 and (groups == most).all():

@@ -8,8 +8,8 @@ import numpy as np
 
 from evenscore.errors import InputError
 from evenscore.tables import TARGET, TrialList
+from evenscore.tables.axis import merged
 from evenscore.tables.connected import connect
-from evenscore.tables.ids import merge, positions
 
 __all__ = ["speakers_by_targets"]
 
@@ -26,14 +26,14 @@ def speakers_by_targets(lists: Sequence[TrialList]) -> dict[str, str]:
     >>> speakers_by_targets([trials])
     {'m1': 'm1', 'm2': 'm2', 'a': 'm1', 'b': 'm2'}
     """
-    names = merge(ids for part in lists for ids in (part.enroll_ids, part.test_ids))
+    every = merged(axis for part in lists for axis in (part.enroll_axis, part.test_axis))
     rows, columns = [], []
     for part in lists:
         if part.labels is None:
             raise InputError("the trials have no labels, so their speakers are not known; give a map of speakers")
         targets = part.labels == TARGET
-        rows.append(positions(names, part.enroll_ids, "id")[part.enroll_index[targets]])
-        columns.append(positions(names, part.test_ids, "id")[part.test_index[targets]])
-    group = connect(np.concatenate(rows), np.concatenate(columns), len(names))
+        rows.append(every.find(part.enroll_ids)[part.enroll_index[targets]])
+        columns.append(every.find(part.test_ids)[part.test_index[targets]])
+    group = connect(np.concatenate(rows), np.concatenate(columns), len(every))
     _, first = np.unique(group, return_index=True)
-    return dict(zip(names.tolist(), names[first[group]].tolist(), strict=True))
+    return dict(zip(every.ids.tolist(), every.ids[first[group]].tolist(), strict=True))

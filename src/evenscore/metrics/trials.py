@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.points import Points
-from evenscore.metrics.sorted_scores import SortedScores
+from evenscore.metrics.points import Points, SortedScores
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
 from evenscore.tables.arrays import as_scores, frozen
 from evenscore.tables.pair_values import table_of_labels

@@ -17,7 +17,7 @@ from evenscore.sources.bilinear import Bilinear, Places
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Labels, ScoreMatrix, TrialList
-from evenscore.tables.ids import Ids, positions, shown
+from evenscore.tables.ids import Ids, shown
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -114,8 +114,8 @@ class BilinearNormalizer:
 
     def normalize_trials(self, trials: Bilinear, listed: TrialList) -> TrialList:
         """Return listed trials with their log-likelihood ratios; enrolments and tests are found by id."""
-        rows = positions(trials.enroll_ids, listed.enroll_ids, "enrolment", "the embeddings")
-        columns = positions(trials.test_ids, listed.test_ids, "test", "the embeddings")
+        rows = trials.enroll_axis.positions(listed.enroll_ids, "enrolment", "the embeddings")
+        columns = trials.test_axis.positions(listed.test_ids, "test", "the embeddings")
         scores = trials.score_trials(listed).scores
         assert scores is not None  # noqa: S101
         shifts = self._enroll_shifts(trials, rows).T, self._test_shifts(trials, columns)

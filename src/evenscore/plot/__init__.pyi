@@ -5,9 +5,9 @@ from .det import plot_det as plot_det
 from .histograms import plot_histograms as plot_histograms
 from .norm_effect import plot_norm_effect as plot_norm_effect
 from .reliability import plot_reliability as plot_reliability
-from .saving import (
+from .style import (
     FIGURE_FORMATS as FIGURE_FORMATS,
+    figure_style as figure_style,
     save_figure as save_figure,
 )
-from .style import figure_style as figure_style
 from .tippett import plot_tippett as plot_tippett

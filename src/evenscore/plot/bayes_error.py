@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from evenscore.metrics.detection_cost import bayes_error_curve
 from evenscore.metrics.operating_points import PointLike, as_points
-from evenscore.plot.style import GREY, MARKERS, PALETTE, axes_or_new, legend
-from evenscore.plot.systems import SystemsLike, as_systems
+from evenscore.plot.style import GREY, MARKERS, PALETTE, SystemsLike, as_systems, axes_or_new, legend
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -15,8 +15,7 @@ from evenscore.metrics.hull import roc
 from evenscore.metrics.operating_points import OperatingPoint, PointLike, as_points
 from evenscore.metrics.trials import SortedScores
 from evenscore.metrics.uncertainty import DetBand
-from evenscore.plot.style import GREY, MARKERS, axes_or_new, legend, percent, system_look
-from evenscore.plot.systems import SystemsLike, as_systems
+from evenscore.plot.style import GREY, MARKERS, SystemsLike, as_systems, axes_or_new, legend, percent, system_look
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

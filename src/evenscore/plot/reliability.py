@@ -10,8 +10,7 @@ from scipy.special import expit, logit
 
 from evenscore.errors import InputError
 from evenscore.metrics.hull import Rocch, rocch
-from evenscore.plot.style import GREY, axes_or_new, legend, system_look
-from evenscore.plot.systems import SystemsLike, as_systems, visible_range
+from evenscore.plot.style import GREY, SystemsLike, as_systems, axes_or_new, legend, system_look, visible_range
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -8,8 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.metrics.trials import SortedScores
-from evenscore.plot.style import CLASS_LOOK, GREY, axes_or_new, legend, percent, system_look
-from evenscore.plot.systems import SystemsLike, as_systems, visible_range
+from evenscore.plot.style import (
+    CLASS_LOOK,
+    GREY,
+    SystemsLike,
+    as_systems,
+    axes_or_new,
+    legend,
+    percent,
+    system_look,
+    visible_range,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.sources.scorers import length_normalized
 from evenscore.tables.embeddings import Embeddings
-from evenscore.tables.ids import as_ids, positions
+from evenscore.tables.ids import as_ids
 
 __all__ = ["LengthNorm", "average_embeddings", "check_length_norm"]
 
@@ -61,7 +61,7 @@ def average_embeddings(
     empty = [name for name in names if len(members[name]) == 0]
     if empty:
         raise InputError(f"{empty[0]!r} has no utterances to average; drop it")
-    order = positions(embeddings.ids, [name for key in names for name in members[key]], "utterance", "the embeddings")
+    order = embeddings.positions([name for key in names for name in members[key]], "utterance", "the embeddings")
     start = np.concatenate([[0], np.cumsum([len(members[name]) for name in names])]).astype(np.intp)
     vectors = embeddings.vectors
     if length_norm in ("before", "both"):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables.arrays import frozen, same_array
-from evenscore.tables.ids import Ids, IdsLike, as_ids, as_speakers, as_texts, shown
+from evenscore.tables.ids import Ids, IdsLike, as_ids, as_speakers, as_texts, merge, shown
 
 __all__ = ["Axis", "SpeakersLike", "as_axis", "speakers_of_ids"]
 
@@ -129,11 +129,9 @@ def speakers_of_ids(speakers: SpeakersLike | None, ids: Ids, what: str) -> Ids |
 def merged(axes: Iterable[Axis]) -> Axis:
     """Return all ids of some axes, in the order of their first appearance; speakers stay if all axes know them."""
     parts = list(axes)
-    ids = dict.fromkeys(name for part in parts for name in part.ids.tolist())
-    union = np.empty(len(ids), dtype=object)
-    union[:] = list(ids)
+    union = merge(part.ids for part in parts)
     speakers = None
     if parts and all(part.speakers is not None for part in parts):
         known = {n: s for part in parts for n, s in zip(part.ids.tolist(), part.speakers.tolist(), strict=True)}  # type: ignore[union-attr]
         speakers = as_speakers([known[name] for name in union], "speakers")
-    return Axis(frozen(union), speakers)
+    return Axis(union, speakers)

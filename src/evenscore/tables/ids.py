@@ -19,7 +19,6 @@ __all__ = [
     "encode",
     "first_repeat",
     "merge",
-    "positions",
     "shown",
 ]
 
@@ -101,17 +100,6 @@ def as_speakers(values: IdsLike, what: str, length: int | None = None) -> Ids:
             speakers[place] = None
     speakers.flags.writeable = False
     return speakers
-
-
-def positions(ids: Ids, wanted: IdsLike, what: str, where: str = "the table") -> npt.NDArray[np.intp]:
-    """Return where each wanted id stands in ``ids``; an id that is not there is an error that names it."""
-    place = dict(zip(ids.tolist(), range(len(ids)), strict=True))
-    names = as_texts(wanted, what).tolist()
-    found = np.fromiter((place.get(name, -1) for name in names), dtype=np.intp, count=len(names))
-    if found.size and found.min() < 0:
-        absent = [name for name, at in zip(names, found, strict=True) if at < 0]
-        raise InputError(f"{what} {shown(absent)} not in {where}")
-    return found
 
 
 def merge(parts: Iterable[Ids]) -> Ids:

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 UNLISTED = -2  #: the number of a pair that is not listed
-MATCHING_REMEDY = "make the two files agree, or leave out what does not match (--unmatched drop)"
+MATCHING_REMEDY = "make the two files agree, or leave out what does not match (unmatched='drop')"
 
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
 Unmatched: TypeAlias = Literal["error", "drop"]

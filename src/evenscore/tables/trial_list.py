@@ -350,7 +350,7 @@ class TrialList(ScoreTable):
         return joined if known.all() else joined.select(known)
 
     def _refuse_unmatched(self, key: TrialList, match: npt.NDArray[Any]) -> None:
-        remedy = "; make the two lists agree, or leave out what does not match (--unmatched drop)"
+        remedy = "; make the two lists agree, or leave out what does not match (unmatched='drop')"
         if (match < 0).any():
             count = int(np.count_nonzero(match < 0))
             pair = self.pair(int(np.argmin(match)))

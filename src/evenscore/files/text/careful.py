@@ -113,14 +113,14 @@ class _Lines:
         if text in ABSENT:
             if self.options.missing == "skip":
                 raise _NoScoreError
-            raise ValueError(f"score {text!r} is absent; drop the trial or pass --missing skip")
+            raise ValueError(f"score {text!r} is absent; drop the trial, or read it with missing='skip'")
         if not is_number(text):
             raise ValueError(f"score {text!r} is not a number")
         score = float(text)
         if math.isnan(score) or (math.isinf(score) and not self.options.accepts_infinite):
             if self.options.missing == "skip":
                 raise _NoScoreError
-            raise ValueError(f"score {text!r} is not finite; drop the trial or pass --missing skip")
+            raise ValueError(f"score {text!r} is not finite; drop the trial, or read it with missing='skip'")
         return score
 
     def _label(self, values: dict[str, str]) -> int | None:

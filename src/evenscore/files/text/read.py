@@ -201,7 +201,7 @@ class _Collector:
         pair = tuple(list(self._codes[side])[arrays[side][later]] for side in ("enroll", "test"))
         again = f"the trial {pair} stands in line {self._line_of(earlier)} already"
         if identical:
-            how = "with the same values; remove it or pass --duplicates drop"
+            how = "with the same values; remove it, or read it with duplicates='drop'"
         else:
             names = [name for name in arrays if not _equal(arrays[name][[earlier]], arrays[name][[later]])[0]]
             what = {"scores": "score", "labels": "label"}.get(names[0], names[0].removeprefix(MEASURE))
