@@ -21,7 +21,7 @@ from evenscore.errors import FileError
 from evenscore.files.named_arrays import ids_of, trials_of
 from evenscore.files.parquet_sizes import check_sizes
 from evenscore.files.registry import ArrayTable, ReadOptions
-from evenscore.files.streams import PathLike, atomic_output, listed, local_file, parsing
+from evenscore.files.streams import PathLike, atomic_output, listed, local_file, parsing, refuse_larger_than_memory
 from evenscore.files.text.layouts import ENROLL_NAMES, LABEL_NAMES, LABEL_WORDS, SCORE_NAMES, TEST_NAMES
 from evenscore.tables import NONTARGET, UNKNOWN, Embeddings, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
@@ -131,8 +131,8 @@ def _load(file: Path, path: PathLike) -> pl.DataFrame:
     import polars as pl
 
     frames = []
+    refuse_larger_than_memory(path, sum(check_sizes(part, path) for part in parquet_parts(file)))
     for part in parquet_parts(file):
-        check_sizes(part, path)
         with open(part, "rb") as stream:  # a name would be searched for wildcards
             frames.append(pl.read_parquet(stream, hive_partitioning=False))
     return frames[0] if len(frames) == 1 else pl.concat(frames)
