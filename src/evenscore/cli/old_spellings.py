@@ -28,11 +28,26 @@ class Gone:
     remedy: str
 
 
+@dataclass(frozen=True)
+class Bare:
+    """An option that took no value, the value that it meant, and the option that told another one."""
+
+    value: str
+    number: str
+
+
 _REPAIRS = {
     option: Gone(f"mend the file with 'evenscore convert {option} ... IN OUT'")
     for option in ("--missing", "--duplicates", "--score-column", "--ids", "--from")
 }
 _REPAIRS |= dict.fromkeys(("--key-from", "--trials-from"), _REPAIRS["--from"])
+_EMBEDDINGS = dict.fromkeys(
+    (
+        *("--enroll-embeddings", "--test-embeddings", "--train-embeddings", "--train-test-embeddings", "--enroll-map"),
+        *("--train-enroll-map", "--enroll-length-norm", "--scorer", "--plda", "--center", "--trials"),
+    ),
+    Gone("'evenscore score' makes scores of embeddings, which it takes"),
+)
 _NORM_OPTIONS = (
     *("convention", "top_k", "excess", "drop_top", "select", "statistic", "trim", "ddof", "std_floor", "zero_std"),
     *("combine", "vanished"),
@@ -40,10 +55,11 @@ _NORM_OPTIONS = (
 _OF_NORM = {option_name(name): Part("--norm", name) for name in _NORM_OPTIONS}
 _VECTORS = {"--enroll": "--enroll-embeddings", "--test": "--test-embeddings"}
 _BLOCKS = {"--enroll": "--enroll-cohort", "--test": "--test-cohort"}
-_BOOTSTRAP = {"--seed": "--bootstrap-seed"}
+_SEED = Part("--bootstrap", "seed")
+_BOOTSTRAP = {"--bootstrap-seed": _SEED, "--level": Part("--bootstrap", "level")}
 
 #: By command: what an option is called now; several names all get its value.
-SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part | Gone]] = {
+SPELLINGS: Mapping[str, Mapping[str, str | tuple[str | Part, ...] | Part | Gone | Bare]] = {
     "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM},
     "score": {**_VECTORS, "--cohort": "--cohort-embeddings", "--seed": "--cohort-seed", **_OF_NORM},
     "fit": {
@@ -55,6 +71,9 @@ SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part | Gone]] = {
     },
     "adapt": _BLOCKS,
     "calibrate": {
+        **_EMBEDDINGS,
+        "--cross-validate": Bare("5", "--folds"),
+        "--folds": "--cross-validate",
         "--method": "--calibration",
         "--saturate": "--calibration=saturating",
         "--prior": Part("--calibration", "p_target"),
@@ -66,7 +85,8 @@ SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part | Gone]] = {
         **_BLOCKS,
         "--train-enroll": "--train-enroll-cohort",
         "--train-test": "--train-test-cohort",
-        "--seed": ("--cohort-seed", "--bootstrap-seed"),
+        **_BOOTSTRAP,
+        "--seed": ("--cohort-seed", _SEED),
     },
     "choose-cohort": {
         "--method": "--norm",
@@ -74,11 +94,17 @@ SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part | Gone]] = {
         "--train-test": "--train-test-cohort",
         "--seed": ("--cohort-seed", "--draws-seed"),
     },
-    "evaluate": _BOOTSTRAP,
-    "det": _BOOTSTRAP,
-    "hist": {"--calibration": "--calibration-file"},
+    "evaluate": {
+        **_EMBEDDINGS,
+        **_BOOTSTRAP,
+        "--seed": _SEED,
+        "--csv": "--table=csv",
+        "--latex": "--table=latex",
+    },
+    "plot": {**_BOOTSTRAP, "--seed": _SEED, "--calibration": "--model", "--calibration-file": "--model"},
 }
-_DEFAULTS = {"normalize": "lgsm", "fit": "lgsm", "calibrate": "logistic"}  # what options without a name belong to
+_DEFAULTS = {"normalize": "lgsm", "fit": "lgsm", "calibrate": "logistic", "compare": "1000"}
+_DEFAULTS |= {"evaluate": "0", "plot": "0"}  # what options without a name belong to
 
 
 def modern(command: str, arguments: Sequence[str]) -> list[str]:
@@ -96,23 +122,30 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
         known = {**_REPAIRS, **known}
     found: list[str] = []
     parts: dict[str, dict[str, str]] = {}
-    words = iter(arguments)
-    for word in words:
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
         if word == "--":
             found += [word, *words]
             break
         option, mark, value = word.partition("=")
         new = known.get(option, option)
         if isinstance(new, Gone):
-            raise typer.BadParameter(f"{command} has no {option} any more; {new.remedy}")
-        if isinstance(new, str):
+            raise typer.BadParameter(f"{command} has no {option} any more: {new.remedy}")
+        if isinstance(new, Bare):
+            given = bool(mark) or (bool(words) and words[0].isdecimal())
+            found += [word] if given else [] if new.number in arguments else [option, new.value]
+        elif isinstance(new, str):
             found.append(f"{new}{mark}{value}")
-            continue
-        given = value if mark or (isinstance(new, Part) and new.value) else next(words, "")
-        if isinstance(new, Part):
-            parts.setdefault(new.of, {})[new.name] = new.value or given
         else:
-            found += [f"{name}={given}" for name in new]
+            names = new if isinstance(new, tuple) else (new,)
+            takes = any(not isinstance(name, Part) or name.value is None for name in names)
+            value = value if mark or not takes else words.pop(0) if words else ""
+            for name in names:
+                if isinstance(name, Part):
+                    parts.setdefault(name.of, {})[name.name] = name.value or value
+                else:
+                    found.append(f"{name}={value}")
     for option, values in parts.items():
         name, found = _taken(option, found, _DEFAULTS.get(command, ""))
         found = [option, ":".join([name, *(f"{part}={value}" for part, value in values.items())]), *found]

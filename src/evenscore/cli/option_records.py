@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 __all__ = ["option_name", "with_records"]
 
@@ -14,7 +15,8 @@ __all__ = ["option_name", "with_records"]
 def with_records(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes each field of its record parameters as an option of its own.
 
-    Commands that have the same record have the same options, explained in the same words.
+    Commands that have the same record have the same options, explained in the same words. The options of a record with
+    a class attribute ``PANEL`` stand together under this title in the help.
     """
     hints = get_type_hints(command, include_extras=True)
     records: dict[str, Any] = {}
@@ -50,9 +52,19 @@ def option_name(field: str) -> str:
 
 def _parameters(record: type) -> list[inspect.Parameter]:
     hints = get_type_hints(record, include_extras=True)
+    panel = getattr(record, "PANEL", None)
     return [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=hints[field.name] if panel is None else _in_panel(hints[field.name], panel),
         )
         for field in fields(record)
     ]
+
+
+def _in_panel(annotation: Any, panel: str) -> Any:
+    option = copy.copy(annotation.__metadata__[0])  # which other records may share
+    option.rich_help_panel = panel
+    return Annotated[annotation.__origin__, option]
