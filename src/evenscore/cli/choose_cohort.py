@@ -10,7 +10,6 @@ import typer
 from evenscore.cli import options as opt
 from evenscore.cli.compare import RankBy
 from evenscore.cli.compare_inputs import Facts, Inputs, TrainingScores, TrainingVectors
-from evenscore.cli.evaluate import parsed_points
 from evenscore.cli.norm_options import NormName
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, print_table
@@ -96,7 +95,7 @@ def choose_cohort(
     named = [_candidate(text) for text in candidates or ()]
     if wanted == ([None], [None]) and not named:
         raise InputError("there is nothing to choose from; give --sizes, --top-k or --candidates")
-    costs = parsed_points(points or [])
+    costs = opt.parsed_points(points)
     if plot is not None:
         from evenscore.plot.style import require_matplotlib
 
@@ -182,10 +181,10 @@ def _cohorts(
 
 
 def _draw(choice: CohortChoice, path: str) -> None:
-    from evenscore.cli.figures import FigureFile
+    from evenscore.cli.plot import save
     from evenscore.plot import plot_cohort_choice
 
-    FigureFile(path).draw(lambda ax: plot_cohort_choice(choice, ax=ax))
+    save(lambda ax: plot_cohort_choice(choice, ax=ax), path)
 
 
 def _facts(choice: CohortChoice) -> dict[str, Any]:
