@@ -25,7 +25,7 @@ from evenscore.model.patterns import SpeakerBlocks
 from evenscore.model.score_weights import llrs_of_sums
 from evenscore.model.shapes import compress
 from evenscore.model.statistics import Statistics, expect, label_sums, standardize
-from evenscore.model.sums import ClassSums, sum_matrix
+from evenscore.model.sums import ClassSums, sum_tile
 
 MODEL = ScoreModel(
     mu=np.array([-2.0, 3.0]),
@@ -193,7 +193,7 @@ def passes(repeat: int, size: int) -> None:
     tasks: dict[str, Callable[[], object]] = {
         "copy": lambda: np.copyto(there, raw),
         "copy into a new array": lambda: np.copyto(np.empty_like(raw), raw),
-        "statistics": lambda: sum_matrix(raw, labels),
+        "statistics": lambda: sum_tile(blocks.trials.tile, labels),
         "llrs": lambda: llrs_of_sums(w, raw, rows, columns, out=there),
         "normalize": lambda: normalizer.normalize(blocks),
     }

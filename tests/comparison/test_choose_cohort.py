@@ -17,7 +17,7 @@ from evenscore import (
     simulate,
     simulate_blocks,
 )
-from evenscore.comparison.cohort_pool import CohortPool
+from evenscore.comparison.choosing import CohortPool
 from evenscore.plot import plot_cohort_choice
 
 QUICK = {"bootstrap": 20, "repeats": 2}
@@ -191,7 +191,7 @@ def known(part):
         ({"training": []}, "there are no training scores"),
         ({"method": "raw"}, "there is no norm 'raw' that uses a cohort"),
         ({"method": "q"}, "there is no norm 'q'"),
-        ({"metric": "auc"}, "cannot be compared by 'auc'"),
+        ({"metric": "auc"}, "cannot be ranked by 'auc'"),
         ({"folds": 1}, "folds is 1"),
         ({"folds": 11}, "there are 20 speakers, too few for 11 folds"),
         ({"repeats": 0}, "repeats is 0"),

@@ -199,6 +199,9 @@ def test_methods_that_cannot_run_are_listed_and_the_rest_goes_on():
         ("lgsm:tol=low", "tol is low"),
         ("as:top_k=1000", "only 28 members"),
         ("as:colour=red", "there is no norm option 'colour'"),
+        ("z:cohort=3", "there is no norm option 'cohort'; there are combine, ddof, drop_top"),
+        ("z:options=few", "there is no norm option 'options'"),
+        ("evidence:score_model=3", "the method 'evidence' has no option 'score_model'; it has dim"),
     ],
 )
 def test_wrong_options_are_a_reason_not_to_run(name, reason):

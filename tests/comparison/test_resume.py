@@ -8,7 +8,7 @@ import pytest
 from compared_sides import evaluation_side, training_side
 
 from evenscore import compare, load_calibration, load_model, read_scores
-from evenscore.comparison.fingerprint import inputs_digest
+from evenscore.comparison.folder import inputs_digest
 from evenscore.comparison.layout import method_folders, score_files
 from evenscore.norms import FittedNorm, fit_methods, prepare_norm, register_norm
 

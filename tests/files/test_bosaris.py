@@ -11,9 +11,8 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
 from evenscore.files import FORMATS, write
-from evenscore.files.bosaris import read_bosaris, write_bosaris, write_bosaris_old_key
-from evenscore.files.formats import ReadOptions
-from evenscore.files.hdf5_embeddings import hdf5_format
+from evenscore.files.bosaris import hdf5_format, read_bosaris, write_bosaris, write_bosaris_old_key
+from evenscore.files.registry import ReadOptions
 from examples import examples
 from strategies import score_matrices, trial_lists
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import FileError, InputError, LogisticCalibration, load_calibration, save_calibration
 from evenscore.calibrate import CALIBRATIONS
-from evenscore.files.model_records import CALIBRATION
+from evenscore.files.models import CALIBRATION
 from examples import examples
 
 RNG = np.random.default_rng(0)

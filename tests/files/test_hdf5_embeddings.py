@@ -8,9 +8,9 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix
 from evenscore.files import write
-from evenscore.files.bosaris import write_bosaris
-from evenscore.files.formats import ReadOptions
-from evenscore.files.hdf5_embeddings import hdf5_format, read_hdf5_embeddings, write_hdf5_embeddings
+from evenscore.files.bosaris import hdf5_format, write_bosaris
+from evenscore.files.hdf5 import read_hdf5_embeddings, write_hdf5_embeddings
+from evenscore.files.registry import ReadOptions
 from strategies import embeddings
 
 DEFAULT = ReadOptions()

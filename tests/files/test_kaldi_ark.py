@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix
-from evenscore.files import FORMATS
-from evenscore.files.formats import ReadOptions
+from evenscore.files import write
 from evenscore.files.kaldi_ark import read_ark, read_scp, write_ark, write_ark_text, write_scp
+from evenscore.files.registry import ReadOptions
 from strategies import embeddings
 
 DEFAULT = ReadOptions()
@@ -213,9 +213,9 @@ def test_garbage(tmp_path, content):
 @pytest.mark.parametrize("name", ["kaldi-ark", "kaldi-ark-text", "kaldi-scp"])
 def test_what_cannot_be_written(tmp_path, name):
     with pytest.raises(FileError, match="the id 'a b' has a space"):
-        FORMATS[name].write(Embeddings(["a b"], [[1.0]]), tmp_path / "x.ark")
+        write(Embeddings(["a b"], [[1.0]]), tmp_path / "x.ark", format=name)
     with pytest.raises(FileError, match="holds embeddings, not a score matrix"):
-        FORMATS[name].write(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "x.ark")
+        write(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "x.ark", format=name)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,8 +10,16 @@ from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import PLDA, FileError, InputError
-from evenscore.files.model_records import CALIBRATION, EVIDENCE, PLDA_MODEL, SCORE_MODEL
-from evenscore.files.models import load_plda, load_trained, save_plda, save_trained
+from evenscore.files.models import (
+    CALIBRATION,
+    EVIDENCE,
+    PLDA_MODEL,
+    SCORE_MODEL,
+    load_plda,
+    load_trained,
+    save_plda,
+    save_trained,
+)
 from evenscore.norms.registry import METHODS, Method
 from examples import examples
 

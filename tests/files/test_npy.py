@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix
 from evenscore.files import write
-from evenscore.files.formats import ReadOptions
-from evenscore.files.npy import read_npy, write_npy
+from evenscore.files.numpy_files import read_npy, write_npy
+from evenscore.files.registry import ReadOptions
 from strategies import embeddings
 
 DEFAULT = ReadOptions()

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
 from evenscore.files import write
-from evenscore.files.formats import ReadOptions
-from evenscore.files.npz import read_npz, write_npz
+from evenscore.files.numpy_files import read_npz, write_npz
+from evenscore.files.registry import ReadOptions
 from strategies import embeddings, score_matrices, trial_lists
 
 DEFAULT = ReadOptions()

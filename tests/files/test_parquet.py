@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, TrialList
 from evenscore.files import write
-from evenscore.files.formats import ReadOptions
 from evenscore.files.parquet import read_parquet, write_parquet
+from evenscore.files.registry import ReadOptions
 from examples import examples
 from strategies import embeddings, score_matrices, trial_lists
 

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import FileError, InputError, ScoreModel, load_model, save_model
-from evenscore.files.model_records import SCORE_MODEL
+from evenscore.files.models import SCORE_MODEL
 from examples import examples
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schema" / "score_model.schema.json"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from evenscore import FileError, TrialList, read, read_embeddings, read_scores, read_speakers, read_trials
-from evenscore.files.formats import ReadOptions
-from evenscore.files.text.layouts import LAYOUTS
+from evenscore.files.registry import ReadOptions
 from evenscore.files.text.read import read_trials_text
 
 GOOD = "".join(f"e{i} t{j} {i - j / 10}\n" for i in range(40) for j in range(5))
@@ -57,7 +56,7 @@ def test_the_first_bad_line_is_named(bad, problem, chunk_size, blanks, path):
     path.write_text("\n" * blanks + GOOD + bad + "\n" + GOOD.replace("e", "x"), newline="\n")
     expected = problem.replace("line 4", f"line {4 + blanks}")
     for attempt in (
-        lambda: read_trials_text(path, ReadOptions(), LAYOUTS["kaldi"], chunk_size=chunk_size),
+        lambda: read_trials_text(path, ReadOptions(), "kaldi", chunk_size=chunk_size),
         lambda: read(path),
     ):
         with pytest.raises(FileError) as caught:
@@ -69,7 +68,7 @@ def test_the_first_bad_line_is_named(bad, problem, chunk_size, blanks, path):
 def test_invalid_utf8_is_named_by_line_and_byte(chunk_size, path):
     path.write_bytes(b"sp\xc3\xa9c t 1.0\n" * 1 + b"e t 2.0\ne\xff t 1.0\n")
     with pytest.raises(FileError) as caught:
-        read_trials_text(path, ReadOptions(), LAYOUTS["kaldi"], chunk_size=chunk_size)
+        read_trials_text(path, ReadOptions(), "kaldi", chunk_size=chunk_size)
     assert str(caught.value) == f"{path}:3: byte 0xff at column 2 is not UTF-8; convert the file"
 
 
@@ -90,11 +89,11 @@ def test_labels_in_any_case(path):
 def test_scores_that_are_missing_can_be_skipped(chunk_size, path):
     path.write_text("e t 1.0\ne u nan\ne v -\n\ne w inf\ne x 2.0\n")
     options = ReadOptions(missing="skip")
-    table = read_trials_text(path, options, LAYOUTS["kaldi"], chunk_size=chunk_size)
+    table = read_trials_text(path, options, "kaldi", chunk_size=chunk_size)
     assert table == TrialList.from_pairs(["e", "e"], ["t", "x"], scores=[1.0, 2.0])
     path.write_text("e t 1.0\ne u nan\n" + "e x 2.0\n" * 2)
     with pytest.raises(FileError, match=r"scores:4: the trial \('e', 'x'\) stands in line 3 already"):
-        read_trials_text(path, options, LAYOUTS["kaldi"], chunk_size=chunk_size)
+        read_trials_text(path, options, "kaldi", chunk_size=chunk_size)
 
 
 def test_nothing_left_after_skipping(path):
@@ -105,11 +104,11 @@ def test_nothing_left_after_skipping(path):
 def test_identical_repeats_can_be_dropped_but_not_contradictions(chunk_size, path):
     options = ReadOptions(duplicates="drop")
     path.write_text("e t 1.0 1\ne u 2.0 0\ne t 1.0 1\ne u 2.0 0\n")
-    table = read_trials_text(path, options, LAYOUTS["wespeaker"], chunk_size=chunk_size)
+    table = read_trials_text(path, options, "wespeaker", chunk_size=chunk_size)
     assert table == TrialList.from_pairs(["e", "e"], ["t", "u"], scores=[1.0, 2.0], labels=[1, 0])
     path.write_text("e t 1.0 1\ne u 2.0 0\ne t 1.0 1\ne u 2.0 1\n")
     with pytest.raises(FileError, match=r":4: the trial \('e', 'u'\) stands in line 2 already, with another label"):
-        read_trials_text(path, options, LAYOUTS["wespeaker"], chunk_size=chunk_size)
+        read_trials_text(path, options, "wespeaker", chunk_size=chunk_size)
 
 
 def test_measures_that_are_absent_are_equal(path):
@@ -195,7 +194,7 @@ def test_an_endless_line_ends_the_reading(monkeypatch, path):
 
     monkeypatch.setattr("evenscore.files.text.read.open_input", opened)
     with pytest.raises(FileError, match=r":2: the line is longer than 1 MiB; this is not a table of trials"):
-        read_trials_text(path, ReadOptions(), LAYOUTS["kaldi"])
+        read_trials_text(path, ReadOptions(), "kaldi")
     assert stream.taken < 40 << 20
 
 
@@ -212,7 +211,7 @@ def test_quotes_that_do_not_fit(path):
 def test_a_line_end_within_quotes(chunk_size, path):
     path.write_text('enroll,test,score\n"e 1",t,1.0\n"e\n2",t,2.0\ne,u,1.0\n')
     with pytest.raises(FileError, match=r":3: the quotes do not fit together"):
-        read_trials_text(path, ReadOptions(), LAYOUTS["csv"], chunk_size=chunk_size)
+        read_trials_text(path, ReadOptions(), "csv", chunk_size=chunk_size)
 
 
 def test_a_csv_without_a_header(path):

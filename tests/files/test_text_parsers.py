@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenscore import FileError
-from evenscore.files.formats import ReadOptions
+from evenscore.files.registry import ReadOptions
 from evenscore.files.text.careful import parse_carefully
 from evenscore.files.text.chunks import filled_lines, line_chunks, sample_of, squeezed
-from evenscore.files.text.columns import ENROLL, LABEL, MEASURE, PAIR, REAL, SCORE, SIDE, SKIP, TEST, Columns
 from evenscore.files.text.fast import parse_fast
+from evenscore.files.text.layouts import ENROLL, LABEL, MEASURE, PAIR, REAL, SCORE, SIDE, SKIP, TEST, Columns
 from examples import examples
 
 NUMBERS = [

@@ -9,8 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from evenscore import FileError, ScoreMatrix, TrialList, read, read_scores, read_speakers, read_trials, write
 from evenscore.files import FORMATS
-from evenscore.files.formats import ReadOptions
-from evenscore.files.text.layouts import LAYOUTS
+from evenscore.files.registry import ReadOptions
 from evenscore.files.text.read import read_trials_text
 from reference import text_lines
 from strategies import score_matrices, speaker_maps, trial_lists
@@ -70,8 +69,8 @@ def test_what_is_written_is_read_again(name, data, packed, chunk, tmp_path):
     write(table, path, format=name)
     kind = "scores" if table.scores is not None else "trials"
     options = ReadOptions(kind=kind)
-    assert FORMATS[name].read(path, options) == table
-    assert read_trials_text(path, options, LAYOUTS[name], chunk_size=chunk) == table
+    assert FORMATS[name].reader(path)(path, options) == table
+    assert read_trials_text(path, options, name, chunk_size=chunk) == table
 
 
 @pytest.mark.parametrize("name", HOLDS)

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
 from evenscore.files import open_scores, write
-from evenscore.files.formats import ReadOptions
+from evenscore.files.registry import ReadOptions
 from evenscore.files.zarr_store import open_store, read_zarr, write_zarr
 from strategies import embeddings, score_matrices, trial_lists
 from zarr_formats import FORMATS, ZARR_3, chunk_name, write_format

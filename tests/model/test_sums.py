@@ -8,12 +8,17 @@ from hypothesis import given, strategies as st
 from designs import draw_scores, keys, speaker_designs
 from evenscore import Labels, TrialList
 from evenscore.model.list_sums import sum_list
-from evenscore.model.sums import sum_matrix
+from evenscore.model.sums import sum_tile
+from evenscore.tables import Tile
 from examples import examples
 
 pytestmark = pytest.mark.usefixtures("route")
 
 FIELDS = ("rows", "columns", "squares", "row_counts", "column_counts")
+
+
+def sum_matrix(scores, labels, center=None):
+    return sum_tile(Tile(scores, *(slice(0, size) for size in scores.shape)), labels, center)
 
 
 def naive_sums(scores, key, center):
@@ -75,12 +80,7 @@ def test_chunks_add_up_to_the_whole(design, seed, row_cuts, column_cuts, offset)
     column_edges = sorted({0, len(columns), *(c for c in column_cuts if c < len(columns))})
     for top, bottom in pairwise(row_edges):
         for left, right in pairwise(column_edges):
-            part = sum_matrix(
-                scores[top:bottom, left:right],
-                Labels.from_speakers(rows[top:bottom], columns[left:right]),
-                row_start=top,
-                column_start=left,
-            )
+            part = sum_tile(Tile(scores[top:bottom, left:right], slice(top, bottom), slice(left, right)), labels)
             total = part if total is None else total + part
     total = total.recentered(whole.center)
     for name in FIELDS:

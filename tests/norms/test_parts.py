@@ -9,7 +9,7 @@ import pytest
 from norm_blocks import make_blocks
 
 from evenscore import Labels, ScoreModel
-from evenscore.norms import normalize, own_parts
+from evenscore.norms import normalize, parts
 from evenscore.norms.by_blocks import ByBlocks
 from evenscore.norms.parts import ByParts
 from evenscore.tables import LazyScores
@@ -49,7 +49,7 @@ def test_what_can_be_taken_apart_is(method, missing, own):
 @cut_tilings
 def test_tables_of_own_speakers_that_would_be_too_large_are_not_made(method, tiling, monkeypatch):
     blocks = blocks_for(True, 0.0)
-    monkeypatch.setattr(own_parts, "_MOST_TABLE", 100)
+    monkeypatch.setattr(parts, "_MOST_TABLE", 100)
     found = normalize(tiled_blocks(blocks, tiling), method, **options_for(method))
     assert isinstance(found.source.way, ByBlocks)
     expected = normalize(blocks, method, **options_for(method)).scores

@@ -41,6 +41,14 @@ class _Commands(TyperGroup):
                 self.commands[name] = _loaded(name)
         return self.commands.get(cmd_name)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of a line; `score` with a norm is `normalize`, which did not take embeddings once."""
+        if args[0] == "score":
+            spelled = modern("score", args[1:])
+            if {word.partition("=")[0] for word in spelled} & {"--norm", "--cohort-embeddings"}:
+                args = ["normalize", *spelled]
+        return super().resolve_command(ctx, args)
+
 
 class _Command(TyperCommand):
     """A command that understands the options of earlier versions, too."""

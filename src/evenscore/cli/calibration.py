@@ -13,7 +13,7 @@ from evenscore.calibrate import Calibration, LogisticCalibration, SaturatingCali
 from evenscore.cli.labelled import LabelSources
 from evenscore.cli.scored_output import ScoredOutput
 from evenscore.errors import InputError
-from evenscore.files.model_records import CALIBRATION
+from evenscore.files.models import CALIBRATION
 from evenscore.files.records import ModelFile
 from evenscore.tables.identity import hashed
 

@@ -26,7 +26,7 @@ evenscore compare --train dev --train-key dev.key --cohort coh \\
     --trials eval --key eval.key -o report/
 evenscore compare --train dev.npz --trials eval.npz --speakers utt2spk \\
     --enroll-cohort e.npz --test-cohort t.npz -o report/
-evenscore compare --train-embeddings dev.npz --center dev.npz \\
+evenscore compare --train-embeddings d.npz --scorer cosine:center=d.npz \\
     --enroll-embeddings x.npz --test-embeddings x.npz --key key -o report/
 evenscore compare --score-set scores/ --methods raw,s,as:top_k=50 -o r/
 evenscore compare --train dev.zarr --trials eval.zarr --speakers utt2spk \\

@@ -11,7 +11,7 @@ from evenscore.cli import options as opt
 from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.option_records import option_name
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
+from evenscore.cli.scorers import EnrollMap, ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ class TrainingFiles:
     cohort_embeddings: Annotated[
         str | None, _file("Embeddings of the cohort; without, the training side is the cohort.")
     ] = None
-    scorer: ScorerOption = ScorerName.cosine
-    plda: PldaFile = None
-    center: Center = None
+    scorer: ScorerOption = "cosine"
     score_set: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="A directory with all scores: a score set of the recipes."),
@@ -82,7 +80,7 @@ class EvaluationFiles:
     )
     enroll_embeddings: Annotated[str | None, _file("Embeddings of the evaluation enrolments.")] = None
     test_embeddings: Annotated[str | None, _file("Embeddings of the evaluation tests; may be the same file.")] = None
-    enroll_map: Annotated[str | None, _file("Evaluation enrolments of several utterances, as in spk2utt.")] = None
+    enroll_map: EnrollMap = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +133,7 @@ class Inputs:
 
     def _from_score_set(self) -> Sides:
         self._refuse_others("--score-set", self.training, allowed=("score_set",))
-        self._refuse_others("--score-set", self.evaluation, self.sources, self.members, allowed=("cohort_seed",))
+        self._refuse_others("--score-set", self.evaluation, self.sources, self.members, allowed=())
         from evenscore.files import load_score_set
 
         assert self.training.score_set is not None  # noqa: S101
@@ -146,7 +144,7 @@ class Inputs:
 
     def _from_scores(self) -> Sides:
         self._refuse_others("--train", self.training, allowed=_OF_TRAINING_SCORES)
-        self._refuse_others("--train", self.evaluation, self.members, allowed=(*_OF_SCORES, "cohort_seed"))
+        self._refuse_others("--train", self.evaluation, self.members, allowed=_OF_SCORES)
         from evenscore.cli.compare_scores import ScoreFiles, blocks_from_scores
         from evenscore.cli.labelled import LabelSources
 
@@ -181,7 +179,7 @@ class Inputs:
         self._refuse_others("--train-embeddings", files, allowed=_OF_TRAINING_EMBEDDINGS)
         self._refuse_others("--train-embeddings", trials, allowed=_OF_EMBEDDINGS)
         if files.cohort_embeddings is None:
-            self._refuse_others("a cohort that is the training side", self.members, allowed=("cohort_seed",))
+            self._refuse_others("a cohort that is the training side", self.members, allowed=())
         for name in ("trials", "key"):
             if len(getattr(trials, name) or ()) > 1:
                 raise InputError(f"with embeddings one file of --{name} is enough; give one")
@@ -204,7 +202,7 @@ class Inputs:
             members=self.members,
         )
         scale = self.scale if self.scale is not None and self.scale.given else None
-        return blocks_from_embeddings(found, scorer_of(files.scorer, files.plda, files.center), scale)
+        return blocks_from_embeddings(found, scorer_of(files.scorer), scale)
 
     def _refuse_others(self, way: str, *records: Any, allowed: tuple[str, ...]) -> None:
         """Refuse options that have no meaning with this way to give the scores."""
@@ -216,6 +214,6 @@ class Inputs:
 
 _TRAINING_BLOCKS = ("train_enroll_cohort", "train_test_cohort")
 _OF_TRAINING_SCORES = ("train", "train_key", "cohort", "cohort_key", *_TRAINING_BLOCKS)
-_OF_TRAINING_EMBEDDINGS = ("train_embeddings", "cohort_embeddings", "scorer", "plda", "center")
+_OF_TRAINING_EMBEDDINGS = ("train_embeddings", "cohort_embeddings", "scorer")
 _OF_SCORES = ("trials", "key", "enroll_cohort", "test_cohort")
 _OF_EMBEDDINGS = ("trials", "key", "enroll_embeddings", "test_embeddings", "enroll_map")

@@ -24,13 +24,13 @@ def print_comparison(comparison: Comparison) -> None:
         rows += _rows(method, comparison)
     print_table(rows, header=header, numbers=True)
     lines = [f"not run: {name}: {reason}" for name, reason in comparison.not_run.items()]
-    point = comparison.points[0]
+    point = comparison.how.points[0]
     lines.append(
         f"DCF at p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}; every method with "
-        f"{comparison.calibration} calibration of the training side"
+        f"{comparison.how.calibration} calibration of the training side"
     )
     lines.append(
-        f"{100 * comparison.level:g} % intervals from {comparison.replicates} draws of "
+        f"{100 * comparison.how.level:g} % intervals from {comparison.how.replicates} draws of "
         f"{comparison.drawn}, known from {comparison.trials.speakers_from}"
     )
     print_lines([*lines, "", comparison.verdict.text])
@@ -44,7 +44,7 @@ def _rows(method: MethodResult, comparison: Comparison) -> list[Sequence[str]]:
     interval = "" if same else "..".join(_cell(comparison.rank_by, end, sign="+") for end in ends)
     rows = [
         [method.name, *_values(method.figures), difference],
-        [f"    {100 * comparison.level:g} %", *_ranges(method.figures), interval],
+        [f"    {100 * comparison.how.level:g} %", *_ranges(method.figures), interval],
     ]
     if method.uncalibrated is not None:
         rows.append(["    not calibrated", *_values(method.uncalibrated), ""])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenscore.errors import FileError
 from evenscore.files import ReadOptions, open_scores as open_file, read_scores
-from evenscore.files.npy import is_score_npy
+from evenscore.files.numpy_files import is_score_npy
 from evenscore.files.streams import ZARR_MARKS
 from evenscore.tables import ScoreTable
 

@@ -55,15 +55,33 @@ _NORM_OPTIONS = (
 _OF_NORM = {option_name(name): Part("--norm", name) for name in _NORM_OPTIONS}
 _VECTORS = {"--enroll": "--enroll-embeddings", "--test": "--test-embeddings"}
 _BLOCKS = {"--enroll": "--enroll-cohort", "--test": "--test-cohort"}
-_SEED = Part("--bootstrap", "seed")
-_BOOTSTRAP = {"--bootstrap-seed": _SEED, "--level": Part("--bootstrap", "level")}
+_SCORER = {"--plda": Part("--scorer", "model"), "--center": Part("--scorer", "center")}
+_LENGTH_NORM = {"--enroll-length-norm": Part("--enroll-map", "length_norm")}
+_CHOICES = ("size", "pick", "seed", "length_norm")
+_MEMBERS = {option_name(f"cohort_{name}"): Part("--cohort-unit", name) for name in _CHOICES}
+_BOOTSTRAP = {
+    **dict.fromkeys(("--seed", "--bootstrap-seed"), Part("--bootstrap", "seed")),
+    "--level": Part("--bootstrap", "level"),
+}
+_TRAIN_BLOCKS = {"--train-enroll": "--train-enroll-cohort", "--train-test": "--train-test-cohort"}
 
-#: By command: what an option is called now; several names all get its value.
-SPELLINGS: Mapping[str, Mapping[str, str | tuple[str | Part, ...] | Part | Gone | Bare]] = {
-    "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM},
-    "score": {**_VECTORS, "--cohort": "--cohort-embeddings", "--seed": "--cohort-seed", **_OF_NORM},
+#: By command: what an option is called now.
+SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone | Bare]] = {
+    "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM, **_SCORER},
+    "score": {
+        "--cohort": "--cohort-embeddings",
+        "--seed": Part("--cohort-unit", "seed"),
+        "--memory": Gone("cohort scores are made in small pieces anyhow; --memory-limit bounds the rest"),
+        "--raw": Gone("make raw scores in a run without --norm"),
+        **_VECTORS,
+        **_OF_NORM,
+        **_SCORER,
+        **_LENGTH_NORM,
+        **_MEMBERS,
+    },
     "fit": {
         **_VECTORS,
+        **_SCORER,
         "--method": "--norm",
         **{option_name(name): Part("--norm", name) for name in ("dim", "tol", "max_iter", "starts")},
         "--min-divergence": Part("--norm", "min_divergence", "true"),
@@ -81,30 +99,14 @@ SPELLINGS: Mapping[str, Mapping[str, str | tuple[str | Part, ...] | Part | Gone 
         "--shared-variance": Part("--calibration", "shared_variance", "true"),
         "--smoothing": Part("--calibration", "smoothing"),
     },
-    "compare": {
-        **_BLOCKS,
-        "--train-enroll": "--train-enroll-cohort",
-        "--train-test": "--train-test-cohort",
-        **_BOOTSTRAP,
-        "--seed": ("--cohort-seed", _SEED),
-    },
-    "choose-cohort": {
-        "--method": "--norm",
-        "--train-enroll": "--train-enroll-cohort",
-        "--train-test": "--train-test-cohort",
-        "--seed": ("--cohort-seed", "--draws-seed"),
-    },
-    "evaluate": {
-        **_EMBEDDINGS,
-        **_BOOTSTRAP,
-        "--seed": _SEED,
-        "--csv": "--table=csv",
-        "--latex": "--table=latex",
-    },
-    "plot": {**_BOOTSTRAP, "--seed": _SEED, "--calibration": "--model", "--calibration-file": "--model"},
+    "compare": {**_BLOCKS, **_TRAIN_BLOCKS, **_BOOTSTRAP, **_SCORER, **_MEMBERS},
+    "choose-cohort": {"--method": "--norm", "--seed": "--draws-seed", **_TRAIN_BLOCKS, **_SCORER, **_MEMBERS},
+    "evaluate": {**_EMBEDDINGS, **_BOOTSTRAP, "--csv": "--table=csv", "--latex": "--table=latex"},
+    "plot": {**_BOOTSTRAP, **dict.fromkeys(("--calibration", "--calibration-file"), "--model")},
 }
-_DEFAULTS = {"normalize": "lgsm", "fit": "lgsm", "calibrate": "logistic", "compare": "1000"}
-_DEFAULTS |= {"evaluate": "0", "plot": "0"}  # what options without a name belong to
+#: What the parts of an option belong to if it is not given itself.
+_DEFAULTS = {"--norm": "lgsm", "--calibration": "logistic", "--scorer": "cosine", "--cohort-unit": "utterance"}
+_DEFAULTS |= {"--bootstrap": "0", "compare --bootstrap": "1000"}
 
 
 def modern(command: str, arguments: Sequence[str]) -> list[str]:
@@ -133,21 +135,16 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
         if isinstance(new, Gone):
             raise typer.BadParameter(f"{command} has no {option} any more: {new.remedy}")
         if isinstance(new, Bare):
-            given = bool(mark) or (bool(words) and words[0].isdecimal())
-            found += [word] if given else [] if new.number in arguments else [option, new.value]
+            valued = bool(mark) or (bool(words) and words[0].isdecimal())
+            found += [word] if valued else [] if new.number in arguments else [option, new.value]
         elif isinstance(new, str):
             found.append(f"{new}{mark}{value}")
         else:
-            names = new if isinstance(new, tuple) else (new,)
-            takes = any(not isinstance(name, Part) or name.value is None for name in names)
-            value = value if mark or not takes else words.pop(0) if words else ""
-            for name in names:
-                if isinstance(name, Part):
-                    parts.setdefault(name.of, {})[name.name] = name.value or value
-                else:
-                    found.append(f"{name}={value}")
+            given = new.value or (value if mark else words.pop(0) if words else "")
+            parts.setdefault(new.of, {})[new.name] = given
     for option, values in parts.items():
-        name, found = _taken(option, found, _DEFAULTS.get(command, ""))
+        default = _DEFAULTS.get(f"{command} {option}", _DEFAULTS.get(option, ""))
+        name, found = _taken(option, found, default)
         found = [option, ":".join([name, *(f"{part}={value}" for part, value in values.items())]), *found]
     return found
 

@@ -30,6 +30,7 @@ __all__ = [
     "LabelChoices",
     "Metadata",
     "Missing",
+    "ModelOutput",
     "OnDuplicates",
     "OnMissing",
     "OnUnmatched",
@@ -172,6 +173,9 @@ Metadata = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT)]
+ModelOutput = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
+]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; '-' is standard output.")]
 
 

@@ -201,7 +201,7 @@ def _bands(systems: Mapping[str, TrialList], sources: LabelSources, draws: opt.D
 
 def _densities(path: str) -> object:
     from evenscore.files import load_calibration, load_model, read_json
-    from evenscore.files.model_records import CALIBRATION
+    from evenscore.files.models import CALIBRATION
 
     return load_calibration(path) if read_json(path).get("format") == CALIBRATION.name else load_model(path)
 

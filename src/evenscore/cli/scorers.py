@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,43 +12,47 @@ from evenscore.errors import InputError
 if TYPE_CHECKING:
     from evenscore.sources import Scorer
 
-__all__ = ["Center", "PldaFile", "ScorerName", "ScorerOption", "scorer_of"]
+__all__ = ["EnrollMap", "ScorerOption", "scorer_of"]
+
+SCORERS = {"cosine": "center", "dot": "center", "plda": "model"}  # and the file that each may name
 
 
-class ScorerName(str, Enum):
-    """Ways to make a score from two embeddings."""
-
-    cosine = "cosine"
-    dot = "dot"
-    plda = "plda"
-
-
-ScorerOption = Annotated[ScorerName, typer.Option("--scorer", help="How two embeddings make a score.")]
-PldaFile = Annotated[
-    str | None, typer.Option("--plda", metavar="FILE", help="PLDA model, for --scorer plda; see 'evenscore plda'.")
+ScorerOption = Annotated[
+    str,
+    typer.Option(
+        "--scorer",
+        metavar="NAME[:OPTION=FILE]",
+        help="How two embeddings make a score: cosine, dot, or plda:model=FILE, trained by 'evenscore plda'. With "
+        "cosine:center=FILE the mean of these embeddings is subtracted first; so with dot.",
+        autocompletion=lambda incomplete: [name for name in SCORERS if name.startswith(incomplete)],
+    ),
 ]
-Center = Annotated[
+EnrollMap = Annotated[
     str | None,
     typer.Option(
-        "--center", metavar="FILE", help="Embeddings whose mean is subtracted first, for --scorer cosine and dot."
+        "--enroll-map",
+        metavar="FILE[:length_norm=WHEN]",
+        help="Enrolments of several utterances, as in spk2utt: a model and its utterances per line. Their vectors are "
+        "brought to length 1 before they are averaged, after it, or both.",
     ),
 ]
 
 
-def scorer_of(name: ScorerName, plda: str | None, center: str | None) -> Scorer:
-    """Return the scorer that the options ask for."""
+def scorer_of(text: str) -> Scorer:
+    """Return the scorer that a text names, such as ``plda:model=FILE``; names of files may have colons."""
     from evenscore.files import read_embeddings
+    from evenscore.files.models import load_plda
     from evenscore.sources import Cosine, DotProduct
 
-    if name is ScorerName.plda:
-        from evenscore.files.models import load_plda
-
-        if plda is None:
-            raise InputError("--scorer plda needs a trained PLDA; give --plda FILE (train it with 'evenscore plda')")
-        if center is not None:
-            raise InputError("a PLDA model subtracts a mean of its own; leave out --center")
-        return load_plda(plda)
-    if plda is not None:
-        raise InputError(f"--plda is for --scorer plda, but the scorer is {name.value}; change one of the two")
-    mean = None if center is None else read_embeddings(center).vectors.mean(axis=0, dtype=float)
-    return Cosine(mean=mean) if name is ScorerName.cosine else DotProduct(mean=mean)
+    name, *pieces = re.split(r":(?=model=|center=)", text)
+    if name not in SCORERS:
+        raise InputError(f"{text!r} is no scorer; choose {', '.join(SCORERS)}, or plda:model=FILE")
+    files = dict(piece.split("=", 1) for piece in pieces)
+    if set(files) - {SCORERS[name]}:
+        raise InputError(f"the scorer {text!r}: {name} has no other option than {SCORERS[name]}=FILE; leave it out")
+    if name == "plda":
+        if "model" not in files:
+            raise InputError("--scorer plda needs a trained PLDA; give plda:model=FILE (made by 'evenscore plda')")
+        return load_plda(files["model"])
+    mean = read_embeddings(files["center"]).vectors.mean(axis=0, dtype=float) if files else None
+    return Cosine(mean=mean) if name == "cosine" else DotProduct(mean=mean)

@@ -11,14 +11,15 @@ from .cohorts import (
 from .comparison import (
     Comparison as Comparison,
     Figures as Figures,
+    Judging as Judging,
     MethodResult as MethodResult,
     RunFacts as RunFacts,
 )
-from .data import (
-    DataSummary as DataSummary,
-    SideSummary as SideSummary,
-)
+from .data import DataSummary as DataSummary
 from .methods import Method as Method
 from .run import compare as compare
-from .trials import ComparedTrials as ComparedTrials
+from .trials import (
+    ComparedTrials as ComparedTrials,
+    SideSummary as SideSummary,
+)
 from .verdict import Verdict as Verdict

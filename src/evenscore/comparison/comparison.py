@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evenscore.calibrate import Calibration
+from evenscore.calibrate import Calibration, calibration_and_options
 from evenscore.comparison.cohorts import CohortDiagnostics
 from evenscore.comparison.data import DataSummary
 from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, PairedTest, SortedScores, sort_scores
+from evenscore.metrics.operating_points import PointLike, as_points
 from evenscore.metrics.speaker_groups import MOST_GROUPS
 from evenscore.metrics.uncertainty import Metric
 
@@ -27,10 +28,84 @@ if TYPE_CHECKING:
     from evenscore.metrics.summary import ScoreSummary
     from evenscore.tables import ScoreTable
 
-__all__ = ["METRICS", "Comparison", "Figures", "Measured", "MethodResult", "RunFacts"]
+__all__ = ["METRICS", "Comparison", "Figures", "Judging", "Measured", "MethodResult", "RunFacts"]
 
+# Small enough to change nothing where the classes overlap, and it keeps the weights finite where they do not.
+_PENALTY = 1e-5
 #: The metrics that are compared; lower is better.
 METRICS: tuple[Metric, ...] = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """How every candidate is judged: all of them the same way.
+
+    Attributes
+    ----------
+    calibration, calibration_options
+        The kind of calibration, and the options of its ``fit``.
+    points
+        Operating points of the detection costs; the first one is that of ``min_dcf`` and ``act_dcf``.
+    replicates, level, seed
+        Draws of speakers, level of the intervals, seed of the draws.
+    folds
+        Of the training side's speakers.
+    """
+
+    calibration: str
+    calibration_options: Mapping[str, Any]
+    points: tuple[OperatingPoint, ...]
+    replicates: int
+    level: float
+    seed: int
+    folds: int
+
+    @classmethod
+    def of(
+        cls,
+        calibration: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        points: PointLike | Iterable[PointLike],
+        metric: str,
+        replicates: int,
+        level: float,
+        seed: int,
+        folds: int,
+        fewest_folds: int,
+    ) -> Judging:
+        """Refuse what cannot be meant before any work is done; ``metric`` is what candidates are ranked by.
+
+        Without options, calibrations that weigh scores get a tiny penalty.
+
+        Examples
+        --------
+        >>> how = {"points": 0.01, "metric": "eer", "replicates": 9, "level": 0.9, "seed": 0, "folds": 3}
+        >>> Judging.of("logistic", **how, fewest_folds=3).calibration_options
+        {'l2': 1e-05}
+        >>> Judging.of("logistic:l2=0.1", **how, fewest_folds=3).calibration_options
+        {'l2': 0.1}
+        """
+        name, spelled = calibration_and_options(calibration)
+        if options is None and not spelled:
+            options = {"l2": _PENALTY} if name in ("logistic", "saturating") else {}
+        if metric not in METRICS:
+            raise InputError(f"candidates cannot be ranked by {metric!r}; choose one of {', '.join(METRICS)}")
+        if replicates < 1:
+            raise InputError(f"bootstrap is {replicates}, but must be at least 1; 1000 is usual")
+        if not 0 < level < 1:
+            raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
+        if folds < fewest_folds:
+            raise InputError(f"folds is {folds}, but must be at least {fewest_folds}")
+        return cls(
+            calibration=name,
+            calibration_options={**spelled, **(options or {})},
+            points=as_points(points),
+            replicates=replicates,
+            level=level,
+            seed=seed,
+            folds=folds,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,12 +249,8 @@ class Comparison:
         The evaluation trials: labels, conditions and speakers of each; where they are not in memory, how many.
     rank_by
         The metric that ranks them.
-    points
-        Operating points of the detection costs; the first one is that of ``min_dcf`` and ``act_dcf``.
-    calibration
-        The kind of calibration that all methods got.
-    replicates, level, seed
-        Draws of speakers, level of the intervals, seed of the draws.
+    how
+        How all of them were judged: calibration, operating points, draws of speakers.
     data
         How many speakers, enrolments, tests and trials there are on each side.
     cohorts
@@ -207,11 +278,7 @@ class Comparison:
     not_run: Mapping[str, str]
     trials: ComparedTrials
     rank_by: Metric
-    points: tuple[OperatingPoint, ...]
-    calibration: str
-    replicates: int
-    level: float
-    seed: int
+    how: Judging
     data: DataSummary
     cohorts: tuple[CohortDiagnostics, ...]
     warnings: tuple[str, ...]

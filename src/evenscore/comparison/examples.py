@@ -47,10 +47,10 @@ def with_examples(method: MethodResult, trials: ComparedTrials, evaluation: Sequ
         return method
     assert isinstance(method.scores, np.ndarray)  # noqa: S101
     names, found = [], []
+    starts = np.cumsum([0, *map(len, trials.lists)])  # of the trials of each condition
     for kind, place in _examples(method.scores, trials).items():
-        part = int(trials.condition[place])
-        listed = trials.lists[part]
-        pair = listed.pair(int(place - np.flatnonzero(trials.condition == part)[0]))
+        part = int(np.searchsorted(starts, place, side="right")) - 1
+        pair = trials.lists[part].pair(int(place - starts[part]))
         found.append(contributions(method.model, evaluation[part].blocks, pair).terms)
         where = f" ({trials.names[part]})" if len(trials.lists) > 1 and trials.names[part] else ""
         names.append(f"{kind}: {', '.join(pair)}{where}")

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import ParamSpec, TypeVar
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, ParamSpec, TypeVar
 
-from evenscore.comparison.comparison import MethodResult
+import numpy as np
+
+from evenscore.calibrate import Calibration, calibration_class, cross_calibrate
+from evenscore.comparison.comparison import Figures, Judging, MethodResult
+from evenscore.comparison.data import Sides
 from evenscore.comparison.measuring import measured
 from evenscore.comparison.methods import Method
-from evenscore.comparison.settings import Judging
-from evenscore.comparison.sides import Sides
-from evenscore.comparison.training import train
-from evenscore.errors import EvenscoreError
-from evenscore.progress import Progress
-from evenscore.tables import ScoreTable
+from evenscore.comparison.trials import ComparedTrials
+from evenscore.errors import EvenscoreError, InputError
+from evenscore.metrics import evaluate
+from evenscore.metrics.counting import summarize_table
+from evenscore.norms import FittedNorm, fit_norm
+from evenscore.norms.normalize import described_norm
+from evenscore.progress import Progress, silent
+from evenscore.tables import NONTARGET, TARGET, LabelledBlocks, ScoreTable
 
-__all__ = ["Keep", "judge", "or_reason"]
+__all__ = ["Keep", "Trained", "judge", "or_reason", "train"]
+
+_SEPARATED = "its training scores separate the classes without error, so the scale of its LLRs is a guess"
+_SUMMARIZED = "its training scores are not in memory: they are calibrated from a summary, and not cross-validated"
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -63,3 +75,87 @@ def judge(method: Method, sides: Sides, how: Judging, progress: Progress, keep: 
         notes=trained.notes,
         seconds=time.perf_counter() - start,
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trained:
+    """A fitted norm, its calibration, and cross-validated figures of the training side where there are any."""
+
+    method: Method
+    norm: FittedNorm
+    calibration: Calibration
+    training: Figures | None
+    notes: tuple[str, ...]
+
+    def normalized(
+        self, evaluation: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent
+    ) -> list[ScoreTable]:
+        """Normalize new trials, one table for each condition."""
+        described = described_norm(self.method.norm, self.method.options)
+        return [self.norm.normalize(part.blocks, described, client=client, progress=progress) for part in evaluation]
+
+
+def train(
+    method: Method,
+    training: Sequence[LabelledBlocks],
+    how: Judging,
+    *,
+    trials: ComparedTrials | None = None,
+    client: Any = None,
+    progress: Progress = silent,
+) -> Trained:
+    """Fit a norm to the training side, and calibrate it there; with ``trials`` the training side is measured, too."""
+    whole = all(part.blocks.is_in_memory for part in training)
+    fitted = fit_norm(
+        method.norm, training, client=None if whole else client, progress=progress, **dict(method.options)
+    )
+    points = _points(fitted, training, how, client, progress)
+    kind: Any = calibration_class(how.calibration)
+    calibration = kind.fit(*points, **dict(how.calibration_options))
+    in_memory = all(part.is_in_memory for part in training)
+    notes = list(fitted.notes) if in_memory else [*fitted.notes, _SUMMARIZED]
+    if _separated(*points):
+        notes.append(_SEPARATED)
+    figures = None if trials is None or not in_memory else _cross_calibrated(fitted, trials, how, notes)
+    return Trained(method=method, norm=fitted, calibration=calibration, training=figures, notes=tuple(notes))
+
+
+def _points(
+    fitted: FittedNorm, training: Sequence[LabelledBlocks], how: Judging, client: Any, progress: Progress
+) -> tuple[Any, ...]:
+    """Return what calibrations are fitted to: scores and labels, or a summary of scores that are not in memory."""
+    pairs = list(zip(training, fitted.training_scores, strict=True))
+    if all(part.is_in_memory for part in training):
+        lists = [part.labelled(table) for part, table in pairs]
+        return tuple(np.concatenate([getattr(part, name) for part in lists]) for name in ("scores", "labels"))
+    summaries = [
+        summarize_table(table, part.values, client=client, progress=progress, points=how.points)
+        for part, table in pairs
+    ]
+    return (reduce(add, summaries),)
+
+
+def _separated(scores: Any, key: Any = None) -> bool:
+    """Tell whether every target scores higher than every non-target."""
+    targets, nontargets = (
+        scores.class_scores(label)[0] if key is None else scores[key == label] for label in (TARGET, NONTARGET)
+    )
+    return bool(targets.min() > nontargets.max())
+
+
+def _cross_calibrated(fitted: FittedNorm, trials: ComparedTrials, how: Judging, notes: list[str]) -> Figures | None:
+    """Return figures of the training trials, none of which was calibrated by its own speakers."""
+    try:
+        scores = trials.known(trials.pooled(fitted.training_scores))
+        found = cross_calibrate(
+            scores,
+            trials.known(trials.labels),
+            **trials.sides,
+            calibration=how.calibration,
+            folds=how.folds,
+            options=how.calibration_options,
+        )
+        return Figures(values=evaluate(found.llr, trials.known(trials.labels), points=how.points))
+    except InputError as error:
+        notes.append(f"no cross-validated figures of the training side: {error}")
+        return None

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.calibrate import Calibration
 from evenscore.calibrate.tables import calibrated
-from evenscore.comparison.comparison import METRICS, Figures, Measured
-from evenscore.comparison.settings import Judging
-from evenscore.comparison.trials import ComparedTrials
+from evenscore.comparison.comparison import METRICS, Figures, Judging, Measured
+from evenscore.comparison.trials import Codes, ComparedTrials
 from evenscore.engine.engine import engine_for
-from evenscore.metrics import Bootstrap, OperatingPoint, bootstrap, evaluate, summarize
+from evenscore.metrics import Bootstrap, OperatingPoint, evaluate, summarize
+from evenscore.metrics.points import Points
+from evenscore.metrics.resampling import Resampled, rank_trials
 from evenscore.metrics.speaker_groups import GroupCounter, GroupCounts, speaker_groups
+from evenscore.metrics.speakers import trial_speakers
 from evenscore.metrics.summary import ScoreSummary
+from evenscore.metrics.trials import Trials
 from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, Place, ScoreTable
 from evenscore.tables.arrays import frozen
 from evenscore.tables.pair_values import PairValues
 from evenscore.tables.score_table import Source
 from evenscore.tables.tile import spans
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 __all__ = ["calibrated_tables", "measured"]
 
@@ -49,121 +49,63 @@ def measured(
 
     Scores that are LLRs by themselves (``is_llr``) are measured before they are calibrated, too.
     """
-    if not trials.is_in_memory:
-        return _measured_tiles(tables, calibrations, trials, how, is_llr, client, progress)
+    kinds = ("llrs", "scores") if is_llr else ("llrs",)
+    facts: dict[str, Any]
+    if trials.is_in_memory:
+        facts = _arrays(tables, calibrations, trials)
+        points: Mapping[str, Points] = {kind: Trials(values=facts[kind], key=trials.labels) for kind in kinds}
+        samples: Mapping[str, Resampled] = {kind: _ranked(facts[kind], trials, how) for kind in kinds}
+        key = trials.by_condition(trials.labels)
+        llrs = trials.by_condition(facts["llrs"])
+        conditions: list[Points] = [Trials(values=v, key=k) for v, k in zip(llrs, key, strict=True)]
+    else:
+        parts = _counted(tables, calibrations, trials, how, kinds, client, progress)
+        whole = reduce(add, parts)
+        points, samples = whole.points, whole.groups
+        conditions = [part.points["llrs"] for part in parts]
+        facts = {"scores": tuple(tables), "llrs": calibrated_tables(tables, calibrations), "summaries": points}
+    found = {kind: _figures(points[kind], samples[kind], how) for kind in kinds}
+    named = zip(trials.names, conditions, strict=True)
+    return Measured(
+        **facts,
+        figures=found["llrs"][0],
+        conditions={name: _condition(part, how) for name, part in named} if len(conditions) > 1 else {},
+        uncalibrated=found["scores"][0] if is_llr else None,
+        replicates=found["llrs"][1],
+    )
+
+
+def _figures(points: Points, sample: Resampled, how: Judging) -> tuple[Figures, dict[str, Any]]:
+    """Return metrics with intervals, and the metrics of every draw of speakers."""
+    values = evaluate(points, points=how.points)
+    in_bins = values if "bounds" in values else None
+    drawn = Bootstrap.drawn(sample, figures=in_bins, replicates=how.replicates, seed=how.seed)
+    replicates: dict[str, Any] = {metric: drawn.replicates(metric) for metric in METRICS}
+    return Figures(values=values, intervals=drawn.to_dict(how.level)), replicates
+
+
+def _condition(points: Points, how: Judging) -> Figures:
+    """Return the metrics of one condition; of one that lacks a class, what can be said."""
+    counts: dict[str, Any] = {"n_target": points.n_target, "n_nontarget": points.n_nontarget}
+    absent = [name for name, count in counts.items() if not count]
+    if absent:
+        kind = {"n_target": "target", "n_nontarget": "non-target"}[absent[0]]
+        return Figures(values=counts | {"problem": f"there are no {kind} trials"})
+    return Figures(values=evaluate(points, points=how.points))
+
+
+def _arrays(
+    tables: Sequence[ScoreTable], calibrations: Sequence[Calibration], trials: ComparedTrials
+) -> dict[str, npt.NDArray[Any]]:
+    """Return scores and LLRs of all trials in memory."""
     scores = trials.pooled(tables)
     pieces = [calibration(part) for calibration, part in zip(calibrations, trials.by_condition(scores), strict=True)]
-    llrs = frozen(np.concatenate(pieces).astype(np.float64, copy=False))
-    figures, replicates = _exact(llrs, trials, how)
-    return Measured(
-        scores=scores,
-        llrs=llrs,
-        figures=figures,
-        conditions=_by_condition(llrs, trials, how),
-        uncalibrated=_exact(scores, trials, how)[0] if is_llr else None,
-        replicates=replicates,
-    )
+    return {"scores": scores, "llrs": frozen(np.concatenate(pieces).astype(np.float64, copy=False))}
 
 
-def _exact(
-    scores: npt.NDArray[Any], trials: ComparedTrials, how: Judging
-) -> tuple[Figures, dict[str, npt.NDArray[np.float64]]]:
-    values, key = trials.known(scores), trials.known(trials.labels)
-    drawn = bootstrap(values, key, **trials.sides, replicates=how.replicates, points=how.points, seed=how.seed)
-    figures = Figures(values=evaluate(values, key, points=how.points), intervals=drawn.to_dict(how.level))
-    return figures, {metric: drawn.replicates(metric) for metric in METRICS}
-
-
-def _by_condition(llrs: npt.NDArray[Any], trials: ComparedTrials, how: Judging) -> dict[str, Figures]:
-    if len(trials.lists) < 2:
-        return {}
-    found = {}
-    for name, part in zip(trials.names, trials.split(llrs), strict=True):
-        problem = _one_class(part.n_target, part.n_nontarget)
-        found[name] = problem or Figures(values=evaluate(part, points=how.points))
-    return found
-
-
-def _one_class(n_target: int, n_nontarget: int) -> Figures | None:
-    """Return what can be said of a condition that lacks a class; None if it has both."""
-    absent = [kind for count, kind in ((n_target, "target"), (n_nontarget, "non-target")) if not count]
-    if not absent:
-        return None
-    counts: dict[str, Any] = {"n_target": n_target, "n_nontarget": n_nontarget}
-    return Figures(values=counts | {"problem": f"there are no {absent[0]} trials"})
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _PartSums:
-    """All that figures need of some trials; it adds up."""
-
-    llrs: ScoreSummary
-    scores: ScoreSummary
-    llr_groups: GroupCounts
-    score_groups: GroupCounts | None  #: where scores are LLRs before they are calibrated
-
-    def __add__(self, other: _PartSums) -> _PartSums:
-        both = self.score_groups is not None and other.score_groups is not None
-        return _PartSums(
-            llrs=self.llrs + other.llrs,
-            scores=self.scores + other.scores,
-            llr_groups=self.llr_groups + other.llr_groups,
-            score_groups=self.score_groups + other.score_groups if both else None,  # type: ignore[operator]
-        )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Task:
-    source: Source
-    labels: PairValues
-    enroll: Int[np.ndarray, " k"]  #: speakers of the enrolments
-    test: Int[np.ndarray, " l"]
-    group: npt.NDArray[Any]
-    calibration: Calibration
-    points: tuple[OperatingPoint, ...]
-    is_llr: bool
-
-
-def _measured_tiles(
-    tables: Sequence[ScoreTable],
-    calibrations: Sequence[Calibration],
-    trials: ComparedTrials,
-    how: Judging,
-    is_llr: bool,
-    client: Any,
-    progress: Progress,
-) -> Measured:
-    """Measure scores that are not in memory, in one pass over the tables of all conditions."""
-    group = speaker_groups(len(trials.speakers), how.seed)
-    parts = []
-    for place, table in enumerate(tables):
-        labels, enroll, test = trials.known_of(place, table)
-        task = _Task(
-            source=table.source,
-            labels=labels,
-            enroll=enroll,
-            test=test,
-            group=group,
-            calibration=calibrations[place],
-            points=how.points,
-            is_llr=is_llr,
-        )
-        found = engine_for(client).total(_sums, task, table.places(), stage="measuring", progress=progress)
-        _check_complete(found.llrs, trials, place)
-        parts.append(found)
-    whole = reduce(add, parts)
-    figures, replicates = _summary_figures(whole.llrs, whole.llr_groups, how)
-    uncalibrated = None if whole.score_groups is None else _summary_figures(whole.scores, whole.score_groups, how)[0]
-    conditions = {} if len(parts) < 2 else dict(zip(trials.names, map(_condition, parts), strict=True))
-    return Measured(
-        scores=tuple(tables),
-        llrs=calibrated_tables(tables, calibrations),
-        figures=figures,
-        conditions=conditions,
-        uncalibrated=uncalibrated,
-        replicates=replicates,
-        summaries={"scores": whole.scores, "llrs": whole.llrs},
-    )
+def _ranked(values: npt.NDArray[Any], trials: ComparedTrials, how: Judging) -> Resampled:
+    known, key = trials.known(values), trials.known(trials.labels)
+    return rank_trials(known, key, trial_speakers(known, len(key), **trials.sides), how.points)
 
 
 def calibrated_tables(tables: Sequence[ScoreTable], calibrations: Sequence[Calibration]) -> tuple[ScoreTable, ...]:
@@ -171,46 +113,78 @@ def calibrated_tables(tables: Sequence[ScoreTable], calibrations: Sequence[Calib
     return tuple(map(calibrated, tables, calibrations))
 
 
-def _sums(task: _Task, place: Place) -> _PartSums:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Counted:
+    """All that figures need of some trials, of scores and of LLRs; it adds up."""
+
+    points: Mapping[str, ScoreSummary]
+    groups: Mapping[str, GroupCounts]  #: only of what is measured
+
+    def __add__(self, other: _Counted) -> _Counted:
+        return _Counted(
+            points={kind: part + other.points[kind] for kind, part in self.points.items()},
+            groups={kind: part + other.groups[kind] for kind, part in self.groups.items()},
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Task:
+    source: Source
+    labels: PairValues
+    enroll: Codes  #: speakers of the enrolments
+    test: Codes
+    group: npt.NDArray[Any]
+    calibration: Calibration
+    points: tuple[OperatingPoint, ...]
+    kinds: tuple[str, ...]  #: what is measured
+
+
+def _counted(
+    tables: Sequence[ScoreTable],
+    calibrations: Sequence[Calibration],
+    trials: ComparedTrials,
+    how: Judging,
+    kinds: tuple[str, ...],
+    client: Any,
+    progress: Progress,
+) -> list[_Counted]:
+    """Count scores that are not in memory in one pass over each table; a method that leaves out trials is refused."""
+    group = speaker_groups(len(trials.speakers), how.seed)
+    parts: list[_Counted] = []
+    for place, (table, calibration) in enumerate(zip(tables, calibrations, strict=True)):
+        labels, enroll, test = trials.known_of(place, table)
+        task = _Task(
+            source=table.source,
+            labels=labels,
+            enroll=enroll,
+            test=test,
+            group=group,
+            calibration=calibration,
+            points=how.points,
+            kinds=kinds,
+        )
+        found: _Counted = engine_for(client).total(_count, task, table.places(), stage="measuring", progress=progress)
+        here, wanted = found.points["llrs"], trials.summaries[place]
+        if (here.n_target, here.n_nontarget) != (wanted.targets, wanted.nontargets):
+            raise trials.incomplete(place, here.n_target + here.n_nontarget, wanted.targets + wanted.nontargets)
+        parts.append(found)
+    return parts
+
+
+def _count(task: _Task, place: Place) -> _Counted:
     """Count one tile."""
     tile = task.source.read(place)
     scores, labels = tile.scores, np.broadcast_to(task.labels.of(tile), tile.scores.shape)
     enroll, test = task.enroll[tile.rows], task.test[tile.columns]
-    groups = [GroupCounter(task.group, task.points) for _ in range(1 + task.is_llr)]
-    llr_sums, score_sums = [], []
+    groups = {kind: GroupCounter(task.group, task.points) for kind in task.kinds}
+    points: list[dict[str, ScoreSummary]] = []
     for at in spans(len(scores), max(_SLAB * len(scores) // max(scores.size, 1), 1)):
         key = np.maximum(labels[at], UNKNOWN).astype(np.int8, copy=False)  # pairs that a key does not list are unknown
-        llrs = np.asarray(task.calibration(scores[at]), dtype=np.float64)
-        sides = (key, enroll[at], test[at] if tile.listed else test)
-        llr_sums.append(summarize(llrs, key, points=task.points))
-        score_sums.append(summarize(scores[at], key, points=task.points))
-        for counter, values in zip(groups, (llrs, scores[at]), strict=False):
-            counter.add(values, *sides)
-    return _PartSums(
-        llrs=reduce(add, llr_sums),
-        scores=reduce(add, score_sums),
-        llr_groups=groups[0].counts(),
-        score_groups=groups[1].counts() if task.is_llr else None,
+        values = {"scores": scores[at], "llrs": np.asarray(task.calibration(scores[at]), dtype=np.float64)}
+        points.append({kind: summarize(part, key, points=task.points) for kind, part in values.items()})
+        for kind, counter in groups.items():
+            counter.add(values[kind], key, enroll[at], test[at] if tile.listed else test)
+    return _Counted(
+        points={kind: reduce(add, [part[kind] for part in points]) for kind in ("scores", "llrs")},
+        groups={kind: counter.counts() for kind, counter in groups.items()},
     )
-
-
-def _check_complete(found: ScoreSummary, trials: ComparedTrials, place: int) -> None:
-    """Refuse a method that leaves out trials: methods are compared on the same ones."""
-    wanted = trials.counts[place]
-    if (found.n_target, found.n_nontarget) != (wanted.targets, wanted.nontargets):
-        raise trials.incomplete(place, found.n_target + found.n_nontarget, wanted.targets + wanted.nontargets)
-
-
-def _condition(part: _PartSums) -> Figures:
-    problem = _one_class(part.llrs.n_target, part.llrs.n_nontarget)
-    return problem or Figures(values=part.llrs.evaluate())
-
-
-def _summary_figures(
-    summary: ScoreSummary, groups: GroupCounts, how: Judging
-) -> tuple[Figures, dict[str, npt.NDArray[np.float64]]]:
-    values = summary.evaluate()
-    drawn = Bootstrap.drawn(groups, figures=values, replicates=how.replicates, seed=how.seed)
-    return Figures(values=values, intervals=drawn.to_dict(how.level)), {
-        name: drawn.replicates(name) for name in METRICS
-    }

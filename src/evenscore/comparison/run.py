@@ -5,22 +5,24 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
-from evenscore.comparison.comparison import METRICS, Comparison, MethodResult, RunFacts
-from evenscore.comparison.data import check_data, cohort_warnings, summary_of
+from evenscore.comparison.comparison import METRICS, Comparison, Judging, Measured, MethodResult, RunFacts
+from evenscore.comparison.data import Sides, check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
 from evenscore.comparison.judging import judge, or_reason
 from evenscore.comparison.methods import RAW, Method, as_methods
-from evenscore.comparison.ranking import ranked
-from evenscore.comparison.settings import Judging, calibration_settings
-from evenscore.comparison.sides import Sides
 from evenscore.errors import InputError
-from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
+from evenscore.metrics import PairedTest
+from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike
 from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks
@@ -121,7 +123,17 @@ def compare(
     True
     """
     start = time.perf_counter()
-    how = _checked(calibration, calibration_options, points, rank_by, bootstrap, level, seed, folds)
+    how = Judging.of(
+        calibration,
+        calibration_options,
+        points=points,
+        metric=rank_by,
+        replicates=bootstrap,
+        level=level,
+        seed=seed,
+        folds=folds,
+        fewest_folds=3,
+    )
     training = labelled_parts(training, "training")
     evaluation = labelled_parts(evaluation, "evaluation")
     wanted = as_methods(methods, evaluation)
@@ -134,17 +146,13 @@ def compare(
     cohorts = cohort_diagnostics(sides.evaluation, usual, speakers, client=client, progress=progress)
     progress("checking the data", 1.0)
     judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress, write_scores)
-    results = ranked(judged, rank_by, level, len(sides.trials.speakers))
+    results = _ranked(judged, rank_by, level, len(sides.trials.speakers))
     comparison = Comparison(
         methods=tuple(with_examples(method, sides.trials, sides.evaluation) for method in results),
         not_run=not_run,
         trials=sides.trials,
         rank_by=rank_by,
-        points=how.points,
-        calibration=how.calibration,
-        replicates=bootstrap,
-        level=level,
-        seed=seed,
+        how=how,
         data=data,
         cohorts=cohorts,
         warnings=(*warnings, *cohort_warnings(cohorts)),
@@ -161,37 +169,6 @@ def compare(
 
         write_results(comparison, directory)
     return comparison
-
-
-def _checked(
-    calibration: str,
-    calibration_options: Mapping[str, Any] | None,
-    points: PointLike | Iterable[PointLike],
-    rank_by: str,
-    replicates: int,
-    level: float,
-    seed: int,
-    folds: int,
-) -> Judging:
-    """Refuse what cannot be meant before any work is done."""
-    name, settings = calibration_settings(calibration, calibration_options)
-    if rank_by not in METRICS:
-        raise InputError(f"methods cannot be ranked by {rank_by!r}; choose one of {', '.join(METRICS)}")
-    if replicates < 1:
-        raise InputError(f"bootstrap is {replicates}, but must be at least 1; 1000 is usual")
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
-    if folds < 3:
-        raise InputError(f"folds is {folds}, but must be at least 3")
-    return Judging(
-        calibration=name,
-        calibration_options=settings,
-        points=as_points(points),
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        folds=folds,
-    )
 
 
 def _judge_all(
@@ -228,6 +205,33 @@ def _judge_all(
     if RAW in not_run:
         raise InputError(f"even the raw scores cannot be judged: {not_run[RAW]}")
     return judged, not_run, resumed
+
+
+def _ranked(judged: Sequence[MethodResult], rank_by: Metric, level: float, n_speakers: int) -> tuple[MethodResult, ...]:
+    """Return the results, best first; methods that are equally good stay in the order in which they come."""
+    order = sorted(judged, key=lambda one: one.figures.values[rank_by])
+    raw = next(one for one in judged if one.name == RAW)
+    return tuple(
+        replace(
+            one,
+            to_raw={metric: _paired(one, raw, metric, level, n_speakers) for metric in METRICS},
+            to_best={metric: _paired(one, order[0], metric, level, n_speakers) for metric in METRICS},
+            best_share=share,
+        )
+        for one, share in zip(order, _best_shares(order, rank_by), strict=True)
+    )
+
+
+def _paired(a: Measured, b: Measured, metric: Metric, level: float, n_speakers: int) -> PairedTest:
+    """Return what `evenscore.paired_test` says of two methods, from the draws that both were measured on."""
+    values = a.figures.values[metric], b.figures.values[metric]
+    return PairedTest.of(metric, values, (a.replicates[metric], b.replicates[metric]), level, n_speakers)
+
+
+def _best_shares(order: Sequence[Measured], rank_by: Metric) -> list[float]:
+    """Return in which share of the draws each method is as good as the best; equal methods share."""
+    values: npt.NDArray[np.float64] = np.stack([one.replicates[rank_by] for one in order])
+    return [float(share) for share in (values == values.min(axis=0)).mean(axis=1)]
 
 
 def _versions() -> dict[str, str]:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.evidence.moments import Moments, ScalePrior, shrunk_log_scale, trial_moments
+from evenscore.evidence.moments import ScalePrior, shrunk_log_scale, trial_moments
 from evenscore.evidence.own_pairs import Ridges, pair_features
 from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
+from evenscore.norms.statistics import Statistics
 from evenscore.tables import ScoreBlocks
 
 __all__ = [
@@ -148,7 +149,9 @@ def evidence_features(
     return found
 
 
-def _normalized(score: Array, moments: dict[str, Moments], logs: dict[str, Array], scales: Scales, top: bool) -> Array:
+def _normalized(
+    score: Array, moments: dict[str, Statistics], logs: dict[str, Array], scales: Scales, top: bool
+) -> Array:
     """Return the mean over the sides of (score - mean) / scale; a side without cohort scores has the usual mean."""
     parts = []
     for side, found in moments.items():

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms.adaptive import by_pieces, exclusion
-from evenscore.norms.block_sides import block_sides
 from evenscore.norms.options import NormOptions
-from evenscore.norms.sides import NormSides, Side
-from evenscore.norms.statistics import Statistics, Summary, column_statistics, row_statistics
-from evenscore.norms.trial_scores import TrialScores
+from evenscore.norms.sides import Sides, other_side
+from evenscore.norms.statistics import Statistics, Summary, side_statistics
+from evenscore.norms.trial_scores import TrialScores, statistics_without_own
 from evenscore.tables import ScoreBlocks
 
-__all__ = ["Moments", "ScalePrior", "shrunk_log_scale", "trial_moments"]
+__all__ = ["ScalePrior", "shrunk_log_scale", "summary_of", "trial_moments"]
 
 _LARGEST = 700.0  # of the mean of log-scales: beyond it, scales are no numbers
 _FLOOR = 5.0  # nats below the usual scale at which a scale is held
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moments:
-    """Count, mean and standard deviation of cohort scores; the arrays broadcast to the shape of the trials."""
-
-    count: npt.NDArray[Any]
-    mean: npt.NDArray[Any]
-    std: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +39,7 @@ class ScalePrior:
             )
 
     @classmethod
-    def of(cls, moments: list[Moments]) -> ScalePrior:
+    def of(cls, moments: list[Statistics]) -> ScalePrior:
         """Estimate it: the variance of log standard deviations, less what comes from small samples."""
         if not moments:
             return cls(center=0.0, variance=0.0, location=0.0)
@@ -65,14 +53,14 @@ class ScalePrior:
         return cls(center=float(logs.mean()), variance=variance, location=float(mean[good].mean()))
 
 
-def shrunk_log_scale(moments: Moments, prior: ScalePrior) -> npt.NDArray[np.float64]:
+def shrunk_log_scale(moments: Statistics, prior: ScalePrior) -> npt.NDArray[np.float64]:
     """Return the log standard deviation less its usual value, shrunk to 0 by its sampling variance 1 / (2 (n - 1)).
 
     Examples
     --------
     >>> prior = ScalePrior(center=0.0, variance=0.1, location=0.0)
     >>> few, many = np.array([3.0, 3000.0]), np.zeros(2)
-    >>> shrunk_log_scale(Moments(count=few, mean=many, std=np.full(2, np.e)), prior).round(3)
+    >>> shrunk_log_scale(Statistics(few, many, np.full(2, np.e)), prior).round(3)
     array([0.286, 0.998])
     """
     known = moments.count >= 2
@@ -83,55 +71,37 @@ def shrunk_log_scale(moments: Moments, prior: ScalePrior) -> npt.NDArray[np.floa
     return np.asarray(np.where(known, share * logs, 0.0))
 
 
-def trial_moments(blocks: ScoreBlocks, side: str, top: float | None = None) -> Moments:
-    """Return the moments of the cohort scores of one side (``"enroll"`` or ``"test"``) for each trial.
+def summary_of(top: float | None, size: int) -> Summary:
+    """Return what is computed of a row of cohort scores: of all of them, or of this fraction of the highest ones."""
+    if top is None:
+        return Summary.of(NormOptions(ddof=1), "s", size)
+    return Summary.of(NormOptions(top_k=float(top), ddof=1), "as", size)
+
+
+def trial_moments(blocks: ScoreBlocks, side: str, top: float | None = None) -> Statistics:
+    """Return count, mean and standard deviation of the cohort scores of one side for each trial.
 
     Parameters
     ----------
     blocks
         With this side's cohort scores.
     side
-        Whose.
+        Whose: ``"enroll"`` or ``"test"``.
     top
         Take this fraction of the highest scores only.
     """
-    options = NormOptions(ddof=1) if top is None else NormOptions(top_k=float(top), ddof=1)
-    method = "s" if top is None else "as"
-    sides = block_sides(blocks, method, None)
-    chosen: Side | None = getattr(sides, side)
-    assert chosen is not None  # noqa: S101
-    summary = Summary.of(options, method, chosen.shape[1])
-    others = sides.speaker_of_other(chosen)
-    if len(chosen.groups.present(others)):
-        return _by_trial(blocks, chosen, others, summary)
-    if chosen.columns is not None and summary.plain and not chosen.masks:
-        found = column_statistics(chosen.columns, summary.ddof)
-    else:
-        found = by_pieces(chosen, lambda X: row_statistics(X, summary))
-    return _spread_out(blocks, sides, side, found)
-
-
-def _spread_out(blocks: ScoreBlocks, sides: NormSides, side: str, found: Statistics) -> Moments:
-    tile, which = blocks.trials.tile, 0 if side == "enroll" else 1
-    nothing = np.empty(len(blocks.trials.test_ids if which == 0 else blocks.trials.enroll_ids))
-
-    def spread(values: Any) -> Any:
-        return tile.pair(*((values, nothing) if which == 0 else (nothing, values)))[which]
-
-    return Moments(count=spread(found.count), mean=spread(found.mean), std=spread(found.std))
-
-
-def _by_trial(blocks: ScoreBlocks, side: Side, others: npt.NDArray[np.int64], summary: Summary) -> Moments:
-    """Return the moments where the other side's speaker stands in this side's cohort."""
+    sides, tile = Sides.of(blocks), blocks.trials.tile
+    chosen, others = sides.side(side, getattr(blocks, side).scores), sides.speaker[other_side(side)]
+    summary = summary_of(top, chosen.shape[1])
+    if not len(chosen.groups.present(others)):
+        found, by_row = side_statistics(chosen, summary), side == "enroll"
+        arrays = (found.count, found.mean, found.std)
+        both = (tile.pair(*((values, others) if by_row else (others, values))) for values in arrays)
+        return Statistics(*(pair[0 if by_row else 1] for pair in both))
     table = TrialScores.of(blocks.trials)
-    shape = table.out.shape
-    count, mean, std = np.empty(shape, dtype=np.int64), np.empty(shape), np.empty(shape)
-    left_out, column = exclusion(side, others)
-    width = len(left_out.first)
-    for rows in side.pieces(beside=25 * (width + len(others))):
-        needed = table.needed(side.name, rows, column, width)
-        found = row_statistics(side.scores(rows), summary, side.groups, left_out, needed)
-        at = table.where(side.name, rows)
-        for out, values in ((count, found.count), (mean, found.mean), (std, found.std)):
-            out[at] = table.expand(side.name, rows, values, column)
-    return Moments(count=count, mean=mean, std=std)
+    out = np.empty(tile.scores.shape, dtype=np.int64), np.empty(tile.scores.shape), np.empty(tile.scores.shape)
+    for rows, column, found in statistics_without_own(table, chosen, others, summary):
+        at, *values = table.look_up(side, rows, column, found.count, found.mean, found.std)
+        for whole, some in zip(out, values, strict=True):
+            whole[at] = some
+    return Statistics(*out)

@@ -16,11 +16,11 @@ from evenscore.compiled import few
 from evenscore.evidence.features import SIDES, TOP, Scales
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence
-from evenscore.evidence.moments import Moments, shrunk_log_scale
+from evenscore.evidence.moments import shrunk_log_scale, summary_of
 from evenscore.evidence.pair_space import PairSpace
 from evenscore.model.score_weights import ScoreWeights
-from evenscore.norms.options import NormOptions
-from evenscore.norms.statistics import Summary, row_statistics
+from evenscore.norms.sides import turned
+from evenscore.norms.statistics import row_statistics
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class EvidenceParts:
 
     def test_part(self, scores: npt.NDArray[Any], columns: slice) -> Part:
         """Return the numbers of some tests."""
-        return self._part("test", _turned(scores))
+        return self._part("test", scores.T if scores.T.flags.c_contiguous else turned(scores))
 
     def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the log-likelihood ratios of the trials, from the numbers of their enrolments and tests."""
@@ -170,7 +170,7 @@ class EvidenceParts:
         self, out: Part, side: str, at: int, view: str, top: float | None, scores: npt.NDArray[Any]
     ) -> None:
         head, prior = self.head, self.scales.of(side, top is not None)
-        moments = _row_moments(scores, top)
+        moments = row_statistics(scores, summary_of(top, scores.shape[1]))
         logs = shrunk_log_scale(moments, prior)
         mean = np.where(moments.count > 0, moments.mean, prior.location)
         factor = head.slope[view] / len(SIDES[self.pattern]) * np.exp(-logs - prior.center)
@@ -192,27 +192,6 @@ def _products(side: str, weights: ScoreWeights | None, space: PairSpace | None, 
     return _Products(
         basis=np.column_stack((shifts.T, maps)), constant=np.concatenate((shift, -(center @ maps))), turn=turn
     )
-
-
-def _row_moments(scores: npt.NDArray[Any], top: float | None) -> Moments:
-    """Return the moments of each row, as `trial_moments` does; NaN is left out."""
-    method, options = ("s", NormOptions(ddof=1)) if top is None else ("as", NormOptions(top_k=top, ddof=1))
-    found = row_statistics(scores, Summary.of(options, method, scores.shape[1]))
-    return Moments(count=found.count, mean=found.mean, std=found.std)
-
-
-def _turned(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return columns as rows."""
-    if scores.T.flags.c_contiguous:
-        return scores.T
-    if few(scores.size):
-        return np.ascontiguousarray(scores.T)
-    from evenscore.norms.kernel_apply import transpose
-
-    scores = np.ascontiguousarray(scores)
-    out = np.empty(scores.shape[::-1], dtype=scores.dtype)
-    in_parallel(lambda start, stop: transpose(scores, 0, start, stop, out), *out.shape)
-    return out
 
 
 def _head_of(

@@ -1,12 +1,5 @@
-from .array_cache import ArrayCache as ArrayCache
 from .audiomnist_scores import load_audiomnist_scores as load_audiomnist_scores
 from .chunked_output import write_table as write_table
-from .formats import (
-    Format as Format,
-    ReadOptions as ReadOptions,
-    Table as Table,
-)
-from .json_text import read_json as read_json
 from .metadata import read_metadata as read_metadata
 from .models import (
     load_calibration as load_calibration,
@@ -18,7 +11,7 @@ from .models import (
     save_model as save_model,
     save_plda as save_plda,
 )
-from .opening import open_scores as open_scores
+from .numpy_files import ArrayCache as ArrayCache
 from .read_write import (
     read as read,
     read_embeddings as read_embeddings,
@@ -27,11 +20,18 @@ from .read_write import (
     read_trials as read_trials,
     write as write,
 )
-from .registry import FORMATS as FORMATS
+from .records import read_json as read_json
+from .registry import (
+    FORMATS as FORMATS,
+    Format as Format,
+    ReadOptions as ReadOptions,
+    Table as Table,
+)
 from .score_set import (
     ScoreSet as ScoreSet,
     load_score_set as load_score_set,
     save_score_set as save_score_set,
 )
+from .score_tiles import open_scores as open_scores
 from .sniffing import sniff as sniff
 from .streams import spooled as spooled

@@ -29,15 +29,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import listed, memory_size
-from evenscore.files.formats import ReadOptions
 from evenscore.files.hdf5 import Datasets, create_hdf5, open_hdf5, write_texts
 from evenscore.files.named_arrays import ids_of, listed_scores
-from evenscore.files.streams import PathLike
+from evenscore.files.registry import ReadOptions
+from evenscore.files.streams import PathLike, listed, memory_size
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 
-__all__ = ["read_bosaris", "spelling_of", "write_bosaris", "write_bosaris_old_key"]
+__all__ = ["hdf5_format", "read_bosaris", "write_bosaris", "write_bosaris_old_key"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -56,6 +55,12 @@ def spelling_of(names: Iterable[str]) -> str | None:
         if any(found.issuperset(pair) for pair in pairs):
             return program
     return None
+
+
+def hdf5_format(path: PathLike) -> str:
+    """Return the name of the format of an HDF5 file, which its datasets decide."""
+    with open_hdf5(path) as file:
+        return spelling_of(file) or "hdf5"
 
 
 def read_bosaris(path: PathLike, options: ReadOptions) -> ScoreMatrix | TrialList:

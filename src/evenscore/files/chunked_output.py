@@ -23,9 +23,8 @@ import numpy.typing as npt
 from evenscore._version import __version__
 from evenscore.engine.engine import engine_for
 from evenscore.errors import FileError, InputError
-from evenscore.files.checks import parsing
 from evenscore.files.parquet import parquet_parts, write_parquet
-from evenscore.files.streams import ZARR_MARKS, PathLike, atomic_output, reading, writing
+from evenscore.files.streams import ZARR_MARKS, PathLike, atomic_output, parsing, reading, writing
 from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.files.zarr_store import create_score_store
 from evenscore.progress import Progress, silent

@@ -1,7 +1,10 @@
-"""HDF5 files opened with care, for the formats that live in them (`bosaris`, `hdf5_embeddings`).
+"""HDF5 files opened with care, and embeddings in them; `bosaris` has the scores.
 
 Nothing outside the file is ever touched: external links, external storage and virtual datasets are refused. A
 declared size is checked against the memory, and against what the file stores, before anything is allocated.
+
+Embeddings are one matrix with a list of ids (the arrays of `named_arrays`, which is what is written), or every dataset
+is a vector, and its path in the file is the id (``id10270/x6uYqmx31kE/00001.wav``).
 """
 
 from __future__ import annotations
@@ -17,12 +20,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.errors import FileError
-from evenscore.files.checks import parsing, refuse_larger_than_memory
-from evenscore.files.named_arrays import StoredArrays, utf8
-from evenscore.files.streams import PathLike, atomic_output, local_file, writing
+from evenscore.errors import FileError, InputError
+from evenscore.files.named_arrays import StoredArrays, from_arrays, to_arrays, utf8
+from evenscore.files.registry import ReadOptions
+from evenscore.files.streams import (
+    PathLike,
+    atomic_output,
+    listed,
+    local_file,
+    parsing,
+    refuse_larger_than_memory,
+    writing,
+)
+from evenscore.tables import Embeddings
 
-__all__ = ["Datasets", "create_hdf5", "open_hdf5", "write_texts"]
+__all__ = ["Datasets", "create_hdf5", "open_hdf5", "read_hdf5_embeddings", "write_hdf5_embeddings", "write_texts"]
 
 # Below this size a dataset may be declared without being stored; above, deflate packs at most about 1032 to 1.
 _SMALL = 1 << 28
@@ -167,3 +179,49 @@ def _library_errors(path: PathLike, part: str | None = None) -> Iterator[None]:
             raise
         problem = f"it is not an HDF5 file, or it is cut off or damaged ({error}); copy it again"
         raise FileError(path, problem, part=part) from None
+
+
+def read_hdf5_embeddings(path: PathLike, options: ReadOptions) -> Embeddings:
+    """Read embeddings in either form."""
+    with open_hdf5(path) as file:
+        if _is_one_vector_per_id(file):
+            return _vectors_by_id(file, path)
+        table = from_arrays(file, path, options)
+        if not isinstance(table, Embeddings):
+            raise FileError(path, "it holds scores or trials, but embeddings are expected; give a file of those")
+        return table
+
+
+def write_hdf5_embeddings(table: Embeddings, path: PathLike) -> None:
+    """Write one matrix with a list of ids."""
+    arrays = to_arrays(table, path)
+    with create_hdf5(path) as file:
+        for name, values in arrays.items():
+            if values.dtype == object:
+                write_texts(file, name, values, path)
+            else:
+                file.create_dataset(name, data=values)
+
+
+def _is_one_vector_per_id(file: Datasets) -> bool:
+    """Tell whether all datasets are vectors of numbers of one length (a row or column of a matrix counts)."""
+    if "embeddings" in file and "ids" in file:
+        return False
+    sizes = set()
+    for name in file:
+        shape = file.shape(name)
+        if len(shape) not in (1, 2) or (len(shape) == 2 and 1 not in shape) or file.is_text(name):
+            return False
+        sizes.add(int(np.prod(shape)))
+    return len(sizes) == 1
+
+
+def _vectors_by_id(file: Datasets, path: PathLike) -> Embeddings:
+    vectors = [file[name].reshape(-1) for name in file]
+    kind = np.result_type(*vectors)
+    if kind.kind != "f":
+        raise FileError(path, f"found {listed(file)} with whole numbers, but vectors of real numbers are expected")
+    try:
+        return Embeddings(list(file), np.stack(vectors).astype(kind, copy=False))
+    except InputError as error:
+        raise FileError(path, str(error)) from None

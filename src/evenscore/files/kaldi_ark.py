@@ -23,9 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import parsing
-from evenscore.files.formats import ReadOptions
-from evenscore.files.streams import PathLike, atomic_output, local_file, open_input, reading
+from evenscore.files.registry import ReadOptions
+from evenscore.files.streams import PathLike, atomic_output, local_file, open_input, parsing, reading
 from evenscore.tables import Embeddings
 
 __all__ = ["read_ark", "read_scp", "write_ark", "write_ark_text", "write_scp"]

@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError, InputError
-from evenscore.files.checks import listed, parsing
-from evenscore.files.formats import ArrayTable, ReadOptions, Table
-from evenscore.files.streams import PathLike
+from evenscore.files.registry import ArrayTable, ReadOptions, Table
+from evenscore.files.streams import PathLike, listed, parsing
 from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, as_ids, as_speakers
 

@@ -18,13 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import listed, parsing
-from evenscore.files.formats import ArrayTable, ReadOptions
 from evenscore.files.named_arrays import ids_of, trials_of
 from evenscore.files.parquet_sizes import check_sizes
-from evenscore.files.streams import PathLike, atomic_output, local_file
-from evenscore.files.text.columns import LABEL_WORDS
-from evenscore.files.text.layouts import ENROLL_NAMES, LABEL_NAMES, SCORE_NAMES, TEST_NAMES
+from evenscore.files.registry import ArrayTable, ReadOptions
+from evenscore.files.streams import PathLike, atomic_output, listed, local_file, parsing
+from evenscore.files.text.layouts import ENROLL_NAMES, LABEL_NAMES, LABEL_WORDS, SCORE_NAMES, TEST_NAMES
 from evenscore.tables import NONTARGET, UNKNOWN, Embeddings, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evenscore.errors import FileError
-from evenscore.files.checks import refuse_larger_than_memory
-from evenscore.files.streams import PathLike
+from evenscore.files.streams import PathLike, refuse_larger_than_memory
 
 __all__ = ["check_sizes"]
 

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from evenscore.errors import FileError
-from evenscore.files.formats import Format, ReadOptions, SpeakerMap, Table, kind_of_table
-from evenscore.files.registry import FORMATS, format_named
+from evenscore.files.registry import FORMATS, Format, ReadOptions, SpeakerMap, Table, format_named, kind_of
 from evenscore.files.sniffing import sniff
 from evenscore.files.streams import PathLike, spooled
 from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 
-__all__ = [
-    "FORMATS",
-    "Format",
-    "ReadOptions",
-    "Table",
-    "read",
-    "read_embeddings",
-    "read_scores",
-    "read_speakers",
-    "read_trials",
-    "sniff",
-    "spooled",
-    "write",
-]
+__all__ = ["read", "read_embeddings", "read_scores", "read_speakers", "read_trials", "write"]
 
 Missing = Literal["error", "skip"]
 Infinite = Literal["error", "accept"]
@@ -186,10 +171,8 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
     'e1 t1 0.5 target\n'
     """
     record = format_named(format) if format is not None else _format_for(table, path)
-    if record.write is None:
-        raise FileError(path, f"the format {record.name} can be read, but not written; choose another format")
     try:
-        record.write(table, path)
+        record.writer(table, path)(table, path)
     except FileError as error:
         if str(path) != "-" or error.path != "<stdin>":
             raise
@@ -198,21 +181,15 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
 
 def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:
     if format is not None:
-        return _reader(format_named(format), path)(path, options)
+        return format_named(format).reader(path)(path, options)
     with spooled(path) as local:
-        return _reader(sniff(local, kind=options.kind), path)(local, options)
-
-
-def _reader(record: Format, path: PathLike) -> Callable[[PathLike, ReadOptions], Table]:
-    if record.read is None:
-        raise FileError(path, f"the format {record.name} can be written, but not read; choose another format")
-    return record.read
+        return sniff(local, kind=options.kind).reader(path)(local, options)
 
 
 def _format_for(table: Table, path: PathLike) -> Format:
     """Return the format that the name of the file suggests, or the usual one for the table."""
     name = str(path).lower().removesuffix(".gz")
-    kind = kind_of_table(table)
+    kind = kind_of(table)
     suggested = [record for record in FORMATS.values() if record.extensions and name.endswith(record.extensions)]
     fitting = [record for record in suggested if kind in record.kinds]
     if fitting or suggested:
@@ -223,5 +200,5 @@ def _format_for(table: Table, path: PathLike) -> Format:
 
 
 def _content(table: Table) -> str:
-    kind = kind_of_table(table)
+    kind = str(kind_of(table))
     return {"speakers": "a map of speakers", "trials": "trials without scores"}.get(kind, kind)

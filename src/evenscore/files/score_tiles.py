@@ -1,4 +1,4 @@
-"""Score matrices in files that are read tile by tile: zarr stores, and npy files that are mapped into memory.
+"""Scores in files that are read tile by tile: zarr stores, npy files mapped into memory, lists of trials in parquet.
 
 The ids of an npy file ``name.npy`` are in ``name.enroll_ids`` and ``name.test_ids``, one per line.
 """
@@ -6,55 +6,66 @@ The ids of an npy file ``name.npy`` are in ``name.enroll_ids`` and ``name.test_i
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import parsing
-from evenscore.files.npy import read_ids, score_id_files
-from evenscore.files.npz import check_npy_header
-from evenscore.files.streams import PathLike, reading
+from evenscore.files.numpy_files import check_npy_header, read_ids, score_id_files
+from evenscore.files.parquet import distinct_ids, parquet_parts, parsing_parquet, trials_of_frame
+from evenscore.files.registry import ReadOptions
+from evenscore.files.streams import PathLike, parsing, reading
 from evenscore.files.zarr_chunks import PlainChunks, chunk_places, damaged_chunk
 from evenscore.files.zarr_metadata import array_metadata, store_format
 from evenscore.files.zarr_store import open_store
-from evenscore.tables.axis import Axis, as_axis
+from evenscore.tables.axis import Axis, as_axis, merged
 from evenscore.tables.identity import hashed
 from evenscore.tables.score_table import LazyScores
-from evenscore.tables.tile import Grid, Place, Tile
+from evenscore.tables.tile import Cuts, Grid, Place, Tile
 
-__all__ = ["NpyTiles", "ZarrTiles", "open_matrix"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["NpyTiles", "ParquetTrials", "ZarrTiles", "open_scores", "open_trials"]
 
 _MANY = 1 << 12  # chunks; if there are more of them,
 _SMALL = 1 << 20  # bytes: chunks of less are taken together
 
 
-def open_matrix(path: PathLike) -> LazyScores:
-    r"""Open a score matrix without reading it: a zarr store, or an npy file with lists of ids beside it.
+def open_scores(path: PathLike, options: ReadOptions | None = None) -> LazyScores:
+    """Open scores that stay in their files; tiles are read when they are needed.
 
     Parameters
     ----------
     path
-        A zarr store with the arrays ``scores``, ``enroll_ids`` and ``test_ids``; or ``name.npy`` with the ids in
-        ``name.enroll_ids`` and ``name.test_ids``.
+        A matrix in a zarr store, or in ``name.npy`` with the ids in ``name.enroll_ids`` and ``name.test_ids``; or a
+        list of trials in a parquet file, or in a directory of them.
+    options
+        What to do with missing scores and repeated trials of a list.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> from evenscore import ScoreMatrix, write
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "dev.npy"
-    >>> np.save(path, np.zeros((1, 2), dtype=np.float32))
-    >>> _ = path.with_suffix(".enroll_ids").write_text("e1\n"), path.with_suffix(".test_ids").write_text("t1\nt2\n")
-    >>> open_matrix(path)
-    LazyScores(1 enrolments x 2 tests, float32, 1 tiles)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "dev.zarr"
+    >>> write(ScoreMatrix([[1.5, -2.0]], ["e1"], ["t1", "t2"]), path)
+    >>> open_scores(path)
+    LazyScores(1 enrolments x 2 tests, float64, 1 tiles)
     """
-    if str(path).lower().endswith(".npy"):
-        return _open_npy(path)
+    file = Path(path)
+    if file.suffix.lower() in (".parquet", ".pq") or (file.is_dir() and any(file.glob("*.parquet"))):
+        return open_trials(path, options)
+    return _open_npy(path) if file.suffix.lower() == ".npy" else _open_zarr(path)
+
+
+def _open_zarr(path: PathLike) -> LazyScores:
     stored = open_store(path)
     folder = Path(path) / "scores"
     with parsing(path, "a zarr store"):
@@ -207,3 +218,78 @@ class NpyTiles:
         with reading(self.path):
             status = os.stat(self.path)
         return hashed(status.st_size, status.st_mtime_ns)
+
+
+def open_trials(path: PathLike, options: ReadOptions | None = None) -> LazyScores:
+    """Open a list of scored trials in a parquet file, or in a directory of such files.
+
+    Only its ids are read, in a pass over two columns; repeated trials are found within a chunk only.
+    """
+    parts = [str(part.absolute()) for part in parquet_parts(Path(path))]
+    if not parts:
+        raise FileError(path, "there is no parquet file in this directory; check the name")
+    sizes = [_size(part) for part in parts]
+    ends = tuple(accumulate(sizes))
+    bounds = {0}
+    for end, size in zip(ends, sizes, strict=True):
+        bounds |= {end - size + bound for bound in Cuts.of(size).bounds}
+    options = options or ReadOptions(kind="scores")
+    known = [distinct_ids(_scan(part), part, options) for part in parts]
+    enroll, test = (merged([Axis(found[side]) for found in known]) for side in ("enroll", "test"))
+    return LazyScores(
+        enroll_axis=enroll,
+        test_axis=test,
+        dtype=np.result_type(*(found["score"].dtype for found in known)),
+        source=ParquetTrials(tuple(parts), ends, options, enroll, test),
+        layout=Cuts(tuple(sorted(bounds))),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetTrials:
+    """Some trials of parquet files."""
+
+    parts: tuple[str, ...]
+    ends: tuple[int, ...]  #: number of trials up to the end of each part
+    options: ReadOptions
+    enroll: Axis
+    test: Axis
+
+    def read(self, place: Place) -> Tile:
+        """Return some trials; they lie in one file."""
+        trials = place.rows
+        part = bisect_right(self.ends, trials.start)
+        path = self.parts[min(part, len(self.parts) - 1)]
+        start = trials.start - (self.ends[part - 1] if part else 0)
+        with parsing_parquet(path):
+            frame = _scan(path).slice(start, trials.stop - trials.start).collect()
+            table = trials_of_frame(frame, path, self.options)
+        if table.scores is None:
+            raise FileError(path, "the trials have no scores; give a score file")
+        rows, columns = self.enroll.find(table.enroll_ids), self.test.find(table.test_ids)
+        return Tile(
+            table.scores,
+            rows[table.enroll_index].astype(np.int32),
+            columns[table.test_index].astype(np.int32),
+            table.labels,
+            measures=dict(table.measures),
+        )
+
+    def identity(self) -> str:
+        """Return a hash of the sizes and times of the files."""
+        with reading(self.parts[0]):
+            status = [os.stat(part) for part in self.parts]
+        return hashed([(one.st_size, one.st_mtime_ns) for one in status])
+
+
+def _scan(path: str) -> pl.LazyFrame:
+    import polars as pl
+
+    return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+
+
+def _size(path: str) -> int:
+    import polars as pl
+
+    with parsing_parquet(path):
+        return int(_scan(path).select(pl.len()).collect().item())

@@ -7,13 +7,11 @@ import re
 from pathlib import Path
 
 from evenscore.errors import FileError
-from evenscore.files.formats import Format, Kind
-from evenscore.files.registry import FORMATS
+from evenscore.files.registry import FORMATS, Format, Kind
 from evenscore.files.speakers import map_format
 from evenscore.files.streams import ZARR_MARKS, PathLike, open_input, reading
 from evenscore.files.text.chunks import LONGEST_LINE, SAMPLE_SIZE, UTF16_MARKS, sample_of
-from evenscore.files.text.columns import Sample
-from evenscore.files.text.layouts import header_of
+from evenscore.files.text.layouts import Sample, header_of
 
 __all__ = ["sniff"]
 
@@ -65,7 +63,7 @@ def _binary(head: bytes, path: PathLike) -> str | None:
         if head.startswith(magic):
             return name
     if head.startswith(_HDF5):
-        from evenscore.files.hdf5_embeddings import hdf5_format
+        from evenscore.files.bosaris import hdf5_format
 
         return hdf5_format(path)
     if re.match(rb"[^\s\0]+ \0B", head):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from evenscore.errors import FileError
-from evenscore.files.formats import Format, ReadOptions, SpeakerMap
+from evenscore.files.registry import ReadOptions, SpeakerMap
 from evenscore.files.streams import PathLike, atomic_output
 from evenscore.files.text.chunks import text_lines
-from evenscore.files.text.columns import Sample
+from evenscore.files.text.layouts import Sample
 
-__all__ = ["FORMATS", "map_format", "read_members", "read_names"]
+__all__ = ["map_format", "read_map", "read_members", "read_names", "write_map"]
 
 
 def map_format(sample: Sample, path: PathLike) -> str | None:
@@ -32,8 +31,9 @@ def map_format(sample: Sample, path: PathLike) -> str | None:
     return None
 
 
-def _read(path: PathLike, options: ReadOptions, *, by_speaker: bool) -> SpeakerMap:
+def read_map(path: PathLike, options: ReadOptions, format: str) -> SpeakerMap:
     """Read a map from utterance to speaker."""
+    by_speaker = format == "spk2utt"
     speakers: SpeakerMap = {}
     lines: dict[str, int] = {}
     for number, fields in _fields(path):
@@ -115,27 +115,16 @@ def _fields(path: PathLike) -> Iterator[tuple[int, list[str]]]:
             yield number, fields
 
 
-def _write(table: SpeakerMap, path: PathLike, *, by_speaker: bool) -> None:
+def write_map(table: SpeakerMap, path: PathLike, format: str) -> None:
+    """Write a map from utterance to speaker."""
     for name in (*table, *table.values()):
         if not name or any(mark in name for mark in " \t\r\n\0"):
             raise FileError(path, f"the id {name!r} cannot be written: ids have no spaces or line ends; rename it")
     lines = table.items()
-    if by_speaker:
+    if format == "spk2utt":
         utterances: dict[str, list[str]] = {}
         for utterance, speaker in table.items():
             utterances.setdefault(speaker, []).append(utterance)
         lines = {speaker: " ".join(names) for speaker, names in utterances.items()}.items()
     with atomic_output(path) as stream:
         stream.writelines(f"{first} {rest}\n".encode() for first, rest in lines)
-
-
-FORMATS = tuple(
-    Format(
-        name=name,
-        kinds=("speakers",),
-        layout=layout,
-        read=partial(_read, by_speaker=name == "spk2utt"),
-        write=partial(_write, by_speaker=name == "spk2utt"),
-    )
-    for name, layout in (("utt2spk", "utterance speaker"), ("spk2utt", "speaker utterance utterance ..."))
-)

@@ -1,7 +1,8 @@
 """Opening what is read, and writing so that nothing half-written is ever left behind.
 
 `open_input` takes a path or ``-``, plain or gzip. `atomic_output` hands out a temporary file beside the target and
-renames it when all went well. Both turn the operating system's errors into one clear sentence (`FileError`).
+renames it when all went well. `reading`, `parsing` and `writing` turn the errors of the system and of libraries into
+one clear sentence (`FileError`).
 """
 
 from __future__ import annotations
@@ -9,27 +10,32 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import math
 import os
 import shutil
 import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
-from evenscore.errors import FileError
+from evenscore.errors import FileError, InputError
 
 __all__ = [
     "ZARR_MARKS",
     "PathLike",
     "atomic_directory",
     "atomic_output",
+    "listed",
     "local_file",
+    "memory_size",
     "open_input",
+    "parsing",
     "reading",
+    "refuse_larger_than_memory",
     "spooled",
     "writing",
 ]
@@ -61,6 +67,28 @@ def reading(path: PathLike) -> Iterator[None]:
         raise FileError(path, "it needs more memory than there is; read a part of it, or convert it to zarr") from None
     except OSError as error:
         raise FileError(path, f"it cannot be read: {error.strerror or error}") from None
+
+
+@contextmanager
+def parsing(path: PathLike, what: str, part: str | None = None) -> Iterator[None]:
+    """Turn whatever goes wrong while a file of the kind ``what`` is read into a `FileError`.
+
+    Libraries raise nearly any exception on damaged data, so all are caught here, at the border to them.
+    """
+    with reading(path):
+        try:
+            yield
+        except InputError as error:
+            raise FileError(path, str(error), part=part) from None
+        except (FileError, OSError, MemoryError):
+            raise
+        except (EOFError, zlib.error) as error:
+            raise FileError(path, f"the data is cut off or damaged ({error}); copy the file again", part=part) from None
+        except Exception as error:
+            first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise FileError(
+                path, f"it is not {what}, or it is damaged ({first_line}); copy or write it again", part=part
+            ) from None
 
 
 @contextmanager
@@ -193,6 +221,27 @@ def atomic_directory(path: PathLike) -> Iterator[Path]:
                 os.replace(temporary, target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def memory_size() -> float:
+    """Return the size of this machine's memory in bytes, infinity where the system does not tell."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
+
+
+def refuse_larger_than_memory(path: PathLike, nbytes: int, part: str | None = None) -> None:
+    """Refuse data whose declared size does not fit into this machine's memory, before anything is allocated."""
+    memory = memory_size()
+    if nbytes > memory:
+        size = f"{nbytes / 1e9:.0f} GB, more than the {memory / 1e9:.0f} GB of memory of this machine"
+        raise FileError(path, f"the data takes {size}; the file is damaged, or a larger machine is needed", part=part)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the names found in a file for a message, at most six of them."""
+    found = list(names)
+    if not found:
+        return "nothing"
+    return ", ".join(found[:6]) + (f" and {len(found) - 6} more" if len(found) > 6 else "")
 
 
 def _is_standard(path: PathLike) -> bool:

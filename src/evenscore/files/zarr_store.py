@@ -22,10 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.checks import parsing, refuse_larger_than_memory
-from evenscore.files.formats import ArrayTable, ReadOptions, Table
 from evenscore.files.named_arrays import StoredArrays, from_arrays, ids_of, to_arrays, utf8
-from evenscore.files.streams import PathLike, atomic_directory, reading
+from evenscore.files.registry import ArrayTable, ReadOptions, Table
+from evenscore.files.streams import PathLike, atomic_directory, parsing, reading, refuse_larger_than_memory
 from evenscore.files.zarr_chunks import fast_crc32c
 from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
 from evenscore.tables.ids import Ids

@@ -164,6 +164,36 @@ class PairedTest:
     replicates: int
     n_speakers: int
 
+    @classmethod
+    def of(
+        cls,
+        metric: str,
+        values: tuple[float, float],
+        drawn: tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"]],
+        level: float,
+        n_speakers: int,
+    ) -> PairedTest:
+        """Return the test of two systems from a metric of each, on all trials and in the same draws of speakers."""
+        a, b = values
+        found = differences(*drawn)
+        against = min(np.count_nonzero(found <= 0), np.count_nonzero(found >= 0))
+        return cls(
+            metric=metric,
+            a=a,
+            b=b,
+            difference=a - b if a != b else 0.0,
+            interval=Interval.of(found, level),
+            p_value=float(min(1.0, 2 * (1 + against) / (1 + len(found)))),
+            replicates=len(found),
+            n_speakers=n_speakers,
+        )
+
+
+def differences(first: Float[np.ndarray, " b"], second: Float[np.ndarray, " b"]) -> Float[np.ndarray, " b"]:
+    """Return the differences of a metric in all draws; between two infinite values none can be seen."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(first - second, nan=0.0, posinf=np.inf, neginf=-np.inf)
+
 
 def bootstrap(
     scores: npt.ArrayLike | TrialList,
@@ -272,21 +302,9 @@ def paired_test(
     speakers, places = trial_speakers(scores_a, len(key), enroll_speakers, test_speakers), as_points([point])
     how: dict[str, Any] = {"replicates": replicates, "seed": seed, "normalize": normalize}  # so the draws are the same
     systems = (rank_trials(side, key, speakers, places) for side in (values, other))
-    drawn = [Bootstrap.drawn(system, **how).replicates(metric) for system in systems]
-    with np.errstate(invalid="ignore"):  # two infinite Cllr: no difference can be seen
-        differences = np.nan_to_num(np.subtract(*drawn), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    first, second = (Bootstrap.drawn(system, **how).replicates(metric) for system in systems)
     a, b = (evaluate(side, key, points=places, normalize=normalize)[metric] for side in (values, other))
-    against = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
-    return PairedTest(
-        metric=metric,
-        a=a,
-        b=b,
-        difference=a - b if a != b else 0.0,
-        interval=Interval.of(differences, level),
-        p_value=float(min(1.0, 2 * (1 + against) / (1 + replicates))),
-        replicates=replicates,
-        n_speakers=len(speakers.names),
-    )
+    return PairedTest.of(metric, (a, b), (first, second), level, len(speakers.names))
 
 
 def _matched(first: npt.ArrayLike | TrialList, second: npt.ArrayLike | TrialList) -> npt.ArrayLike:

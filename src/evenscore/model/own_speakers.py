@@ -210,7 +210,7 @@ def speaker_rows(model: ScoreModel, cohort: Cohort) -> SpeakerRows | None:
     return SpeakerRows(
         blocks=blocks,
         batches=components(exceptions_of_key(cohort.key, background=True)),
-        sums=sum_by_key(cohort.scores, cohort.key, center, {}),
+        sums=sum_by_key(cohort.scores, cohort.key, center),
         in_rows=group_columns(between, blocks.column_codes, blocks.n_speakers, 0.0),
         in_columns=group_columns(between.T, blocks.row_codes, blocks.n_speakers, 0.0),
     )

@@ -63,7 +63,7 @@ def predict(
     pattern = pattern_of_key(key)
     if isinstance(pattern, SpeakerBlocks):
         return predict_from_blocks(model, cohort, pattern, sides)
-    return predict_from_exceptions(model, sum_by_key(cohort, key, float(model.mu[NONTARGET]), {}), pattern, sides)
+    return predict_from_exceptions(model, sum_by_key(cohort, key, float(model.mu[NONTARGET])), pattern, sides)
 
 
 def predict_from_blocks(
@@ -172,7 +172,7 @@ def effect_posterior(
     rhs_x, rhs_y = (np.zeros((size, model.dim, m + n)) for size in (n + sides[0], m + sides[1]))
     rhs_x[np.arange(n), :, m + np.arange(n)], rhs_x[n:, :, :m] = alpha, alpha[:, None]
     rhs_y[np.arange(m), :, np.arange(m)], rhs_y[m:, :, m:] = beta, beta[:, None]
-    sums = sum_by_key(cohort, key, float(model.mu[NONTARGET]), {})
+    sums = sum_by_key(cohort, key, float(model.mu[NONTARGET]))
     x, y = _solve_with_trial(model, sums, exceptions_of_key(key), sides, rhs_x, rhs_y)
     x_effects, y_effects = np.einsum("idr,d->ir", x, alpha), np.einsum("jdr,d->jr", y, beta)
     both = np.concatenate([y_effects[:m] + x_effects[n:].sum(axis=0), x_effects[:n] + y_effects[m:].sum(axis=0)])

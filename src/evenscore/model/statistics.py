@@ -15,19 +15,18 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.bilinear_sums import class_sums
 from evenscore.model.block_posterior import expect_blocks
-from evenscore.model.list_sums import independent_parts, pairs_of_list, sum_list
 from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern_posterior import PatternStatistics, expect_pattern
-from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, components, pattern_of_key
+from evenscore.model.patterns import LabelledSums, SpeakerBlocks, components
 from evenscore.model.shapes import ShapeStatistics, compress, merge
-from evenscore.model.sums import sum_matrix, without_empty
 from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
-from evenscore.tables import UNKNOWN, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
+from evenscore.tables import Labels, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.arrays import as_scores
-from evenscore.tables.pair_values import PairValues, table_of_labels
+from evenscore.tables.axis import as_axis
+from evenscore.tables.pair_values import PairValues
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -81,46 +80,31 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
     scores, labels = item
     if isinstance(scores, Bilinear):
         return [_sum_bilinear(scores, labels)]
-    if isinstance(scores, ScoreTable) and not scores.is_in_memory:
-        return sum_table(scores, labels, client=client, progress=progress)
-    if isinstance(scores, TrialList):
-        return _sum_list(scores if labels is None else scores.join(labels))
-    if isinstance(scores, ScoreMatrix):
-        known = table_of_labels(scores, labels_for(scores, labels))
-        return [_sum_matrix(scores.scores, known, scores.n_missing > 0)]
     if hasattr(scores, "dask"):
         raise InputError("a Dask array has no ids; give as_table(array, enroll_ids, test_ids) in its place")
+    if not isinstance(scores, ScoreTable):
+        scores = _named(scores, labels)
+    if scores.listed and scores.is_in_memory and labels is not None:
+        scores, labels = scores.join(labels), None
+    return sum_table(scores, labels, client=client, progress=progress)
+
+
+def _named(scores: Any, labels: Labels) -> ScoreMatrix:
+    """Return an array as a matrix with the ids of its labels."""
     array = as_scores(scores, "scores", ndim=2)
     if not np.isfinite(array).all():
         raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
-    return [_sum_matrix(array, labels, False)]
+    _check_shape(array.shape, labels)
+    known = (labels.enroll_ids, labels.test_ids)
+    rows, columns = (
+        as_axis(range(size) if ids is None else ids, "ids") for size, ids in zip(array.shape, known, strict=True)
+    )
+    return ScoreMatrix.trusted(array, rows, columns)
 
 
 def _check_shape(shape: tuple[int, ...], labels: Labels) -> None:
-    if len(shape) != 2:
-        raise InputError(f"scores must have 2 dimensions, but have shape {shape}")
     if shape != labels.shape:
         raise InputError(f"scores are {shape[0]} x {shape[1]}, but labels are {labels.shape[0]} x {labels.shape[1]}")
-
-
-def _sum_matrix(scores: npt.NDArray[Any], labels: Labels, has_missing: bool) -> LabelledSums:
-    _check_shape(scores.shape, labels)
-    sums = sum_matrix(scores, labels)
-    pattern: SpeakerBlocks | Exceptions
-    if labels.by_speaker and not has_missing and labels.n_unknown == 0:
-        pattern = SpeakerBlocks.of(labels)
-    else:
-        key = np.where(np.isnan(scores), np.int8(UNKNOWN), labels.matrix) if has_missing else labels.matrix
-        rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
-        pattern = pattern_of_key(key[np.ix_(rows, columns)])
-        sums = without_empty(sums)
-    return LabelledSums(sums=sums, pattern=pattern)
-
-
-def _sum_list(trials: TrialList) -> list[LabelledSums]:
-    total = sum_list(trials)
-    every = np.arange(len(trials.enroll_ids)), np.arange(len(trials.test_ids))
-    return independent_parts(total, lambda wanted: [pairs_of_list(trials, *every, wanted)])
 
 
 def _sum_bilinear(scores: Bilinear, labels: Labels | None) -> LabelledSums:

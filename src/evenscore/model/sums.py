@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.compiled import few
-from evenscore.tables import NONTARGET, TARGET, Labels
+from evenscore.tables import NONTARGET, TARGET, Labels, Tile
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["ClassSums", "group_order", "pilot", "place_in_group", "sum_blocks", "sum_by_key", "sum_matrix"]
+__all__ = ["ClassSums", "group_order", "pilot", "place_in_group", "sum_blocks", "sum_by_key", "sum_tile"]
 
 Array = np.ndarray
 
@@ -32,8 +32,7 @@ class ClassSums:
     --------
     >>> import numpy as np
     >>> scores, labels = np.array([[2.0, -1.0], [0.0, 3.0]]), Labels.from_speakers(["a", "b"], ["a", "b"])
-    >>> whole = sum_matrix(scores, labels, center=0.0)
-    >>> whole.rows
+    >>> sum_tile(Tile(scores, slice(0, 2), slice(0, 2)), labels, center=0.0).rows
     array([[-1.,  0.],
            [ 2.,  3.]])
     """
@@ -108,36 +107,26 @@ class ClassSums:
         )
 
 
-def sum_matrix(
-    scores: npt.NDArray[Any],
-    labels: Labels,
-    *,
-    center: float | None = None,
-    row_start: int = 0,
-    column_start: int = 0,
-) -> ClassSums:
-    """Sum a block of scores in one pass; NaN are missing pairs.
+def sum_tile(tile: Tile, labels: Labels, center: float | None = None) -> ClassSums:
+    """Sum a tile of a matrix in one pass; NaN are missing pairs.
 
     Parameters
     ----------
-    scores
-        Block of a score matrix, float32 or float64.
+    tile
+        Scores, float32 or float64.
     labels
-        Labels of this block.
+        Labels of the whole matrix.
     center
         Value near the scores; by default the first score.
-    row_start, column_start
-        Where the block stands in its matrix.
     """
-    center = pilot(scores) if center is None else center
-    place = {"row_start": row_start, "column_start": column_start}
-    if labels.by_speaker:
+    center = pilot(tile.scores) if center is None else center
+    place = {"row_start": tile.rows.start, "column_start": tile.columns.start}
+    if labels.by_speaker and not labels.n_unknown:
         row_codes, column_codes, n_speakers = labels.speaker_codes
-        if (row_codes >= 0).all() and (column_codes >= 0).all():
-            sums = sum_blocks(scores, row_codes, column_codes, n_speakers, center, **place)
-            if np.isfinite(sums.squares).all():
-                return sums
-    return sum_by_key(scores, labels.matrix, center, place)
+        sums = sum_blocks(tile.scores, row_codes[tile.rows], column_codes[tile.columns], n_speakers, center)
+        if np.isfinite(sums.squares).all():
+            return replace(sums, **place)
+    return replace(sum_by_key(tile.scores, labels.of(tile), center), **place)
 
 
 def sum_blocks(
@@ -146,17 +135,13 @@ def sum_blocks(
     column_codes: npt.NDArray[np.intp],
     n_speakers: int,
     center: float,
-    *,
-    row_start: int = 0,
-    column_start: int = 0,
 ) -> ClassSums:
     """Sum a complete block whose targets are the pairs of equal codes: everything, then the targets among it.
 
     If a score is missing, the squares are NaN.
     """
-    place = {"row_start": row_start, "column_start": column_start}
     if few(scores.size):
-        sums = sum_by_key(scores, (row_codes[:, None] == column_codes).astype(np.int8), center, place)
+        sums = sum_by_key(scores, (row_codes[:, None] == column_codes).astype(np.int8), center)
         return sums if sums.count.sum() == scores.size else replace(sums, squares=np.full(2, np.nan))
     from evenscore.model.sum_kernels import add_targets, sum_rows
     from evenscore.threads import in_parallel
@@ -165,7 +150,7 @@ def sum_blocks(
     rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
     n_parts = min(_PARTS, max(n_rows, 1))  # what threads share out, they add up in one order, on any number of cores
     by_part, squares_by_part = np.zeros((n_parts, n_columns)), np.zeros(n_parts)
-    in_order = _kernel_layout(scores)
+    in_order = np.ascontiguousarray(scores)
 
     def work(start: int, stop: int) -> None:
         for part in range(start, stop):
@@ -194,12 +179,11 @@ def sum_blocks(
         squares=squares,
         row_counts=np.stack([n_columns - target_rows, target_rows]),
         column_counts=np.stack([n_rows - target_columns, target_columns]),
-        **place,
     )
 
 
-def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float, place: dict[str, int]) -> ClassSums:
-    """Sum a block by an explicit key (1 target, 0 non-target, -1 skipped) that starts at a place of its matrix."""
+def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float) -> ClassSums:
+    """Sum a block by an explicit key (1 target, 0 non-target, -1 skipped)."""
     n_rows, n_columns = scores.shape
     rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
     row_counts, column_counts = np.zeros((2, n_rows)), np.zeros((2, n_columns))
@@ -214,7 +198,7 @@ def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: floa
     else:
         from evenscore.model.sum_kernels import sum_labelled
 
-        arrays = _kernel_layout(scores), np.ascontiguousarray(key, dtype=np.int8)
+        arrays = np.ascontiguousarray(scores), np.ascontiguousarray(key, dtype=np.int8)
         sum_labelled(*arrays, center, rows, columns, squares, row_counts, column_counts)
     return ClassSums(
         center=center,
@@ -223,7 +207,6 @@ def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: floa
         squares=squares,
         row_counts=row_counts,
         column_counts=column_counts,
-        **place,
     )
 
 
@@ -251,19 +234,13 @@ def pilot(scores: npt.NDArray[Any]) -> float:
     return 0.0
 
 
-def _kernel_layout(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the scores in row order; the kernels are compiled for that alone."""
-    return np.ascontiguousarray(scores)
-
-
 def without_empty(sums: ClassSums) -> ClassSums:
     """Leave out rows and columns without any score: they say nothing about the parameters."""
     rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
-    return ClassSums(
-        center=sums.center,
+    return replace(
+        sums,
         rows=sums.rows[:, rows],
         columns=sums.columns[:, columns],
-        squares=sums.squares,
         row_counts=sums.row_counts[:, rows],
         column_counts=sums.column_counts[:, columns],
     )

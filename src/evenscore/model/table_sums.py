@@ -1,4 +1,4 @@
-"""Training statistics of scores that are read tile by tile: one pass, or two for lists that are no matrices."""
+"""Training statistics of scores, read tile by tile: one pass, or two for lists that are no matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenscore.engine.engine import engine_for
 from evenscore.errors import InputError
 from evenscore.model.list_sums import ListedPairs, ListSums, independent_parts, pairs_of_list, sum_list
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, pattern_of_key
-from evenscore.model.sums import ClassSums, pilot, sum_blocks, sum_by_key, without_empty
+from evenscore.model.sums import ClassSums, pilot, sum_tile, without_empty
 from evenscore.progress import Progress, silent
 from evenscore.tables.axis import Axis
 from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
@@ -105,7 +105,7 @@ def sum_cohort(cohort: ScoreTable, labels: Labels, *, client: Any = None, progre
 def _total(scores: ScoreTable, labels: Labels, stage: str, client: Any, progress: Progress) -> TileSums:
     if labels.by_speaker:
         _ = labels.speaker_codes  # so that it is made once, not in every task
-    first = scores.block(slice(0, 1), slice(0, min(scores.shape[1], 4096)))
+    first = scores.block(slice(0, 64), slice(0, 4096))
     shared = _Labelled(source=scores.source, labels=labels, center=pilot(first))
     total: TileSums = engine_for(client).total(_sum_tile, shared, scores.places(), stage=stage, progress=progress)
     return total
@@ -114,13 +114,9 @@ def _total(scores: ScoreTable, labels: Labels, stage: str, client: Any, progress
 def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
     tile = shared.source.read(place)
     scores = tile.scores
-    start = {"row_start": tile.rows.start, "column_start": tile.columns.start}
-    labels = shared.labels
-    if labels.by_speaker and not labels.n_unknown:
-        row_codes, column_codes, number = labels.speaker_codes
-        sums = sum_blocks(scores, row_codes[tile.rows], column_codes[tile.columns], number, shared.center, **start)
-        if np.isfinite(sums.squares).all():
-            return TileSums(sums=sums, rows=_NOWHERE, columns=_NOWHERE)
+    sums = sum_tile(tile, shared.labels, shared.center)
+    if sums.count.sum() == scores.size and np.isfinite(sums.squares).all():
+        return TileSums(sums=sums, rows=_NOWHERE, columns=_NOWHERE)
     infinite = np.isinf(scores)
     if infinite.any():
         i, j = np.argwhere(infinite)[0]
@@ -128,13 +124,8 @@ def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
             f"the score in row {tile.rows.start + i} and column {tile.columns.start + j} is infinite, but scores must "
             "be finite; drop it, or read it with missing='skip'"
         )
-    key = labels.of(tile)
-    rows, columns = np.nonzero(np.isnan(scores) | (key == UNKNOWN))
-    return TileSums(
-        sums=sum_by_key(scores, key, shared.center, start),
-        rows=rows + tile.rows.start,
-        columns=columns + tile.columns.start,
-    )
+    rows, columns = np.nonzero(np.isnan(scores) | (shared.labels.of(tile) == UNKNOWN))
+    return TileSums(sums=sums, rows=rows + tile.rows.start, columns=columns + tile.columns.start)
 
 
 def _pattern(total: TileSums, labels: Labels, kept: list[npt.NDArray[np.bool_]]) -> SpeakerBlocks | Exceptions:

@@ -1,4 +1,17 @@
-"""The classical norms behind one prepared object: Z, T, ZT, TZ, S and the adaptive ones."""
+"""The classical norms: Z, T, ZT, TZ, S and the adaptive ones.
+
+Each side of a trial has a location m and a scale s of cohort scores: of all of them, or, in the adaptive norms, of the
+highest ones. With e for the enrolment and t for the test, the score s becomes
+
+    S, AS   0.5 * ((s - me) / se + (s - mt) / st)
+    Z, AZ   (s - me) / se
+    T, AT   (s - mt) / st
+    ZT      ((s - me) / se - mt) / st, where mt and st are of cohort scores that were Z-normalized themselves
+    TZ      ((s - mt) / st - me) / se, likewise
+
+`statistics` finds m and s, `sides` says which cohort scores a side has and which of them it leaves out. A trial's own
+speakers are left out of its cohort: then an element has a location and a scale for each speaker whom it may meet.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms import adaptive, chained
-from evenscore.norms.block_sides import block_sides
+from evenscore.norms.classical_parts import ClassicalParts, cohort_statistics
 from evenscore.norms.conditions import Conditions
-from evenscore.norms.finish import finished
 from evenscore.norms.options import NormOptions
-from evenscore.norms.sides import NormSides, Side
-from evenscore.norms.statistics import Statistics
-from evenscore.norms.trial_scores import TrialScores
+from evenscore.norms.parts import Pass, table_fits
+from evenscore.norms.sides import Side, Sides, other_side
+from evenscore.norms.statistics import Affine, Statistics, Summary, side_statistics
+from evenscore.norms.trial_scores import TrialScores, finished, statistics_without_own
+from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.axis import Axis, as_axis
-from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.ids import IdsLike, shown
-from evenscore.tables.labels import Labels
-from evenscore.tables.score_matrix import ScoreMatrix
-from evenscore.tables.trial_list import TrialList
 
 __all__ = ["ClassicalNorm", "prepare_classical"]
 
@@ -38,7 +47,6 @@ NEEDS = {
     "zt": ("enroll", "test", "cohort"),
     "tz": ("enroll", "test", "cohort"),
 }
-_SECOND = {"zt": "test", "tz": "enroll"}  # the side whose cohort scores are normalized before they are summed up
 _MEANING = {
     "enroll": "the enrolments against the cohort",
     "test": "the cohort against the tests",
@@ -81,13 +89,16 @@ class ClassicalNorm:
             blocks may leave it out.
         """
         blocks = self.with_cohort(blocks)
-        sides = block_sides(blocks, self.method, self.conditions)
-        prepared = self.cohort is not None and blocks.cohort is not None and blocks.cohort.scores is self.cohort.scores
-        ready = self._cohort_statistics if prepared else None
-        table = TrialScores.of(blocks.trials)
+        sides, trials = Sides.of(blocks, self.conditions), blocks.trials
+        if self.options.select == "own" and not sides.meet(self.needs):
+            parts = ClassicalParts(norm=self, sides=sides, ready=self._ready(blocks, sides))
+            scores = [np.empty((0, 0)) if block is None else block.scores for block in (blocks.enroll, blocks.test)]
+            at = [slice(0, size) for size in trials.shape]
+            return parts.apply(trials, parts.enroll_part(scores[0], at[0]), parts.test_part(scores[1], at[1]))
+        table = TrialScores.of(trials)
         with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
-            finite = self._chain(table, sides, ready) if self.method in _SECOND else self._sum(table, sides)
-            return finished(table, finite, self.options.vanished)
+            self._by_trial(table, blocks, sides)
+            return finished(trials, table.out, False, self.options.vanished)
 
     may_lack = True  #: what to do with NaN, the option ``vanished`` says
 
@@ -96,11 +107,62 @@ class ClassicalNorm:
         """The blocks of cohort scores that the method reads."""
         return NEEDS[self.method]
 
-    def parts(self, blocks: ScoreBlocks, how: Any) -> Any:
-        """Return the norm by parts, see `classical_parts`."""
-        from evenscore.norms.classical_parts import classical_parts
+    @property
+    def second(self) -> str | None:
+        """The side of ZT and TZ whose cohort scores are normalized before they are summed up."""
+        return {"zt": "test", "tz": "enroll"}.get(self.method)
 
-        return classical_parts(self, blocks, how)
+    @property
+    def factor(self) -> float:
+        """The weight of each side."""
+        if self.needs != ("enroll", "test"):
+            return 1.0
+        return 0.5 if self.options.combine == "mean" else float(np.sqrt(0.5))
+
+    def parts(self, blocks: ScoreBlocks, how: Pass) -> ClassicalParts | None:
+        """Return the norm by parts; None where each tile needs the cohort scores of its rows and columns."""
+        sides = Sides.of(blocks, self.conditions)
+        own = sides.meet(self.needs)
+        if self.options.select == "cross" or (own and "cohort" in self.needs):
+            return None
+        ready = cohort_statistics(self, sides, blocks, how) if "cohort" in self.needs else None
+        parts = ClassicalParts(norm=self, sides=sides, ready=ready)
+        return parts if not own or table_fits(blocks, parts.width) else None
+
+    def summary(self, side: Side) -> Summary:
+        """Return what is computed of a row of a side."""
+        return Summary.of(self.options, self.method, side.shape[1])
+
+    def statistics(self, side: Side, affine: Affine | None = None) -> Statistics:
+        """Return location and scale of each element of a side, whatever the other side is."""
+        return side_statistics(side, self.summary(side), affine).settled(self.options, side.ids, side.what)
+
+    def _by_trial(self, table: TrialScores, blocks: ScoreBlocks, sides: Sides) -> None:
+        """Normalize trials whose cohort depends on both sides: on their own speakers, or on whom the other ranks."""
+        given = {"enroll": blocks.enroll, "test": blocks.test}
+        both = [None if block is None else sides.side(name, block.scores) for name, block in given.items()]
+        if "cohort" in self.needs:
+            from evenscore.norms.chained import chain_without_own_speakers
+
+            cohort = sides.cohort(blocks.cohort.scores, blocks.cohort_labels, self.method)  # type: ignore[arg-type]
+            first, second = both if self.method == "zt" else both[::-1]
+            assert first is not None and second is not None  # noqa: S101, PT018  (the method needs them)
+            chain_without_own_speakers(table, first, second, cohort, self.method, self.options)
+            return
+        for side, other in (both, both[::-1]):
+            if side is None or side.name not in self.needs:
+                continue
+            if self.options.select == "cross":
+                from evenscore.norms.cross import add_cross_side
+
+                if other is None:
+                    raise InputError(f"select='cross' needs both cohort blocks, but there is only `{side.name}`")
+                add_cross_side(table, side, other, self.method, self.options, self.factor)
+                continue
+            speakers = sides.speaker[other_side(side.name)]
+            for rows, column, found in statistics_without_own(table, side, speakers, self.summary(side), self.options):
+                at, mean, std = table.look_up(side.name, rows, column, found.mean, found.std)
+                table.out[at] += self.factor * ((table.raw(at) - mean) / std)
 
     def normalize_one(
         self,
@@ -144,64 +206,6 @@ class ClassicalNorm:
         assert normalized.scores is not None  # noqa: S101
         return float(normalized.scores[0, 0])
 
-    def side_statistics(self, side: Side, ready: Statistics | None = None) -> Statistics:
-        """Return what one side's cohort scores say about each of its elements, whatever the other side is.
-
-        Parameters
-        ----------
-        side
-            The enrolments, the tests, or the cohort against itself.
-        ready
-            Statistics of the cohort against itself, which the second side of ZT and TZ needs.
-        """
-        if side.name == _SECOND.get(self.method):
-            assert ready is not None  # noqa: S101
-            return chained.scaled_statistics(side, chained.affine(ready), self.method, self.options)
-        return adaptive.side_statistics(side, self.method, self.options)
-
-    def apply(self, table: TrialScores, enroll: Statistics | None, test: Statistics | None) -> bool:
-        """Normalize trials by the statistics of their elements; tell whether all results are known to be finite."""
-        if self.method in _SECOND:
-            assert enroll is not None and test is not None  # noqa: S101, PT018
-            return chained.chain(table, enroll, test, self.method == "zt")
-        both = enroll is not None and test is not None
-        return adaptive.sum_sides(table, enroll, test, self.factor if both else 1.0)
-
-    @property
-    def factor(self) -> float:
-        """The weight of each side, where both are summed."""
-        return 0.5 if self.options.combine == "mean" else float(np.sqrt(0.5))
-
-    def _sum(self, table: TrialScores, sides: NormSides) -> bool:
-        used = [side for side in (sides.enroll, sides.test) if side is not None and side.name in NEEDS[self.method]]
-        factor = self.factor if len(used) == 2 else 1.0
-        cross = self.options.select == "cross"
-        if not cross and not sides.speakers_meet:
-            found = {side.name: self.side_statistics(side) for side in used}
-            return self.apply(table, found.get("enroll"), found.get("test"))
-        for side in used:
-            other = sides.test if side.name == "enroll" else sides.enroll
-            if cross and other is not None:
-                adaptive.add_cross_side(table, side, other, self.method, self.options, factor)
-            elif cross:
-                raise InputError(f"select='cross' needs both cohort blocks, but there is only `{side.name}`")
-            else:
-                others = sides.speaker_of_other(side)
-                adaptive.add_own_side(table, side, others, self.method, self.options, factor)
-        return False
-
-    def _chain(self, table: TrialScores, sides: NormSides, ready: Statistics | None) -> bool:
-        assert sides.enroll is not None  # noqa: S101
-        assert sides.test is not None and sides.cohort is not None  # noqa: S101, PT018
-        if sides.speakers_meet:
-            first, second = (sides.enroll, sides.test) if self.method == "zt" else (sides.test, sides.enroll)
-            chained.chain_without_own_speakers(table, first, second, sides.cohort, self.method, self.options)
-            return False
-        if ready is None:
-            ready = self.side_statistics(sides.cohort)
-        enroll, test = (self.side_statistics(side, ready) for side in (sides.enroll, sides.test))
-        return self.apply(table, enroll, test)
-
     def with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         """Return blocks that have all that the method reads, if need be with the cohort it was prepared with."""
         if blocks.cohort is None and self.cohort is not None and "cohort" in NEEDS[self.method]:
@@ -224,15 +228,18 @@ class ClassicalNorm:
             raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {len(members)} members")
         return row, members
 
-    @cached_property
-    def _cohort_statistics(self) -> Statistics | None:
-        """Statistics of the cohort against itself, for trials whose speakers are not in it."""
-        if self.cohort is None or "cohort" not in NEEDS[self.method] or self.conditions is not None:
+    def _ready(self, blocks: ScoreBlocks, sides: Sides) -> Statistics | None:
+        """Return statistics of the cohort against itself, where the method needs them; of its own cohort once."""
+        if "cohort" not in self.needs:
             return None
-        one = ScoreMatrix([[0.0]], ["enrolment"], ["test"])
-        blocks = ScoreBlocks(one, cohort=self.cohort, cohort_labels=self.cohort_labels)
-        side = block_sides(blocks, self.method, None).cohort
-        return None if side is None else adaptive.side_statistics(side, self.method, self.options)
+        own = self.cohort is not None and blocks.cohort.scores is self.cohort.scores and self.conditions is None
+        return self._own_cohort if own else cohort_statistics(self, sides, blocks, Pass())
+
+    @cached_property
+    def _own_cohort(self) -> Statistics:
+        nobody = ScoreMatrix([[0.0]], ["enrolment"], ["test"])
+        blocks = ScoreBlocks(nobody, cohort=self.cohort, cohort_labels=self.cohort_labels)
+        return cohort_statistics(self, Sides.of(blocks), blocks, Pass())
 
 
 def prepare_classical(

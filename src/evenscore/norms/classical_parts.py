@@ -3,120 +3,182 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.norms.block_sides import block_sides
-from evenscore.norms.classical import NEEDS, ClassicalNorm
-from evenscore.norms.finish import finished
-from evenscore.norms.own_parts import OwnSpeakerParts
-from evenscore.norms.parts import Part, Parts, Pass, Piece, speakers_meet
-from evenscore.norms.sides import Side
-from evenscore.norms.statistics import Statistics
-from evenscore.norms.trial_scores import TrialScores
-from evenscore.tables import Axis, Labels, Place, ScoreBlocks, ScoreMatrix
+from evenscore.compiled import few
+from evenscore.norms.parts import Part, Pass, Piece
+from evenscore.norms.sides import Codes, Sides, other_side
+from evenscore.norms.statistics import LeftOut, Statistics, tables_without
+from evenscore.norms.trial_scores import TrialScores, finished
+from evenscore.tables import Labels, Place, ScoreBlocks, ScoreMatrix
+from evenscore.tables.ids import Ids
 from evenscore.tables.score_table import Source
+from evenscore.threads import in_parallel
 
-__all__ = ["ClassicalParts", "classical_parts", "cohort_statistics"]
+if TYPE_CHECKING:
+    from evenscore.norms.classical import ClassicalNorm
 
+__all__ = ["ClassicalParts", "cohort_statistics"]
 
-def classical_parts(norm: ClassicalNorm, blocks: ScoreBlocks, how: Pass) -> Parts | None:
-    """Return a classical norm by parts; None where each tile needs the cohort scores of its rows and columns."""
-    needs = NEEDS[norm.method]
-    if norm.options.select == "cross":
-        return None
-    if speakers_meet(blocks, needs):
-        return OwnSpeakerParts.of(norm, blocks)
-    return ClassicalParts.of(norm, blocks, cohort_statistics(norm, blocks, how) if "cohort" in needs else None)
+_SHARE = 4  # of the memory, for a piece; a few are at work at a time
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassicalParts:
-    """A classical norm; the numbers are location and scale of the cohort scores, NaN where no cohort is left."""
+    """A classical norm by parts: the numbers of an element are locations and scales of its cohort scores.
 
-    width = 2
+    There is one of both for the whole cohort, and one without each speaker of the other side who is in it. Before them
+    stands which of the other side's an element looks up. NaN: no cohort is left.
+    """
+
+    norm: ClassicalNorm
+    sides: Sides
+    ready: Statistics | None = None  #: of the cohort against itself, for ZT and TZ
+
+    @cached_property
+    def _others(self) -> dict[str, Codes]:
+        """Speakers of the other side whom a side leaves out."""
+        none = np.empty(0, dtype=np.int64)
+        return {name: self.sides.others(name) if name in self.norm.needs else none for name in ("enroll", "test")}
+
+    @property
+    def _columns(self) -> int:
+        return 1 + max(len(codes) for codes in self._others.values())
+
+    @property
+    def width(self) -> int:
+        """How many numbers an element has: its column in the other side's table, and its row of its own."""
+        return 1 + 2 * self._columns
 
     @property
     def sides_alike(self) -> bool:
         """True for the norms that treat both sides alike."""
-        return self.norm.method in ("s", "as")
-
-    norm: ClassicalNorm
-    enroll: Axis
-    test: Axis
-    cohort_enroll: Axis | None
-    cohort_test: Axis | None
-    ready: Statistics | None = None  #: of the cohort against itself, for ZT and TZ
-
-    @classmethod
-    def of(cls, norm: ClassicalNorm, blocks: ScoreBlocks, ready: Statistics | None = None) -> ClassicalParts:
-        """Prepare a norm for blocks; ZT and TZ need statistics of the cohort against itself (`cohort_statistics`)."""
-        return cls(
-            norm=norm,
-            enroll=blocks.trials.enroll_axis,
-            test=blocks.trials.test_axis,
-            cohort_enroll=blocks.cohort_enroll_axis,
-            cohort_test=blocks.cohort_test_axis,
-            ready=ready,
-        )
+        return self.norm.method in ("s", "as") and self._columns == 1
 
     def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
-        """Return location and scale of the cohort scores of some enrolments."""
-        if self.cohort_test is None or "enroll" not in NEEDS[self.norm.method]:
-            return _nothing(len(scores))
-        axis = self.enroll.take(rows)
-        block = ScoreMatrix(scores, axis, self.cohort_test, missing="nan")
-        trials = ScoreMatrix(np.empty((len(axis), 0)), axis, [])
-        return self._part(block_sides(ScoreBlocks(trials, enroll=block), "s", self.norm.conditions).enroll)
+        """Return the numbers of some enrolments."""
+        return self._part("enroll", scores, rows)
 
     def test_part(self, scores: npt.NDArray[Any], columns: slice) -> Part:
-        """Return location and scale of the cohort scores of some tests."""
-        if self.cohort_enroll is None or "test" not in NEEDS[self.norm.method]:
-            return _nothing(scores.shape[1])
-        axis = self.test.take(columns)
-        block = ScoreMatrix(scores, self.cohort_enroll, axis, missing="nan")
-        trials = ScoreMatrix(np.empty((0, len(axis))), [], axis)
-        return self._part(block_sides(ScoreBlocks(trials, test=block), "s", self.norm.conditions).test)
+        """Return the numbers of some tests."""
+        return self._part("test", scores, columns)
 
-    def _part(self, side: Side | None) -> Part:
-        assert side is not None  # noqa: S101
-        found = self.norm.side_statistics(side, ready=self.ready)
-        return np.stack([found.mean, found.std], axis=1)
+    def _part(self, name: str, scores: npt.NDArray[Any], at: slice) -> Part:
+        part = np.zeros((at.stop - at.start, self.width))
+        own, known = self.sides.speaker[name][at], self._others[other_side(name)]
+        if len(known):
+            place = np.searchsorted(known, own)
+            part[:, 0] = np.where(np.isin(own, known), 1 + place, 0)
+        if name not in self.norm.needs:
+            return part
+        side, left_out = self.sides.side(name, scores, at), LeftOut.one(self._others[name])
+        if self._columns == 1:
+            affine = None
+            if name == self.norm.second:
+                assert self.ready is not None  # noqa: S101
+                affine = np.ascontiguousarray(self.ready.mean), 1.0 / self.ready.std
+            found = self.norm.statistics(side, affine)
+            part[:, 1], part[:, 2] = found.mean, found.std
+            return part
+        here, last = len(left_out.first), 1 + self._columns
+        for rows in side.pieces(beside=25 * here, share=_SHARE):
+            found = tables_without(side.scores(rows), self.norm.summary(side), side.groups, left_out)
+            part[rows, 1 : 1 + here] = found.mean
+            part[rows, last : last + here] = np.where(found.count > 0, found.std, np.nan)
+        return part
 
     def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the trials normalized."""
-        needs = NEEDS[self.norm.method]
-        sides = [_statistics(part) if name in needs else None for name, part in (("enroll", enroll), ("test", test))]
-        scores = np.asarray(trials.scores)
-        table = TrialScores(trials, np.empty_like(scores, dtype=None if scores.ndim == 2 else np.float64, order="C"))
         with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
-            if not self.norm.apply(table, *sides) and not trials.listed:
+            if self._columns == 1:
+                out = TrialScores.of(trials).out
+                finite = self._meet(trials, enroll, test, out)
+            else:
+                out, finite = self._without_own(trials, {"enroll": enroll, "test": test}), False
+            if not finite and not trials.listed:  # nobody may have looked through a tile
                 trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
-                return finished(TrialScores(trials, table.out), False, self.norm.options.vanished)
-            return finished(table, not trials.listed, self.norm.options.vanished)
+            return finished(trials, out, finite, self.norm.options.vanished)
 
+    def _meet(self, trials: Any, enroll: Part, test: Part, out: npt.NDArray[Any]) -> bool:
+        """Normalize trials in one pass; tell whether all results are known to be finite."""
+        chain, enroll_first = self.norm.second is not None, self.norm.second == "test"
+        # What to subtract, and what to multiply with; a side that the method does not use adds nothing.
+        row, column = (
+            (part[:, 1], self.norm.factor / part[:, 2] if name in self.norm.needs else part[:, 2])
+            for name, part in (("enroll", enroll), ("test", test))
+        )
+        scores, tile = np.ascontiguousarray(trials.scores), trials.tile
+        if few(scores.size) or (chain and trials.listed):
+            (m_e, w_e), (m_t, w_t) = zip(*(tile.pair(*sides) for sides in zip(row, column, strict=True)), strict=True)
+            if not chain:
+                out[...] = (scores - m_e) * w_e + (scores - m_t) * w_t  # 0.5 * ((s - me) / se + (s - mt) / st)
+            elif enroll_first:
+                out[...] = ((scores - m_e) * w_e - m_t) * w_t
+            else:
+                out[...] = ((scores - m_t) * w_t - m_e) * w_e
+            return bool(np.isfinite(out).all())
+        from evenscore.norms.kernel_apply import chain_matrix, sum_list, sum_matrix
 
-def _nothing(size: int) -> Part:
-    """Return what leaves scores as they are."""
-    return np.tile([0.0, 1.0], (size, 1))
+        row, column = (tuple(map(np.ascontiguousarray, side)) for side in (row, column))  # type: ignore[assignment]
+        if trials.listed:
+            pairs = (scores, trials.enroll_index, trials.test_index, *row, *column)
+            in_parallel(lambda start, stop: sum_list(*pairs, start, stop, out), len(out))
+            return False
+        finite = np.ones(len(scores), dtype=bool)
+        loop, how = (chain_matrix, (enroll_first,)) if chain else (sum_matrix, ())
+        whole = (scores, *row, *column, *how)
+        in_parallel(lambda start, stop: loop(*whole, start, stop, out, finite), *scores.shape)
+        return bool(finite.all())
 
+    def _without_own(self, trials: Any, parts: dict[str, Part]) -> npt.NDArray[Any]:
+        """Normalize trials each of which looks up its location and scale on both sides."""
+        table = TrialScores.of(trials)
+        for name in self.norm.needs:
+            part, column = parts[name], parts[other_side(name)][:, 0].astype(np.intp)
+            if trials.listed:
+                index = {"enroll": trials.enroll_index, "test": trials.test_index}
+                row, place = index[name], column[index[other_side(name)]]
+                found = self._settled(part, row, place, name, getattr(trials, name))
+                table.out[:] += self.norm.factor * ((table.raw(slice(None)) - found.mean) / found.std)
+                continue
+            used, which = np.unique(column, return_inverse=True)
+            found = self._settled(part, slice(None), used, name, getattr(trials, f"{name}_ids"))
+            self._add(table, name, found, which.reshape(-1))
+        return table.out
 
-def _statistics(part: Part) -> Statistics:
-    return Statistics(np.ones(len(part), dtype=np.int64), part[:, 0], part[:, 1])
+    def _settled(self, part: Part, row: Any, column: npt.NDArray[np.intp], name: str, ids: Ids) -> Statistics:
+        mean, std = part[row, 1 + column], part[row, 1 + self._columns + column]
+        what = "enrolment" if name == "enroll" else "test"
+        return Statistics((~np.isnan(std)).astype(np.int64), mean, std).settled(self.norm.options, ids, what)
+
+    def _add(self, table: TrialScores, name: str, found: Statistics, which: npt.NDArray[np.intp]) -> None:
+        """Add one side's normalized scores to a matrix, where the elements of the other side look up these columns."""
+        by_row, factor = name == "enroll", self.norm.factor
+        if few(table.out.size):
+            _, mean, std = table.look_up(name, slice(None), which, found.mean, found.std)
+            table.out[...] += factor * ((table.raw(slice(None)) - mean) / std)
+            return
+        from evenscore.norms.kernel_own import add_by_column, add_by_row
+
+        mean, std = (np.ascontiguousarray(x if by_row else x.T) for x in (found.mean, found.std))
+        add = add_by_row if by_row else add_by_column
+        how = (np.ascontiguousarray(table.trials.scores), mean, std, which, factor)
+        in_parallel(lambda start, stop: add(*how, start, stop, table.out), *table.out.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class _CohortTask:
     norm: ClassicalNorm
+    sides: Sides
     source: Source
     labels: Labels
-    enroll: Axis
-    test: Axis
 
 
-def cohort_statistics(norm: ClassicalNorm, blocks: ScoreBlocks, how: Pass) -> Statistics:
+def cohort_statistics(norm: ClassicalNorm, sides: Sides, blocks: ScoreBlocks, how: Pass) -> Statistics:
     """Return location and scale of the cohort members by which ZT and TZ normalize the second side's scores."""
     cohort, labels = blocks.cohort, blocks.cohort_labels
     assert labels is not None  # noqa: S101
@@ -129,21 +191,15 @@ def cohort_statistics(norm: ClassicalNorm, blocks: ScoreBlocks, how: Pass) -> St
         {"cohort": out},
         [Piece("cohort", place.rows if by_row else place.columns, place) for place in places],
         _members,
-        _CohortTask(norm, cohort.source, labels, Axis(cohort.enroll_ids), Axis(cohort.test_ids)),
+        _CohortTask(norm, sides, cohort.source, labels),
         "cohort against itself",
     )
     return Statistics(np.ones(len(out), dtype=np.int64), out[:, 0], out[:, 1])
 
 
 def _members(task: _CohortTask, place: Place) -> npt.NDArray[np.float64]:
-    rows, columns = task.enroll.take(place.rows), task.test.take(place.columns)
-    places = np.arange(place.rows.start, place.rows.stop), np.arange(place.columns.start, place.columns.stop)
-    blocks = ScoreBlocks(
-        ScoreMatrix(np.empty((0, 0)), [], []),
-        cohort=ScoreMatrix(task.source.read(place).scores, rows, columns, missing="nan"),
-        cohort_labels=task.labels.take(*places),
-    )
-    side = block_sides(blocks, task.norm.method, task.norm.conditions).cohort
-    assert side is not None  # noqa: S101  (the method is ZT or TZ)
-    found = task.norm.side_statistics(side)
+    places = (np.arange(span.start, span.stop) for span in (place.rows, place.columns))
+    labels = task.labels.take(*places)
+    side = task.sides.cohort(task.source.read(place).scores, labels, task.norm.method, place.rows, place.columns)
+    found = task.norm.statistics(side)
     return np.stack([found.mean, found.std], axis=1)

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from evenscore.errors import InputError
-from evenscore.norms.sides import Codes, coded
 from evenscore.tables.ids import Ids, as_speakers, shown
 
-__all__ = ["Conditions"]
+__all__ = ["NO_GROUP", "Codes", "Conditions", "coded"]
 
 Map = Mapping[str, str | None]
+Codes = npt.NDArray[np.int64]
+NO_GROUP = -1
+
+
+def coded(values: Ids | None, codes: dict[str, int], size: int) -> Codes:
+    """Return the number of each value, NO_GROUP where it has none."""
+    if values is None or not codes:
+        return np.full(size, NO_GROUP, dtype=np.int64)
+    return np.fromiter((codes.get(name, NO_GROUP) for name in values.tolist()), dtype=np.int64, count=size)
 
 
 @dataclass(frozen=True, kw_only=True)

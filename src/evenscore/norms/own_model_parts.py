@@ -12,8 +12,8 @@ from evenscore.model.own_speakers import SpeakerSums, TrialSums, group_columns
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import score_by_sums
 from evenscore.model.patterns import SpeakerBlocks
-from evenscore.norms.own_parts import speakers_of, table_fits
-from evenscore.norms.parts import Part, Pass
+from evenscore.norms.conditions import coded
+from evenscore.norms.parts import Part, Pass, table_fits
 from evenscore.tables import Place, ScoreBlocks, ScoreMatrix
 from evenscore.tables.score_table import Source
 
@@ -49,8 +49,7 @@ class OwnScoreModelParts:
             return None
         own = {}
         for side, axis in (("enroll", blocks.trials.enroll_axis), ("test", blocks.trials.test_axis)):
-            speakers = speakers_of(axis)
-            own[side] = np.fromiter((names.get(name, -1) for name in speakers), dtype=np.intp, count=len(axis))
+            own[side] = coded(axis.speakers, names, len(axis))
         return cls(
             model=model,
             cohort=SpeakerSums(between=between, shapes=cohort.shapes),

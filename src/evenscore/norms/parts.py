@@ -22,9 +22,15 @@ from evenscore.tables.rescore import table_of_tile, tile_of_table
 from evenscore.tables.score_table import Source
 from evenscore.tables.tile import Place
 
-__all__ = ["ByParts", "Keep", "Part", "Parts", "Pass", "Piece", "mirrored", "side_parts", "speakers_meet"]
+__all__ = ["ByParts", "Keep", "Part", "Parts", "Pass", "Piece", "mirrored", "side_parts", "speakers_meet", "table_fits"]
 
 Part = npt.NDArray[np.float64]  #: n x width, a row for each member
+_MOST_TABLE = 1 << 29  # bytes of the tables of both sides
+
+
+def table_fits(blocks: ScoreBlocks, width: int) -> bool:
+    """Tell whether tables of this many numbers for each enrolment and test may be kept."""
+    return 8 * width * sum(blocks.trials.shape) <= _MOST_TABLE
 
 
 class Parts(Protocol):

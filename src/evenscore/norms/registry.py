@@ -6,14 +6,14 @@ A new norm is one module and one entry here (or a call of `register_norm`): comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from typing import Any, Protocol
 
 from evenscore.errors import InputError
-from evenscore.norms.options import CLASSICAL_METHODS
+from evenscore.norms.options import CLASSICAL_METHODS, NormOptions
 from evenscore.tables.blocks import ScoreBlocks
 from evenscore.tables.ids import shown
 from evenscore.tables.score_matrix import ScoreMatrix
@@ -35,6 +35,11 @@ class Normalizer(Protocol):
 
 
 NO_OPTIONS = ("method", "training", "data", "client", "progress")  #: what functions of methods take besides
+#: Options that are objects.
+OBJECTS = (
+    *("cohort", "cohort_labels", "cohort_enroll_speakers", "cohort_test_speakers"),
+    *("conditions", "options", "score_model"),
+)
 Named = Callable[..., Any] | str  #: a function, or "module:function" of one, which is imported when it is first used
 
 
@@ -164,23 +169,32 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
     prepare = METHODS[method].prepare
     assert prepare is not None  # noqa: S101  (norm_methods has seen to it)
     made = loaded(prepare)
+    if method in CLASSICAL_METHODS:
+        NormOptions.of(**no_objects(options))
     refuse_unknown_options(method, made, options)
     return made(method, **options)
 
 
-def refuse_unknown_options(method: str, function: Callable[..., Any], options: Iterable[str]) -> None:
+def no_objects(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those options that only Python can give, but whose value is a number or a text."""
+    return {name: options[name] for name in OBJECTS if isinstance(options.get(name), str | int | float)}
+
+
+def refuse_unknown_options(method: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
     """Refuse options of a method that a function does not take by name, and list those that it takes.
+
+    Numbers and texts in place of objects, such as ``cohort=3`` from a command line, are no options, either.
 
     Examples
     --------
-    >>> refuse_unknown_options("mine", lambda method, *, share=0.5: None, ["part"])
+    >>> refuse_unknown_options("mine", lambda method, *, share=0.5: None, {"part": 3})
     Traceback (most recent call last):
     evenscore.errors.InputError: the method 'mine' has no option 'part'; it has share
     """
     parameters = signature(function).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in parameters):  # it looks at them by itself
         return
-    known = [one.name for one in parameters if one.name not in NO_OPTIONS]
+    known = [one.name for one in parameters if one.name not in (*NO_OPTIONS, *no_objects(options))]
     odd = [name for name in options if name not in known]
     if odd:
         raise InputError(f"the method {method!r} has no option {shown(odd)}; it has {', '.join(known) or 'none'}")

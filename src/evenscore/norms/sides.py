@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.compiled import few
+from evenscore.norms.conditions import NO_GROUP, Codes, Conditions, coded
+from evenscore.tables import Axis, Labels, ScoreBlocks
 from evenscore.tables.ids import Ids
+from evenscore.tables.labels import NONTARGET
+from evenscore.threads import in_parallel
 
-__all__ = ["MEMORY", "NO_GROUP", "Codes", "Groups", "NormSides", "Rows", "Side", "coded", "speaker_codes"]
-
-NO_GROUP = -1
+__all__ = ["MEMORY", "NO_GROUP", "Codes", "Groups", "Rows", "Side", "Sides", "other_side", "turned"]
 
 #: Rows are read in pieces of about this size: large enough for matrix products, small beside anybody's memory.
 PIECE_BYTES = 24e6
@@ -22,21 +25,11 @@ MEMORY = 1e9  #: bytes that cohort scores, and what is found for them, may take 
 _ROWS, _MOST_BYTES = 128, 64e6  # of large cohorts more is read: products with few rows are slow
 
 Rows = slice | npt.NDArray[np.intp]
-Codes = npt.NDArray[np.int64]
 
 
-def speaker_codes(cohort: list[Ids | None], trials: list[Ids | None]) -> dict[str, int]:
-    """Give a number to each speaker that stands both in cohort and trials; only these have to be left out anywhere."""
-    names = [{name for side in sides if side is not None for name in side.tolist()} for sides in (cohort, trials)]
-    both = sorted((names[0] & names[1]) - {None})
-    return {name: number for number, name in enumerate(both)}
-
-
-def coded(values: Ids | None, codes: dict[str, int], size: int) -> Codes:
-    """Return the number of each value, NO_GROUP where it has none."""
-    if values is None or not codes:
-        return np.full(size, NO_GROUP, dtype=np.int64)
-    return np.fromiter((codes.get(name, NO_GROUP) for name in values.tolist()), dtype=np.int64, count=size)
+def other_side(name: str) -> str:
+    """Return the name of the other side of the trials."""
+    return "test" if name == "enroll" else "enroll"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,38 +76,40 @@ class Side:
         ``"enroll"``, ``"test"`` or ``"cohort"``.
     ids, cohort_ids
         Ids of the rows and columns.
-    read
-        Gives the scores of some rows, in C order; NaN is missing. The next call of the same thread may overwrite them.
-    fresh
-        Whether what ``read`` gives may be written to.
+    block
+        The scores, in C order; NaN is missing. If they stand ``by_column``, its columns are the rows of this side.
     speaker
         Group of each row; the members of that group are left out of the row.
     groups
         Groups of the columns.
     condition, cohort_condition
         If given, a row with a condition (not NO_GROUP) keeps only the columns of the same one.
-    columns
-        A block of scores whose columns are this side's rows, if there is one: its sums need no transposed copy.
-    itemsize
-        Bytes of a score.
     """
 
     name: str
     ids: Ids
     cohort_ids: Ids
-    read: Callable[[Rows], npt.NDArray[Any]]
-    fresh: bool
+    block: npt.NDArray[Any]
+    by_column: bool
     speaker: Codes
     groups: Groups
     condition: Codes | None = None
     cohort_condition: Codes | None = None
-    columns: npt.NDArray[Any] | None = None
-    itemsize: int = 8
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and of cohort members."""
         return len(self.ids), len(self.cohort_ids)
+
+    @property
+    def size(self) -> int:
+        """Number of scores."""
+        return self.block.size
+
+    @property
+    def what(self) -> str:
+        """What a row is, for messages."""
+        return {"enroll": "enrolment", "test": "test", "cohort": "cohort member"}[self.name]
 
     @cached_property
     def masks(self) -> bool:
@@ -122,11 +117,11 @@ class Side:
         return self.condition is not None or len(self.groups.present(self.speaker)) > 0
 
     def scores(self, rows: Rows) -> npt.NDArray[Any]:
-        """Return the scores of some rows, NaN where one is missing or is to be left out."""
-        X = self.read(rows)
+        """Return the scores of some rows in C order, NaN where one is missing or is to be left out."""
+        X = turned(self.block, rows) if self.by_column else np.ascontiguousarray(self.block[rows])
         if not self.masks:
             return X
-        X = X if self.fresh else X.copy()
+        X = X if self.by_column else X.copy()
         own = self.speaker[rows]
         for group in self.groups.present(own):
             X[np.ix_(np.flatnonzero(own == group), self.groups.of(group))] = np.nan
@@ -141,7 +136,7 @@ class Side:
         A piece has at least one row; ``within`` splits only a range of the rows; ``share``: how many pieces are worked
         on at a time.
         """
-        each = self.shape[1] * self.itemsize * (2 if self.masks else 1) + beside
+        each = self.shape[1] * self.block.itemsize * (2 if self.masks else 1) + beside
         wanted = max(PIECE_BYTES + beside, min(_ROWS * each, _MOST_BYTES))
         step = max(1, int(min(MEMORY / share, wanted) // max(each, 1)))
         first, last = (0, self.shape[0]) if within is None else within
@@ -149,38 +144,114 @@ class Side:
             yield slice(start, min(start + step, last))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NormSides:
-    """The cohort scores that a norm reads: of the enrolments, of the tests, and of the cohort against itself.
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Who stands on both sides of the trials and in their cohorts: from this follows what a side leaves out."""
 
-    Attributes
-    ----------
-    enroll, test
-        The two sides; a side that the method does not need may be None.
-    cohort
-        For ZT and TZ: its rows are the members that the second side is compared with (the enrolment cohort for ZT,
-        the test cohort for TZ), its columns those of the first side; pairs that are not known to be non-targets are
-        NaN.
-    enroll_speaker, test_speaker
-        Group of each enrolment and of each test of the trials.
-    """
+    axes: Mapping[str, Axis | None]  #: ``enroll`` and ``test`` of the trials, ``cohort_enroll`` and ``cohort_test``
+    conditions: Conditions
 
-    enroll: Side | None
-    test: Side | None
-    cohort: Side | None = None
-    enroll_speaker: Codes
-    test_speaker: Codes
+    @classmethod
+    def of(cls, blocks: ScoreBlocks, conditions: Conditions | None = None) -> Sides:
+        """Take the axes of blocks."""
+        trials, rows, columns = blocks.trials, blocks.cohort_enroll_axis, blocks.cohort_test_axis
+        axes = {"enroll": trials.enroll_axis, "test": trials.test_axis, "cohort_enroll": rows, "cohort_test": columns}
+        return cls(axes, conditions or Conditions())
 
-    def speaker_of_other(self, side: Side) -> Codes:
-        """Return the groups of the elements of the other side."""
-        return self.test_speaker if side.name == "enroll" else self.enroll_speaker
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        """A number for each speaker who stands both in cohort and trials; only these must be left out anywhere."""
+        trials, cohort = (
+            {name for side in sides if self._names(side) is not None for name in self._names(side).tolist()}  # type: ignore[union-attr]
+            for sides in (("enroll", "test"), ("cohort_enroll", "cohort_test"))
+        )
+        return {name: number for number, name in enumerate(sorted((trials & cohort) - {None}))}
 
-    @property
-    def speakers_meet(self) -> bool:
-        """Whether some statistics differ by trial: one side's speakers stand in a cohort that is not their own."""
-        for side in (self.enroll, self.test):
-            if side is not None and len(side.groups.present(self.speaker_of_other(side))):
-                return True
-        if self.cohort is None:
-            return False
-        return any(len(self.cohort.groups.present(codes)) for codes in (self.enroll_speaker, self.test_speaker))
+    @cached_property
+    def speaker(self) -> dict[str, Codes]:
+        """The group of each element, by the name of its axis; NO_GROUP of those who need not be left out."""
+        return {
+            name: coded(self._names(name), self._codes, 0 if axis is None else len(axis))
+            for name, axis in self.axes.items()
+        }
+
+    def _names(self, name: str) -> Ids | None:
+        axis = self.axes[name]
+        return None if axis is None else axis.speakers
+
+    def side(self, name: str, block: npt.NDArray[Any], at: slice | None = None) -> Side:
+        """Return the cohort scores of the enrolments, or of the tests, or of some of them."""
+        block, by_column = np.ascontiguousarray(block), name == "test"
+        return self._side(name, block, by_column, (name, "cohort_enroll" if by_column else "cohort_test"), at)
+
+    def cohort(
+        self,
+        block: npt.NDArray[Any],
+        labels: Labels,
+        method: str,
+        rows: slice | None = None,
+        columns: slice | None = None,
+    ) -> Side:
+        """Return the cohort against itself: for ZT its enrolments have rows, for TZ its tests.
+
+        Pairs that are not known to be non-targets become NaN. As the labels leave out what is of one speaker, only the
+        conditions of the two cohorts must agree.
+        """
+        if labels.n_nontarget != block.size:
+            block = np.where(labels.matrix == NONTARGET, block, np.array(np.nan, dtype=block.dtype))
+        names, at = ("cohort_enroll", "cohort_test"), rows
+        if method == "tz":
+            names, at = names[::-1], columns
+        return self._side("cohort", np.ascontiguousarray(block), method == "tz", names, at)
+
+    def _side(
+        self, name: str, block: npt.NDArray[Any], by_column: bool, names: tuple[str, str], at: slice | None
+    ) -> Side:
+        axis, members = (self.axes[side] for side in names)
+        assert axis is not None and members is not None  # noqa: S101, PT018  (there are scores of them)
+        at = slice(None) if at is None else at
+        ids, own = axis.ids[at], self.speaker[names[0]][at]
+        condition, cohort_condition = self.conditions.codes(names[0], ids, names[1], members.ids)
+        return Side(
+            name=name,
+            ids=ids,
+            cohort_ids=members.ids,
+            block=block,
+            by_column=by_column,
+            speaker=np.full(len(own), NO_GROUP, dtype=np.int64) if name == "cohort" else own,
+            groups=self.groups(names[1]),
+            condition=condition,
+            cohort_condition=cohort_condition,
+        )
+
+    def groups(self, cohort: str) -> Groups:
+        """Return the members of a cohort by speaker."""
+        return Groups(self.speaker[cohort], len(self._codes))
+
+    def others(self, name: str) -> Codes:
+        """Return the groups that a side leaves out because of the speakers of the other side."""
+        return self.groups("cohort_test" if name == "enroll" else "cohort_enroll").present(
+            self.speaker[other_side(name)]
+        )
+
+    def meet(self, needs: tuple[str, ...]) -> bool:
+        """Tell whether some statistics differ by trial: one side's speakers stand in a cohort that is not their own."""
+        if "cohort" in needs:
+            return bool(self._codes)
+        return any(len(self.others(name)) for name in needs)
+
+
+def turned(block: npt.NDArray[Any], columns: Rows = slice(None)) -> npt.NDArray[Any]:
+    """Return some columns of a block as rows, in C order; never the block itself."""
+    if few(block.size):
+        return np.array(block[:, columns].T, order="C")
+    from evenscore.norms.kernel_apply import transpose
+
+    if isinstance(columns, slice):
+        first, end, _ = columns.indices(block.shape[1])
+    else:
+        block, first, end = block[:, columns], 0, len(columns)
+    block = np.ascontiguousarray(block)
+    out = np.empty((end - first, len(block)), dtype=block.dtype)
+    in_parallel(lambda start, stop: transpose(block, first, start, stop, out), *out.shape)
+    return out

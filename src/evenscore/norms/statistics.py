@@ -10,13 +10,25 @@ import numpy.typing as npt
 
 from evenscore.compiled import few
 from evenscore.errors import InputError
-from evenscore.norms.few_scores import Found, location_scale
+from evenscore.norms.few_scores import MEAN, Found, location_scale
 from evenscore.norms.options import NormOptions
-from evenscore.norms.sides import NO_GROUP, Codes, Groups
+from evenscore.norms.sides import NO_GROUP, Codes, Groups, Side
 from evenscore.tables.ids import Ids, shown
-from evenscore.threads import in_parallel
+from evenscore.threads import in_parallel, thread_count
 
-__all__ = ["LeftOut", "Statistics", "Summary", "column_statistics", "row_statistics"]
+__all__ = [
+    "Affine",
+    "LeftOut",
+    "Statistics",
+    "Summary",
+    "cross_statistics",
+    "row_statistics",
+    "scaled_tables",
+    "side_statistics",
+    "tables_without",
+]
+
+Affine = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  #: what to subtract from scores, then to multiply with
 
 _STATISTIC = {"mean": 0, "trimmed": 1, "median": 2}  # few_scores.MEAN, TRIMMED, MEDIAN
 
@@ -63,11 +75,6 @@ class LeftOut:
     first: Codes
     second: Codes
 
-    @property
-    def nothing(self) -> bool:
-        """Whether there is a single column, which leaves out nothing."""
-        return len(self.first) == 1 and self.first[0] == self.second[0] == NO_GROUP
-
     @classmethod
     def one(cls, groups: Codes) -> LeftOut:
         """Leave out nothing in the first column, and one of these groups in each of the others."""
@@ -92,9 +99,9 @@ class Statistics:
         """Set some entries."""
         self.count[at], self.mean[at], self.std[at] = found
 
-    def take(self, rows: Codes) -> Statistics:
-        """Return the statistics of some rows."""
-        return Statistics(self.count[rows], self.mean[rows], self.std[rows])
+    def take(self, at: Any) -> Statistics:
+        """Return some of the statistics."""
+        return Statistics(self.count[at], self.mean[at], self.std[at])
 
     def settled(self, options: NormOptions, ids: Ids, what: str) -> Statistics:
         """Return them with the floor and the policy for zero; where no score is left, all is NaN."""
@@ -118,108 +125,117 @@ class Statistics:
         return Statistics(self.count, self.mean, std)
 
 
+def side_statistics(side: Side, summary: Summary, affine: Affine | None = None) -> Statistics:
+    """Return the statistics of each row of a side, or of (scores - shift) * weight by cohort member.
+
+    All cores read pieces of it and sum them up at the same time.
+    """
+    if side.by_column and summary.plain and not side.masks:
+        return _column_statistics(side.block, summary.ddof, affine)
+    found = Statistics.empty((side.shape[0],))
+
+    def work(start: int, stop: int) -> None:
+        for rows in side.pieces(within=(start, stop), share=thread_count()):
+            part = row_statistics(side.scores(rows), summary, affine, size=side.size)
+            found.fill(rows, (part.count, part.mean, part.std))
+
+    in_parallel(work, *side.shape)
+    return found
+
+
 def row_statistics(
+    X: npt.NDArray[Any], summary: Summary, affine: Affine | None = None, *, size: int | None = None
+) -> Statistics:
+    """Return the statistics of each row of X, or of (X - shift) * weight by column.
+
+    ``size`` is how many scores there are if X is only a piece.
+    """
+    size = X.size if size is None else size
+    if few(size):
+        return Statistics(*location_scale(X if affine is None else (X - affine[0]) * affine[1], *summary.how))
+    if summary.plain:
+        from evenscore.norms.kernel_moments import row_moments
+
+        return _looped(row_moments, X, (*(affine or _unchanged(X.shape[1])), summary.ddof))
+    every = np.ones((len(X), 1), dtype=bool)
+    if affine is not None:
+        return scaled_tables(X, summary, (affine[0][None], affine[1][None]), every, size).take((slice(None), 0))
+    if summary.statistic == MEAN:
+        from evenscore.norms.kernel_ranks import top_moments
+
+        return _looped(top_moments, X, (summary.k, summary.drop, summary.ddof))
+    nobody = Groups(np.full(X.shape[1], NO_GROUP, dtype=np.int64), 0)
+    return _ranked(X, summary, nobody, LeftOut.one(nobody.code[:0]), every).take((slice(None), 0))
+
+
+def _column_statistics(X: npt.NDArray[Any], ddof: int, affine: Affine | None) -> Statistics:
+    """Return mean and standard deviation of each column of X, or of (X - shift) * weight by row."""
+    if few(X.size):
+        scaled = X if affine is None else (X - affine[0][:, None]) * affine[1][:, None]
+        return Statistics(*location_scale(scaled.T, len(X), 0, ddof=ddof))
+    from evenscore.norms.kernel_moments import column_moments
+
+    return _looped(column_moments, X, (*(affine or _unchanged(len(X))), ddof), sizes=X.shape[::-1])
+
+
+def tables_without(
     X: npt.NDArray[Any],
     summary: Summary,
-    groups: Groups | None = None,
-    left_out: LeftOut | None = None,
+    groups: Groups,
+    left_out: LeftOut,
     needed: npt.NDArray[np.bool_] | None = None,
     *,
     size: int | None = None,
 ) -> Statistics:
-    """Return the statistics of each row of X; with ``left_out``, a table with a column for each of its pairs.
+    """Return the statistics of each row of X without each pair of groups: a table with a column for each pair.
 
     ``needed`` tells which entries of the table to compute, ``size`` how many scores there are if X is only a piece.
     """
-    size = X.size if size is None else size
-    if left_out is None or groups is None or left_out.nothing:
-        found = _simple_rows(X, summary, size)
-        return found if left_out is None else Statistics(found.count[:, None], found.mean[:, None], found.std[:, None])
-    table = Statistics.empty((X.shape[0], len(left_out.first)))
-    if needed is None:
-        needed = np.ones(table.count.shape, dtype=bool)
-    if few(size, len(left_out.first)):
+    size, width = X.size if size is None else size, len(left_out.first)
+    if width == 1 and left_out.first[0] == left_out.second[0] == NO_GROUP:
+        return row_statistics(X, summary, size=size).take((slice(None), None))
+    needed = np.ones((len(X), width), dtype=bool) if needed is None else needed
+    if few(size, width):
+        table = Statistics.empty(needed.shape)
         for p, pair in enumerate(zip(left_out.first, left_out.second, strict=True)):
             rows = np.flatnonzero(needed[:, p])
             kept = np.where((groups.code != NO_GROUP) & np.isin(groups.code, pair), np.nan, X[rows])
             table.fill((rows, p), location_scale(kept, *summary.how))
         return table
-    pairs = (left_out.first, left_out.second, needed)
-    if summary.plain:
-        from evenscore.norms.kernel_moments import moments_without
+    if not summary.plain:
+        return _ranked(X, summary, groups, left_out, needed)
+    from evenscore.norms.kernel_moments import moments_without
 
-        in_parallel(
-            lambda start, stop: moments_without(
-                X, groups.code, groups.start, groups.member, *pairs, summary.ddof, start, stop, *_arrays(table)
-            ),
-            *X.shape,
-        )
-        return table
+    members = (groups.code, groups.start, groups.member, left_out.first, left_out.second, needed, summary.ddof)
+    return _looped(moments_without, X, members, needed.shape)
+
+
+def _ranked(
+    X: npt.NDArray[Any], summary: Summary, groups: Groups, left_out: LeftOut, needed: npt.NDArray[np.bool_]
+) -> Statistics:
+    from evenscore.norms.kernel_ranks import ranked_tables
+
     sizes = np.append(groups.sizes, 0)  # the last entry serves NO_GROUP
     most = int((sizes[left_out.first] + sizes[left_out.second]).max())
-    _ranked(X, summary, groups, pairs, most, table)
-    return table
+    length = min(X.shape[1], summary.k + summary.drop + most)
+    how = (groups.code, groups.number, left_out.first, left_out.second, needed, length, *summary.how)
+    return _looped(ranked_tables, X, how, needed.shape, (X.shape[0], 8 * X.shape[1]))
 
 
-def column_statistics(
-    X: npt.NDArray[Any],
-    ddof: int,
-    shift: npt.NDArray[np.float64] | None = None,
-    weight: npt.NDArray[np.float64] | None = None,
-) -> Statistics:
-    """Return mean and standard deviation of each column of X, or of (X - shift) * weight by row."""
-    if few(X.size):
-        scaled = X if shift is None or weight is None else (X - shift[:, None]) * weight[:, None]
-        return Statistics(*location_scale(scaled.T, len(X), 0, ddof=ddof))
-    from evenscore.norms.kernel_moments import column_moments
-
-    found = Statistics.empty((X.shape[1],))
-    if shift is None or weight is None:
-        shift, weight = _unchanged(len(X))
-    in_parallel(
-        lambda start, stop: column_moments(X, shift, weight, ddof, start, stop, *_arrays(found)),
-        X.shape[1],
-        X.shape[0],
-    )
-    return found
-
-
-def scaled_row_statistics(
-    X: npt.NDArray[Any], ddof: int, shift: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], size: int
-) -> Statistics:
-    """Return mean and standard deviation of each row of (X - shift) * weight by column."""
-    if few(size):
-        return Statistics(*location_scale((X - shift) * weight, X.shape[1], 0, ddof=ddof))
-    from evenscore.norms.kernel_moments import row_moments
-
-    found = Statistics.empty((X.shape[0],))
-    in_parallel(lambda start, stop: row_moments(X, shift, weight, ddof, start, stop, *_arrays(found)), *X.shape)
-    return found
-
-
-def scaled_row_tables(
-    X: npt.NDArray[Any],
-    summary: Summary,
-    shift: npt.NDArray[np.float64],
-    weight: npt.NDArray[np.float64],
-    needed: npt.NDArray[np.bool_],
-    size: int,
+def scaled_tables(
+    X: npt.NDArray[Any], summary: Summary, affine: Affine, needed: npt.NDArray[np.bool_], size: int
 ) -> Statistics:
     """Return the statistics of each row of (X - shift[p]) * weight[p] by column, for each p."""
-    table = Statistics.empty((X.shape[0], len(shift)))
+    shift, weight = affine
     if few(size, len(shift)):
+        table = Statistics.empty(needed.shape)
         for p in range(len(shift)):
             rows = np.flatnonzero(needed[:, p])
             table.fill((rows, p), location_scale((X[rows] - shift[p]) * weight[p], *summary.how))
         return table
-    from evenscore.norms.kernel_ranks import scaled_tables
+    from evenscore.norms.kernel_ranks import scaled_tables as loop
 
-    in_parallel(
-        lambda start, stop: scaled_tables(X, shift, weight, needed, *summary.how, start, stop, *_arrays(table)),
-        X.shape[0],
-        X.shape[1] * len(shift),
-    )
-    return table
+    return _looped(loop, X, (shift, weight, needed, *summary.how), needed.shape, (X.shape[0], X.shape[1] * len(shift)))
 
 
 def cross_statistics(
@@ -231,8 +247,8 @@ def cross_statistics(
     rankings, their lengths, and which entries are needed; ``rows`` is the number of rows if X is only a piece.
     """
     code, own, picked, length, needed = members
-    table = Statistics.empty(needed.shape)
     if few(rows, picked.size):
+        table = Statistics.empty(needed.shape)
         for p in range(len(picked)):
             at, columns = np.flatnonzero(needed[:, p]), picked[p, : length[p]]
             ranked = (code[columns] == NO_GROUP) | (code[columns] != own[at, None])
@@ -243,59 +259,24 @@ def cross_statistics(
         return table
     from evenscore.norms.kernel_ranks import cross_tables
 
-    in_parallel(
-        lambda start, stop: cross_tables(X, *members, *summary.how, start, stop, *_arrays(table)),
-        len(X),
-        len(picked) * summary.k,
-    )
-    return table
+    return _looped(cross_tables, X, (*members, *summary.how), needed.shape, (len(X), len(picked) * summary.k))
 
 
-def _simple_rows(X: npt.NDArray[Any], summary: Summary, size: int) -> Statistics:
-    if few(size):
-        return Statistics(*location_scale(X, *summary.how))
-    found = Statistics.empty((X.shape[0],))
-    if summary.plain:
-        from evenscore.norms.kernel_moments import row_moments
-
-        unchanged = _unchanged(X.shape[1])
-        in_parallel(
-            lambda start, stop: row_moments(X, *unchanged, summary.ddof, start, stop, *_arrays(found)), *X.shape
-        )
-    elif summary.statistic == 0:
-        from evenscore.norms.kernel_ranks import top_moments
-
-        in_parallel(
-            lambda start, stop: top_moments(X, summary.k, summary.drop, summary.ddof, start, stop, *_arrays(found)),
-            *X.shape,
-        )
-    else:
-        nothing = np.full(1, NO_GROUP, dtype=np.int64)
-        table = Statistics(found.count[:, None], found.mean[:, None], found.std[:, None])
-        pairs = (nothing, nothing, np.ones((len(X), 1), dtype=bool))
-        _ranked(X, summary, Groups(np.full(X.shape[1], NO_GROUP, dtype=np.int64), 0), pairs, 0, table)
+def _looped(
+    loop: Any,
+    X: npt.NDArray[Any],
+    arguments: tuple[Any, ...],
+    shape: tuple[int, ...] | None = None,
+    sizes: tuple[int, ...] | None = None,
+) -> Statistics:
+    """Let a compiled loop find statistics of this shape; ``sizes``: how many items it has, and the work of each."""
+    sizes = X.shape if sizes is None else sizes
+    found = Statistics.empty(sizes[:1] if shape is None else shape)
+    arrays = (found.count, found.mean, found.std)
+    in_parallel(lambda start, stop: loop(X, *arguments, start, stop, *arrays), *sizes)
     return found
 
 
-def _ranked(
-    X: npt.NDArray[Any], summary: Summary, groups: Groups, pairs: tuple[Any, Any, Any], most: int, table: Statistics
-) -> None:
-    from evenscore.norms.kernel_ranks import ranked_tables
-
-    length = min(X.shape[1], summary.k + summary.drop + most)
-    in_parallel(
-        lambda start, stop: ranked_tables(
-            X, groups.code, groups.number, *pairs, length, *summary.how, start, stop, *_arrays(table)
-        ),
-        X.shape[0],
-        8 * X.shape[1],
-    )
-
-
-def _unchanged(size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _unchanged(size: int) -> Affine:
     """Return a shift and a weight that change nothing."""
     return np.zeros(size), np.ones(size)
-
-
-def _arrays(found: Statistics) -> tuple[npt.NDArray[Any], ...]:
-    return found.count, found.mean, found.std

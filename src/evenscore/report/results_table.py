@@ -82,13 +82,13 @@ def results_of(comparison: Comparison) -> Results:
         Column(title=f"{ranked} to best", explanation=f"Difference of {ranked}{unit} to the best method"),
         Column(title="Wins", explanation="Share of the draws of speakers in which no other method was better"),
     ]
-    level = f"{100 * comparison.level:g} %"
+    level = f"{100 * comparison.how.level:g} %"
     explanation = (
-        f"Lower is better everywhere. Small figures are {level} intervals from {comparison.replicates} draws of "
+        f"Lower is better everywhere. Small figures are {level} intervals from {comparison.how.replicates} draws of "
         f"{comparison.drawn}; a difference is bold and in colour where its interval leaves out 0. All methods were "
-        f"calibrated the same way ({comparison.calibration}) on the training side."
+        f"calibrated the same way ({comparison.how.calibration}) on the training side."
     )
-    points = "; ".join(point_text(point) for point in comparison.points[:1])
+    points = "; ".join(point_text(point) for point in comparison.how.points[:1])
     return Results(
         explanation=explanation,
         caption=f"Methods, best {ranked} first. Detection costs are normalized: {points}.",

@@ -37,7 +37,7 @@ def content_of(comparison: Comparison) -> Content:
     """Return all that the page says about a comparison."""
     systems = systems_of(comparison)
     curves = [curves_of(comparison, method) for method in comparison.methods]
-    plots = plot_numbers(systems, curves, comparison.points)
+    plots = plot_numbers(systems, curves, comparison.how.points)
     contributions = contributions_of(comparison)
     if contributions is not None:
         plots["contributions"] = contribution_numbers(contributions[1])

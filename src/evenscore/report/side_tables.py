@@ -12,7 +12,8 @@ from evenscore.report.numbers import count, share
 if TYPE_CHECKING:
     from evenscore.comparison.cohorts import CohortDiagnostics
     from evenscore.comparison.comparison import Comparison, RunFacts
-    from evenscore.comparison.data import DataSummary, SideSummary
+    from evenscore.comparison.data import DataSummary
+    from evenscore.comparison.trials import SideSummary
     from evenscore.model.parameters import VarianceTable
 
 __all__ = ["cohort_sentences", "cohort_tables", "data_tables", "models_of", "version_table"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,11 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from evenscore.errors import FileError
-from evenscore.files.formats import ReadOptions
+from evenscore.files.registry import ReadOptions
 from evenscore.files.streams import PathLike
-from evenscore.files.text.blocks import Block, CodedIds
-from evenscore.files.text.chunks import LONGEST_LINE
-from evenscore.files.text.columns import (
+from evenscore.files.text.chunks import LONGEST_LINE, Block, CodedIds
+from evenscore.files.text.layouts import (
     ABSENT,
     ENROLL,
     LABEL,
@@ -28,6 +26,7 @@ from evenscore.files.text.columns import (
     TEST,
     Columns,
     is_number,
+    split_quoted,
 )
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 
@@ -107,12 +106,7 @@ class _Lines:
     def _fields(self, text: str) -> list[str]:
         if self.columns.separator == " ":
             return [part for part in text.replace("\t", " ").split(" ") if part]
-        if not self.columns.quoted or '"' not in text:
-            return text.split(self.columns.separator)
-        try:
-            return next(csv.reader([text], delimiter=self.columns.separator, strict=True))
-        except (csv.Error, StopIteration) as error:
-            raise ValueError(f"the quotes do not fit together ({error}); close each quoted field") from None
+        return (split_quoted if self.columns.quoted else str.split)(text, self.columns.separator)
 
     def _score(self, text: str) -> float:
         text = text.strip(" ")

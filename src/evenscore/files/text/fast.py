@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.files.formats import ReadOptions
-from evenscore.files.text.blocks import Block, CodedIds
-from evenscore.files.text.chunks import filled_lines, squeezed
-from evenscore.files.text.columns import (
+from evenscore.files.registry import ReadOptions
+from evenscore.files.text.chunks import Block, CodedIds, filled_lines, squeezed
+from evenscore.files.text.layouts import (
     ABSENT,
     ENROLL,
     LABEL,

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenscore.errors import InputError
-from evenscore.files.formats import Kind, ReadOptions
-from evenscore.files.text.columns import (
-    ABSENT,
-    ENROLL,
-    LABEL,
-    MEASURE,
-    PAIR,
-    REAL,
-    SCORE,
-    SIDE,
-    SKIP,
-    TEST,
-    Columns,
-    Sample,
-    is_label,
-    is_number,
-)
-from evenscore.tables import TrialList
+from evenscore.files.registry import ReadOptions
+from evenscore.tables import NONTARGET, TARGET, TrialList
 from evenscore.tables.ids import first_repeat
 
-__all__ = ["ENROLL_NAMES", "LABEL_NAMES", "LAYOUTS", "SCORE_NAMES", "TEST_NAMES", "Layout", "MisfitError", "header_of"]
+__all__ = [
+    *("ABSENT", "ENROLL", "LABEL", "LABEL_WORDS", "MEASURE", "PAIR", "REAL", "SCORE", "SIDE", "SKIP", "TEST"),
+    *("ENROLL_NAMES", "LABEL_NAMES", "LAYOUTS", "SCORE_NAMES", "TEST_NAMES"),
+    *("Columns", "Layout", "MisfitError", "Sample", "header_of", "is_number", "split_quoted"),
+]
+
+# What a column can hold. A measure's role is MEASURE followed by its name.
+ENROLL, TEST, SCORE, LABEL, SKIP, MEASURE = "enroll", "test", "score", "label", "ignored", "measure:"
+PAIR = "enroll*test"  #: both ids in one column (ESPnet)
+REAL = "real id"  #: the test's true identity; a target if it equals the enrolment (Bob)
+SIDE = "side"  #: channel of a recording (NIST)
+
+ABSENT = ("", "-", "NA", "N/A", "null", "None")  #: how other tools write a number that is not there
+
+_TARGET_WORDS = ("target", "tgt", "tar", "1", "+1", "true")
+_NONTARGET_WORDS = ("nontarget", "non-target", "nontgt", "non", "imp", "impostor", "0", "-1", "false")
+LABEL_WORDS = dict.fromkeys(_TARGET_WORDS, TARGET) | dict.fromkeys(_NONTARGET_WORDS, NONTARGET)
+
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
 
 ENROLL_NAMES = (
     *("enroll", "enrol", "enroll_id", "enrol_id", "enrollment", "enrolment", "enrollment_id", "enrolment_id"),
@@ -45,6 +49,73 @@ _WESPEAKER = ("mag_e", "mag_t", "mu_e", "mu_t")
 _BINARY = ("0", "1")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The columns of one file: resolved from its first lines, or chosen for writing."""
+
+    roles: tuple[str, ...]
+    separator: str = " "  #: a space stands for any run of spaces and tabs
+    names: tuple[str, ...] = ()  #: the names in the header line, if there is one
+    quoted: bool = False  #: whether a field can stand in double quotes
+    words: tuple[str, str] = ("nontarget", "target")  #: how labels are written
+    absent: str = "nan"  #: how a number that is not there is written
+
+    def __str__(self) -> str:
+        shown = self.names or tuple(role.removeprefix(MEASURE) for role in self.roles)
+        return {" ": " ", "\t": " <tab> ", ",": ","}[self.separator].join(shown)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first lines of a file, blank lines left out."""
+
+    lines: Sequence[str]
+    numbers: Sequence[int]  #: of the lines, counted from 1
+    rows: Sequence[Sequence[str]] = field(init=False)  #: split at spaces and tabs
+    width: int = field(init=False)  #: the most frequent number of columns
+
+    def __post_init__(self) -> None:
+        rows = [line.replace("\t", " ").split(" ") for line in self.lines]
+        rows = [[text for text in row if text] for row in rows]
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "width", Counter(map(len, rows)).most_common(1)[0][0] if rows else 0)
+
+    def column(self, place: int) -> list[str]:
+        """Return one column of the rows that have the usual number of columns."""
+        return [row[place] for row in self.rows if len(row) == self.width]
+
+    def first(self, fits: Callable[[Sequence[str]], bool]) -> int:
+        """Return the number of the first line whose columns are like this."""
+        return next(number for number, row in zip(self.numbers, self.rows, strict=True) if fits(row))
+
+    def mostly_numbers(self, place: int) -> bool:
+        """Tell whether at least half of a column are numbers; a few bad lines are reported later, by line."""
+        return _mostly(map(is_number, self.column(place)))
+
+    def mostly_labels(self, place: int) -> bool:
+        """Tell whether at least half of a column are labels."""
+        return _mostly(map(is_label, self.column(place)))
+
+    def only_binary(self, place: int) -> bool:
+        """Tell whether a column has nothing but 0, 1 and -1, which can be labels as well as scores."""
+        return {text.lstrip("+") for text in self.column(place)} <= {"0", "1", "-1"}
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number, nan and inf included."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def is_label(text: str) -> bool:
+    """Tell whether a text is one of the known labels."""
+    return text.lower() in LABEL_WORDS
+
+
+def _mostly(flags: Iterable[bool]) -> bool:
+    values = list(flags)
+    return bool(values) and 2 * sum(values) >= len(values)
+
+
 class MisfitError(Exception):
     """The first lines of a file do not fit a format: why, and which line shows it."""
 
@@ -53,16 +124,12 @@ class MisfitError(Exception):
         self.line = line
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Layout:
-    """One text format of trials or scores."""
+    """The columns of one text format of trials or scores."""
 
-    name: str
-    kinds: tuple[Kind, ...]
-    line: str  #: the columns, for people
-    reads: Callable[[Sample, ReadOptions], Columns]  #: the columns of a file that begins like this
-    writes: Callable[[TrialList], Columns]  #: the columns for this table
-    extensions: tuple[str, ...] = ()
+    reads: Callable[[Sample, ReadOptions], Columns]  #: of a file that begins like this
+    writes: Callable[[TrialList], Columns]  #: for this table
 
 
 def header_of(sample: Sample) -> tuple[str, tuple[str, ...]] | None:
@@ -77,14 +144,22 @@ def header_of(sample: Sample) -> tuple[str, tuple[str, ...]] | None:
     return (separator, names) if known else None
 
 
+def split_quoted(line: str, separator: str) -> list[str]:
+    """Split a line where a field may stand in double quotes; a ValueError says that these do not fit together."""
+    if '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except (csv.Error, StopIteration) as error:
+        raise ValueError(f"the quotes do not fit together ({error}); close each quoted field") from None
+
+
 def _split(line: str, separator: str) -> list[str]:
     """Split a line of the sample; quotes that do not fit together are reported later, by line."""
-    if separator == " ":
-        return line.split()
-    if separator == "," and '"' in line:
-        with suppress(csv.Error):
-            return next(csv.reader([line]))
-    return line.split(separator)
+    if separator == ",":
+        with suppress(ValueError):
+            return split_quoted(line, separator)
+    return line.split() if separator == " " else line.split(separator)
 
 
 def _expect_width(sample: Sample, widths: tuple[int, ...], line: str) -> None:
@@ -155,9 +230,7 @@ def _fixed(name: str, roles: tuple[str, ...], words: tuple[str, str] = _BINARY) 
     def writes(trials: TrialList) -> Columns:
         return _named(trials, name, roles, words=words)
 
-    return Layout(
-        name=name, kinds=("scores",) if SCORE in roles else ("trials",), line=line, reads=reads, writes=writes
-    )
+    return Layout(reads, writes)
 
 
 # Files with a header line
@@ -238,36 +311,15 @@ def _asvspoof_writes(trials: TrialList) -> Columns:
     return _named(trials, "asvspoof5", (ENROLL, TEST, *columns.values()), separator="\t", names=_ASVSPOOF, absent="-")
 
 
-def _table(name: str, line: str, kinds: tuple[Kind, ...], writes: Callable[[TrialList], Columns]) -> Layout:
-    extensions = (f".{name}",) if name in ("csv", "tsv") else ()
-    return Layout(name=name, kinds=kinds, line=line, reads=_headed_reads, writes=writes, extensions=extensions)
-
-
-_BOTH: tuple[Kind, ...] = ("scores", "trials")
-LAYOUTS: dict[str, Layout] = {
-    layout.name: layout
-    for layout in (
-        Layout(
-            name="kaldi",
-            kinds=_BOTH,
-            line="enroll test score, or enroll test target|nontarget, or enroll test",
-            reads=_kaldi_reads,
-            writes=_kaldi_writes,
-        ),
-        Layout(
-            name="wespeaker",
-            kinds=_BOTH,
-            line="enroll test score label [mag_e mag_t mu_e mu_t], or enroll test label",
-            reads=_wespeaker_reads,
-            writes=_wespeaker_writes,
-        ),
-        _fixed("speechbrain", (ENROLL, TEST, LABEL, SCORE)),
-        _fixed("espnet", (PAIR, SCORE, LABEL)),
-        _fixed("bob", (ENROLL, REAL, TEST, SCORE)),
-        _fixed("voxceleb", (LABEL, ENROLL, TEST)),
-        _table("nist", "modelid segmentid [side] LLR or targettype; header, tabs", _BOTH, _nist_writes),
-        _table("asvspoof5", f"{' '.join(_ASVSPOOF)}; header, tabs", ("scores",), _asvspoof_writes),
-        _table("csv", "a header such as enroll,test,score,label and further numbers", _BOTH, _table_writes(",")),
-        _table("tsv", "the same as csv with tabs", _BOTH, _table_writes("\t")),
-    )
+LAYOUTS = {
+    "kaldi": Layout(_kaldi_reads, _kaldi_writes),
+    "wespeaker": Layout(_wespeaker_reads, _wespeaker_writes),
+    "speechbrain": _fixed("speechbrain", (ENROLL, TEST, LABEL, SCORE)),
+    "espnet": _fixed("espnet", (PAIR, SCORE, LABEL)),
+    "bob": _fixed("bob", (ENROLL, REAL, TEST, SCORE)),
+    "voxceleb": _fixed("voxceleb", (LABEL, ENROLL, TEST)),
+    "nist": Layout(_headed_reads, _nist_writes),
+    "asvspoof5": Layout(_headed_reads, _asvspoof_writes),
+    "csv": Layout(_headed_reads, _table_writes(",")),
+    "tsv": Layout(_headed_reads, _table_writes("\t")),
 }

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike, atomic_output
-from evenscore.files.text.columns import ENROLL, LABEL, MEASURE, PAIR, REAL, SCORE, SKIP, TEST, Columns
-from evenscore.files.text.layouts import Layout
+from evenscore.files.text.layouts import ENROLL, LABEL, LAYOUTS, MEASURE, PAIR, REAL, SCORE, SKIP, TEST, Columns
 from evenscore.tables import TARGET, UNKNOWN, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 
@@ -26,14 +25,14 @@ __all__ = ["write_trials_text"]
 _LINES_AT_ONCE = 1 << 18
 
 
-def write_trials_text(table: ScoreMatrix | TrialList, path: PathLike, layout: Layout) -> None:
+def write_trials_text(table: ScoreMatrix | TrialList, path: PathLike, format: str) -> None:
     """Write trials; a score matrix is written in long form, without its missing pairs."""
     try:
-        columns = layout.writes(table if isinstance(table, TrialList) else _as_trials(table))
+        columns = LAYOUTS[format].writes(table if isinstance(table, TrialList) else _as_trials(table))
         _check_ids(table.enroll_ids, columns)
         _check_ids(table.test_ids, columns)
         if isinstance(table, TrialList) and LABEL in columns.roles:
-            _check_labels(table, columns, layout.name)
+            _check_labels(table, columns, format)
     except InputError as error:
         raise FileError(path, str(error)) from None
     ids = _Ids(table.enroll_ids, table.test_ids)
