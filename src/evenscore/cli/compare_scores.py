@@ -85,7 +85,7 @@ def _labelled(
     """Read the scores of one side with their labels, by condition: by phrase if phrases are known, else by file."""
     sources = LabelSources(
         keys=keys,
-        speaker_maps=(known, known) if known is not None and not keys else None,
+        enroll_speakers=known[0] if known is not None and not keys else None,
         unmatched=inputs.facts.unmatched.value,
         options=options,
     )
