@@ -19,8 +19,7 @@ __all__ = ["given_options", "option_name", "with_records"]
 def with_records(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes each field of its record parameters as an option of its own.
 
-    Commands that have the same record have the same options, explained in the same words. The options of a record with
-    a class attribute ``PANEL`` stand together under this title in the help.
+    Commands that have the same record have the same options, explained in the same words.
     """
     hints = get_type_hints(command, include_extras=True)
     records: dict[str, Any] = {}
