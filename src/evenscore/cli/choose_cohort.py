@@ -11,7 +11,6 @@ from evenscore.cli import options as opt
 from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.compare import RankBy
 from evenscore.cli.compare_inputs import Inputs, ReadingChoices, SharedSources, TrainingFiles
-from evenscore.cli.evaluate import parsed_points
 from evenscore.cli.norm_options import NormName
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, print_table
@@ -104,7 +103,7 @@ def choose_cohort(
     named = [_candidate(text) for text in candidates or ()]
     if wanted == ([None], [None]) and not named and cohort_conditions is None:
         raise InputError("there is nothing to choose from; give --sizes, --top-k, --candidates or --cohort-conditions")
-    costs = parsed_points(points or [])
+    costs = opt.parsed_points(points)
     if plot is not None:
         from evenscore.plot.style import require_matplotlib
 
@@ -215,10 +214,10 @@ def _cohorts(
 
 
 def _draw(choice: CohortChoice, path: str) -> None:
-    from evenscore.cli.figures import FigureFile
+    from evenscore.cli.plot import save
     from evenscore.plot import plot_cohort_choice
 
-    FigureFile(path).draw(lambda ax: plot_cohort_choice(choice, ax=ax))
+    save(lambda ax: plot_cohort_choice(choice, ax=ax), path)
 
 
 def _facts(choice: CohortChoice) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import typer
 from evenscore.cli import options as opt
 from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.compare_inputs import EvaluationFiles, Inputs, ReadingChoices, SharedSources, TrainingFiles
-from evenscore.cli.evaluate import parsed_points
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, printable
 from evenscore.cli.progress import progress_bar
@@ -79,20 +78,8 @@ def compare(
     ] = None,
     calibration: opt.CalibrationName = "logistic",
     rank_by: Annotated[RankBy, typer.Option("--rank-by", help="The metric that ranks the methods.")] = RankBy.cllr,
-    points: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--points",
-            metavar="P[,CM,CF]",
-            help="Operating point: prior of a target, cost of a miss, cost of a false alarm. Can be repeated; the "
-            "default is 0.01,1,1.",
-        ),
-    ] = None,
-    bootstrap: Annotated[
-        int, typer.Option("--bootstrap", metavar="N", help="Draws of the speakers for intervals and differences.")
-    ] = 1000,
-    bootstrap_seed: opt.BootstrapSeed = 0,
-    level: Annotated[float, typer.Option("--level", metavar="L", help="Level of the intervals.")] = 0.95,
+    points: opt.Points = None,
+    bootstrap: opt.Bootstrap = "1000",
     allow_overlap: Annotated[
         bool, typer.Option("--allow-overlap", help="Go on if speakers are on the training and on the evaluation side.")
     ] = False,
@@ -117,7 +104,7 @@ def compare(
     Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
     summaries, with bounds, and normalized scores are written chunk by chunk.
     """
-    chosen, costs = listed_methods(methods), parsed_points(points or [])
+    chosen, costs, draws = listed_methods(methods), opt.parsed_points(points), opt.Draws.of(bootstrap)
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         sides = Inputs(
@@ -133,9 +120,9 @@ def compare(
             calibration=calibration,
             points=costs,
             rank_by=rank_by.value,
-            bootstrap=bootstrap,
-            level=level,
-            seed=bootstrap_seed,
+            bootstrap=draws.number,
+            level=draws.level,
+            seed=draws.seed,
             directory=output,
             write_scores=not no_scores,
             client=client,
