@@ -60,7 +60,14 @@ _CHOICES = ("size", "pick", "seed", "length_norm")
 _MEMBERS = {option_name(f"cohort_{name}"): Part("--cohort-unit", name) for name in _CHOICES}
 _SEED = Part("--bootstrap", "seed")
 _BOOTSTRAP = {"--bootstrap-seed": _SEED, "--level": Part("--bootstrap", "level")}
-_TRAIN_BLOCKS = {"--train-enroll": "--train-enroll-cohort", "--train-test": "--train-test-cohort"}
+_TRAIN_BLOCKS: dict[str, str | Gone] = dict.fromkeys(
+    ("--train-enroll", "--train-test", "--train-enroll-cohort", "--train-test-cohort"), "--cohort"
+)
+_TRAIN_BLOCKS |= {
+    "--score-set": Gone("compare it in Python, with load_score_set and compare"),
+    "--cohort-key": Gone("tell who the cohort's members are with --cohort-speakers"),
+    "--cohort-conditions": Gone("name the members of each with --candidates NAME=FILE"),
+}
 
 #: By command: what an option is called now.
 SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone | Bare]] = {

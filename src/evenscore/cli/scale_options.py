@@ -24,14 +24,14 @@ _LARGE = 0.25  # of the memory: files above this are read chunk by chunk
 _SMALLEST = 1e6  # bytes of memory; a number without a unit, most likely
 _TILES = 16  # that fit into the memory limit, with all that is computed from them
 
-LARGE = "Large data"  #: title of these options in the help
+LARGE_DATA = "Large data"  #: title of these options in the help
 Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
         help="Go on with a run that was cut short: only the chunks that OUTPUT.partial lacks are made. Inputs and "
         "options must be the same.",
-        rich_help_panel=LARGE,
+        rich_help_panel=LARGE_DATA,
     ),
 ]
 
@@ -40,7 +40,7 @@ Resume = Annotated[
 class ScaleChoices:
     """Where and in how much memory the work is done. With any of these, data is read and written chunk by chunk."""
 
-    PANEL: ClassVar[str] = LARGE
+    PANEL: ClassVar[str] = LARGE_DATA
 
     workers: Annotated[
         int | None,
