@@ -10,7 +10,12 @@ from evenscore.errors import InputError
 
 __all__ = ["checked_options", "name_and_options"]
 
-_EXAMPLES = {"norm": "as:top_k=100", "calibration": "logistic:l2=1e-3"}
+_EXAMPLES = {
+    "norm": "as:top_k=100",
+    "calibration": "logistic:l2=1e-3",
+    "cohort unit": "speaker:size=300",
+    "number of draws": "1000:level=0.9:seed=3",
+}
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
@@ -42,7 +47,7 @@ def name_and_options(text: str, what: str = "norm") -> tuple[str, dict[str, Any]
 
 
 def checked_options(owner: str, options: Mapping[str, Any], kinds: Mapping[str, type]) -> dict[str, Any]:
-    """Return options of their owner's kinds: float, int or bool; others, and values of other kinds, are refused.
+    """Return options of their owner's kinds: float, int, bool or str; others, and values of other kinds, are refused.
 
     Examples
     --------
@@ -50,7 +55,7 @@ def checked_options(owner: str, options: Mapping[str, Any], kinds: Mapping[str, 
     Traceback (most recent call last):
     evenscore.errors.InputError: l2 is 'much', but must be a number
     """
-    meanings = {float: "a number", int: "a whole number", bool: "true or false"}
+    meanings = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
     for option, value in options.items():
         if option not in kinds:
             raise InputError(f"{owner} has no option {option!r}; it has {', '.join(kinds)}")

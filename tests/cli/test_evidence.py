@@ -114,13 +114,13 @@ def test_train_on_embeddings(cli, files, monkeypatch):
     assert "not scored against themselves" in fitted.stdout.replace("\n", " ")
     report = load_evidence(files / "e.json").report
     assert (report.n_target, report.n_nontarget) == (12 * 3 * 2, 36 * 33)
-    monkeypatch.setattr("evenscore.cli.evidence_training.WHOLE", 100)
-    monkeypatch.setattr("evenscore.cli.evidence_training.SAMPLE", 500)
+    monkeypatch.setattr("evenscore.cli.training_data.WHOLE", 100)
+    monkeypatch.setattr("evenscore.cli.training_data.SAMPLE", 500)
     assert cli(*args, "-o", "sampled.json").exit_code == 0
     sampled = load_evidence(files / "sampled.json").report
     assert sampled.n_target == 72
     assert 400 < sampled.n_nontarget < 600
-    monkeypatch.setattr("evenscore.cli.evidence_training.LIMIT", 1000.0)
+    monkeypatch.setattr("evenscore.cli.training_data.LIMIT", 1000.0)
     refused = cli(*args, "-o", "no.json")
     assert refused.exit_code == 2
     assert "train on fewer speakers" in refused.stderr.replace("\n", " ")

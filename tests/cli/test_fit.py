@@ -245,7 +245,7 @@ def test_embeddings(fit, refused, files):
     assert same(model, fit_score_model([(plda.score(enroll, test).matrix(), labels)]).model)
     (files / "m.json").unlink()
     assert "needs a trained PLDA" in refused("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda")
-    assert "--plda is for --scorer plda" in refused("--enroll", "e.npz", "--test", "t.npz", "--plda", "plda.json")
+    assert "cosine has no other option than" in refused("--enroll", "e.npz", "--test", "t.npz", "--plda", "plda.json")
     assert "e.npz" in refused("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda", "--plda", "e.npz")
 
 

@@ -17,7 +17,7 @@ from evenscore import (
     simulate,
     simulate_blocks,
 )
-from evenscore.comparison.cohort_pool import CohortPool
+from evenscore.comparison.choosing import CohortPool
 from evenscore.plot import plot_cohort_choice
 
 QUICK = {"bootstrap": 20, "repeats": 2}

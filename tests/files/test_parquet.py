@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, TrialList
-from evenscore.files import write
+from evenscore.files import open_scores, write
 from evenscore.files.parquet import read_parquet, write_parquet
 from evenscore.files.registry import ReadOptions
 from examples import examples
@@ -222,3 +222,4 @@ def test_damaged_files(tmp_path, data):
     write_parquet(table, path)
     path.write_bytes(data.draw(cuts_and_flips(path.read_bytes())))
     must_parse_or_refuse(lambda file: read_parquet(file, DEFAULT), path)
+    must_parse_or_refuse(lambda file: open_scores(file).in_memory(), path)

@@ -66,7 +66,7 @@ def test_stores_from_the_command_line(run, folder, tmp_path, monkeypatch):
 def test_embeddings_from_the_command_line(run, tmp_path):
     sides = ("--enroll", "e_vectors.npz", "--test", "t_vectors.npz", "--cohort", "c_vectors.npz")
     norm = ("score", *sides, "--norm", "evidence", "--model", "model.json")
-    run(*norm, "-o", tmp_path / "one.npz", "--memory", "1kB")
+    run(*norm, "-o", tmp_path / "one.npz")
     run(*norm, *CHUNKS, "-o", tmp_path / "two.zarr")
     wanted = read_scores(tmp_path / "one.npz").scores
     np.testing.assert_allclose(read_scores(tmp_path / "two.zarr").scores, wanted, rtol=1e-9, atol=1e-9)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.output import print_json, print_lines
+from evenscore.cli.norm_options import CohortScores
+from evenscore.cli.option_records import with_records
+from evenscore.cli.output import check_model_output, print_json, print_lines
 from evenscore.cli.progress import progress_bar
-from evenscore.errors import FileError, InputError
+from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.model import AdaptResult
-    from evenscore.tables import TrialList
 
 __all__ = ["EXAMPLES", "adapt"]
 
 EXAMPLES = """
 evenscore adapt --model m.json --scores eval.scores --prior 0.1 -o new.json
-evenscore adapt --model m.json --scores e --test-cohort t --prior 0.1 -o n
-evenscore adapt --model m.json --scores e --key k --prior 0.1 -o n.json
-evenscore adapt --model m.json --scores e --prior 0.1 -o n.json \\
+evenscore adapt --model m.json --scores s --test-cohort t --prior 0.1 -o n
+evenscore adapt --model m.json --scores s --key some --prior 0.1 -o n.json
+evenscore adapt --model m.json --scores s --prior 0.1 -o n.json \\
     --change affine --enroll-speakers utt2spk
 """
 
@@ -35,49 +35,31 @@ class Change(str, Enum):
     affine = "affine"
 
 
+def _file(meaning: str, *names: str) -> Any:
+    return typer.Option(*names, metavar="FILE", help=meaning)
+
+
+@with_records
 def adapt(
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
-    ],
-    model: Annotated[str, typer.Option("--model", metavar="FILE", help="Model file of 'evenscore fit'.")],
-    scores: Annotated[
-        list[str],
-        typer.Option(
-            "--scores", metavar="FILE", help="Trials of the new domain; several files are several matrices, or phrases."
-        ),
-    ],
-    prior: Annotated[float, typer.Option("--prior", metavar="P", help="Share of targets among the unlabelled trials.")],
-    enroll_cohort: Annotated[
-        str | None,
-        typer.Option("--enroll-cohort", metavar="FILE", help="Cohort scores of enrolments (S_e), if any."),
-    ] = None,
-    test_cohort: Annotated[
-        str | None, typer.Option("--test-cohort", metavar="FILE", help="Cohort scores of the tests (S_t), if any.")
-    ] = None,
-    cohort: Annotated[
-        str | None, typer.Option("--cohort", metavar="FILE", help="Scores of the cohort against itself (S_I), if any.")
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", "-k", metavar="FILE", help="Labels of some of the trials; the rest is hidden."),
-    ] = None,
+    output: opt.ModelOutput,
+    model: Annotated[str, _file("Model file of 'evenscore fit'.")],
+    scores: Annotated[list[str], _file("Trials of the new domain; several files are several matrices, or phrases.")],
+    prior: Annotated[float, typer.Option(metavar="P", help="Share of targets among the unlabelled trials.")],
+    key: Annotated[str | None, _file("Labels of some of the trials; the rest is hidden.", "--key", "-k")] = None,
     enroll_speakers: Annotated[
         str | None,
-        typer.Option(
-            "--enroll-speakers",
-            metavar="FILE",
-            help="Map from enrolment to speaker: those of one speaker are no independent witnesses of a shift.",
-        ),
+        _file("Map from enrolment to speaker: those of one speaker are no independent witnesses of a shift."),
     ] = None,
     change: Annotated[
-        Change, typer.Option("--change", help="Let all parameters change, or only scale and shift of the scores.")
+        Change, typer.Option(help="Let all parameters change, or only scale and shift of the scores.")
     ] = Change.all,
     strength: Annotated[
-        float,
-        typer.Option("--strength", metavar="N", help="Imaginary scores of each class that hold the parameters."),
+        float, typer.Option(metavar="N", help="Imaginary scores of each class that hold the parameters.")
     ] = 20.0,
-    max_iter: Annotated[int, typer.Option("--max-iter", metavar="N", help="Most iterations of each stage.")] = 300,
+    max_iter: Annotated[int, typer.Option(metavar="N", help="Most iterations of each stage.")] = 300,
     json: opt.Json = False,
+    *,
+    cohort: CohortScores,
 ) -> None:
     """Adapt a score model to trials of a new domain whose labels are not known.
 
@@ -88,25 +70,18 @@ def adapt(
     enrolments and be worth the risk. If speakers enrolled more than once, say who did (--enroll-speakers), or the guard
     is too easily sure.
     """
-    if output == "-" and json:
-        raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
-    if not Path(output).absolute().parent.is_dir():
-        raise FileError(output, "its directory does not exist; create it first")
-    from evenscore.files import read_scores, read_speakers
-    from evenscore.files.models import load_model
+    check_model_output(output, json)
+    from evenscore._version import __version__
+    from evenscore.files import read_speakers
+    from evenscore.files.models import load_model, save_model
     from evenscore.model import adapt_score_model
 
     with progress_bar() as progress:
         progress("reading", 0.0)
         trained = load_model(model)
-        tables = [_without_labels(read_scores(path)) for path in scores]
-        paths = {"enroll": enroll_cohort, "test": test_cohort, "cohort": cohort}
-        data = [_with_labels(table, key) for table in tables] if key else tables
-        if any(paths.values()):
-            data = [_blocks(data, paths)]
         result = adapt_score_model(
             trained,
-            data,
+            _trials(scores, key, cohort),
             prior=prior,
             change=change.value,
             strength=strength,
@@ -114,51 +89,50 @@ def adapt(
             max_iter=max_iter,
             progress=progress,
         )
-    inputs: dict[str, Any] = {"model": model, "scores": scores, **paths, "key": key, "enroll_speakers": enroll_speakers}
-    inputs |= {"prior": prior, "change": change.value}
-    _write(output, result, {name: value for name, value in inputs.items() if value})
+    facts = _facts(result)
+    inputs = {"scores": scores, **cohort.paths, "key": key, "enroll_speakers": enroll_speakers, "prior": prior}
+    given = {name: value for name, value in inputs.items() if value}
+    kept = ("scale", "shift", "trials", "known", "share_of_targets", "certainty", "gain", "iterations", "converged")
+    info = {"evenscore": __version__, "adapted_from": model, **given, "change": change.value}
+    save_model(result.model, output, info={**info, **{name: facts[name] for name in kept}})
     if json:
-        print_json(_facts(result))
+        from evenscore.cli.model import model_facts
+
+        print_json({"model": model_facts(result.model), **facts})
     elif output != "-":
         _print(result)
 
 
-def _without_labels(table: Any) -> Any:
-    """Return trials as if they had no labels; what is known is said by --key."""
-    from evenscore.tables import TrialList
-
-    return table.with_labels(None) if isinstance(table, TrialList) and table.labels is not None else table
-
-
-def _with_labels(table: Any, path: str) -> TrialList:
-    """Return trials with the labels of a key; those that it lacks stay, unlabelled."""
-    import numpy as np
-
+def _trials(paths: list[str], key: str | None, cohort: CohortScores) -> list[Any]:
+    """Read the trials with the labels of the key alone; those that it lacks stay, unlabelled."""
     from evenscore.cli.combine import as_list, labels_in
-    from evenscore.cli.labelled import LabelSources
-
-    [key] = LabelSources(keys=[path]).read_keys()
-    trials = as_list(table)
-    if (trials.match(key) < 0).all():
-        raise InputError("the key has none of these trials; do the two files belong together?")
-    return trials.with_labels(np.asarray(labels_in(trials, key)))
-
-
-def _blocks(data: list[Any], paths: dict[str, str | None]) -> Any:
     from evenscore.cli.inputs import open_matrix
-    from evenscore.tables import ScoreBlocks
+    from evenscore.cli.labelled import LabelSources
+    from evenscore.files import read_scores
+    from evenscore.tables import ScoreBlocks, TrialList
 
+    data: list[Any] = []
+    known = LabelSources(keys=[key]).read_keys()[0] if key else None
+    for path in paths:
+        table = read_scores(path)
+        if known is not None:
+            table = as_list(table)
+            if (table.match(known) < 0).all():
+                raise InputError("the key has none of these trials; do the two files belong together?")
+            table = table.with_labels(labels_in(table, known))
+        elif isinstance(table, TrialList) and table.labels is not None:
+            table = table.with_labels(None)
+        data.append(table)
+    if not cohort.paths:
+        return data
     if len(data) > 1:
         raise InputError("cohort scores belong to one file of trials, but several were given; adapt to one of them")
-    cohort: dict[str, Any] = {name: open_matrix(path) for name, path in paths.items() if path is not None}
-    return ScoreBlocks(data[0], **cohort)
+    blocks: dict[str, Any] = {name: open_matrix(path) for name, path in cohort.paths.items()}
+    return [ScoreBlocks(data[0], **blocks)]
 
 
 def _facts(result: AdaptResult) -> dict[str, Any]:
-    from evenscore.cli.variance_table import model_facts
-
     return {
-        "model": model_facts(result.model),
         "scale": result.scale,
         "shift": result.shift,
         "trials": result.n_trials,
@@ -175,18 +149,8 @@ def _facts(result: AdaptResult) -> dict[str, Any]:
     }
 
 
-def _write(path: str, result: AdaptResult, inputs: dict[str, Any]) -> None:
-    from evenscore._version import __version__
-    from evenscore.files.models import save_model
-
-    facts = _facts(result)
-    kept = ("scale", "shift", "trials", "known", "share_of_targets", "certainty", "gain", "iterations", "converged")
-    info = {"evenscore": __version__, "adapted_from": inputs.pop("model"), **inputs, **{n: facts[n] for n in kept}}
-    save_model(result.model, path, info=info)
-
-
 def _print(result: AdaptResult) -> None:
-    from evenscore.cli.variance_table import print_variances
+    from evenscore.cli.model import print_variances
 
     print_variances(result.model)
     end, alone = "converged" if result.converged else "not converged", result.score_gain

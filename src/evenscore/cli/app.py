@@ -16,7 +16,7 @@ from evenscore._version import __version__
 from evenscore.cli.failures import guarded
 from evenscore.cli.old_spellings import modern
 
-__all__ = ["add_command", "app", "main", "program", "run_program"]
+__all__ = ["EXAMPLES", "add_command", "app", "main", "program", "run_program"]
 
 #: In the order of the help; a command is imported when it is called.
 COMMANDS = (
@@ -40,6 +40,14 @@ class _Commands(TyperGroup):
             if name not in self.commands:
                 self.commands[name] = _loaded(name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of a line; `score` with a norm is `normalize`, which did not take embeddings once."""
+        if args[0] == "score":
+            spelled = modern("score", args[1:])
+            if {word.partition("=")[0] for word in spelled} & {"--norm", "--cohort-embeddings"}:
+                args = ["normalize", *spelled]
+        return super().resolve_command(ctx, args)
 
 
 class _Command(TyperCommand):
@@ -127,7 +135,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-_EXAMPLES = """
+EXAMPLES = """
 evenscore demo                                # a first look
 evenscore info dev.scores --key dev.trials    # what is in it, what is odd
 evenscore convert dev.scores dev.npz          # another format
@@ -135,7 +143,7 @@ evenscore convert dev.scores dev.npz          # another format
 
 
 @app.callback(
-    help=_help("Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.", _EXAMPLES)
+    help=_help("Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.", EXAMPLES)
 )
 def evenscore(
     version: Annotated[

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from evenscore.comparison import Comparison
     from evenscore.tables import LabelledBlocks
 
-    Sides = tuple[list[LabelledBlocks], list[LabelledBlocks]]
-
 __all__ = ["EXAMPLES", "demo"]
 
 EXAMPLES = """
@@ -48,74 +46,45 @@ def demo(
     on trials of others. Real and simulated scores differ in what helps; the reports show why. Files that are left of
     an earlier run are used again.
     """
+    from evenscore import compare, load_audiomnist_scores, write_report
     from evenscore.cli.compare import listed_methods
 
-    chosen = listed_methods(methods)
+    chosen, real = listed_methods(methods), load_audiomnist_scores()
+    scores = {"audiomnist": (list(real.development), list(real.evaluation)), "simulated": _simulated_scores(seed)}
     found: dict[str, Comparison] = {}
     with progress_bar() as progress:
-        for name, sides in (("audiomnist", _real_scores()), ("simulated", _simulated_scores(seed))):
-            found[name] = _compare(*sides, chosen, bootstrap, Path(output) / name, progress)
+        for name, sides in scores.items():
+            folder = Path(output) / name
+            how: dict[str, Any] = {"bootstrap": bootstrap, "command": "evenscore demo", "progress": progress}
+            found[name] = compare(*sides, chosen, directory=folder, **how)
+            progress("writing the report", 0.0)
+            write_report(found[name], folder / "report.html")
     if json:
         print_json({name: comparison.results() for name, comparison in found.items()})
     else:
         _print_story(found, Path(output))
 
 
-def _real_scores() -> Sides:
-    from evenscore import load_audiomnist_scores
-
-    scores = load_audiomnist_scores()
-    return list(scores.development), list(scores.evaluation)
-
-
-def _simulated_scores(seed: int) -> Sides:
+def _simulated_scores(seed: int) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
     """Draw scores of 60 speakers to train on, who are the cohort too, and trials of 60 others."""
     from evenscore import LabelledBlocks, ScoreModel, simulate_blocks
 
     model = ScoreModel(
-        mu=[-2.0, 2.5],
-        alpha=[[0.9, 0.0], [0.7, 0.5]],
-        beta=[[0.8, 0.0], [0.6, -0.5]],
-        sigma2=[1.0, 1.5],
+        mu=[-2.0, 2.5], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5]
     )
-    blocks, labels = simulate_blocks(
-        model, _speakers("new", 1), _speakers("new", 4), _speakers("known", 1), _speakers("known", 4), seed=seed
-    )
+    sides = [
+        [f"{group}{number:02d}" for number in range(60) for _ in range(each)]
+        for group in ("new", "known")
+        for each in (1, 4)
+    ]
+    blocks, labels = simulate_blocks(model, *sides, seed=seed)
     assert blocks.cohort is not None and blocks.cohort_labels is not None  # noqa: S101, PT018
     training = LabelledBlocks.own_cohort(blocks.cohort, blocks.cohort_labels)
     return [training], [LabelledBlocks(blocks, labels)]
 
 
-def _speakers(group: str, each: int) -> list[str]:
-    return [f"{group}{number:02d}" for number in range(60) for _ in range(each)]
-
-
-def _compare(
-    training: list[LabelledBlocks],
-    evaluation: list[LabelledBlocks],
-    methods: list[str] | None,
-    bootstrap: int,
-    directory: Path,
-    progress: Any,
-) -> Comparison:
-    from evenscore import compare, write_report
-
-    comparison = compare(
-        training,
-        evaluation,
-        methods,
-        bootstrap=bootstrap,
-        directory=directory,
-        command="evenscore demo",
-        progress=progress,
-    )
-    progress("writing the report", 0.0)
-    write_report(comparison, directory / "report.html")
-    return comparison
-
-
 def _print_story(found: dict[str, Comparison], output: Path) -> None:
-    from evenscore.cli.compare_output import print_comparison
+    from evenscore.cli.compare import print_comparison
 
     for name, comparison in found.items():
         print_lines([TITLES[name], ""])

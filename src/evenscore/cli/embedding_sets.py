@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenscore.cli.cohort_options import CohortChoices, LengthNorm, Unit
+from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.phrases import COLUMN
 from evenscore.errors import InputError
 from evenscore.tables import Embeddings
 from evenscore.tables.ids import Ids, shown
 
-__all__ = ["CONDITION", "EmbeddingFiles", "read_conditions"]
+if TYPE_CHECKING:
+    from evenscore.cli.scale_options import ScaleChoices
+    from evenscore.cli.scored_output import ScoredOutput
+    from evenscore.tables import ScoreTable
+
+__all__ = ["CONDITION", "EmbeddingFiles", "read_conditions", "scores_of"]
 
 CONDITION = "condition"  #: the column of the embeddings that are returned, if there are conditions
 _UNKNOWN = "-"  # in a map of conditions
+_LENGTH_NORM = ":length_norm="  # after the name of a map
 _Map = Mapping[str, str | None]
 
 
@@ -27,10 +34,8 @@ class EmbeddingFiles:
     enroll: str
     test: str
     cohort: str | None = None
-    enroll_map: str | None = None
-    enroll_length_norm: LengthNorm = LengthNorm.none
+    enroll_map: str | None = None  #: with its option, as `EnrollMap` explains it
     speakers: str | None = None
-    test_speakers: str | None = None  #: None if `speakers` serve the tests, too
     cohort_speakers: str | None = None
     conditions: str | None = None
     cohort_conditions: str | None = None
@@ -43,11 +48,14 @@ class EmbeddingFiles:
         utterances = self._read(self.enroll)
         if self.enroll_map is None:
             enroll = self._with_facts(utterances, utterances, {}, "enrolment")
-            if self.test == self.enroll and self.test_speakers in (None, self.speakers):
+            if self.test == self.enroll:
                 return enroll, enroll
         else:
-            models = read_members(self.enroll_map)
-            means = average_embeddings(utterances, models, length_norm=self.enroll_length_norm.value)
+            path, _, length_norm = self.enroll_map.partition(_LENGTH_NORM)
+            if not path:
+                raise InputError(f"{self.enroll_map!r} tells how to average, not what; name a file of --enroll-map")
+            models = read_members(path)
+            means = average_embeddings(utterances, models, length_norm=length_norm or "none")  # type: ignore[arg-type]
             enroll = self._with_facts(means, utterances, models, "enrolment")
         tests = utterances if self.test == self.enroll else self._read(self.test)
         return enroll, self._with_facts(tests, tests, {}, "test")
@@ -65,7 +73,7 @@ class EmbeddingFiles:
         if source is None:
             return members
         by_speaker: dict[str, list[str]] = {}
-        if choices is not None and choices.cohort_unit is Unit.speaker and utterances.speakers is not None:
+        if choices is not None and choices.by_speaker and utterances.speakers is not None:
             for name, speaker in zip(utterances.ids, utterances.speakers, strict=True):
                 by_speaker.setdefault(speaker, []).append(name)
         return _with_conditions(members, utterances, by_speaker, source, "cohort member")
@@ -78,12 +86,40 @@ class EmbeddingFiles:
     def _with_facts(
         self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str
     ) -> Embeddings:
-        path = self.test_speakers or self.speakers if what == "test" else self.speakers
+        path = self.speakers
         if path is not None:
             sides = sides.with_speakers(_values(sides.ids, models, _speaker_map(path), path, "speaker", what))
         if self.conditions is not None:
             sides = _with_conditions(sides, utterances, models, self.conditions, what)
         return sides
+
+
+def scores_of(
+    files: EmbeddingFiles,
+    trials: str | None,
+    place: ScoredOutput,
+    scale: ScaleChoices | None,
+    *,
+    members: CohortChoices | None = None,
+    **norm: Any,
+) -> ScoreTable:
+    """Return the scores of embeddings, normalized if a norm is among the options of `score_embeddings`.
+
+    With ``scale`` they are made tile by tile when they are written.
+    """
+    from evenscore.files import read_trials
+    from evenscore.scoring import score_embeddings, score_lazily
+
+    listed = None if trials is None else read_trials(trials)
+    enroll, test = files.read_trial_sides()
+    if files.cohort is not None:
+        norm["cohort"] = files.read_cohort(members)
+    if scale is not None:
+        place.check(listed is not None)
+        how: dict[str, Any] = {"client": place.client, "progress": place.progress, "keep": place.store}
+        return score_lazily(enroll, test, listed, **norm, **how).in_tiles(scale.tile_bytes)
+    scores = score_embeddings(enroll, test, listed, progress=place.progress, **norm)
+    return scores.raw if scores.normalized is None else scores.normalized
 
 
 def _speaker_map(path: str) -> _Map:

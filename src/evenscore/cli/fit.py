@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.cohort_options import EMBEDDINGS
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines
+from evenscore.cli.output import check_model_output, print_json, print_lines
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
-from evenscore.errors import FileError, InputError
+from evenscore.cli.scorers import ScorerOption, scorer_of
+from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
-
-if TYPE_CHECKING:
-    from evenscore.model import FitResult
 
 __all__ = ["EXAMPLES", "fit"]
 
@@ -28,7 +26,7 @@ evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
 evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
 evenscore fit --enroll-embeddings e.npz --test-embeddings t.npz -o m.json
 evenscore fit --norm evidence --scores d.npz --key k -o evidence.json
-evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 4 -o m
+evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 2 -o m
 """
 
 
@@ -42,46 +40,27 @@ def _trained(incomplete: str) -> list[str]:
     return [name for name in _OPTIONS if name.startswith(incomplete)]
 
 
+def _file(meaning: str, *names: str) -> Any:
+    return typer.Option(*names, metavar="FILE", help=meaning)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Vectors:
+    """Embeddings in place of scores."""
+
+    PANEL: ClassVar[str] = EMBEDDINGS
+
+    enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments.")] = None
+    test_embeddings: Annotated[str | None, _file("Embeddings of the tests.")] = None
+    scorer: ScorerOption = "cosine"
+
+
 @with_records
 def fit(
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
-    ],
-    scores: Annotated[
-        list[str] | None,
-        typer.Option("--scores", metavar="FILE", help="Scores; several files are several matrices, one per phrase."),
-    ] = None,
+    output: opt.ModelOutput,
+    scores: Annotated[list[str] | None, _file("Scores; several files are several matrices, one per phrase.")] = None,
     key: Annotated[
-        list[str] | None,
-        typer.Option("--key", "-k", metavar="FILE", help="Labels of the scores: one file for all, or one for each."),
-    ] = None,
-    enroll_speakers: Annotated[
-        str | None,
-        typer.Option("--enroll-speakers", metavar="FILE", help="Map from enrolment to speaker, instead of a key."),
-    ] = None,
-    test_speakers: Annotated[
-        str | None,
-        typer.Option("--test-speakers", metavar="FILE", help="Map from test to speaker; else --enroll-speakers."),
-    ] = None,
-    enroll_embeddings: Annotated[
-        str | None,
-        typer.Option("--enroll-embeddings", metavar="FILE", help="Embeddings of enrolments, not scores."),
-    ] = None,
-    test_embeddings: Annotated[
-        str | None,
-        typer.Option("--test-embeddings", metavar="FILE", help="Embeddings of tests, instead of scores."),
-    ] = None,
-    scorer: ScorerOption = ScorerName.cosine,
-    plda: PldaFile = None,
-    center: Center = None,
-    phrase_from: Annotated[
-        str | None,
-        typer.Option(
-            "--phrase-from",
-            metavar="WHERE",
-            help="Split into one matrix per phrase of the tests: 're:' and a regular expression with one group on the "
-            "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
-        ),
+        list[str] | None, _file("Labels of the scores: one file for all, or one for each.", "--key", "-k")
     ] = None,
     norm: Annotated[
         str,
@@ -93,11 +72,20 @@ def fit(
             autocompletion=_trained,
         ),
     ] = "lgsm",
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    *,
-    scale: ScaleChoices,
+    phrase_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Split into one matrix per phrase of the tests: 're:' and a regular expression with one group on the "
+            "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
     json: opt.Json = False,
+    *,
+    labels: opt.LabelChoices,
+    vectors: _Vectors,
+    scale: ScaleChoices,
 ) -> None:
     """Train the score model (or another one: --norm) on labelled scores or embeddings, and write a model file.
 
@@ -113,104 +101,65 @@ def fit(
     most iterations of each start (5000); starts: starting points (3); min_divergence=false: do not fit the prior in
     each iteration, which is slower. evidence has dim alone.
     """
-    if output == "-" and json:
-        raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
-    if not Path(output).absolute().parent.is_dir():  # better now than after the training
-        raise FileError(output, "its directory does not exist; create it first")
+    check_model_output(output, json)
     name, how = name_and_options(norm)
     if name not in _OPTIONS:
         raise InputError(f"the norm {name!r} has nothing to train; choose {' or '.join(_OPTIONS)}")
     how = checked_options(f"the norm {name}", how, _OPTIONS[name])
-    dim = how.pop("dim", 2)
-    enroll, test = enroll_embeddings, test_embeddings
+    enroll, test = vectors.enroll_embeddings, vectors.test_embeddings
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
-    from evenscore.cli.labelled import LabelSources
-    from evenscore.cli.training_data import from_embeddings, from_scores, in_memory
+    from evenscore._version import __version__
+    from evenscore.cli.model import evidence_facts, model_facts, print_covariances, print_evidence, print_variances
+    from evenscore.cli.training_data import fit_evidence_model, from_embeddings, from_scores
+    from evenscore.files.models import save_evidence, save_model
     from evenscore.model import fit_score_model
 
-    labels = LabelSources(
-        keys=key or (),
-        enroll_speakers=enroll_speakers,
-        test_speakers=test_speakers,
-        unmatched=unmatched.value,
-        phrase_from=phrase_from,
-    )
+    sources = replace(labels.sources(None), keys=key or (), phrase_from=phrase_from)
+    made_by = vectors.scorer if enroll else None
+    inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, "scorer": made_by}
+    inputs["phrase_from"] = phrase_from
+    info = {"evenscore": __version__, **{option: value for option, value in inputs.items() if value}}
     notes: list[str] = []
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         if scores:
-            data = from_scores(scores, labels, scale if scale.in_chunks(*scores) else None, client)
-            data = data if name == "lgsm" else in_memory(data)
+            data = from_scores(scores, sources, scale if scale.in_chunks(*scores) else None, client)
         elif enroll and test:
-            chosen = scorer_of(scorer, plda, center)
-            data, notes = from_embeddings(enroll, test, chosen, labels, uses_self_pairs=name != "evidence")
+            chosen = scorer_of(vectors.scorer)
+            data, notes = from_embeddings(enroll, test, chosen, sources, uses_self_pairs=name != "evidence")
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
-        made_by = {"scorer": scorer.value if enroll else None, "plda": plda, "center": center}
-        inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, **made_by, "phrase_from": phrase_from}
-        inputs = {option: value for option, value in inputs.items() if value}
         if name == "evidence":
-            from evenscore.cli.evidence_training import print_evidence, train_from, write_evidence
-
-            evidence = train_from(data, dim, progress)
+            evidence = fit_evidence_model(data, progress, **how)
         else:
-            result = fit_score_model(data, dim, **how, progress=progress, client=client)
+            result = fit_score_model(data, **how, progress=progress, client=client)
     if name == "evidence":
-        write_evidence(evidence, output, inputs)
-        if output != "-":
-            print_evidence(evidence, notes, verbose=verbose, json=json)
+        save_evidence(evidence, output, info=info)
+        if json:
+            print_json({**evidence_facts(evidence), "notes": notes})
+        elif output != "-":
+            print_evidence(evidence, notes, verbose=verbose)
         return
-    _write(output, result, inputs)
+    nontarget, target = result.n_scores
+    figures = {"log_likelihood": float(result.log_likelihood[-1])}
+    figures |= {"iterations": result.n_iter, "converged": result.converged}
+    save_model(result.model, output, info={**info, "n_nontarget": nontarget, "n_target": target, **figures})
+    notes = [*result.notes, *notes]
     if json:
-        print_json(_facts(result, len(data), notes))
+        counts = {"matrices": len(data), "scores": {"nontarget": nontarget, "target": target}}
+        facts = {"model": model_facts(result.model), **counts, **figures, "restarts": result.restarts, "notes": notes}
+        print_json(facts)
     elif output != "-":
-        _print(result, len(data), notes, verbose)
-
-
-def _write(path: str, result: FitResult, inputs: dict[str, Any]) -> None:
-    from evenscore._version import __version__
-    from evenscore.files.models import save_model
-
-    info = {
-        "evenscore": __version__,
-        **inputs,
-        "n_nontarget": result.n_scores[0],
-        "n_target": result.n_scores[1],
-        "log_likelihood": float(result.log_likelihood[-1]),
-        "iterations": result.n_iter,
-        "converged": result.converged,
-    }
-    save_model(result.model, path, info=info)
-
-
-def _facts(result: FitResult, n_matrices: int, notes: list[str]) -> dict[str, Any]:
-    from evenscore.cli.variance_table import model_facts
-
-    return {
-        "model": model_facts(result.model),
-        "matrices": n_matrices,
-        "scores": {"nontarget": result.n_scores[0], "target": result.n_scores[1]},
-        "log_likelihood": result.log_likelihood[-1],
-        "iterations": result.n_iter,
-        "converged": result.converged,
-        "restarts": result.restarts,
-        "notes": [*result.notes, *notes],
-    }
-
-
-def _print(result: FitResult, n_matrices: int, notes: list[str], verbose: bool) -> None:
-    from evenscore.cli.variance_table import print_covariances, print_variances
-
-    print_variances(result.model)
-    if verbose:
-        print_covariances(result.model)
-    matrices = "1 matrix" if n_matrices == 1 else f"{n_matrices} matrices"
-    end = "converged" if result.converged else "not converged"
-    print_lines(
-        [
-            f"{result.n_scores[1]} target and {result.n_scores[0]} non-target scores in {matrices}",
-            f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {result.n_iter} iterations",
-            *(f"! {note}" for note in (*result.notes, *notes)),
-        ]
-    )
+        print_variances(result.model)
+        if verbose:
+            print_covariances(result.model)
+        matrices = "1 matrix" if len(data) == 1 else f"{len(data)} matrices"
+        end = "converged" if result.converged else "not converged"
+        print_lines(
+            [
+                f"{target} target and {nontarget} non-target scores in {matrices}",
+                f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {result.n_iter} iterations",
+                *(f"! {note}" for note in notes),
+            ]
+        )

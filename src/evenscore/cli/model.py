@@ -1,22 +1,34 @@
-"""``evenscore model``: look at a model file."""
+"""``evenscore model``: where the variance of the scores comes from, per class and side, and what that means."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.output import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from evenscore.evidence import CohortEvidence
     from evenscore.files.records import ModelFile
-    from evenscore.model import ScoreModel
+    from evenscore.model import ScoreModel, VarianceTable
 
-__all__ = ["COMMANDS", "EXAMPLES", "GROUP", "show"]
+__all__ = [
+    "COMMANDS",
+    "EXAMPLES",
+    "GROUP",
+    "evidence_facts",
+    "model_facts",
+    "print_covariances",
+    "print_evidence",
+    "print_variances",
+    "show",
+]
 
 GROUP = "Look at model files."
 
@@ -57,8 +69,6 @@ COMMANDS = (("show", show, EXAMPLES),)
 
 
 def _show_score_model(file: str, found: ModelFile[ScoreModel], verbose: bool, json: bool) -> None:
-    from evenscore.cli.variance_table import meaning_of, model_facts, print_covariances, print_variances
-
     if json:
         print_json({"file": file, **model_facts(found.model), "info": found.info})
         return
@@ -71,13 +81,11 @@ def _show_score_model(file: str, found: ModelFile[ScoreModel], verbose: bool, js
 
 
 def _show_evidence(file: str, found: ModelFile[CohortEvidence], verbose: bool, json: bool) -> None:
-    from evenscore.cli.evidence_training import evidence_facts, print_evidence
-
     if json:
         print_json({"file": file, **evidence_facts(found.model), "info": found.info})
         return
     print_lines([f"{file}: cohort-evidence model, with heads for {', '.join(found.model.heads)}"])
-    print_evidence(found.model, (), verbose=verbose)
+    print_evidence(found.model, verbose=verbose)
     _print_info(found.info)
 
 
@@ -93,3 +101,136 @@ def _cell(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(_cell(item) for item in value)
     return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def evidence_facts(model: CohortEvidence) -> dict[str, Any]:
+    """Return what was trained on, what was chosen, and what each feature weighs, ready to become JSON."""
+    report, head = model.report, next(iter(model.heads.values()))
+    return {
+        "method": "evidence",
+        "heads": list(model.heads),
+        "weights": dict(head.weight),
+        "ridges": vars(model.ridges),
+        "penalties": vars(head.penalties),
+        "trials": {"nontarget": report.n_nontarget, "target": report.n_target},
+        "speakers": report.n_speakers,
+        "folds": report.folds,
+        "cllr": report.loss,
+        "without": dict(report.without),
+        "tried": {name: dict(losses) for name, losses in report.tried.items()},
+    }
+
+
+def print_evidence(model: CohortEvidence, notes: Sequence[str] = (), *, verbose: bool = False) -> None:
+    """Print what was chosen, and what each feature is worth."""
+    report, head = model.report, next(iter(model.heads.values()))
+    rows = []
+    for name, weight in head.weight.items():
+        loss = report.without.get(name)
+        rows.append((name, f"{weight:+.3f}", "-" if loss is None else f"{loss:.4f}"))
+    print_table(rows, header=("feature", "weight", "Cllr without it"), title="Cohort evidence", numbers=True)
+    print_lines([*report.lines()[:2], *(f"! {note}" for note in notes)])
+    if verbose:
+        print_variances(model.score_model)
+        print_covariances(model.score_model)
+
+
+CLASSES = ("nontarget", "target")
+
+
+def model_facts(model: ScoreModel) -> dict[str, Any]:
+    """Return the parameters and the variances of a model, ready to become JSON."""
+    table = model.variances
+    per_class = {
+        name: {
+            "mu": model.mu[h],
+            "variance": table.sigma2[h] + table.nu[h],
+            "sigma2": table.sigma2[h],
+            "nu": table.nu[h],
+            "nu_enroll": table.nu_enroll[h],
+            "nu_test": table.nu_test[h],
+            "share": table.share[h],
+            "variance_with_large_cohort": _known_cohort_variance(table)[h],
+        }
+        for h, name in enumerate(CLASSES)
+    }
+    return {
+        "dim": model.dim,
+        **{name: getattr(model, name) for name in ("mu", "alpha", "beta", "sigma2")},
+        "variances": per_class,
+        "effects": {
+            side: {"covariance": covariance, "correlation": _correlation(covariance)}
+            for side, covariance in (("enroll", table.enroll_covariance), ("test", table.test_covariance))
+        },
+    }
+
+
+def print_variances(model: ScoreModel) -> None:
+    """Print the table of means and variances."""
+    table = model.variances
+    rows = [
+        ("mean score (mu)", model.mu),
+        ("variance", table.sigma2 + table.nu),
+        ("  unexplained (sigma^2)", table.sigma2),
+        ("  hidden variables (nu)", table.nu),
+        ("    of the enrolment", table.nu_enroll),
+        ("    of the test", table.nu_test),
+    ]
+    cells = [(name, *(f"{value:#.5g}".rstrip(".") for value in values)) for name, values in rows]
+    cells.append(("share of nu", *(f"{100 * share:.1f} %" for share in table.share)))
+    print_table(cells, header=("", "non-target", "target"), numbers=True)
+
+
+def print_covariances(model: ScoreModel) -> None:
+    """Print the covariances of the effects, which are all that scores can tell about the hidden variables."""
+    table = model.variances
+    for side, covariance in (("enrolment", table.enroll_covariance), ("test", table.test_covariance)):
+        rows = [(name, *(f"{value:.4g}" for value in row)) for name, row in zip(CLASSES, covariance, strict=True)]
+        print_table(rows, header=(f"{side}'s effects", "non-target", "target"), numbers=True)
+
+
+def meaning_of(model: ScoreModel) -> list[str]:
+    """Return plain sentences about what the variances mean.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreModel
+    >>> meaning_of(ScoreModel(mu=[0, 2], alpha=[[], []], beta=[[], []], sigma2=[1, 1]))
+    ['The model has no hidden variables (D = 0): it calibrates scores, and cohort scores change nothing.']
+    """
+    if model.dim == 0:
+        return ["The model has no hidden variables (D = 0): it calibrates scores, and cohort scores change nothing."]
+    table = model.variances
+    effects = np.sqrt(table.nu)
+    lines = [
+        f"Who is compared shifts non-target scores by about {effects[0]:.3g} and target scores by about "
+        f"{effects[1]:.3g} (one standard deviation)."
+    ]
+    left, before = _known_cohort_variance(table), table.sigma2 + table.nu
+    gain = [f"{100 * value:.0f} %" for value in 1 - left / before]
+    lines.append(
+        f"A large cohort shows these shifts on non-target scores, and so far as the two effects are correlated "
+        f"({_correlations(table)}) on target scores too: it takes away up to {gain[0]} of the variance of "
+        f"non-target scores and {gain[1]} of that of target scores."
+    )
+    return lines
+
+
+def _correlations(table: VarianceTable) -> str:
+    sides = (("enrolment", table.enroll_covariance), ("test", table.test_covariance))
+    found = [(name, _correlation(covariance)) for name, covariance in sides]
+    return ", ".join(f"{name} {'none' if value is None else f'{value:.2f}'}" for name, value in found)
+
+
+def _correlation(covariance: npt.NDArray[Any]) -> float | None:
+    """Return the correlation of the effects on the two classes, None if one has no variance."""
+    spread = float(np.sqrt(covariance[0, 0]) * np.sqrt(covariance[1, 1]))
+    return float(np.clip(covariance[0, 1] / spread, -1, 1)) if spread > 0 else None
+
+
+def _known_cohort_variance(table: VarianceTable) -> npt.NDArray[Any]:
+    """Return what is left of the variances when the effects on non-target scores are known exactly."""
+    left = table.sigma2[1]
+    for covariance in (table.enroll_covariance, table.test_covariance):
+        left = left + covariance[1, 1] * (1 - (_correlation(covariance) or 0.0) ** 2)
+    return np.array([table.sigma2[0], left])

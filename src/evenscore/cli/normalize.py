@@ -1,22 +1,23 @@
-"""``evenscore normalize``: cohort scores in, comparable scores or log-likelihood ratios out."""
+"""``evenscore normalize``: cohort scores or embeddings in, comparable scores or log-likelihood ratios out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from evenscore.cli import norm_options as norms, options as opt
-from evenscore.cli.option_records import with_records
+from evenscore.cli.cohort_options import EMBEDDINGS, CohortChoices
+from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices
-from evenscore.cli.scorers import Center, PldaFile, ScorerName, ScorerOption, scorer_of
+from evenscore.cli.scorers import EnrollMap, ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.cli.scored_output import ScoredOutput
-    from evenscore.sources import Scorer
-    from evenscore.tables import Embeddings, Labels, ScoreBlocks, ScoreTable, TrialList
+    from evenscore.cli.embedding_sets import EmbeddingFiles
+    from evenscore.tables import Labels, ScoreBlocks, ScoreTable, TrialList
 
 __all__ = ["EXAMPLES", "cohort_labels", "normalize"]
 
@@ -27,54 +28,67 @@ evenscore normalize --norm z --trials s --enroll-cohort e -o out.csv
 evenscore normalize --norm lgsm --model m.json --trials s --cohort c \\
     --enroll-cohort e --test-cohort t -o out
 evenscore normalize --norm as --trials dev.trials -o out \\
-    --enroll-embeddings x --test-embeddings x --cohort-embeddings c
+    --enroll-embeddings x.npz --test-embeddings x.npz \\
+    --cohort-embeddings c.npz --cohort-unit speaker
 evenscore normalize --norm s --trials s.zarr --enroll-cohort e.zarr \\
-    --test-cohort t.zarr --workers 4 -o out.zarr
+    --test-cohort t.zarr --workers 2 -o out.zarr
 """
 
 
-def _block(name: str, meaning: str) -> Any:
-    return typer.Option(f"--{name}", metavar="FILE", help=meaning)
+def _file(meaning: str) -> Any:
+    return typer.Option(metavar="FILE", help=meaning)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CohortScores(norms.CohortScores):
+    """Files with the scores of trials against the cohort, and its labels."""
+
+    cohort_key: Annotated[str | None, _file("Labels of the cohort scores; by default all are non-targets.")] = None
+    unmatched: opt.OnUnmatched = opt.Unmatched.error
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Vectors:
+    """Embeddings in place of trial scores and cohort scores."""
+
+    PANEL: ClassVar[str] = EMBEDDINGS
+
+    enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments.")] = None
+    test_embeddings: Annotated[str | None, _file("Embeddings of the tests; may be the same file.")] = None
+    cohort_embeddings: Annotated[str | None, _file("Embeddings of the cohort, which serve on both sides.")] = None
+    scorer: ScorerOption = "cosine"
+    enroll_map: EnrollMap = None
+
+    @property
+    def given(self) -> bool:
+        """Whether there are embeddings."""
+        return (self.enroll_embeddings, self.test_embeddings, self.cohort_embeddings) != (None, None, None)
+
+    def files(self, facts: norms.TrialFacts) -> EmbeddingFiles:
+        """Return where they come from, with what is known about them."""
+        from evenscore.cli.embedding_sets import EmbeddingFiles
+
+        paths = {name: getattr(self, f"{name}_embeddings") for name in ("enroll", "test", "cohort")}
+        for name, path in paths.items():
+            if path is None:
+                raise InputError(f"to normalize scores of embeddings, --{name}-embeddings is needed too")
+        return EmbeddingFiles(**paths, enroll_map=self.enroll_map, **vars(facts))
 
 
 @with_records
 def normalize(
     output: opt.Output,
     trials: Annotated[
-        str | None,
-        typer.Option(
-            "--trials", metavar="FILE", help="Scores to be normalized (S); for embeddings, the trials to score, or all."
-        ),
+        str | None, _file("Scores to be normalized (S); for embeddings, the trials to score, or all.")
     ] = None,
-    norm: Annotated[str, norms.NormName] = norms.LGSM,
+    norm: Annotated[str, norms.NormName] = "lgsm",
     model: norms.ModelFile = None,
-    enroll_cohort: Annotated[
-        str | None, _block("enroll-cohort", "Cohort scores of the enrolments: they against the cohort's tests (S_e).")
-    ] = None,
-    test_cohort: Annotated[
-        str | None, _block("test-cohort", "Cohort scores of the tests: the cohort's enrolments against them (S_t).")
-    ] = None,
-    cohort: Annotated[str | None, _block("cohort", "Scores of the cohort against itself (S_I).")] = None,
-    cohort_key: Annotated[
-        str | None, _block("cohort-key", "Labels of the cohort scores; by default all are non-targets.")
-    ] = None,
-    speakers: norms.TrialSpeakers = None,
-    cohort_speakers: norms.CohortSpeakers = None,
-    conditions: norms.TrialConditions = None,
-    cohort_conditions: norms.CohortConditions = None,
-    enroll_embeddings: Annotated[
-        str | None, _block("enroll-embeddings", "Embeddings of the enrolments, in place of the blocks of scores.")
-    ] = None,
-    test_embeddings: Annotated[str | None, _block("test-embeddings", "Embeddings of the tests.")] = None,
-    cohort_embeddings: Annotated[
-        str | None, _block("cohort-embeddings", "Embeddings of the cohort, which serve on both sides.")
-    ] = None,
-    scorer: ScorerOption = ScorerName.cosine,
-    plda: PldaFile = None,
-    center: Center = None,
-    *,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
     to_format: opt.ToFormat = None,
+    *,
+    cohort: _CohortScores,
+    facts: norms.TrialFacts,
+    vectors: _Vectors,
+    members: CohortChoices,
     scale: ScaleChoices,
     resume: Resume = False,
 ) -> None:
@@ -97,112 +111,59 @@ def normalize(
     Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
     """
-    maps = {
-        "speakers": speakers,
-        "cohort_speakers": cohort_speakers,
-        "conditions": conditions,
-        "cohort_conditions": cohort_conditions,
-    }
-    with progress_bar() as progress, scale.client(progress) as client:
+    _refuse_mixture(cohort, vectors, members)
+    lazy = resume or (scale.given if vectors.given else scale.in_chunks(trials, *cohort.paths.values()))
+    from evenscore.cli.embedding_sets import CONDITION, scores_of
+    from evenscore.cli.scored_output import scored_output
+    from evenscore.norms import normalize as normalized
+
+    with (
+        progress_bar() as progress,
+        scale.client(progress) as client,
+        scored_output(output, to_format, lazy=lazy, resume=resume, client=client, progress=progress) as place,
+    ):
         method, settings = norms.norm_settings(norm, model)
         progress("reading", 0.0)
-        paths = {"enroll": enroll_cohort, "test": test_cohort, "cohort": cohort}
-        vectors = {"enroll": enroll_embeddings, "test": test_embeddings, "cohort": cohort_embeddings}
-        made = any(vectors.values())
-        if made and (any(paths.values()) or cohort_key):
-            raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
-        lazy = resume or (scale.given if made else scale.in_chunks(trials, *paths.values()))
-        from evenscore.cli.scored_output import scored_output
-
-        how: dict[str, Any] = {"client": client, "progress": progress}
-        with scored_output(output, to_format, lazy=lazy, resume=resume, **how) as place:
-            if made:
-                scoring = scorer_of(scorer, plda, center), vectors, maps, trials
-                place.write(_from_embeddings(method, settings, *scoring, place, scale if lazy else None, how))
-                return
-            from evenscore.norms import normalize as normalized, prepare_norm
-
-            settings |= _conditions(method, conditions, cohort_conditions)
-            prepare_norm(method, **settings)  # wrong options are refused before anything is read
-            key = (cohort_key, unmatched.value)
-            blocks = _read_blocks(trials, paths, scale if lazy else None, key, speakers, cohort_speakers)
-            place.check(blocks.trials.listed)
-            progress("normalizing", 0.3)
-            place.write(normalized(blocks, method, **how, keep=place.store, **settings))
+        kept = scale if lazy else None
+        if vectors.given:
+            condition = None if facts.conditions is None else CONDITION
+            settings |= {"method": method, "condition": condition, "scorer": scorer_of(vectors.scorer)}
+            place.write(scores_of(vectors.files(facts), trials, place, kept, members=members, **settings))
+            return
+        settings |= _conditions(method, facts)
+        blocks = _read_blocks(trials, cohort, facts, kept)
+        place.check(blocks.trials.listed)
+        progress("normalizing", 0.3)
+        place.write(normalized(blocks, method, client=client, progress=progress, keep=place.store, **settings))
 
 
-def _from_embeddings(
-    method: str,
-    settings: dict[str, Any],
-    scorer: Scorer,
-    paths: dict[str, str | None],
-    maps: dict[str, str | None],
-    trials: str | None,
-    place: ScoredOutput,
-    scale: ScaleChoices | None,
-    how: dict[str, Any],
-) -> ScoreTable:
-    from evenscore.scoring import score_embeddings, score_lazily
-
-    (enroll, test, cohort), listed, condition = _read_embeddings(method, settings, paths, maps, trials)
-    norm: dict[str, Any] = {"scorer": scorer, "cohort": cohort, "method": method, "condition": condition, **settings}
-    if scale is not None:
-        place.check(listed is not None)
-        return score_lazily(enroll, test, listed, **norm, **how, keep=place.store).in_tiles(scale.tile_bytes)
-    normalized = score_embeddings(enroll, test, listed, **norm).normalized
-    assert normalized is not None  # noqa: S101
-    return normalized
+def _refuse_mixture(cohort: _CohortScores, vectors: _Vectors, members: CohortChoices) -> None:
+    if vectors.given and given_options(cohort):
+        raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
+    odd = [] if vectors.given else [*given_options(vectors), *given_options(members)]
+    if odd:
+        raise InputError(f"{odd[0]} has no meaning without embeddings; leave it out")
 
 
-def _read_embeddings(
-    method: str,
-    settings: dict[str, Any],
-    paths: dict[str, str | None],
-    maps: dict[str, str | None],
-    trials: str | None,
-) -> tuple[tuple[Embeddings, Embeddings, Embeddings], TrialList | None, str | None]:
-    """Return the embeddings of enrolments, tests and cohort, the trials, and the column of the conditions."""
-    from evenscore.cli.embedding_sets import CONDITION, EmbeddingFiles
-    from evenscore.files import read_trials
-    from evenscore.norms import prepare_norm
-
-    for name, path in paths.items():
-        if path is None:
-            raise InputError(f"to normalize scores of embeddings, --{name}-embeddings is needed too")
-    prepare_norm(method, **settings)  # wrong options are refused before anything is read
-    files = EmbeddingFiles(**paths, **maps)  # type: ignore[arg-type]
-    sides = (*files.read_trial_sides(), files.read_cohort())
-    listed = None if trials is None else read_trials(trials)
-    return sides, listed, None if maps["conditions"] is None else CONDITION
-
-
-def _conditions(method: str, trials: str | None, cohort: str | None) -> dict[str, Any]:
+def _conditions(method: str, facts: norms.TrialFacts) -> dict[str, Any]:
     """Return the conditions of trials and cohort as an option of a norm, or nothing if there are none."""
-    if trials is None:
-        if cohort is not None:
-            raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
+    if facts.conditions is None:
         return {}
+    from evenscore.cli.embedding_sets import read_conditions
     from evenscore.files.models import trained_methods
+    from evenscore.norms import Conditions
 
     if method in trained_methods():
         raise InputError(f"the norm {method!r} knows no conditions; leave out --conditions")
-    from evenscore.cli.embedding_sets import read_conditions
-    from evenscore.norms import Conditions
-
-    mine = read_conditions(trials)
-    theirs = mine if cohort is None else read_conditions(cohort)
+    mine = read_conditions(facts.conditions)
+    theirs = mine if facts.cohort_conditions is None else read_conditions(facts.cohort_conditions)
     return {"conditions": Conditions(enroll=mine, test=mine, cohort_enroll=theirs, cohort_test=theirs)}
 
 
 def _read_blocks(
-    trials: str | None,
-    paths: dict[str, str | None],
-    scale: ScaleChoices | None,
-    cohort_key: tuple[str | None, Any],
-    speakers: str | None,
-    cohort_speakers: str | None,
+    trials: str | None, cohort: _CohortScores, facts: norms.TrialFacts, scale: ScaleChoices | None
 ) -> ScoreBlocks:
-    """Read trials and cohort scores; ``cohort_key`` is the file, and what to do with pairs that do not match."""
+    """Read trials and cohort scores, with their speakers and labels."""
     from evenscore.cli.inputs import open_matrix, open_tiles
     from evenscore.cli.labelled import with_map, with_maps
     from evenscore.files import read_speakers
@@ -211,17 +172,17 @@ def _read_blocks(
     if trials is None:
         raise InputError("there is nothing to normalize; give --trials, or embeddings")
     scores = open_tiles(trials, scale)
-    blocks: dict[str, Any] = {name: open_matrix(path, scale) for name, path in paths.items() if path is not None}
+    blocks: dict[str, Any] = {name: open_matrix(path, scale) for name, path in cohort.paths.items()}
     sides: dict[str, Any] = {}
-    key, unmatched = cohort_key
-    if key is not None:
-        if "cohort" not in blocks:
+    if cohort.cohort_key is not None:
+        if cohort.cohort is None:
             raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
-        sides["cohort_labels"] = cohort_labels(str(paths["cohort"]), blocks["cohort"], key, unmatched)
-    if speakers is not None:
-        known = speakers, read_speakers(speakers)
+        unmatched = cohort.unmatched.value
+        sides["cohort_labels"] = cohort_labels(cohort.cohort, blocks["cohort"], cohort.cohort_key, unmatched)
+    if facts.speakers is not None:
+        known = facts.speakers, read_speakers(facts.speakers)
         scores = with_maps(scores, known, known)
-    path = cohort_speakers or speakers
+    path = facts.cohort_speakers or facts.speakers
     if path is not None:
         known = path, read_speakers(path)
         for side, other in (("enroll", "test"), ("test", "enroll")):

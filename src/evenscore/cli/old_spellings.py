@@ -28,11 +28,26 @@ class Gone:
     remedy: str
 
 
+@dataclass(frozen=True)
+class Bare:
+    """An option that took no value, the value that it meant, and the option that told another one."""
+
+    value: str
+    number: str
+
+
 _REPAIRS = {
     option: Gone(f"mend the file with 'evenscore convert {option} ... IN OUT'")
     for option in ("--missing", "--duplicates", "--score-column", "--ids", "--from")
 }
 _REPAIRS |= dict.fromkeys(("--key-from", "--trials-from"), _REPAIRS["--from"])
+_EMBEDDINGS = dict.fromkeys(
+    (
+        *("--enroll-embeddings", "--test-embeddings", "--train-embeddings", "--train-test-embeddings", "--enroll-map"),
+        *("--train-enroll-map", "--enroll-length-norm", "--scorer", "--plda", "--center", "--trials"),
+    ),
+    Gone("'evenscore score' makes scores of embeddings, which it takes"),
+)
 _NORM_OPTIONS = (
     *("convention", "top_k", "excess", "drop_top", "select", "statistic", "trim", "ddof", "std_floor", "zero_std"),
     *("combine", "vanished"),
@@ -40,14 +55,40 @@ _NORM_OPTIONS = (
 _OF_NORM = {option_name(name): Part("--norm", name) for name in _NORM_OPTIONS}
 _VECTORS = {"--enroll": "--enroll-embeddings", "--test": "--test-embeddings"}
 _BLOCKS = {"--enroll": "--enroll-cohort", "--test": "--test-cohort"}
-_BOOTSTRAP = {"--seed": "--bootstrap-seed"}
+_SCORER = {"--plda": Part("--scorer", "model"), "--center": Part("--scorer", "center")}
+_LENGTH_NORM = {"--enroll-length-norm": Part("--enroll-map", "length_norm")}
+_CHOICES = ("size", "pick", "seed", "length_norm")
+_MEMBERS = {option_name(f"cohort_{name}"): Part("--cohort-unit", name) for name in _CHOICES}
+_BOOTSTRAP = {
+    **dict.fromkeys(("--seed", "--bootstrap-seed"), Part("--bootstrap", "seed")),
+    "--level": Part("--bootstrap", "level"),
+}
+_TRAIN_BLOCKS: dict[str, str | Gone] = dict.fromkeys(
+    ("--train-enroll", "--train-test", "--train-enroll-cohort", "--train-test-cohort"), "--cohort"
+)
+_TRAIN_BLOCKS |= {
+    "--score-set": Gone("compare it in Python, with load_score_set and compare"),
+    "--cohort-key": Gone("tell who the cohort's members are with --cohort-speakers"),
+    "--cohort-conditions": Gone("name the members of each with --candidates NAME=FILE"),
+}
 
-#: By command: what an option is called now; several names all get its value.
-SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part | Gone]] = {
-    "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM},
-    "score": {**_VECTORS, "--cohort": "--cohort-embeddings", "--seed": "--cohort-seed", **_OF_NORM},
+#: By command: what an option is called now.
+SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone | Bare]] = {
+    "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM, **_SCORER},
+    "score": {
+        "--cohort": "--cohort-embeddings",
+        "--seed": Part("--cohort-unit", "seed"),
+        "--memory": Gone("cohort scores are made in small pieces anyhow; --memory-limit bounds the rest"),
+        "--raw": Gone("make raw scores in a run without --norm"),
+        **_VECTORS,
+        **_OF_NORM,
+        **_SCORER,
+        **_LENGTH_NORM,
+        **_MEMBERS,
+    },
     "fit": {
         **_VECTORS,
+        **_SCORER,
         "--method": "--norm",
         **{option_name(name): Part("--norm", name) for name in ("dim", "tol", "max_iter", "starts")},
         "--min-divergence": Part("--norm", "min_divergence", "true"),
@@ -55,6 +96,9 @@ SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part | Gone]] = {
     },
     "adapt": _BLOCKS,
     "calibrate": {
+        **_EMBEDDINGS,
+        "--cross-validate": Bare("5", "--folds"),
+        "--folds": "--cross-validate",
         "--method": "--calibration",
         "--saturate": "--calibration=saturating",
         "--prior": Part("--calibration", "p_target"),
@@ -62,23 +106,22 @@ SPELLINGS: Mapping[str, Mapping[str, str | tuple[str, ...] | Part | Gone]] = {
         "--shared-variance": Part("--calibration", "shared_variance", "true"),
         "--smoothing": Part("--calibration", "smoothing"),
     },
-    "compare": {
-        **_BLOCKS,
-        "--train-enroll": "--train-enroll-cohort",
-        "--train-test": "--train-test-cohort",
-        "--seed": ("--cohort-seed", "--bootstrap-seed"),
-    },
+    "compare": {**_BLOCKS, **_TRAIN_BLOCKS, **_BOOTSTRAP, **_SCORER, **_MEMBERS},
     "choose-cohort": {
         "--method": "--norm",
-        "--train-enroll": "--train-enroll-cohort",
-        "--train-test": "--train-test-cohort",
-        "--seed": ("--cohort-seed", "--draws-seed"),
+        "--metric": "--rank-by",
+        "--draws-seed": _BOOTSTRAP["--seed"],
+        **_TRAIN_BLOCKS,
+        **_BOOTSTRAP,
+        **_SCORER,
+        **_MEMBERS,
     },
-    "evaluate": _BOOTSTRAP,
-    "det": _BOOTSTRAP,
-    "hist": {"--calibration": "--calibration-file"},
+    "evaluate": {**_EMBEDDINGS, **_BOOTSTRAP, "--csv": "--table=csv", "--latex": "--table=latex"},
+    "plot": {**_BOOTSTRAP, **dict.fromkeys(("--calibration", "--calibration-file"), "--model")},
 }
-_DEFAULTS = {"normalize": "lgsm", "fit": "lgsm", "calibrate": "logistic"}  # what options without a name belong to
+#: What the parts of an option belong to if it is not given itself.
+_DEFAULTS = {"--norm": "lgsm", "--calibration": "logistic", "--scorer": "cosine", "--cohort-unit": "utterance"}
+_DEFAULTS |= {"--bootstrap": "0", "compare --bootstrap": "1000", "choose-cohort --bootstrap": "200"}
 
 
 def modern(command: str, arguments: Sequence[str]) -> list[str]:
@@ -96,25 +139,27 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
         known = {**_REPAIRS, **known}
     found: list[str] = []
     parts: dict[str, dict[str, str]] = {}
-    words = iter(arguments)
-    for word in words:
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
         if word == "--":
             found += [word, *words]
             break
         option, mark, value = word.partition("=")
         new = known.get(option, option)
         if isinstance(new, Gone):
-            raise typer.BadParameter(f"{command} has no {option} any more; {new.remedy}")
-        if isinstance(new, str):
+            raise typer.BadParameter(f"{command} has no {option} any more: {new.remedy}")
+        if isinstance(new, Bare):
+            valued = bool(mark) or (bool(words) and words[0].isdecimal())
+            found += [word] if valued else [] if new.number in arguments else [option, new.value]
+        elif isinstance(new, str):
             found.append(f"{new}{mark}{value}")
-            continue
-        given = value if mark or (isinstance(new, Part) and new.value) else next(words, "")
-        if isinstance(new, Part):
-            parts.setdefault(new.of, {})[new.name] = new.value or given
         else:
-            found += [f"{name}={given}" for name in new]
+            given = new.value or (value if mark else words.pop(0) if words else "")
+            parts.setdefault(new.of, {})[new.name] = given
     for option, values in parts.items():
-        name, found = _taken(option, found, _DEFAULTS.get(command, ""))
+        default = _DEFAULTS.get(f"{command} {option}", _DEFAULTS.get(option, ""))
+        name, found = _taken(option, found, default)
         found = [option, ":".join([name, *(f"{part}={value}" for part, value in values.items())]), *found]
     return found
 

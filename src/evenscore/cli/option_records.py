@@ -1,14 +1,19 @@
-"""Options that belong together: a record of them is one parameter of a command, and several options of its users."""
+"""Options that belong together: a record of them is one parameter of a command, and several options of its users.
+
+A record may name a panel (``PANEL``): in the help of every command its options stand together under this title, after
+those that everybody needs.
+"""
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
-__all__ = ["option_name", "with_records"]
+__all__ = ["given_options", "option_name", "with_records"]
 
 
 def with_records(command: Callable[..., None]) -> Callable[..., None]:
@@ -48,11 +53,19 @@ def option_name(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 
-def _parameters(record: type) -> list[inspect.Parameter]:
+def given_options(record: Any) -> list[str]:
+    """Return the options of a record that have another value than by default, as they are written."""
+    return [option_name(field.name) for field in fields(record) if getattr(record, field.name) != field.default]
+
+
+def _parameters(record: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(record, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+    parameters = []
+    for field in fields(record):
+        option = copy.copy(hints[field.name].__metadata__[0])  # records may share an option, but not a panel
+        option.rich_help_panel = getattr(record, "PANEL", None)
+        kind: Any = Annotated[hints[field.name].__origin__, option]
+        parameters.append(
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=kind)
         )
-        for field in fields(record)
-    ]
+    return parameters

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from evenscore.errors import InputError
+from evenscore.spelling import checked_options, name_and_options
+
+if TYPE_CHECKING:
+    from evenscore.cli.labelled import LabelSources
+    from evenscore.metrics import OperatingPoint
+
 __all__ = [
-    "BootstrapSeed",
+    "OUTPUT",
+    "Bootstrap",
     "CalibrationName",
+    "Draws",
     "Duplicates",
     "EnrollSpeakers",
     "FromFormat",
@@ -17,17 +27,25 @@ __all__ = [
     "Json",
     "Key",
     "KeyFormat",
+    "LabelChoices",
     "Metadata",
     "Missing",
+    "ModelOutput",
     "OnDuplicates",
     "OnMissing",
     "OnUnmatched",
     "Output",
+    "Points",
+    "QualityChoices",
     "ScoreColumn",
     "TestSpeakers",
     "ToFormat",
     "Unmatched",
+    "parsed_points",
 ]
+
+
+OUTPUT = "Output"  #: title of the options that say what is written, and how
 
 
 class Missing(str, Enum):
@@ -88,6 +106,7 @@ ToFormat = Annotated[
         metavar="FORMAT",
         help="Format of the output; follows from its name if not given.",
         autocompletion=_format_names,
+        rich_help_panel=OUTPUT,
     ),
 ]
 KeyFormat = Annotated[
@@ -99,8 +118,24 @@ KeyFormat = Annotated[
 Key = Annotated[
     str | None, typer.Option("--key", "-k", metavar="FILE", help="File with labels for the trials, found by id.")
 ]
-BootstrapSeed = Annotated[
-    int, typer.Option("--bootstrap-seed", min=0, metavar="N", help="Of the draws of speakers; another, other draws.")
+Points = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--points",
+        metavar="P[,CM,CF]",
+        help="Operating point: prior of a target, cost of a miss, cost of a false alarm. Can be repeated; the default "
+        "is 0.01,1,1.",
+    ),
+]
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap",
+        metavar="N[:level=L:seed=S]",
+        help="Confidence intervals from N draws of the speakers, such as 1000; their level is 0.95 unless it is given. "
+        "Another seed, other draws.",
+        rich_help_panel="Uncertainty",
+    ),
 ]
 OnMissing = Annotated[
     Missing, typer.Option("--missing", help="A score that is absent, nan or infinite: refuse, or leave the trial out.")
@@ -137,5 +172,100 @@ Metadata = Annotated[
         help="CSV, TSV or parquet with a header, and a row per enrolment, per test or per trial; else the key.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT)]
+ModelOutput = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
+]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; '-' is standard output.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelChoices:
+    """Where labels come from beside a key, and what is left out."""
+
+    PANEL: ClassVar[str] = "Labels"
+
+    enroll_speakers: EnrollSpeakers = None
+    test_speakers: TestSpeakers = None
+    unmatched: OnUnmatched = Unmatched.error
+
+    def sources(self, key: str | None, key_option: str = "--key") -> LabelSources:
+        """Return where labels come from; the option that gives a key is for messages."""
+        from evenscore.cli.labelled import LabelSources
+
+        return LabelSources(
+            keys=(key,) if key else (),
+            enroll_speakers=self.enroll_speakers,
+            test_speakers=self.test_speakers,
+            unmatched=self.unmatched.value,
+            options=(key_option, "--enroll-speakers"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualityChoices:
+    """Quality measures of trials."""
+
+    PANEL: ClassVar[str] = "Quality measures"
+
+    quality: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quality",
+            metavar="COLUMN",
+            help="logistic: quality measures, from columns of the score files or of --metadata; log: before a name "
+            "takes the logarithm, enroll: or test: says whose value. Can be repeated, or a list with commas.",
+        ),
+    ] = None
+    metadata: Metadata = None
+    train_metadata: Annotated[
+        str | None,
+        typer.Option("--train-metadata", metavar="FILE", help="The same for the training scores; else --metadata."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How often speakers are drawn, and what for."""
+
+    number: int = 0
+    level: float = 0.95
+    seed: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Draws:
+        """Return what ``--bootstrap`` spells.
+
+        Examples
+        --------
+        >>> Draws.of("1000:level=0.9")
+        Draws(number=1000, level=0.9, seed=0)
+        """
+        number, options = name_and_options(text, "number of draws")
+        if not number.isdecimal():
+            raise InputError(f"--bootstrap is {text!r}, but must begin with a number of draws, such as 1000")
+        draws = cls(int(number), **checked_options("--bootstrap", options, {"level": float, "seed": int}))
+        if not 0 < draws.level < 1:
+            raise InputError(f"--bootstrap: level is {draws.level:g}, but must lie between 0 and 1, such as 0.95")
+        if draws.seed < 0:
+            raise InputError(f"--bootstrap: seed is {draws.seed}, but must be at least 0")
+        return draws
+
+
+def parsed_points(texts: list[str] | None) -> tuple[OperatingPoint, ...]:
+    """Return the operating points that options spell as P or P,CM,CF; the usual one if there are none."""
+    from evenscore.metrics.operating_points import DEFAULT_POINTS, OperatingPoint
+
+    points = []
+    for text in texts or ():
+        try:
+            numbers = [float(part) for part in text.split(",")]
+        except ValueError:
+            numbers = []
+        if len(numbers) not in (1, 3):
+            raise InputError(
+                f"the operating point {text!r} must be a prior, such as 0.01, or prior and costs, such as 0.01,10,1; "
+                "repeat --points for several"
+            )
+        points.append(OperatingPoint(*numbers))
+    return tuple(points) or DEFAULT_POINTS

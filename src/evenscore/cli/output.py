@@ -8,11 +8,22 @@ import math
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-__all__ = ["PIPE_WIDTH", "print_json", "print_lines", "print_table", "printable"]
+from evenscore.errors import FileError, InputError
+
+__all__ = ["PIPE_WIDTH", "check_model_output", "print_json", "print_lines", "print_table", "printable"]
 
 PIPE_WIDTH = 200  #: columns of a table that goes into a pipe, so that little is folded
+
+
+def check_model_output(path: str, json: bool) -> None:
+    """Refuse a model file that cannot be written: better now than after the training."""
+    if path == "-" and json:
+        raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
+    if not Path(path).absolute().parent.is_dir():
+        raise FileError(path, "its directory does not exist; create it first")
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -24,12 +24,14 @@ _LARGE = 0.25  # of the memory: files above this are read chunk by chunk
 _SMALLEST = 1e6  # bytes of memory; a number without a unit, most likely
 _TILES = 16  # that fit into the memory limit, with all that is computed from them
 
+LARGE_DATA = "Large data"  #: the panel of the help
 Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
         help="Go on with a run that was cut short: only the chunks that OUTPUT.partial lacks are made. Inputs and "
         "options must be the same.",
+        rich_help_panel=LARGE_DATA,
     ),
 ]
 
@@ -37,6 +39,8 @@ Resume = Annotated[
 @dataclass(frozen=True, kw_only=True)
 class ScaleChoices:
     """Where and in how much memory the work is done. With any of these, data is read and written chunk by chunk."""
+
+    PANEL: ClassVar[str] = LARGE_DATA
 
     workers: Annotated[
         int | None,
@@ -73,17 +77,14 @@ class ScaleChoices:
 
         return TILE_BYTES if self.limit is None else min(max(self.limit / _TILES, 1 << 20), TILE_BYTES)
 
-    def in_chunks(self, *paths: str | None, made: float = 0.0) -> bool:
-        """Tell whether files are read chunk by chunk: one of these options is given, or they are large together.
-
-        ``made`` are the bytes of scores that are no file.
-        """
+    def in_chunks(self, *paths: str | None) -> bool:
+        """Tell whether files are read chunk by chunk: one of these options is given, or they are large together."""
         from evenscore.files.numpy_files import is_score_npy
         from evenscore.files.streams import memory_size
 
         found = [Path(path) for path in paths if path is not None and path != "-"]
         sizes = [_size(path) for path in found if path.suffix.lower() in (".zarr", ".npy", ".parquet", ".pq")]
-        return self.given or any(map(is_score_npy, found)) or sum(sizes) + made > _LARGE * (self.limit or memory_size())
+        return self.given or any(map(is_score_npy, found)) or sum(sizes) > _LARGE * (self.limit or memory_size())
 
     @contextmanager
     def client(self, progress: Progress) -> Iterator[Any]:

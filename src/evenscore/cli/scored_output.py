@@ -60,6 +60,8 @@ def scored_output(
     path: str | None, format: str | None, *, lazy: bool, resume: bool = False, client: Any = None, progress: Progress
 ) -> Iterator[ScoredOutput]:
     """Give the output of a command, as a context: ``lazy`` scores are written tile by tile where the format can."""
+    if path is not None and not Path(path).absolute().parent.is_dir():  # better now than after the work
+        raise FileError(path, "its directory does not exist; create it first")
     place = ScoredOutput(path=path, format=format, client=client, progress=progress)
     if path is None or not lazy:
         if resume:
@@ -68,8 +70,6 @@ def scored_output(
     elif format in ("zarr", "parquet") or (format is None and Path(path).suffix.lower() in _ENDINGS):
         from evenscore.files.chunked_output import ChunkedOutput
 
-        if not Path(path).absolute().parent.is_dir():
-            raise FileError(path, "its directory does not exist; create it first")
         with ChunkedOutput(path, format=format, resume=resume) as store:
             yield ScoredOutput(path=path, format=format, store=store, client=client, progress=progress)
     elif resume:

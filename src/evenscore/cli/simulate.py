@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,9 +14,8 @@ from evenscore.cli.output import print_lines
 from evenscore.errors import FileError, InputError
 
 if TYPE_CHECKING:
-    from evenscore.files import Table
     from evenscore.model import ScoreModel
-    from evenscore.tables import ScoreBlocks
+    from evenscore.tables import TrialList
 
 __all__ = ["EXAMPLES", "simulate"]
 
@@ -62,32 +62,32 @@ def simulate(
     """
     from evenscore.model.simulation import simulate as draw, simulate_blocks
 
-    everybody = speakers + cohort_speakers
-    _refuse_too_large(everybody * enroll_per_speaker * everybody * test_per_speaker * _SIZE)
-    enroll, test = (_named("spk", speakers, each) for each in (enroll_per_speaker, test_per_speaker))
-    cohort = tuple(_named("coh", cohort_speakers, each) for each in (enroll_per_speaker, test_per_speaker))
-    truth = _model(model)
+    each = (enroll_per_speaker, test_per_speaker)
+    _refuse_too_large((speakers + cohort_speakers) ** 2 * each[0] * each[1] * _SIZE)
     single = _is_file(output)
     if single and cohort_speakers:
         raise InputError(f"{output} is one file, but a cohort makes several; name a directory")
+    truth = _model(model)
+    sides = [
+        [f"{group}{number}" for number in range(count) for _ in range(times)]
+        for group, count in (("spk", speakers), ("coh", cohort_speakers))
+        for times in each
+    ]
     if cohort_speakers:
-        blocks, labels = simulate_blocks(truth, enroll, test, *cohort, seed=seed)
-        tables = _experiment(blocks)
-        tables["key.trials"] = blocks.trials.to_trials(labels)
-        speaker_of = dict(zip(_ids(blocks), [*enroll, *test, *cohort[0], *cohort[1]], strict=True))
+        blocks, labels = simulate_blocks(truth, *sides, seed=seed)
+        tables = {name: getattr(blocks, name) for name in ("trials", "enroll", "test", "cohort")}
+        keys = {"cohort": tables["cohort"].to_trials(blocks.cohort_labels), "key": blocks.trials.to_trials(labels)}
+        matrices = [tables["trials"], tables["cohort"]]
     else:
-        scores, labels = draw(truth, enroll, test, seed=seed)
-        trials = scores.to_trials(labels)
-        if single:
-            _write_one(trials, output, to_format)
-            return
-        tables = {"scores": scores, "key.trials": trials}
-        speaker_of = dict(zip([*scores.enroll_ids, *scores.test_ids], [*enroll, *test], strict=True))
-    _write_all(tables, speaker_of, output, to_format)
+        scores, labels = draw(truth, sides[0], sides[1], seed=seed)
+        tables, keys, matrices = {"scores": scores}, {"key": scores.to_trials(labels)}, [scores]
+    if single:
+        from evenscore.files import write
 
-
-def _named(group: str, count: int, each: int) -> list[str]:
-    return [f"{group}{number}" for number in range(count) for _ in range(each)]
+        write(keys["key"], output, format=to_format or ("wespeaker" if output == "-" else None))
+        return
+    ids = [name for matrix in matrices for side in (matrix.enroll_ids, matrix.test_ids) for name in side]
+    _write_all(tables, keys, dict(zip(ids, chain(*sides), strict=True)), output, to_format)
 
 
 def _model(path: str | None) -> ScoreModel:
@@ -95,15 +95,10 @@ def _model(path: str | None) -> ScoreModel:
         from evenscore.files.models import load_model
 
         return load_model(path)
-    import numpy as np
-
     from evenscore.model import ScoreModel
 
     return ScoreModel(  # the variances are those of the paper for male speakers: nu is 4.1 and 66
-        mu=np.array([-10.0, 25.0]),
-        alpha=np.array([[1.43, 0.0], [4.6, 3.5]]),
-        beta=np.array([[1.43, 0.0], [4.6, -3.4]]),
-        sigma2=np.array([18.9, 55.7]),
+        mu=[-10.0, 25.0], alpha=[[1.43, 0.0], [4.6, 3.5]], beta=[[1.43, 0.0], [4.6, -3.4]], sigma2=[18.9, 55.7]
     )
 
 
@@ -123,33 +118,13 @@ def _is_file(output: str) -> bool:
     return output == "-" or (output.lower().removesuffix(".gz").endswith(endings) and not Path(output).is_dir())
 
 
-def _experiment(blocks: ScoreBlocks) -> dict[str, Table]:
-    assert blocks.enroll is not None and blocks.test is not None and blocks.cohort is not None  # noqa: S101, PT018
-    return {
-        "trials": blocks.trials,
-        "enroll": blocks.enroll,
-        "test": blocks.test,
-        "cohort": blocks.cohort,
-        "cohort.trials": blocks.cohort.to_trials(blocks.cohort_labels),
-    }
-
-
-def _ids(blocks: ScoreBlocks) -> list[str]:
-    assert blocks.cohort is not None  # noqa: S101
-    sides = (blocks.trials.enroll_ids, blocks.trials.test_ids, blocks.cohort.enroll_ids, blocks.cohort.test_ids)
-    return [name for side in sides for name in side]
-
-
-def _write_one(trials: Table, output: str, to_format: str | None) -> None:
-    from evenscore.files import write
-
-    write(trials, output, format=to_format or ("wespeaker" if output == "-" else None))
-
-
-def _write_all(tables: dict[str, Table], speaker_of: dict[str, str], output: str, to_format: str | None) -> None:
+def _write_all(
+    tables: dict[str, Any], keys: dict[str, TrialList], speaker_of: dict[str, str], output: str, to_format: str | None
+) -> None:
     from evenscore.files import FORMATS, write
     from evenscore.files.registry import format_named
     from evenscore.files.streams import writing
+    from evenscore.tables import TrialList
 
     chosen = FORMATS["npz"] if to_format is None else format_named(to_format)
     ending = chosen.extensions[0] if chosen.extensions else ".scores"
@@ -158,18 +133,11 @@ def _write_all(tables: dict[str, Table], speaker_of: dict[str, str], output: str
         raise FileError(output, "a file of this name exists, but several files are to be written; name a directory")
     with writing(output):
         folder.mkdir(exist_ok=True)
-    written = []
-    for name, table in tables.items():
-        is_key = name.endswith(".trials")
-        path = folder / (name if is_key else name + ending)
-        write(_unscored(table) if is_key else table, path, format="kaldi" if is_key else chosen.name)
-        written.append(str(path))
-    write(speaker_of, folder / "utt2spk", format="utt2spk")
-    print_lines([*written, str(folder / "utt2spk")])
-
-
-def _unscored(table: Table) -> Table:
-    from evenscore.tables import TrialList
-
-    assert isinstance(table, TrialList)  # noqa: S101
-    return TrialList(table.enroll_ids, table.test_ids, table.enroll_index, table.test_index, labels=table.labels)
+    files: dict[str, tuple[Any, str]] = {name + ending: (table, chosen.name) for name, table in tables.items()}
+    for name, key in keys.items():
+        unscored = TrialList(key.enroll_ids, key.test_ids, key.enroll_index, key.test_index, labels=key.labels)
+        files[f"{name}.trials"] = unscored, "kaldi"
+    files["utt2spk"] = speaker_of, "utt2spk"
+    for name, (table, format) in files.items():
+        write(table, folder / name, format=format)
+    print_lines([str(folder / name) for name in files])

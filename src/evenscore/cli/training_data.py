@@ -1,4 +1,4 @@
-"""What `evenscore fit` trains on: labelled scores, or embeddings whose scores are never formed."""
+"""What `evenscore fit` trains on: labelled scores, or embeddings whose scores are never formed; and cohort evidence."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from evenscore.tables.labelled_source import apart_by_phrase
 
 if TYPE_CHECKING:
     from evenscore.cli.scale_options import ScaleChoices
+    from evenscore.evidence import CohortEvidence
+    from evenscore.progress import Progress
     from evenscore.sources import Scorer
     from evenscore.tables import Embeddings
 
-__all__ = ["TrainingScores", "from_embeddings", "from_scores", "in_memory", "read_labelled"]
+__all__ = ["TrainingScores", "fit_evidence_model", "from_embeddings", "from_scores", "read_labelled"]
 
 _Item: TypeAlias = ScoreTable | tuple[ScoreTable, Labels]  # a list that has labels, or a matrix and its labels
 TrainingScores: TypeAlias = list[_Item]
+
+LIMIT = 1e9  # bytes of training scores; they are copied several times
+WHOLE = 2_000_000  # training trials whose features are all computed
+SAMPLE = 150_000  # of more trials: how many of each class are used
 
 
 def from_scores(
@@ -52,11 +58,6 @@ def read_labelled(
     for sharing in [files] if len(labels.keys) == 1 else [[file] for file in files]:
         refuse_mismatch(sharing, client=client)
     return files
-
-
-def in_memory(data: TrainingScores) -> TrainingScores:
-    """Read scores that are not in memory, for methods that look at every score again and again."""
-    return [(item[0].in_memory(), item[1]) if isinstance(item, tuple) else item.in_memory() for item in data]
 
 
 def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
@@ -138,3 +139,47 @@ def _scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> _Item:
     assert enroll.speakers is not None and test.speakers is not None  # noqa: S101, PT018
     labels = Labels.from_speakers(enroll.speakers, test.speakers, enroll_ids=enroll.ids, test_ids=test.ids)
     return scorer.score(enroll, test), labels
+
+
+def fit_evidence_model(data: TrainingScores, progress: Progress, dim: int = 2) -> CohortEvidence:
+    """Train cohort evidence on labelled matrices, each its own cohort: a trial's own speakers are left out of it."""
+    from evenscore.evidence import fit_evidence, sampled_own_cohort
+    from evenscore.model.fit import fit_score_model
+    from evenscore.tables import LabelledBlocks
+
+    tables = [item[0] if isinstance(item, tuple) else item for item in data]
+    shapes = [(len(table.enroll_ids), len(table.test_ids)) for table in tables]
+    sizes = [8 if table.listed else table.dtype.itemsize for table in tables]
+    total = sum(rows * columns * size for (rows, columns), size in zip(shapes, sizes, strict=True))
+    if total > LIMIT:
+        raise InputError(
+            f"the training scores ({', '.join(f'{rows} x {columns}' for rows, columns in shapes[:3])}) take "
+            f"{total / 1e9:.1f} GB, but evidence is trained on at most {LIMIT / 1e9:.0f} GB of them, which are all in "
+            "memory; train on fewer speakers, or on fewer utterances of each"
+        )
+    pairs = [_by_speaker(item) for item in data]
+    if sum(matrix.scores.size for matrix, _ in pairs) <= WHOLE:
+        return fit_evidence([LabelledBlocks.own_cohort(*pair) for pair in pairs], dim=dim, progress=progress)
+    score_model = fit_score_model(pairs, dim, tol=1e-8, progress=progress).model
+    sampled = [sampled_own_cohort(*pair, most=SAMPLE // len(pairs)) for pair in pairs]
+    return fit_evidence(sampled, score_model=score_model, progress=progress)
+
+
+def _by_speaker(item: _Item) -> tuple[Any, Labels]:
+    """Return a matrix in memory with labels by speaker; an utterance has no score against itself."""
+    from evenscore.metrics.target_speakers import speakers_by_targets
+    from evenscore.sources import Bilinear
+    from evenscore.sources.blocks import cohort_matrix
+
+    if isinstance(item, tuple):
+        table, labels = item
+        matrix = cohort_matrix(table) if isinstance(table, Bilinear) else table.in_memory()
+        if labels.by_speaker:
+            return matrix, labels
+        listed = matrix.to_trials(labels)
+    else:
+        listed = item.in_memory()
+        matrix = listed.to_matrix()
+    speakers = speakers_by_targets([listed])
+    names = [[speakers.get(name, name) for name in ids.tolist()] for ids in (matrix.enroll_ids, matrix.test_ids)]
+    return matrix, Labels.from_speakers(*names, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)

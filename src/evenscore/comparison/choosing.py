@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.calibrate import Calibration
 from evenscore.comparison.cohort_choice import CohortCandidate, CohortChoice, candidate_name
-from evenscore.comparison.cohort_pool import CohortPool, cohort_axes, restricted
 from evenscore.comparison.comparison import METRICS, Judging, Measured
 from evenscore.comparison.data import in_memory
 from evenscore.comparison.judging import or_reason, train
@@ -24,12 +25,13 @@ from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike
 from evenscore.metrics.uncertainty import Metric, differences
 from evenscore.norms import fit_methods
 from evenscore.progress import Progress, silent
-from evenscore.tables import LabelledBlocks, ScoreTable
+from evenscore.tables import Axis, LabelledBlocks, ScoreBlocks, ScoreTable
 from evenscore.tables.labelled_blocks import labelled_parts
 
 __all__ = ["choose_cohort"]
 
 ALL = "all"
+Chooser = Callable[[Axis], npt.NDArray[np.bool_]]  # tells who of the members on one side stays
 Way = tuple[str, int | None, int | float | None]  # name of the cohort, size, top_k
 
 
@@ -161,7 +163,7 @@ def _checked(
     trials = compared_trials(training)
     if trials.speakers_from != FROM_BLOCKS:
         raise InputError("the speakers of the training trials are not known, so there are no folds; give a speaker map")
-    if any(not cohort_axes(part.blocks) for part in training):
+    if any(not _cohort_axes(part.blocks) for part in training):
         raise InputError("the training side has no cohort scores; use LabelledBlocks.own_cohort, or give a cohort")
     if len(trials.speakers) < 2 * folds:
         count = len(trials.speakers)
@@ -201,7 +203,7 @@ class _Search:
     @cached_property
     def trials(self) -> ComparedTrials:
         """The trials within each fold, one after the other: the same for all candidates."""
-        return compared_trials([part for fold in self.folds for part in restricted(self.training, fold)])
+        return compared_trials([part for fold in self.folds for part in _restricted(self.training, fold)])
 
     def runs(self, method: Method, named: Collection[str] | None, size: int | None) -> list[Run]:
         """Measure a method with a cohort, as often as there is something to draw."""
@@ -220,11 +222,11 @@ class _Search:
         members: list[int] = []
         for fold in self.folds:
             stays = self.pool.chooser(fold, named, size, order)
-            trained = train(method, restricted(self.training, self.speakers - fold, stays), self.how)
-            evaluation = restricted(self.training, fold, stays)
+            trained = train(method, _restricted(self.training, self.speakers - fold, stays), self.how)
+            evaluation = _restricted(self.training, fold, stays)
             tables += trained.normalized(evaluation)
             calibrations += [trained.calibration] * len(evaluation)
-            members += [len(axis) for part in evaluation for axis in cohort_axes(part.blocks)]
+            members += [len(axis) for part in evaluation for axis in _cohort_axes(part.blocks)]
         return Run(measured(tables, calibrations, self.trials, self.how), float(np.mean(members)))
 
 
@@ -245,3 +247,130 @@ def _candidates(found: Sequence[tuple[Way, list[Run]]], metric: Metric, level: f
         )
         for ((cohort, size, top_k), runs), value, mean in zip(found, values, means, strict=True)
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CohortPool:
+    """Everybody who may be in the cohort.
+
+    Attributes
+    ----------
+    axes
+        The members on each side of each condition.
+    by_speaker
+        Whether speakers are drawn, or members, as their speakers are not known.
+    """
+
+    axes: Sequence[Axis]
+    by_speaker: bool
+
+    @classmethod
+    def of(cls, training: Sequence[LabelledBlocks]) -> CohortPool:
+        """Return the pool of all cohort members of labelled blocks."""
+        axes = [axis for part in training for axis in _cohort_axes(part.blocks)]
+        return cls(axes=axes, by_speaker=all(axis.speakers is not None for axis in axes))
+
+    @property
+    def unit(self) -> str:
+        """What sizes count."""
+        return "speakers" if self.by_speaker else "members"
+
+    def drawn_order(self, seed: int) -> list[str]:
+        """Return all who can be drawn in random order: whoever comes first is drawn first."""
+        names = sorted({name for axis in self.axes for name in self._drawable(axis).tolist()} - {None})
+        return [names[at] for at in np.random.default_rng(seed).permutation(len(names))]
+
+    def _drawable(self, axis: Axis) -> npt.NDArray[np.object_]:
+        return axis.speakers if self.by_speaker and axis.speakers is not None else axis.ids
+
+    def chooser(
+        self, fold: Collection[str], named: Collection[str] | None, size: int | None, order: Sequence[str]
+    ) -> Chooser:
+        """Return who stays in the cohort: nobody of the fold, and of the others those who are named and drawn.
+
+        ``named`` are ids or speakers, None is everybody; ``size`` is how many are drawn, None is all of them.
+        """
+
+        def eligible(axis: Axis) -> npt.NDArray[np.bool_]:
+            speakers = [None] * len(axis) if axis.speakers is None else axis.speakers.tolist()
+            pairs = zip(axis.ids.tolist(), speakers, strict=True)
+            return np.array(
+                [who not in fold and (named is None or name in named or who in named) for name, who in pairs],
+                dtype=bool,
+            )
+
+        def drawn(axes: Sequence[Axis]) -> Collection[str]:
+            possible = {name for axis in axes for name in self._drawable(axis)[eligible(axis)].tolist()}
+            if len(possible) < (size or 0):
+                count = f"{len(possible)} {self.unit}"
+                raise InputError(f"outside a fold there are only {count} to draw from; take fewer, or more folds")
+            return frozenset([name for name in order if name in possible][:size])
+
+        of_all = drawn(self.axes) if size is not None and self.by_speaker else None
+
+        def stays(axis: Axis) -> npt.NDArray[np.bool_]:
+            kept = eligible(axis)
+            if size is not None:
+                chosen = drawn([axis]) if of_all is None else of_all
+                kept &= np.array([name in chosen for name in self._drawable(axis).tolist()], dtype=bool)
+            if not kept.any():
+                raise InputError("nobody is left in the cohort; name other members, or give fewer folds")
+            return kept
+
+        return stays
+
+
+def _cohort_axes(blocks: ScoreBlocks) -> list[Axis]:
+    """Return the cohort's enrolments and its tests, as far as there are any."""
+    return [axis for axis in (blocks.cohort_enroll_axis, blocks.cohort_test_axis) if axis is not None]
+
+
+def _restricted(
+    training: Sequence[LabelledBlocks], speakers: Collection[str], stays: Chooser | None = None
+) -> list[LabelledBlocks]:
+    """Return the trials between these speakers, with the cohort members that stay; None: all of them.
+
+    Blocks without such trials are left out.
+
+    Examples
+    --------
+    >>> from evenscore import Labels, ScoreMatrix
+    >>> scores = ScoreMatrix(np.arange(9.0).reshape(3, 3), ["a1", "b1", "c1"], ["a2", "b2", "c2"])
+    >>> dev = LabelledBlocks.own_cohort(scores, Labels.from_speakers(["a", "b", "c"], ["a", "b", "c"]))
+    >>> [small] = _restricted([dev], {"a", "b"}, lambda axis: axis.speakers != "a")
+    >>> small.blocks
+    ScoreBlocks(trials 2 x 2, enroll 2 x 2, test 2 x 2, cohort 2 x 2, speakers of enroll, test, cohort_enroll,
+    cohort_test)
+    """
+    found = []
+    for part in training:
+        trials = _trials_among(part.blocks.trials, speakers)
+        if trials is not None:
+            cohort = {} if stays is None else _cohort(part.blocks, stays)
+            blocks = part.blocks.replace(trials=trials, **cohort)
+            found.append(replace(part, blocks=blocks, unmatched="drop"))
+    return found
+
+
+def _trials_among(trials: Any, speakers: Collection[str]) -> Any:
+    rows, columns = (
+        np.array([name in speakers for name in axis.speakers], dtype=bool)
+        for axis in (trials.enroll_axis, trials.test_axis)
+    )
+    if trials.listed:
+        kept = rows[trials.enroll_index] & columns[trials.test_index]
+        return trials.select(kept) if kept.any() else None
+    if not rows.any() or not columns.any():
+        return None
+    return trials.take(np.flatnonzero(rows), np.flatnonzero(columns))
+
+
+def _cohort(blocks: ScoreBlocks, stays: Chooser) -> dict[str, Any]:
+    """Return the blocks of cohort scores with the members that stay."""
+    sides = (blocks.cohort_enroll_axis, blocks.cohort_test_axis)
+    rows, columns = (None if axis is None else np.flatnonzero(stays(axis)) for axis in sides)
+    return {
+        "enroll": None if blocks.enroll is None else blocks.enroll.take(None, columns),
+        "test": None if blocks.test is None else blocks.test.take(rows, None),
+        "cohort": None if blocks.cohort is None else blocks.cohort.take(rows, columns),
+    }

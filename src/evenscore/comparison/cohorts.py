@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.comparison.cohort_sides import SURPRISING, SideSums, side_sums, surprise
-from evenscore.metrics.counting import summarize_table
+from evenscore.engine.engine import engine_for
+from evenscore.metrics.points import Points
 from evenscore.progress import Progress, silent
-from evenscore.tables import TARGET, Axis, LabelledBlocks, ScoreBlocks
+from evenscore.tables import TARGET, Axis, LabelledBlocks, Labels, Place, ScoreBlocks, ScoreTable
+from evenscore.tables.score_table import Source
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["CohortDiagnostics", "CohortMember", "HiddenTarget", "cohort_diagnostics", "usual_target"]
 
 FAR_OUT = 5.0  #: robust standard deviations from the other members
+SURPRISING = 5.0  #: standard deviations above the other scores of either id
 MOST_LISTED = 20
-_BITS = 16  # of the summary that tells the median
+_ROUNDING = 1e-12
 _FEWEST = 10  # of members, to tell which of them stands out
 
 
@@ -124,22 +129,18 @@ def cohort_diagnostics(
     ``usual_target`` is the median score of the training side's targets, ``speakers`` are those of the training and of
     the evaluation side.
     """
-    summed = partial(side_sums, usual_target=usual_target, client=client, progress=progress)
+    summed = partial(_side_sums, usual_target=usual_target, client=client, progress=progress)
     found = [(part, _sides(part.blocks, summed)) for part in evaluation]
     return tuple(_diagnosed(part, sides, *map(set, speakers)) for part, sides in found if sides)
 
 
-def usual_target(training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent) -> float:
+def usual_target(points: Points) -> float:
     """Return the median score of the target trials; to the width of a bin where they are not in memory."""
-    if all(part.is_in_memory for part in training):
-        lists = [part.trials for part in training]
-        return float(np.median(np.concatenate([one.scores[one.labels == TARGET] for one in lists])))  # type: ignore[index]
-    how: dict[str, Any] = {"client": client, "progress": progress, "bits": _BITS}
-    found = [summarize_table(part.blocks.trials, part.values, **how).class_scores(TARGET) for part in training]
-    scores, weights = map(np.concatenate, zip(*found, strict=True))
-    order = np.argsort(scores)
+    scores, weights = points.class_scores(TARGET)
+    order = np.argsort(scores, kind="stable")
     below = np.cumsum(weights[order])
-    return float(scores[order][np.searchsorted(below, below[-1] / 2)])
+    middle = [np.searchsorted(below, below[-1] / 2, side) for side in ("left", "right")]
+    return float(scores[order][middle].mean())
 
 
 def _diagnosed(
@@ -174,7 +175,7 @@ class _Side:
     """Cohort scores of one side: rows are enrolments or tests of the trials, columns are cohort members."""
 
     name: str
-    sums: SideSums
+    sums: _SideSums
     axis: Axis
     cohort: Axis
 
@@ -205,7 +206,7 @@ class _Side:
         if min(sums.n_rows, len(sums.counts)) < _FEWEST:
             return []
         columns = sums.columns
-        others = surprise(sums.values, sums.counts[columns], sums.means[columns], sums.scatters[columns])
+        others = _surprise(sums.values, sums.counts[columns], sums.means[columns], sums.scatters[columns])
         z = np.minimum(sums.surprises, others)
         return [
             HiddenTarget(
@@ -219,7 +220,7 @@ class _Side:
         ]
 
 
-def _sides(blocks: ScoreBlocks, summed: Callable[..., SideSums]) -> list[_Side]:
+def _sides(blocks: ScoreBlocks, summed: Callable[..., _SideSums]) -> list[_Side]:
     found = []
     if (block := blocks.enroll) is not None:
         found.append(_Side("enroll", summed(block, by_column=False), block.enroll_axis, block.test_axis))
@@ -236,3 +237,130 @@ def _robust_z(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     if not spread > 0:
         return np.zeros_like(values)
     return np.nan_to_num((values - middle) / spread)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _SideSums:
+    """Sums of some rows of cohort scores; rows are enrolments or tests of the trials, columns are cohort members.
+
+    Attributes
+    ----------
+    n_rows, smallest
+        How many rows, and the fewest scores in one of them.
+    counts, means, scatters
+        Of the scores of each member: number, mean, sum of squared distances from the mean.
+    rows, columns, values, surprises
+        Scores as high as those of targets that surprise in their row, and how much.
+    """
+
+    n_rows: int
+    smallest: int
+    counts: Int[np.ndarray, " c"]
+    means: Float[np.ndarray, " c"]
+    scatters: Float[np.ndarray, " c"]
+    rows: Int[np.ndarray, " h"]
+    columns: Int[np.ndarray, " h"]
+    values: Float[np.ndarray, " h"]
+    surprises: Float[np.ndarray, " h"]
+
+    @classmethod
+    def of(cls, scores: npt.NDArray[Any], first_row: int, usual_target: float) -> _SideSums:
+        """Sum up whole rows; NaN is missing."""
+        counts, means, scatters = _moments(scores, axis=0)
+        in_row, mean, scatter = _moments(scores, axis=1)
+        rows, columns = np.nonzero(scores > usual_target)
+        values = scores[rows, columns].astype(np.float64)
+        surprises = _surprise(values, in_row[rows], mean[rows], scatter[rows])
+        kept = surprises > SURPRISING
+        return cls(
+            n_rows=len(scores),
+            smallest=int(in_row.min()) if in_row.size else 0,
+            counts=counts,
+            means=means,
+            scatters=scatters,
+            rows=rows[kept] + first_row,
+            columns=columns[kept],
+            values=values[kept],
+            surprises=surprises[kept],
+        )
+
+    def __add__(self, other: _SideSums) -> _SideSums:
+        counts = self.counts + other.counts
+        share = other.counts / np.maximum(counts, 1)
+        apart = other.means - self.means
+        listed = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("rows", "columns", "values", "surprises")
+        }
+        return _SideSums(
+            n_rows=self.n_rows + other.n_rows,
+            smallest=min(self.smallest, other.smallest),
+            counts=counts,
+            means=self.means + share * apart,
+            scatters=self.scatters + other.scatters + np.square(apart) * share * self.counts,
+            **listed,
+        )
+
+
+def _surprise(
+    values: Float[np.ndarray, " h"],
+    count: Int[np.ndarray, " h"],
+    mean: Float[np.ndarray, " h"],
+    scatter: Float[np.ndarray, " h"],
+) -> Float[np.ndarray, " h"]:
+    """Return how many standard deviations each value lies above the others it stands among; 0 if they do not vary."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # a value alone has no others
+        above = (values - mean) * count / (count - 1)  # from the mean of the others
+        rest = (scatter - above * (values - mean)) / (count - 1)  # their variance
+    usable = rest > _ROUNDING * np.square(above)
+    return np.divide(above, np.sqrt(rest, where=usable, out=np.ones_like(rest)), where=usable, out=np.zeros_like(above))
+
+
+def _moments(scores: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], ...]:
+    """Return number, mean, and sum of squared distances from the mean of what is not NaN; zeros where nothing is."""
+    there = ~np.isnan(scores)
+    count = np.count_nonzero(there, axis=axis)
+    filled = np.where(there, scores, 0.0).astype(np.float64)
+    mean = filled.sum(axis=axis) / np.maximum(count, 1)
+    deviation = np.where(there, filled - np.expand_dims(mean, axis), 0.0)
+    return count, mean, np.square(deviation).sum(axis=axis)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    source: Source
+    speakers: Labels | None  #: which pairs are of one speaker, if that is known
+    by_column: bool
+    usual_target: float
+
+
+def _side_sums(
+    block: ScoreTable,
+    *,
+    by_column: bool,
+    usual_target: float,
+    client: Any = None,
+    progress: Progress = silent,
+) -> _SideSums:
+    """Sum up cohort scores without those of one speaker; ``by_column`` if the trials' ids stand in the columns."""
+    layout: Any = block.layout  # of a matrix
+    places = layout.whole_columns() if by_column else layout.whole_rows()
+    axes = (block.enroll_axis, block.test_axis)
+    speakers = None if any(axis.speakers is None for axis in axes) else Labels.of_axes(*axes)
+    if speakers is not None:
+        _ = speakers.speaker_codes  # so that it is made once, not in every task
+    task = _Task(block.source, speakers, by_column, usual_target)
+    engine = engine_for(None if block.is_in_memory else client)
+    found: _SideSums = engine.total(_sums, task, places, stage="looking at the cohort", progress=progress)
+    return found
+
+
+def _sums(task: _Task, place: Place) -> _SideSums:
+    tile = task.source.read(place)
+    scores = tile.scores
+    if task.speakers is not None:
+        own = task.speakers.of(tile) == TARGET
+        if own.any():
+            scores = np.where(own, np.array(np.nan, dtype=scores.dtype), scores)
+    first = tile.columns.start if task.by_column else tile.rows.start
+    return _SideSums.of(scores.T if task.by_column else scores, first, task.usual_target)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from evenscore._version import __version__
 from evenscore.calibrate import Calibration
 from evenscore.comparison.comparison import Comparison, Figures, Judging, MethodResult
 from evenscore.comparison.data import Sides
-from evenscore.comparison.fingerprint import fingerprint_of, inputs_digest
 from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
 from evenscore.comparison.measuring import calibrated_tables
-from evenscore.comparison.methods import RAW, Method
+from evenscore.comparison.methods import RAW, Method, plain_options
 from evenscore.comparison.results import plain, results_of
 from evenscore.comparison.score_stores import load_summaries, save_summaries, stored_tables, write_tables
 from evenscore.comparison.trials import ComparedTrials
@@ -25,7 +27,7 @@ from evenscore.files.models import is_saved, load_calibration, load_trained, sav
 from evenscore.files.records import check_header, read_json, write_object
 from evenscore.files.streams import PathLike, writing
 from evenscore.progress import Progress, silent
-from evenscore.tables import ScoreTable
+from evenscore.tables import LabelledBlocks, ScoreTable
 from evenscore.tables.arrays import frozen
 from evenscore.tables.identity import hashed
 
@@ -78,19 +80,17 @@ class ResultFolder:
             "format": _FORMAT,
             "version": _VERSION,
             "fingerprint": fingerprint,
-            "figures": _record(result.figures),
-            "conditions": {name: _record(figures) for name, figures in result.conditions.items()},
-            "uncalibrated": _record(result.uncalibrated),
-            "training": _record(result.training),
+            "figures": vars(result.figures),
+            "conditions": {name: vars(figures) for name, figures in result.conditions.items()},
+            "uncalibrated": result.uncalibrated and vars(result.uncalibrated),
+            "training": result.training and vars(result.training),
             **{name: getattr(result, name) for name in _KEPT},
         }
+        _write_files(place, self.sides.trials, result)
         if result.summaries is None:
-            _write_scores(place, self.sides.trials, result)
             record["digests"] = {kind: hashed(getattr(result, kind)) for kind in ("scores", "llrs")}
         else:
-            _begin(place)
             save_summaries(place, fingerprint, result.summaries)
-        _write_trained(place, result)
         write_object(place / RECORD, plain(record))
         if result.summaries is None or self.with_scores or result.norm == RAW:
             return result
@@ -161,13 +161,9 @@ def save_comparison(comparison: Comparison, directory: PathLike) -> None:
     folders = method_folders(method.name for method in comparison.methods)
     for method in comparison.methods:
         place = root / folders[method.name]
-        if method.summaries is None:
-            _write_scores(place, comparison.trials, method)
-        else:
-            _begin(place)
-            if method.norm != RAW and isinstance(method.scores, tuple) and method.scores:
-                write_tables(place, method.scores, comparison.trials.names, client=None, progress=silent)
-        _write_trained(place, method)
+        _write_files(place, comparison.trials, method)
+        if isinstance(method.scores, tuple) and method.scores and method.norm != RAW:
+            write_tables(place, method.scores, comparison.trials.names, client=None, progress=silent)
     write_results(comparison, root)
 
 
@@ -190,22 +186,16 @@ def _begin(place: Path) -> None:
             (place / name).unlink(missing_ok=True)
 
 
-def _write_scores(place: Path, trials: ComparedTrials, result: MethodResult) -> None:
+def _write_files(place: Path, trials: ComparedTrials, result: MethodResult) -> None:
+    """Write calibration and model of a method, and those scores that are in memory."""
     _begin(place)
-    for kind in ("scores", "llrs"):
-        lists = trials.split(getattr(result, kind))
-        for name, part in zip(score_files(kind, trials.names), lists, strict=True):
-            write(part, place / name)
-
-
-def _write_trained(place: Path, result: MethodResult) -> None:
+    if result.summaries is None:
+        for kind in ("scores", "llrs"):
+            for name, part in zip(score_files(kind, trials.names), trials.split(getattr(result, kind)), strict=True):
+                write(part, place / name)
     save_calibration(result.calibration, place / CALIBRATION)
     if is_saved(result.model):
         save_trained(result.model, place / MODEL)
-
-
-def _record(figures: Figures | None) -> Any:
-    return None if figures is None else {"values": figures.values, "intervals": figures.intervals}
 
 
 def _figures(record: Any) -> Any:
@@ -221,3 +211,49 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [_numbers(item) for item in value]
     return _INFINITE.get(value, value) if isinstance(value, str) else value
+
+
+def fingerprint_of(method: Method, how: Judging, inputs: str) -> str:
+    """Return the fingerprint of one method's results."""
+    facts = {
+        "evenscore": __version__,
+        "norm": method.norm,
+        "options": plain_options(method.options),
+        "how": {**asdict(how), "calibration_options": plain_options(how.calibration_options)},
+        "inputs": inputs,
+    }
+    return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=20).hexdigest()
+
+
+def inputs_digest(sides: Sequence[Sequence[LabelledBlocks]]) -> str:
+    """Return the digest of all scores, ids, labels, speakers and names of the data.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreBlocks, TrialList
+    >>> def digest(score):
+    ...     trials = TrialList.from_pairs(["e"], ["t"], scores=[score], labels=[1])
+    ...     return inputs_digest([[LabelledBlocks(ScoreBlocks(trials))]])
+    >>> digest(1.0) == digest(1.0), digest(1.0) == digest(1.5)
+    (True, False)
+    """
+    seen: dict[int, str] = {}  # a matrix that is its own cohort is read once
+    facts = [[_facts(part, seen) for part in side] for side in sides]
+    return hashlib.blake2b(json.dumps(facts).encode(), digest_size=20).hexdigest()
+
+
+def _facts(part: LabelledBlocks, seen: dict[int, str]) -> list[Any]:
+    blocks = part.blocks
+    tables = [_table_facts(table, seen) for table in (blocks.trials, blocks.enroll, blocks.test, blocks.cohort)]
+    cohort = None if blocks.cohort_labels is None else blocks.cohort_labels.identity()
+    return [part.name, part.unmatched, part.values.identity(), cohort, tables]
+
+
+def _table_facts(table: ScoreTable | None, seen: dict[int, str]) -> list[str] | None:
+    if table is None:
+        return None
+    where = id(getattr(table, "scores", table.source))
+    if where not in seen:
+        seen[where] = table.source.identity()
+    axes = (table.enroll_axis, table.test_axis)
+    return [seen[where], *(hashed(axis.ids, axis.speakers) for axis in axes)]

@@ -18,6 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from evenscore.tables import ScoreTable
+
 __all__ = [
     "CALIBRATION",
     "MODEL",
@@ -59,15 +61,15 @@ def method_folders(names: Iterable[str]) -> dict[str, str]:
     return folders
 
 
-def score_files(kind: str, conditions: Sequence[str], endings: Sequence[str] = ()) -> list[str]:
-    """Return the names of the files with the scores (or LLRs) of each condition; by default they end in ``.npz``.
+def score_files(kind: str, conditions: Sequence[str], tables: Sequence[ScoreTable] = ()) -> list[str]:
+    """Return the names of the files with the scores (or LLRs) of each condition; of tables that are not in memory, too.
 
     Examples
     --------
     >>> score_files("llrs", [""]), score_files("llrs", ["one/f", "two/m"])
     (['llrs.npz'], ['llrs-1-one-f.npz', 'llrs-2-two-m.npz'])
     """
-    ends = endings or [".npz"] * len(conditions)
+    ends = [".parquet" if table.listed else ".zarr" for table in tables] or [".npz"] * len(conditions)
     if len(conditions) == 1:
         return [f"{kind}{ends[0]}"]
     named = enumerate(zip(conditions, ends, strict=True), 1)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from evenscore.comparison.comparison import METRICS, Comparison, Figures, MethodResult
 from evenscore.comparison.layout import CALIBRATION, MODEL, method_folders, score_files
 from evenscore.comparison.methods import RAW, plain_options
-from evenscore.comparison.score_stores import chunked_files
 from evenscore.files.models import is_saved
 from evenscore.metrics import PairedTest
 from evenscore.model.parameters import ScoreModel
@@ -117,23 +116,19 @@ def _files(comparison: Comparison) -> dict[str, Any]:
     """Return the files of each method, relative to the folder of ``results.json``."""
     folders = method_folders(method.name for method in comparison.methods)
     found: dict[str, Any] = {}
+    conditions = comparison.trials.names
     for method in comparison.methods:
         folder = folders[method.name]
-        named = _score_files(comparison, method)
+        if method.summaries is None:
+            named = {kind: score_files(kind, conditions) for kind in ("scores", "llrs")}
+        else:  # what is not in memory, as far as it was written
+            written = method.norm != RAW and len(method.scores) > 0
+            named = {"scores": score_files("scores", conditions, tuple(method.scores)) if written else [], "llrs": []}
         found[method.name] = {kind: [f"{folder}/{name}" for name in names] for kind, names in named.items()}
         found[method.name]["calibration"] = f"{folder}/{CALIBRATION}"
         if is_saved(method.model):
             found[method.name]["model"] = f"{folder}/{MODEL}"
     return found
-
-
-def _score_files(comparison: Comparison, method: MethodResult) -> dict[str, list[str]]:
-    """Return the files of scores and LLRs; of scores that are not in memory, those that were written."""
-    conditions = comparison.trials.names
-    if isinstance(method.scores, tuple):
-        kept = method.norm != RAW and len(method.scores) > 0
-        return {"scores": chunked_files(method.scores, conditions) if kept else [], "llrs": []}
-    return {kind: score_files(kind, conditions) for kind in ("scores", "llrs")}
 
 
 def _test(test: PairedTest) -> dict[str, Any]:

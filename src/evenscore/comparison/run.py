@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
-from evenscore.comparison.comparison import Comparison, Judging, MethodResult, RunFacts
+from evenscore.comparison.comparison import METRICS, Comparison, Judging, Measured, MethodResult, RunFacts
 from evenscore.comparison.data import Sides, check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
-from evenscore.comparison.judging import judge, or_reason
+from evenscore.comparison.judging import judge, or_reason, training_points
 from evenscore.comparison.methods import RAW, Method, as_methods
-from evenscore.comparison.ranking import ranked
 from evenscore.errors import InputError
+from evenscore.metrics import PairedTest
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike
 from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
+_BITS = 16  # of the summary that tells how targets usually score
 _LIBRARIES = ("evenscore", "numpy", "scipy", "numba", "polars")
 
 
@@ -38,7 +43,6 @@ def compare(
     methods: Iterable[str | Method] | None = None,
     *,
     calibration: str = "logistic",
-    calibration_options: Mapping[str, Any] | None = None,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
     rank_by: Metric = "cllr",
     bootstrap: int = 1000,
@@ -69,10 +73,10 @@ def compare(
     methods
         Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
         tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
-    calibration, calibration_options
-        A name in `CALIBRATIONS`, the same for all methods, and the options of its ``fit``, which the name can have
-        after colons, too: ``"logistic:l2=1e-3"``. By default logistic, with the penalty l2 = 1e-5 (saturating has it,
-        too), which changes next to nothing but keeps it finite where scores have no errors.
+    calibration
+        A name in `CALIBRATIONS`, the same for all methods, with the options of its ``fit`` after colons, such as
+        ``"logistic:l2=1e-3"``. By default logistic, with the penalty l2 = 1e-5 (saturating has it, too), which changes
+        next to nothing but keeps it finite where scores have no errors.
     points
         Operating points of the detection costs; the first one counts for ``min_dcf`` and ``act_dcf``.
     rank_by
@@ -121,7 +125,6 @@ def compare(
     start = time.perf_counter()
     how = Judging.of(
         calibration,
-        calibration_options,
         points=points,
         metric=rank_by,
         replicates=bootstrap,
@@ -138,11 +141,11 @@ def compare(
     data = summary_of(sides.training_trials, sides.trials)
     speakers = sides.training_trials.speakers, sides.trials.speakers
     warnings = check_data(data, speakers, allow_overlap=allow_overlap) + warnings
-    usual = usual_target(sides.training, client=client, progress=progress)
+    usual = usual_target(training_points(sides.training, client=client, progress=progress, bits=_BITS))
     cohorts = cohort_diagnostics(sides.evaluation, usual, speakers, client=client, progress=progress)
     progress("checking the data", 1.0)
     judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress, write_scores)
-    results = ranked(judged, rank_by, level, len(sides.trials.speakers))
+    results = _ranked(judged, rank_by, level, len(sides.trials.speakers))
     comparison = Comparison(
         methods=tuple(with_examples(method, sides.trials, sides.evaluation) for method in results),
         not_run=not_run,
@@ -201,6 +204,33 @@ def _judge_all(
     if RAW in not_run:
         raise InputError(f"even the raw scores cannot be judged: {not_run[RAW]}")
     return judged, not_run, resumed
+
+
+def _ranked(judged: Sequence[MethodResult], rank_by: Metric, level: float, n_speakers: int) -> tuple[MethodResult, ...]:
+    """Return the results, best first; methods that are equally good stay in the order in which they come."""
+    order = sorted(judged, key=lambda one: one.figures.values[rank_by])
+    raw = next(one for one in judged if one.name == RAW)
+    return tuple(
+        replace(
+            one,
+            to_raw={metric: _paired(one, raw, metric, level, n_speakers) for metric in METRICS},
+            to_best={metric: _paired(one, order[0], metric, level, n_speakers) for metric in METRICS},
+            best_share=share,
+        )
+        for one, share in zip(order, _best_shares(order, rank_by), strict=True)
+    )
+
+
+def _paired(a: Measured, b: Measured, metric: Metric, level: float, n_speakers: int) -> PairedTest:
+    """Return what `evenscore.paired_test` says of two methods, from the draws that both were measured on."""
+    values = a.figures.values[metric], b.figures.values[metric]
+    return PairedTest.of(metric, values, (a.replicates[metric], b.replicates[metric]), level, n_speakers)
+
+
+def _best_shares(order: Sequence[Measured], rank_by: Metric) -> list[float]:
+    """Return in which share of the draws each method is as good as the best; equal methods share."""
+    values: npt.NDArray[np.float64] = np.stack([one.replicates[rank_by] for one in order])
+    return [float(share) for share in (values == values.min(axis=0)).mean(axis=1)]
 
 
 def _versions() -> dict[str, str]:

@@ -25,7 +25,7 @@ from evenscore.tables import ScoreTable
 from evenscore.tables.arrays import frozen
 from evenscore.tables.tile import TILE_BYTES
 
-__all__ = ["chunked_files", "load_summaries", "save_summaries", "stored_tables", "write_tables"]
+__all__ = ["load_summaries", "save_summaries", "stored_tables", "write_tables"]
 
 _LARGEST = 10_000_000  # bytes of the list of what is written
 
@@ -39,7 +39,7 @@ def write_tables(
     """
     written = _written(place)
     found: list[ScoreTable] = []
-    for at, (name, table) in enumerate(zip(chunked_files(tables, conditions), tables, strict=True)):
+    for at, (name, table) in enumerate(zip(score_files("scores", conditions, tables), tables, strict=True)):
         path, identity = place / name, table.identity()
         if written.get(name) != identity or not path.exists():
             part = _share(progress, at, len(tables))
@@ -54,17 +54,11 @@ def stored_tables(
     place: Path, tables: Sequence[ScoreTable], conditions: Sequence[str]
 ) -> tuple[ScoreTable, ...] | None:
     """Return the scores that are kept of tables of this form; None if some are not there."""
-    files = chunked_files(tables, conditions)
+    files = score_files("scores", conditions, tables)
     written = _written(place)
     if any(name not in written or not (place / name).exists() for name in files):
         return None
     return tuple(_opened(place / name, table) for name, table in zip(files, tables, strict=True))
-
-
-def chunked_files(tables: Sequence[ScoreTable], conditions: Sequence[str]) -> list[str]:
-    """Return the names of the files with the scores of each condition."""
-    endings = [".parquet" if table.listed else ".zarr" for table in tables]
-    return score_files("scores", conditions, endings)
 
 
 def _written(place: Path) -> dict[str, Any]:

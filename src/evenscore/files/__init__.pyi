@@ -1,4 +1,3 @@
-from .audiomnist_scores import load_audiomnist_scores as load_audiomnist_scores
 from .chunked_output import write_table as write_table
 from .metadata import read_metadata as read_metadata
 from .models import (
@@ -29,6 +28,7 @@ from .registry import (
 )
 from .score_set import (
     ScoreSet as ScoreSet,
+    load_audiomnist_scores as load_audiomnist_scores,
     load_score_set as load_score_set,
     save_score_set as save_score_set,
 )

@@ -21,7 +21,7 @@ from evenscore.errors import FileError
 from evenscore.files.named_arrays import ids_of, trials_of
 from evenscore.files.parquet_sizes import check_sizes
 from evenscore.files.registry import ArrayTable, ReadOptions
-from evenscore.files.streams import PathLike, atomic_output, listed, local_file, parsing
+from evenscore.files.streams import PathLike, atomic_output, listed, local_file, parsing, refuse_larger_than_memory
 from evenscore.files.text.layouts import ENROLL_NAMES, LABEL_NAMES, LABEL_WORDS, SCORE_NAMES, TEST_NAMES
 from evenscore.tables import NONTARGET, UNKNOWN, Embeddings, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
@@ -50,9 +50,8 @@ def read_parquet(path: PathLike, options: ReadOptions) -> TrialList | Embeddings
     with _local(path) as file, parsing_parquet(path):
         frame = _load(file, path)
         lists = [name for name, kind in frame.schema.items() if kind.base_type().__name__ in ("List", "Array")]
-        enroll, test = _found(frame.columns, ENROLL_NAMES), _found(frame.columns, TEST_NAMES)
-        if not lists and enroll is not None and test is not None:
-            return _trials(frame, enroll, test, path, options)
+        if not lists and all(_found(frame.columns, names) for names in (ENROLL_NAMES, TEST_NAMES)):
+            return trials_of_frame(frame, path, options)
         identity = _found(frame.columns, ID_NAMES)
         if identity is None:
             problem = f"found the columns {listed(frame.columns)}, but expected enroll and test, or id and embedding"
@@ -62,10 +61,24 @@ def read_parquet(path: PathLike, options: ReadOptions) -> TrialList | Embeddings
 
 def trials_of_frame(frame: pl.DataFrame, path: PathLike, options: ReadOptions) -> TrialList:
     """Return the trials in the rows of a frame."""
-    enroll, test = _found(frame.columns, ENROLL_NAMES), _found(frame.columns, TEST_NAMES)
-    if enroll is None or test is None:
-        raise FileError(path, f"found the columns {listed(frame.columns)}, but expected enroll and test; rename them")
-    return _trials(frame, enroll, test, path, options)
+    enroll, test = _sides(frame.columns, path)
+    score = options.score_column or _found(frame.columns, SCORE_NAMES)
+    if score is not None and score not in frame.columns:
+        raise FileError(path, f"there is no column {score!r}; found {listed(frame.columns)}", part=score)
+    label = _found(frame.columns, LABEL_NAMES)
+    (enroll_ids, enroll_index), (test_ids, test_index) = (_coded(frame[name], path) for name in (enroll, test))
+    rest = [name for name in frame.columns if name not in (enroll, test, score, label)]
+    return trials_of(
+        enroll_ids,
+        test_ids,
+        enroll_index,
+        test_index,
+        scores=None if score is None else _numbers(frame[score], path),
+        labels=None if label is None else _labels(frame[label], path),
+        measures={name: _numbers(frame[name], path) for name in rest if frame.schema[name].is_numeric()},
+        path=path,
+        options=options,
+    )
 
 
 def distinct_ids(frame: pl.LazyFrame, path: PathLike, options: ReadOptions) -> dict[str, npt.NDArray[Any]]:
@@ -74,11 +87,8 @@ def distinct_ids(frame: pl.LazyFrame, path: PathLike, options: ReadOptions) -> d
 
     with parsing_parquet(path):
         columns = frame.collect_schema().names()
-        enroll, test = _found(columns, ENROLL_NAMES), _found(columns, TEST_NAMES)
-        if enroll is None or test is None:
-            raise FileError(path, f"found the columns {listed(columns)}, but expected enroll and test; rename them")
         found = {}
-        for side, name in (("enroll", enroll), ("test", test)):
+        for side, name in zip(("enroll", "test"), _sides(columns, path), strict=True):
             distinct = frame.select(pl.col(name).unique(maintain_order=True)).collect()[name]
             found[side] = ids_of(_texts(distinct, path).unique(maintain_order=True).to_numpy(), path, name)
         score = options.score_column or _found(columns, SCORE_NAMES)
@@ -121,8 +131,8 @@ def _load(file: Path, path: PathLike) -> pl.DataFrame:
     import polars as pl
 
     frames = []
+    refuse_larger_than_memory(path, sum(check_sizes(part, path) for part in parquet_parts(file)))
     for part in parquet_parts(file):
-        check_sizes(part, path)
         with open(part, "rb") as stream:  # a name would be searched for wildcards
             frames.append(pl.read_parquet(stream, hive_partitioning=False))
     return frames[0] if len(frames) == 1 else pl.concat(frames)
@@ -142,20 +152,14 @@ def _local(path: PathLike) -> Iterator[Path]:
 @contextmanager
 def parsing_parquet(path: PathLike) -> Iterator[None]:
     """Turn whatever goes wrong while parquet is read into a `FileError`."""
-    with parsing(path, "a parquet file"), _panics(path):
-        yield
-
-
-@contextmanager
-def _panics(path: PathLike) -> Iterator[None]:
-    """Polars panics on some damaged files, and its panics are not an `Exception`."""
     import polars as pl
 
-    try:
-        yield
-    except pl.exceptions.PanicException as error:
-        first_line = str(error).splitlines()[0]
-        raise FileError(path, f"it is damaged ({first_line}); copy or write it again") from None
+    with parsing(path, "a parquet file"):
+        try:
+            yield
+        except pl.exceptions.PanicException as error:  # which is not an `Exception`
+            first_line = str(error).splitlines()[0]
+            raise FileError(path, f"it is damaged ({first_line}); copy or write it again") from None
 
 
 def _found(columns: Sequence[str], names: Sequence[str]) -> str | None:
@@ -164,24 +168,12 @@ def _found(columns: Sequence[str], names: Sequence[str]) -> str | None:
     return next((by_lower[name] for name in names if name in by_lower), None)
 
 
-def _trials(frame: pl.DataFrame, enroll: str, test: str, path: PathLike, options: ReadOptions) -> TrialList:
-    score = options.score_column or _found(frame.columns, SCORE_NAMES)
-    if score is not None and score not in frame.columns:
-        raise FileError(path, f"there is no column {score!r}; found {listed(frame.columns)}", part=score)
-    label = _found(frame.columns, LABEL_NAMES)
-    (enroll_ids, enroll_index), (test_ids, test_index) = (_coded(frame[name], path) for name in (enroll, test))
-    rest = [name for name in frame.columns if name not in (enroll, test, score, label)]
-    return trials_of(
-        enroll_ids,
-        test_ids,
-        enroll_index,
-        test_index,
-        scores=None if score is None else _numbers(frame[score], path),
-        labels=None if label is None else _labels(frame[label], path),
-        measures={name: _numbers(frame[name], path) for name in rest if frame.schema[name].is_numeric()},
-        path=path,
-        options=options,
-    )
+def _sides(columns: Sequence[str], path: PathLike) -> tuple[str, str]:
+    """Return the columns of the ids of trials."""
+    enroll, test = _found(columns, ENROLL_NAMES), _found(columns, TEST_NAMES)
+    if enroll is None or test is None:
+        raise FileError(path, f"found the columns {listed(columns)}, but expected enroll and test; rename them")
+    return enroll, test
 
 
 def _coded(column: pl.Series, path: PathLike) -> tuple[Ids, npt.NDArray[np.int32]]:

@@ -3,7 +3,7 @@
 Polars allocates what a damaged page header asks for, and ends the whole process when that fails (polars 2.1 did so for
 83 of 235,000 files with a few wrong bytes). So the footer and the page headers (thrift records in the compact protocol,
 see the parquet format's ``parquet.thrift``) are checked first: every page lies in the file, every column has as many
-values as it says, and all of it fits into memory.
+values as it says, and each part of it fits into memory.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _HEADERS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}  # of a page header, where th
 Record = dict[int, Any]
 
 
-def check_sizes(file: Path, path: PathLike) -> None:
-    """Refuse a parquet file whose declared sizes do not fit together, or do not fit into memory."""
+def check_sizes(file: Path, path: PathLike) -> int:
+    """Return how many bytes a parquet file unpacks to; sizes that do not fit together are refused."""
     size = file.stat().st_size
     if size < 12:
         raise FileError(path, f"it is not a parquet file: it has only {size} bytes")
@@ -43,20 +43,17 @@ def check_sizes(file: Path, path: PathLike) -> None:
         if start < 4:
             raise FileError(path, "the footer is longer than the file; the file is damaged, copy it again")
         try:
-            _check_footer(data, _Thrift(data, start).record(), start, path)
+            return _check_footer(data, _Thrift(data, start).record(), start, path)
         except (IndexError, KeyError, TypeError, ValueError, AttributeError):
             raise FileError(path, "the footer or a page header is damaged; copy the file again") from None
 
 
-def _check_footer(data: mmap.mmap, footer: Record, end: int, path: PathLike) -> None:
+def _check_footer(data: mmap.mmap, footer: Record, end: int, path: PathLike) -> int:
     groups = footer[_GROUPS]
     if sum(group[_GROUP_ROWS] for group in groups) != footer[_ROWS]:
         raise FileError(path, f"it declares {footer[_ROWS]} rows, but its parts have others; the file is damaged")
-    unpacked = 0
-    for group in groups:
-        for column in group[_COLUMNS]:
-            unpacked += _check_column(data, column[_META], end, path)
-    refuse_larger_than_memory(path, unpacked)
+    columns = (column[_META] for group in groups for column in group[_COLUMNS])
+    return sum(_check_column(data, column, end, path) for column in columns)
 
 
 def _check_column(data: mmap.mmap, meta: Record, end: int, path: PathLike) -> int:

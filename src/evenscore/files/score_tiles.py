@@ -20,6 +20,7 @@ import numpy.typing as npt
 from evenscore.errors import FileError
 from evenscore.files.numpy_files import check_npy_header, read_ids, score_id_files
 from evenscore.files.parquet import distinct_ids, parquet_parts, parsing_parquet, trials_of_frame
+from evenscore.files.parquet_sizes import check_sizes
 from evenscore.files.registry import ReadOptions
 from evenscore.files.streams import PathLike, parsing, reading
 from evenscore.files.zarr_chunks import PlainChunks, chunk_places, damaged_chunk
@@ -292,4 +293,5 @@ def _size(path: str) -> int:
     import polars as pl
 
     with parsing_parquet(path):
+        check_sizes(Path(path), path)
         return int(_scan(path).select(pl.len()).collect().item())

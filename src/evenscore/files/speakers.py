@@ -53,23 +53,13 @@ def read_map(path: PathLike, options: ReadOptions, format: str) -> SpeakerMap:
             if first != number and options.duplicates == "error":
                 problem = f"{utterance!r} stands in line {first} already; remove it, or read it with duplicates='drop'"
                 raise FileError(path, problem, line=number)
-    if not speakers:
-        raise FileError(path, "the file is empty; there is nothing to read")
     return speakers
 
 
 def read_members(path: PathLike) -> dict[str, list[str]]:
-    r"""Read which utterances belong to each model: lines of a model and its utterances; a model may have several lines.
+    """Read which utterances belong to each model: lines of a model and its utterances; a model may have several lines.
 
     Other than in a map of speakers, an utterance may belong to several models.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "enroll.map"
-    >>> _ = path.write_text("m1 u1 u2\nm2 u2\nm2 u3\n")
-    >>> read_members(path)
-    {'m1': ['u1', 'u2'], 'm2': ['u2', 'u3']}
     """
     members: dict[str, list[str]] = {}
     seen: set[tuple[str, str]] = set()
@@ -81,38 +71,29 @@ def read_members(path: PathLike) -> dict[str, list[str]]:
                 raise FileError(path, f"{utterance!r} belongs to {model!r} already; remove the repeat", line=number)
             seen.add((model, utterance))
         members.setdefault(model, []).extend(utterances)
-    if not members:
-        raise FileError(path, "the file is empty; there is nothing to read")
     return members
 
 
 def read_names(path: PathLike) -> list[str]:
-    r"""Read names, one per line.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "eval.speakers"
-    >>> _ = path.write_text("ann\nbob\n")
-    >>> read_names(path)
-    ['ann', 'bob']
-    """
+    """Read names, one per line."""
     names = []
     for number, fields in _fields(path):
         if len(fields) != 1:
             raise FileError(path, f"expected one name, found {len(fields)} columns", line=number)
         names += fields
-    if not names:
-        raise FileError(path, "the file is empty; there is nothing to read")
     return names
 
 
 def _fields(path: PathLike) -> Iterator[tuple[int, list[str]]]:
-    """Split every line that is not blank at spaces and tabs."""
+    """Split every line that is not blank at spaces and tabs; there must be one."""
+    filled = False
     for number, text in text_lines(path, "a text file of utterances and speakers"):
         fields = [field for field in text.replace("\t", " ").split(" ") if field]
         if fields:
+            filled = True
             yield number, fields
+    if not filled:
+        raise FileError(path, "the file is empty; there is nothing to read")
 
 
 def write_map(table: SpeakerMap, path: PathLike, format: str) -> None:
