@@ -65,11 +65,6 @@ def test_llrs_are_those_of_dense_blocks(scorer, shared):
     block = normalizer.block(scorer.score(enroll, test), rows, slice(2, 7))
     np.testing.assert_allclose(block, expected.scores[rows, 2:7], rtol=1e-9, atol=1e-9)
 
-    trials = TrialList.from_pairs(["e5", "e0", "e5"], ["t7", "t1", "t0"], labels=[1, 0, 0])
-    listed = normalizer.normalize_trials(scorer.score(enroll, test), trials)
-    np.testing.assert_allclose(listed.scores, expected.scores[[5, 0, 5], [7, 1, 0]], rtol=1e-9, atol=1e-9)
-    assert listed.labels.tolist() == [1, 0, 0]
-
 
 @pytest.mark.parametrize("key", [None, "explicit"])
 def test_cohorts_without_speakers_are_non_targets_unless_a_key_says_otherwise(key):

@@ -16,14 +16,14 @@ from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.pair_space import PairSpace, pair_space, pair_space_of_vectors
 from evenscore.evidence.parts import EvidenceParts
 from evenscore.model.partial_cohorts import has_missing
+from evenscore.norms.by_trial import one_trial
 from evenscore.norms.fitting import FittedNorm, ModelNorm, prepare_model
 from evenscore.norms.parts import Pass, side_parts, speakers_meet
 from evenscore.norms.registry import refuse_unknown_options
 from evenscore.norms.score_model import cohort_weights
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
-from evenscore.tables import Axis, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
-from evenscore.tables.axis import as_axis
+from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.tile import spans
 from evenscore.threads import one_thread_if_small
@@ -124,23 +124,18 @@ class EvidenceNormalizer:
             found = self._quick(float(score), enroll, test)
             if found is not None:
                 return found
-        rows = _vector(enroll, None if cohort is None else cohort.cohort_test_axis, "enroll")
-        columns = _vector(test, None if cohort is None else cohort.cohort_enroll_axis, "test")
-        has_cohort = cohort is not None and rows is not None and columns is not None
-        axes = [
-            as_axis([name], "ids", speakers=[who])
-            for name, who in (("enrolment", enroll_speaker), ("test", test_speaker))
-        ]
-        blocks = ScoreBlocks(
-            ScoreMatrix([[float(score)]], *axes),
-            enroll=None if rows is None else ScoreMatrix(rows[0][None, :], axes[0], rows[1], missing="nan"),
-            test=None if columns is None else ScoreMatrix(columns[0][:, None], columns[1], axes[1], missing="nan"),
-            cohort=cohort.cohort if has_cohort and cohort is not None else None,
-            cohort_labels=cohort.cohort_labels if has_cohort and cohort is not None else None,
+        axes = (None, None) if cohort is None else (cohort.cohort_test_axis, cohort.cohort_enroll_axis)
+        known: dict[str, Any] = {}
+        if cohort is not None and enroll is not None and test is not None:
+            known = {"cohort": cohort.cohort, "cohort_labels": cohort.cohort_labels}
+        blocks = one_trial(
+            score,
+            {"enroll": enroll, "test": test},
+            {"enroll": axes[0], "test": axes[1]},
+            {"enroll": enroll_speaker, "test": test_speaker},
+            **known,
         )
-        llrs = self.normalize(blocks).scores
-        assert llrs is not None  # noqa: S101
-        return float(llrs[0, 0])
+        return float(self.normalize(blocks).tile.scores[0, 0])
 
     def _quick(self, score: float, enroll: npt.ArrayLike | None, test: npt.ArrayLike | None) -> float | None:
         """Return the log-likelihood ratio of a trial with complete cohort scores on both sides, else None."""
@@ -219,16 +214,6 @@ def _space(blocks: ScoreBlocks, rank: int) -> PairSpace:
 def _of_vectors(cohort: ScoreTable) -> bool:
     """Tell whether cohort scores are products of embeddings that serve both sides, so that they need not be formed."""
     return isinstance(cohort.source, Products) and cohort.enroll_axis.same(cohort.test_axis)
-
-
-def _vector(scores: npt.ArrayLike | None, ids: Axis | None, what: str) -> tuple[npt.NDArray[np.float64], Any] | None:
-    if scores is None:
-        return None
-    vector = np.asarray(scores, dtype=np.float64)
-    size = len(vector) if ids is None else len(ids)
-    if vector.shape != (size,):
-        raise InputError(f"{what} has shape {vector.shape}, but the cohort has {size} members")
-    return vector, [str(at) for at in range(size)] if ids is None else ids
 
 
 def _pieces(blocks: ScoreBlocks) -> Iterator[tuple[Any, ScoreBlocks]]:

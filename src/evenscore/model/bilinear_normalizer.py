@@ -17,7 +17,7 @@ from evenscore.model.score_weights import ScoreWeights, llrs_of_sums
 from evenscore.sources.bilinear import Bilinear, Places
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
-from evenscore.tables import Labels, ScoreMatrix, TrialList
+from evenscore.tables import Labels, ScoreMatrix
 from evenscore.tables.ids import Ids, shown
 
 if TYPE_CHECKING:
@@ -112,15 +112,6 @@ class BilinearNormalizer:
         scores: npt.NDArray[np.floating] = trials.left[rows] @ trials.right[columns].T
         # What is predicted is subtracted from the score, so the offsets of the score go with the prediction.
         return llrs_of_sums(self.weights, scores, enroll.T, test, out=scores)
-
-    def normalize_trials(self, trials: Bilinear, listed: TrialList) -> TrialList:
-        """Return listed trials with their log-likelihood ratios; enrolments and tests are found by id."""
-        rows = trials.enroll_axis.positions(listed.enroll_ids, "enrolment", "the embeddings")
-        columns = trials.test_axis.positions(listed.test_ids, "test", "the embeddings")
-        scores = trials.score_trials(listed).scores
-        assert scores is not None  # noqa: S101
-        shifts = self._enroll_shifts(trials, rows).T, self._test_shifts(trials, columns)
-        return listed.with_scores(llrs_of_sums(self.weights, scores, *shifts, listed))
 
     def _enroll_shifts(self, trials: Bilinear, rows: Places) -> Float[Array, "2 m"]:
         """Return the enrolments' part of the predicted scores, (S3)."""

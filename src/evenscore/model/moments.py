@@ -12,7 +12,7 @@ from evenscore.model.sums import ClassSums
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["HiddenSide", "Moments", "SideMoments", "sum_moments"]
+__all__ = ["HiddenSide", "Moments", "SideMoments", "regressors", "sum_moments"]
 
 Array = np.ndarray
 
@@ -80,14 +80,29 @@ def sum_moments(
     sums: ClassSums, x: HiddenSide, y: HiddenSide, cross: Float[Array, "2 d d"], log_likelihood: float
 ) -> Moments:
     """Return the moments of one matrix; ``cross`` are the sums of <x_i y_j'> over the scores of each class."""
-    dim = x.mean.shape[1]
+    sides = ((x, sums.row_counts, sums.rows), (y, sums.column_counts, sums.columns))
+    in_x, in_y = (
+        (counts @ side.mean, np.einsum("hk,kde->hde", counts, side.second), scores @ side.mean)
+        for side, counts, scores in sides
+    )
+    ww, sw = regressors(sums.count, sums.total, in_x, in_y, cross)
+    return Moments(ww=ww, sw=sw, ss=sums.squares, enroll=x.moments, test=y.moments, log_likelihood=log_likelihood)
+
+
+def regressors(
+    count: Float[Array, "2"],
+    total: Float[Array, "2"],
+    in_x: tuple[Array, Array, Array],
+    in_y: tuple[Array, Array, Array],
+    cross: Float[Array, "2 d d"],
+) -> tuple[Float[Array, "2 w w"], Float[Array, "2 w"]]:
+    """Return <w w'> and <s w> of each class; of x and y are given the sums of <x>, <x x'> and s<x> over its scores."""
+    dim = cross.shape[1]
     at_x, at_y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
     ww, sw = np.empty((2, 1 + 2 * dim, 1 + 2 * dim)), np.empty((2, 1 + 2 * dim))
-    ww[:, 0, 0], sw[:, 0] = sums.count, sums.total
-    sides = ((at_x, x, sums.row_counts, sums.rows), (at_y, y, sums.column_counts, sums.columns))
-    for at, side, counts, scores in sides:
-        ww[:, 0, at] = ww[:, at, 0] = counts @ side.mean
-        ww[:, at, at] = np.einsum("hk,kde->hde", counts, side.second)
-        sw[:, at] = scores @ side.mean
+    ww[:, 0, 0], sw[:, 0] = count, total
+    for at, (first, second, scored) in ((at_x, in_x), (at_y, in_y)):
+        ww[:, 0, at] = ww[:, at, 0] = first
+        ww[:, at, at], sw[:, at] = second, scored
     ww[:, at_x, at_y], ww[:, at_y, at_x] = cross, cross.transpose(0, 2, 1)
-    return Moments(ww=ww, sw=sw, ss=sums.squares, enroll=x.moments, test=y.moments, log_likelihood=log_likelihood)
+    return ww, sw

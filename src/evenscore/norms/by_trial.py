@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,15 +24,23 @@ from evenscore.norms.statistics import (
     scaled_tables,
     tables_without,
 )
-from evenscore.tables import ScoreMatrix, ScoreTable, TrialList
-from evenscore.tables.axis import Axis
+from evenscore.tables import ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.ids import shown
 from evenscore.tables.rescore import rescored
 from evenscore.threads import in_parallel
 
-__all__ = ["TrialScores", "add_cross_side", "chain_without_own_speakers", "finished", "statistics_without_own"]
+__all__ = [
+    "TrialScores",
+    "add_cross_side",
+    "chain_without_own_speakers",
+    "finished",
+    "one_trial",
+    "statistics_without_own",
+]
 
 Array = npt.NDArray[Any]
+_ONE = {"enroll": "enrolment", "test": "test"}  # the ids of a single trial
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +112,41 @@ class TrialScores:
             counts = np.bincount(index, minlength=self.trials.shape[side == "test"])
             found[side] = (np.argsort(index, kind="stable"), np.concatenate([[0], np.cumsum(counts)]))
         return found
+
+
+def one_trial(
+    score: float,
+    cohort_scores: Mapping[str, npt.ArrayLike | None],
+    members: Mapping[str, Axis | None],
+    speakers: Mapping[str, str | None],
+    **cohort: Any,
+) -> ScoreBlocks:
+    """Return the blocks of a single trial.
+
+    Parameters
+    ----------
+    score
+        Its raw score.
+    cohort_scores, members, speakers
+        By side (``"enroll"``, ``"test"``): a row of cohort scores, NaN where one is missing; the cohort members in its
+        order, None if nobody is known; and the trial's speaker.
+    **cohort
+        The cohort against itself and its labels, as `ScoreBlocks` takes them.
+    """
+    own = {side: as_axis([name], "ids", speakers=[speakers[side]]) for side, name in _ONE.items()}
+    blocks: dict[str, Any] = {}
+    for side, values in cohort_scores.items():
+        if values is None:
+            continue
+        row, known = np.asarray(values, dtype=np.float64), members[side]
+        if row.ndim != 1:
+            raise InputError(f"{side}_cohort_scores must be one row of scores, but has shape {row.shape}")
+        axis = as_axis(range(len(row)), "ids") if known is None else known
+        if len(row) != len(axis):
+            raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {len(axis)} members")
+        sides = (row[None, :], own[side], axis) if side == "enroll" else (row[:, None], axis, own[side])
+        blocks[side] = ScoreMatrix(*sides, missing="nan")
+    return ScoreBlocks(ScoreMatrix([[float(score)]], own["enroll"], own["test"]), **blocks, **cohort)
 
 
 def statistics_without_own(

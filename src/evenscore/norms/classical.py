@@ -28,6 +28,7 @@ from evenscore.norms.by_trial import (
     add_cross_side,
     chain_without_own_speakers,
     finished,
+    one_trial,
     statistics_without_own,
 )
 from evenscore.norms.classical_parts import ClassicalParts, cohort_statistics
@@ -192,21 +193,15 @@ class ClassicalNorm:
         float
             NaN if nothing is left of the cohort and ``vanished="missing"``.
         """
-        one, other = (as_axis([name], "ids") for name in ("enrolment", "test"))
-        one = one if enroll_speaker is None else one.with_speakers([enroll_speaker])
-        other = other if test_speaker is None else other.with_speakers([test_speaker])
-        enroll = self._one_row(enroll_cohort_scores, "enroll", self.members[1])
-        test = self._one_row(test_cohort_scores, "test", self.members[0])
-        blocks = ScoreBlocks(
-            ScoreMatrix([[score]], one, other),
-            enroll=None if enroll is None else ScoreMatrix(enroll[0][None, :], one, enroll[1], missing="nan"),
-            test=None if test is None else ScoreMatrix(test[0][:, None], test[1], other, missing="nan"),
+        blocks = one_trial(
+            score,
+            {"enroll": enroll_cohort_scores, "test": test_cohort_scores},
+            {"enroll": self.members[1], "test": self.members[0]},
+            {"enroll": enroll_speaker, "test": test_speaker},
             cohort=self.cohort,
             cohort_labels=self.cohort_labels,
         )
-        normalized = self.normalize(blocks)
-        assert normalized.scores is not None  # noqa: S101
-        return float(normalized.scores[0, 0])
+        return float(self.normalize(blocks).tile.scores[0, 0])
 
     def with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         """Return blocks that have all that the method reads, if need be with the cohort it was prepared with."""
@@ -216,19 +211,6 @@ class ClassicalNorm:
             if getattr(blocks, name) is None:
                 raise InputError(f"the norm {self.method!r} needs the block `{name}`: the scores of {_MEANING[name]}")
         return blocks
-
-    @staticmethod
-    def _one_row(values: npt.ArrayLike | None, side: str, members: Axis | None) -> tuple[npt.NDArray[Any], Axis] | None:
-        """Return the cohort scores of one side of a single trial, and their cohort members."""
-        if values is None:
-            return None
-        row = np.asarray(values, dtype=np.float64)
-        if row.ndim != 1:
-            raise InputError(f"{side}_cohort_scores must be one row of scores, but has shape {row.shape}")
-        members = as_axis(range(len(row)), "ids") if members is None else members
-        if len(row) != len(members):
-            raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {len(members)} members")
-        return row, members
 
     def _ready(self, blocks: ScoreBlocks, sides: Sides) -> Statistics | None:
         """Return statistics of the cohort against itself, where the method needs them; of its own cohort once."""
