@@ -33,7 +33,6 @@ __all__ = [
     "Part",
     "Parts",
     "Pass",
-    "Piece",
     "mirrored",
     "side_parts",
     "speakers_meet",
@@ -42,6 +41,11 @@ __all__ = [
 
 Part = npt.NDArray[np.float64]  #: n x width, a row for each member
 _MOST_TABLE = 1 << 29  # bytes of the tables of both sides
+_STAGES = {
+    "enroll": "cohort scores of enrolments",
+    "test": "cohort scores of tests",
+    "cohort": "cohort against itself",
+}
 
 
 def table_fits(blocks: ScoreBlocks, width: int) -> bool:
@@ -93,20 +97,6 @@ class Keep(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """Some elements of a side, and where what they need is found."""
-
-    side: str
-    span: slice
-    place: Any
-
-    @property
-    def name(self) -> str:
-        """By which the numbers of these elements are kept."""
-        return f"{self.side}-{self.span.start}-{self.span.stop}"
-
-
-@dataclass(frozen=True, eq=False)
 class Pass:
     """How passes over cohort scores are made: where, who is told about it, and where what is found is kept."""
 
@@ -119,31 +109,34 @@ class Pass:
         """Here, or the workers of a cluster."""
         return engine_for(self.client)
 
-    def fill(
-        self,
-        found: Mapping[str, npt.NDArray[np.float64]],
-        pieces: Sequence[Piece],
-        function: Callable[[Any, Any], Any],
-        shared: Any,
-        stage: str,
-    ) -> None:
-        """Fill in the numbers of each piece, ``function(shared, place)``, but those kept of a run that is continued."""
-        wanted = []
-        for piece in pieces:
-            kept = None if self.keep is None else self.keep.get(piece.name)
+    def along(
+        self, name: str, table: ScoreTable, by_row: bool, width: int, task: tuple[Callable[[Any, Place], Part], Any]
+    ) -> Part:
+        """Return a few numbers for each row of a table (or for each column), from whole rows that are read together.
+
+        ``task`` is a function and what it shares: ``function(shared, place)`` gives the numbers of a place. Those that
+        were kept under this name by a run that is continued are not computed again.
+        """
+        places = table.layout.whole_rows() if by_row else table.layout.whole_columns()  # type: ignore[union-attr]
+        out, wanted, (function, shared) = np.empty((table.shape[0 if by_row else 1], width)), [], task
+
+        def span(place: Place) -> tuple[slice, str]:
+            at: slice = place.rows if by_row else place.columns
+            return at, f"{name}-{at.start}-{at.stop}"
+
+        for place in places:
+            at, kept_as = span(place)
+            kept = None if self.keep is None else self.keep.get(kept_as)
             if kept is None:
-                wanted.append(piece)
+                wanted.append(place)
             else:
-                found[piece.side][piece.span] = kept
-        for piece, part in self.engine.map(_part, (function, shared), wanted, stage=stage, progress=self.progress):
-            found[piece.side][piece.span] = part
+                out[at] = kept
+        for place, part in self.engine.map(function, shared, wanted, stage=_STAGES[name], progress=self.progress):
+            at, kept_as = span(place)
+            out[at] = part
             if self.keep is not None:
-                self.keep.put(piece.name, part)
-
-
-def _part(how: tuple[Callable[[Any, Any], Any], Any], piece: Piece) -> Any:
-    function, shared = how
-    return function(shared, piece.place)
+                self.keep.put(kept_as, part)
+        return out
 
 
 def speakers_meet(blocks: ScoreBlocks, needs: Sequence[str]) -> bool:
@@ -180,19 +173,11 @@ def _side(parts: Parts, name: str, block: ScoreTable, how: Pass) -> Part:
     whole = parts.from_vectors(name, block) if hasattr(parts, "from_vectors") else None
     if whole is not None:
         return whole
-    by_row, layout = name == "enroll", (block.in_tiles() if block.is_in_memory else block).layout
+    by_row = name == "enroll"
     if not block.shape[1 if by_row else 0]:  # a cohort of nobody has no tiles
         return _without_cohort(parts, name, max(block.shape))
-    places = layout.whole_rows() if by_row else layout.whole_columns()  # type: ignore[union-attr]
-    out = np.empty((block.shape[0 if by_row else 1], parts.width))
-    how.fill(
-        {name: out},
-        [Piece(name, place.rows if by_row else place.columns, place) for place in places],
-        _side_part,
-        _SideTask(parts, block.source, name),
-        "cohort scores of enrolments" if by_row else "cohort scores of tests",
-    )
-    return out
+    tiles = block.in_tiles() if block.is_in_memory else block
+    return how.along(name, tiles, by_row, parts.width, (_side_part, _SideTask(parts, block.source, name)))
 
 
 @dataclass(frozen=True, eq=False)
