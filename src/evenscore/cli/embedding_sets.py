@@ -118,8 +118,7 @@ def scores_of(
         place.check(listed is not None)
         how: dict[str, Any] = {"client": place.client, "progress": place.progress, "keep": place.store}
         return score_lazily(enroll, test, listed, **norm, **how).in_tiles(scale.tile_bytes)
-    scores = score_embeddings(enroll, test, listed, progress=place.progress, **norm)
-    return scores.raw if scores.normalized is None else scores.normalized
+    return score_embeddings(enroll, test, listed, progress=place.progress, **norm)
 
 
 def _speaker_map(path: str) -> _Map:
