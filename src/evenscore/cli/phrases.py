@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evenscore.errors import InputError
 from evenscore.tables.ids import Ids, shown
 
 if TYPE_CHECKING:
     from evenscore.tables import Embeddings
 
-__all__ = ["COLUMN", "PATTERN", "phrases_of", "phrases_of_embeddings"]
+__all__ = ["COLUMN", "PATTERN", "of_phrase", "phrase_names", "phrases_of"]
 
 PATTERN = "re:"  #: what a regular expression begins with, to tell it from the name of a file
 COLUMN = "column:"  #: what the name of a column begins with
@@ -41,9 +43,25 @@ def phrases_of(tests: Ids, source: str) -> dict[str, str]:
     return {name: found[name] for name in tests}
 
 
-def phrases_of_embeddings(
-    embeddings: Embeddings, source: str, side: str, *, may_lack: bool = False
-) -> list[str | None]:
+def phrase_names(tests: Embeddings, source: str | None) -> list[str]:
+    """Return the phrases of test embeddings; one without a name if phrases are not known."""
+    return [""] if source is None else list(dict.fromkeys(map(str, _of_embeddings(tests, source, "test"))))
+
+
+def of_phrase(
+    embeddings: Embeddings, phrase: str, source: str | None, side: str, *, may_lack: bool = False
+) -> Embeddings:
+    """Return the embeddings of one phrase; with ``may_lack``, all of them if none has a phrase."""
+    if source is None:
+        return embeddings
+    phrases = _of_embeddings(embeddings, source, side, may_lack=may_lack)
+    here = [found in (None, phrase) for found in phrases]
+    if not any(here):
+        raise InputError(f"there is no {side} vector of phrase {phrase!r}, but there are tests of it; leave them out")
+    return embeddings.take(np.array(here))
+
+
+def _of_embeddings(embeddings: Embeddings, source: str, side: str, *, may_lack: bool = False) -> list[str | None]:
     """Return the phrase of each embedding; with ``may_lack``, all of them None if none has a phrase."""
     if source.startswith(COLUMN):
         name = source.removeprefix(COLUMN)
