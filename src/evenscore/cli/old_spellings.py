@@ -58,8 +58,10 @@ _BLOCKS = {"--enroll": "--enroll-cohort", "--test": "--test-cohort"}
 _SCORER = {"--plda": Part("--scorer", "model"), "--center": Part("--scorer", "center")}
 _CHOICES = ("size", "pick", "seed", "length_norm")
 _MEMBERS = {option_name(f"cohort_{name}"): Part("--cohort-unit", name) for name in _CHOICES}
-_SEED = Part("--bootstrap", "seed")
-_BOOTSTRAP = {"--bootstrap-seed": _SEED, "--level": Part("--bootstrap", "level")}
+_BOOTSTRAP = {
+    **dict.fromkeys(("--seed", "--bootstrap-seed"), Part("--bootstrap", "seed")),
+    "--level": Part("--bootstrap", "level"),
+}
 _TRAIN_BLOCKS: dict[str, str | Gone] = dict.fromkeys(
     ("--train-enroll", "--train-test", "--train-enroll-cohort", "--train-test-cohort"), "--cohort"
 )
@@ -103,16 +105,10 @@ SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone | Bare]] = {
         "--shared-variance": Part("--calibration", "shared_variance", "true"),
         "--smoothing": Part("--calibration", "smoothing"),
     },
-    "compare": {**_BLOCKS, **_TRAIN_BLOCKS, **_BOOTSTRAP, "--seed": _SEED, **_SCORER, **_MEMBERS},
+    "compare": {**_BLOCKS, **_TRAIN_BLOCKS, **_BOOTSTRAP, **_SCORER, **_MEMBERS},
     "choose-cohort": {"--method": "--norm", "--seed": "--draws-seed", **_TRAIN_BLOCKS, **_SCORER, **_MEMBERS},
-    "evaluate": {
-        **_EMBEDDINGS,
-        **_BOOTSTRAP,
-        "--seed": _SEED,
-        "--csv": "--table=csv",
-        "--latex": "--table=latex",
-    },
-    "plot": {**_BOOTSTRAP, "--seed": _SEED, "--calibration": "--model", "--calibration-file": "--model"},
+    "evaluate": {**_EMBEDDINGS, **_BOOTSTRAP, "--csv": "--table=csv", "--latex": "--table=latex"},
+    "plot": {**_BOOTSTRAP, **dict.fromkeys(("--calibration", "--calibration-file"), "--model")},
 }
 #: What the parts of an option belong to if it is not given itself.
 _DEFAULTS = {"--norm": "lgsm", "--calibration": "logistic", "--scorer": "cosine", "--cohort-unit": "utterance"}
@@ -145,15 +141,16 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
         if isinstance(new, Gone):
             raise typer.BadParameter(f"{command} has no {option} any more: {new.remedy}")
         if isinstance(new, Bare):
-            given = bool(mark) or (bool(words) and words[0].isdecimal())
-            found += [word] if given else [] if new.number in arguments else [option, new.value]
+            valued = bool(mark) or (bool(words) and words[0].isdecimal())
+            found += [word] if valued else [] if new.number in arguments else [option, new.value]
         elif isinstance(new, str):
             found.append(f"{new}{mark}{value}")
         else:
-            value = new.value or (value if mark else words.pop(0) if words else "")
-            parts.setdefault(new.of, {})[new.name] = value
+            given = new.value or (value if mark else words.pop(0) if words else "")
+            parts.setdefault(new.of, {})[new.name] = given
     for option, values in parts.items():
-        name, found = _taken(option, found, _DEFAULTS.get(f"{command} {option}", _DEFAULTS.get(option, "")))
+        default = _DEFAULTS.get(f"{command} {option}", _DEFAULTS.get(option, ""))
+        name, found = _taken(option, found, default)
         found = [option, ":".join([name, *(f"{part}={value}" for part, value in values.items())]), *found]
     return found
 

@@ -24,7 +24,7 @@ _LARGE = 0.25  # of the memory: files above this are read chunk by chunk
 _SMALLEST = 1e6  # bytes of memory; a number without a unit, most likely
 _TILES = 16  # that fit into the memory limit, with all that is computed from them
 
-LARGE_DATA = "Large data"  #: title of these options in the help
+LARGE_DATA = "Large data"  #: the panel of the help
 Resume = Annotated[
     bool,
     typer.Option(
