@@ -62,18 +62,10 @@ def choose_cohort(
         int, typer.Option("--repeats", metavar="N", help="How many cohorts of each size are drawn.")
     ] = 5,
     folds: Annotated[int, typer.Option("--folds", metavar="N", help="Folds of speakers.")] = 5,
-    metric: Annotated[RankBy, typer.Option("--metric", help="What candidates are compared by.")] = RankBy.cllr,
+    rank_by: Annotated[RankBy, typer.Option("--rank-by", help="What candidates are compared by.")] = RankBy.cllr,
     calibration: opt.CalibrationName = "logistic",
-    points: Annotated[
-        list[str] | None,
-        typer.Option("--points", metavar="P[,CM,CF]", help="Operating point of the detection costs."),
-    ] = None,
-    bootstrap: Annotated[
-        int, typer.Option("--bootstrap", metavar="N", help="Draws of the trials' speakers, for intervals.")
-    ] = 200,
-    draws_seed: Annotated[
-        int, typer.Option("--draws-seed", min=0, metavar="N", help="Of folds, of cohorts and of the speakers drawn.")
-    ] = 0,
+    points: opt.Points = None,
+    bootstrap: opt.Bootstrap = "200",
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Figure to draw: .svg, .pdf or .png.")
     ] = None,
@@ -86,7 +78,8 @@ def choose_cohort(
 
     The speakers of the training side are divided into folds; the trials among the speakers of a fold are normalized
     and calibrated by what was fitted to the others, with a cohort without them. Every combination of --candidates,
-    --sizes and --top-k is measured on the same trials. Evaluation trials are never looked at.
+    --sizes and --top-k is measured on the same trials. Evaluation trials are never looked at. The seed of --bootstrap
+    is that of folds and cohorts, too.
     """
     wanted = (
         _listed(sizes, "--sizes", lambda part: None if part == "all" else int(part), "counts such as 10,20, or 'all'"),
@@ -95,7 +88,7 @@ def choose_cohort(
     named = [_candidate(text) for text in candidates or ()]
     if wanted == ([None], [None]) and not named:
         raise InputError("there is nothing to choose from; give --sizes, --top-k or --candidates")
-    costs = opt.parsed_points(points)
+    costs, draws = opt.parsed_points(points), opt.Draws.of(bootstrap)
     if plot is not None:
         from evenscore.plot.style import require_matplotlib
 
@@ -112,13 +105,14 @@ def choose_cohort(
             sizes=wanted[0],
             top_k=wanted[1],
             cohorts=_cohorts(blocks, named),
-            metric=metric.value,
+            metric=rank_by.value,
             calibration=calibration,
             points=costs,
             folds=folds,
             repeats=repeats,
-            bootstrap=bootstrap,
-            seed=draws_seed,
+            bootstrap=draws.number,
+            level=draws.level,
+            seed=draws.seed,
             progress=progress,
         )
         if plot is not None:

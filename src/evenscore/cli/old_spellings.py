@@ -56,6 +56,7 @@ _OF_NORM = {option_name(name): Part("--norm", name) for name in _NORM_OPTIONS}
 _VECTORS = {"--enroll": "--enroll-embeddings", "--test": "--test-embeddings"}
 _BLOCKS = {"--enroll": "--enroll-cohort", "--test": "--test-cohort"}
 _SCORER = {"--plda": Part("--scorer", "model"), "--center": Part("--scorer", "center")}
+_LENGTH_NORM = {"--enroll-length-norm": Part("--enroll-map", "length_norm")}
 _CHOICES = ("size", "pick", "seed", "length_norm")
 _MEMBERS = {option_name(f"cohort_{name}"): Part("--cohort-unit", name) for name in _CHOICES}
 _BOOTSTRAP = {
@@ -82,7 +83,7 @@ SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone | Bare]] = {
         **_VECTORS,
         **_OF_NORM,
         **_SCORER,
-        "--enroll-length-norm": Part("--enroll-map", "length_norm"),
+        **_LENGTH_NORM,
         **_MEMBERS,
     },
     "fit": {
@@ -106,13 +107,21 @@ SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone | Bare]] = {
         "--smoothing": Part("--calibration", "smoothing"),
     },
     "compare": {**_BLOCKS, **_TRAIN_BLOCKS, **_BOOTSTRAP, **_SCORER, **_MEMBERS},
-    "choose-cohort": {"--method": "--norm", "--seed": "--draws-seed", **_TRAIN_BLOCKS, **_SCORER, **_MEMBERS},
+    "choose-cohort": {
+        "--method": "--norm",
+        "--metric": "--rank-by",
+        "--draws-seed": _BOOTSTRAP["--seed"],
+        **_TRAIN_BLOCKS,
+        **_BOOTSTRAP,
+        **_SCORER,
+        **_MEMBERS,
+    },
     "evaluate": {**_EMBEDDINGS, **_BOOTSTRAP, "--csv": "--table=csv", "--latex": "--table=latex"},
     "plot": {**_BOOTSTRAP, **dict.fromkeys(("--calibration", "--calibration-file"), "--model")},
 }
 #: What the parts of an option belong to if it is not given itself.
 _DEFAULTS = {"--norm": "lgsm", "--calibration": "logistic", "--scorer": "cosine", "--cohort-unit": "utterance"}
-_DEFAULTS |= {"--bootstrap": "0", "compare --bootstrap": "1000"}
+_DEFAULTS |= {"--bootstrap": "0", "compare --bootstrap": "1000", "choose-cohort --bootstrap": "200"}
 
 
 def modern(command: str, arguments: Sequence[str]) -> list[str]:
