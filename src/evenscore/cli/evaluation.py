@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenscore.cli.findings import FEW_TRIALS
 from evenscore.cli.inputs import open_tiles
 from evenscore.cli.labelled import LabelledScores, LabelSources, Speakers, labelled_scores, speakers_of
 from evenscore.cli.options import Draws
-from evenscore.cli.suspicions import FEW_TRIALS
 from evenscore.cli.trial_columns import conditions_of, grouped_by
 from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, ScoreSummary, bootstrap, evaluate, evaluate_by, paired_test

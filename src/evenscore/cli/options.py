@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -22,22 +22,17 @@ __all__ = [
     "Draws",
     "Duplicates",
     "EnrollSpeakers",
-    "FromFormat",
-    "IdList",
     "Json",
     "Key",
-    "KeyFormat",
     "LabelChoices",
     "Metadata",
     "Missing",
     "ModelOutput",
-    "OnDuplicates",
-    "OnMissing",
     "OnUnmatched",
     "Output",
     "Points",
     "QualityChoices",
-    "ScoreColumn",
+    "ReadingChoices",
     "TestSpeakers",
     "ToFormat",
     "Unmatched",
@@ -90,15 +85,6 @@ CalibrationName = Annotated[
         autocompletion=_calibrations,
     ),
 ]
-FromFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="FORMAT",
-        help="Format of the input (see 'evenscore formats'); guessed if not given.",
-        autocompletion=_format_names,
-    ),
-]
 ToFormat = Annotated[
     str | None,
     typer.Option(
@@ -107,12 +93,6 @@ ToFormat = Annotated[
         help="Format of the output; follows from its name if not given.",
         autocompletion=_format_names,
         rich_help_panel=OUTPUT,
-    ),
-]
-KeyFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--key-from", metavar="FORMAT", help="Format of the key; guessed if not given.", autocompletion=_format_names
     ),
 ]
 Key = Annotated[
@@ -137,22 +117,9 @@ Bootstrap = Annotated[
         rich_help_panel="Uncertainty",
     ),
 ]
-OnMissing = Annotated[
-    Missing, typer.Option("--missing", help="A score that is absent, nan or infinite: refuse, or leave the trial out.")
-]
-OnDuplicates = Annotated[
-    Duplicates, typer.Option("--duplicates", help="A trial listed twice: refuse, or drop identical repeats.")
-]
 OnUnmatched = Annotated[
     Unmatched,
     typer.Option("--unmatched", help="Trials only in the scores or only in the key: refuse, or leave them out."),
-]
-ScoreColumn = Annotated[
-    str | None,
-    typer.Option("--score-column", metavar="NAME", help="Column with the scores, for files with a header."),
-]
-IdList = Annotated[
-    str | None, typer.Option("--ids", metavar="FILE", help="List of ids, one per line, for npy embeddings.")
 ]
 EnrollSpeakers = Annotated[
     str | None,
@@ -177,6 +144,41 @@ ModelOutput = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
 ]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; '-' is standard output.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingChoices:
+    """How files are read that need a word about it."""
+
+    PANEL: ClassVar[str] = "Repairs"
+
+    from_format: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="Format of the input (see 'evenscore formats'); guessed if not given.",
+            autocompletion=_format_names,
+        ),
+    ] = None
+    missing: Annotated[
+        Missing, typer.Option(help="A score that is absent, nan or infinite: refuse, or leave the trial out.")
+    ] = Missing.error
+    duplicates: Annotated[Duplicates, typer.Option(help="A trial listed twice: refuse, or drop identical repeats.")] = (
+        Duplicates.error
+    )
+    score_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column with the scores, for files with a header.")
+    ] = None
+    ids: Annotated[str | None, typer.Option(metavar="FILE", help="List of ids, one per line, for npy embeddings.")] = (
+        None
+    )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `evenscore.read`."""
+        found = {"missing": self.missing.value, "duplicates": self.duplicates.value}
+        return {"format": self.from_format, **found, "score_column": self.score_column, "ids": self.ids}
 
 
 @dataclass(frozen=True, kw_only=True)
