@@ -21,8 +21,7 @@ from evenscore.cli.compare_inputs import (
     TrainingVectors,
 )
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, print_table, printable
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
 from evenscore.cli.scale_options import LARGE_DATA, ScaleChoices
 from evenscore.errors import InputError
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenscore.cli.combine import with_key
-from evenscore.cli.embedding_sets import EmbeddingFiles
-from evenscore.cli.phrases import of_phrase, phrase_names
-from evenscore.cli.scorers import scorer_of
+from evenscore.cli.inputs import EmbeddingFiles, of_phrase, phrase_names
+from evenscore.cli.norm_options import scorer_of
 from evenscore.errors import InputError
 from evenscore.files import read_trials
 from evenscore.sources.blocks import cohort_matrix
