@@ -81,7 +81,7 @@ def main() -> None:
         found = score_embeddings(
             takes, takes, trials, cohort=cohort, method="as", top_k=a.top_k, memory=a.memory, convention="wespeaker"
         )
-        result["ours"] = found.normalized.scores
+        result["ours"] = found.scores
 
     ours()  # compiles
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

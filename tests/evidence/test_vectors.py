@@ -70,13 +70,13 @@ def test_embeddings_give_the_numbers_of_their_blocks(model, scorer, kind):
     wanted = normalize(score_blocks(how, enroll, test, cohort), "evidence", model=model).scores
     asked = {"scorer": how, "cohort": cohort, "method": "evidence", "model": model}
     found = score_embeddings(enroll, test, **asked, memory=1e6 if kind == "own speakers" else 900.0)
-    np.testing.assert_allclose(found.normalized.scores, wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.scores, wanted, rtol=1e-9, atol=1e-9)
     chunks = score_lazily(enroll, test, **asked).in_tiles(300, stored=(4, 5))
     assert isinstance(chunks.source.way, ByBlocks if kind == "own speakers" else ByParts)
     np.testing.assert_allclose(chunks.in_memory().scores, wanted, rtol=1e-9, atol=1e-9)
     pairs = np.random.default_rng(0).choice(len(enroll) * len(test), 20, replace=False)
     trials = TrialList(enroll.ids, test.ids, pairs // len(test), pairs % len(test))
-    listed = score_embeddings(enroll, test, trials, **asked).normalized
+    listed = score_embeddings(enroll, test, trials, **asked)
     np.testing.assert_allclose(listed.scores, wanted.reshape(-1)[pairs], rtol=1e-9, atol=1e-9)
     in_chunks = replace(score_lazily(enroll, test, trials, **asked), layout=Cuts((0, 13, 20))).in_memory()
     np.testing.assert_allclose(in_chunks.scores, listed.scores[in_chunks.match(listed)], rtol=1e-9, atol=1e-9)
@@ -127,7 +127,7 @@ def test_float32_cohorts_are_factorized_well_enough(monkeypatch):
 def test_tiny_cohorts_of_embeddings(model, members):
     new, cohort = some("e", 3, 1, 1, "new"), some("c", 3, 1, 3, "s").take(np.arange(members))
     wanted = normalize(score_blocks(Cosine(), new, new, cohort), "evidence", model=model).scores
-    found = score_embeddings(new, new, cohort=cohort, method="evidence", model=model).normalized.scores
+    found = score_embeddings(new, new, cohort=cohort, method="evidence", model=model).scores
     assert np.abs(found).max() < 20
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
 

@@ -102,7 +102,7 @@ def test_embeddings_are_scored_where_they_are_sent(client, tmp_path):
     rng = np.random.default_rng(1)
     enroll, test, cohort = (Embeddings(names, rng.normal(size=(len(names), 6))) for names in (E, T, C))
     asked = {"cohort": cohort, "method": "as", "top_k": 5}
-    wanted = score_embeddings(enroll, test, **asked).normalized
+    wanted = score_embeddings(enroll, test, **asked)
     write_table(score_lazily(enroll, test, client=client, **asked), tmp_path / "out.parquet", client=client)
     found = read_scores(tmp_path / "out.parquet").to_matrix().align(E, T)
     np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-9)

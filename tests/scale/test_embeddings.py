@@ -34,7 +34,7 @@ def sides_of(kind):
 def test_conditions():
     enroll, test, cohort = sides_of("strangers")
     asked = {"cohort": cohort, "method": "s", "condition": "sex"}
-    wanted = score_embeddings(enroll, test, **asked).normalized
+    wanted = score_embeddings(enroll, test, **asked)
     np.testing.assert_allclose(score_lazily(enroll, test, **asked).in_memory().scores, wanted.scores, rtol=1e-9)
     with pytest.raises(InputError, match="knows no conditions"):
         score_lazily(enroll, test, **asked | {"method": "lgsm", "model": MODEL})

@@ -131,7 +131,7 @@ def test_it_works_on_a_cluster(blocks, client):
 def test_it_works_from_embeddings():
     rng = np.random.default_rng(1)
     enroll, test, cohort = (Embeddings(names, rng.normal(size=(len(names), 6))) for names in (E, T, C))
-    here = score_embeddings(enroll, test, cohort=cohort, method="centre").normalized
+    here = score_embeddings(enroll, test, cohort=cohort, method="centre")
     there = score_lazily(enroll, test, cohort=cohort, method="centre").in_memory()
     np.testing.assert_allclose(there.scores, here.scores, rtol=1e-10)
 

@@ -69,7 +69,7 @@ def spoken():
         )
         for names in (E, T)
     ]
-    return *sides, Labels.from_speakers(*(side.speakers for side in sides)), score_embeddings(*sides).raw
+    return *sides, Labels.from_speakers(*(side.speakers for side in sides)), score_embeddings(*sides)
 
 
 @pytest.fixture(params=["embeddings", "listed embeddings", "Dask array", "mapped array", "mapped file"])

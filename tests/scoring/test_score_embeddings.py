@@ -88,11 +88,12 @@ def test_normalized_scores_equal_those_of_whole_blocks(method, data):
     from evenscore import Cosine, DotProduct
 
     scorer = {"cosine": Cosine(), "dot": DotProduct()}.get(scorer, scorer)
-    expected = normalize(blocks_of(found.raw, scorer, enroll, test, cohort), method, **options)
-    assert type(found.normalized) is type(expected)
-    assert found.normalized.scores.shape == expected.scores.shape
+    raw = score_embeddings(enroll, test, trials, scorer=scorer)
+    expected = normalize(blocks_of(raw, scorer, enroll, test, cohort), method, **options)
+    assert type(found) is type(expected)
+    assert found.scores.shape == expected.scores.shape
     tolerance = 3e-3 if dtype == np.float32 else 1e-8
-    np.testing.assert_allclose(found.normalized.scores, expected.scores, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(lazy.in_memory().scores, expected.scores, rtol=tolerance, atol=tolerance)
 
 
@@ -101,12 +102,11 @@ def test_raw_scores_of_a_list_are_those_of_the_matrix(dtype):
     enroll, test = make_embeddings(1, 5, "e", dtype=dtype), make_embeddings(2, 7, "t", dtype=dtype)
     trials = some_trials(np.random.default_rng(0), enroll, test)
     whole = score_embeddings(enroll, test, scorer=Lopsided())
-    listed = score_embeddings(enroll, test, trials, scorer=Lopsided()).raw
-    assert isinstance(whole.raw, ScoreMatrix)
-    assert whole.normalized is None
-    expected = [whole.raw.select([e], [t]).scores[0, 0] for e, t in zip(trials.enroll, trials.test, strict=True)]
+    listed = score_embeddings(enroll, test, trials, scorer=Lopsided())
+    assert isinstance(whole, ScoreMatrix)
+    expected = [whole.select([e], [t]).scores[0, 0] for e, t in zip(trials.enroll, trials.test, strict=True)]
     np.testing.assert_allclose(listed.scores, expected, rtol=1e-6)
-    cosine = score_embeddings(enroll, test).raw.scores
+    cosine = score_embeddings(enroll, test).scores
     a, b = enroll.vectors[2], test.vectors[3]
     np.testing.assert_allclose(cosine[2, 3], a @ b / np.linalg.norm(a) / np.linalg.norm(b), rtol=1e-6)
 
@@ -114,16 +114,16 @@ def test_raw_scores_of_a_list_are_those_of_the_matrix(dtype):
 def test_enrolments_of_several_utterances_are_averaged_as_told():
     takes, test = make_embeddings(1, 4, "u"), make_embeddings(2, 3, "t")
     models = {"m1": ["u0", "u2"], "m2": ["u3"]}
-    plain = score_embeddings(takes, test, models=models, scorer="dot").raw
+    plain = score_embeddings(takes, test, models=models, scorer="dot")
     np.testing.assert_allclose(plain.scores[0], test.vectors @ (takes.vectors[0] + takes.vectors[2]) / 2)
     unit = takes.vectors / np.linalg.norm(takes.vectors, axis=1, keepdims=True)
-    before = score_embeddings(takes, test, models=models, scorer="dot", length_norm="before").raw
+    before = score_embeddings(takes, test, models=models, scorer="dot", length_norm="before")
     np.testing.assert_allclose(before.scores[0], test.vectors @ (unit[0] + unit[2]) / 2)
-    both = score_embeddings(takes, test, models=models, scorer="dot", length_norm="both").raw
+    both = score_embeddings(takes, test, models=models, scorer="dot", length_norm="both")
     mean = unit[0] + unit[2]
     np.testing.assert_allclose(both.scores[0], test.vectors @ mean / np.linalg.norm(mean))
     trials = TrialList.from_pairs(["m2"], ["t1"])
-    assert score_embeddings(takes, test, trials, models=models).raw.pair(0) == ("m2", "t1")
+    assert score_embeddings(takes, test, trials, models=models).pair(0) == ("m2", "t1")
 
 
 @pytest.mark.parametrize("method", ["as", "zt"])
@@ -137,12 +137,12 @@ def test_a_condition_restricts_the_cohort(method):
 
     from evenscore import DotProduct
 
-    blocks = blocks_of(found.raw, DotProduct(), enroll, test, cohort)
+    blocks = blocks_of(score_embeddings(enroll, test, scorer="dot"), DotProduct(), enroll, test, cohort)
     conditions = Conditions(
         enroll=gender(enroll), test=gender(test), cohort_enroll=gender(cohort), cohort_test=gender(cohort)
     )
     expected = normalize(blocks, method, conditions=conditions)
-    np.testing.assert_allclose(found.normalized.scores, expected.scores)
+    np.testing.assert_allclose(found.scores, expected.scores)
     lazy = tiled(score_lazily(enroll, test, **asked), RAGGED).in_memory()
     np.testing.assert_allclose(lazy.scores, expected.scores)
     assert not np.allclose(expected.scores, normalize(blocks, method).scores)
@@ -206,7 +206,7 @@ def test_a_registered_norm_gets_whole_blocks_within_memory(monkeypatch):
     registry.register_norm("shift", Shift)
     enroll, cohort = make_embeddings(1, 3, "e"), make_embeddings(7, 14, "c")
     found = score_embeddings(enroll, enroll, cohort=cohort, method="shift", by=2.0)
-    np.testing.assert_allclose(found.normalized.scores, found.raw.scores + 2)
+    np.testing.assert_allclose(found.scores, score_embeddings(enroll, enroll).scores + 2)
     with pytest.raises(InputError, match="needs all 14 x 14 cohort scores at once"):
         score_embeddings(enroll, enroll, cohort=cohort, method="shift", by=2.0, memory=50)
 
@@ -220,7 +220,7 @@ def test_the_score_model_never_forms_the_cohort_scores(listed):
     found = score_embeddings(enroll, test, trials, cohort=cohort, method="lgsm", model=model, memory=1)
     blocks = score_blocks(Cosine(), enroll, test, cohort, trials=trials)
     expected = normalize(blocks, "lgsm", model=model).scores
-    np.testing.assert_allclose(found.normalized.scores, expected, rtol=1e-9)
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-9)
     lazy = score_lazily(enroll, test, trials, cohort=cohort, method="lgsm", model=model)
     np.testing.assert_allclose(tiled(lazy, RAGGED).in_memory().scores, expected, rtol=1e-9)
 
@@ -230,4 +230,4 @@ def test_cohort_from_make_cohort_fits(tmp_path):
     known = takes.take(np.array([name is not None for name in takes.speakers]))
     cohort = make_cohort(known, unit="speaker")
     found = score_embeddings(takes, takes, cohort=cohort, method="s", vanished="missing")
-    assert found.normalized.shape == (40, 40)
+    assert found.shape == (40, 40)

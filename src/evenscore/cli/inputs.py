@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CONDITION",
     "EmbeddingFiles",
+    "of_phrase",
     "open_matrix",
     "open_scores",
     "open_tiles",
+    "phrase_names",
     "phrases_of",
-    "phrases_of_embeddings",
     "read_conditions",
     "scores_of",
 ]
@@ -114,7 +115,7 @@ class EmbeddingFiles:
         from evenscore.files.speakers import read_members
         from evenscore.scoring import average_embeddings
 
-        utterances = self._read(self.enroll)
+        utterances = read_embeddings(self.enroll)
         if self.enroll_map is None:
             enroll = self._with_facts(utterances, utterances, {}, "enrolment")
             if self.test == self.enroll:
@@ -126,16 +127,16 @@ class EmbeddingFiles:
             models = read_members(path)
             means = average_embeddings(utterances, models, length_norm=length_norm or "none")  # type: ignore[arg-type]
             enroll = self._with_facts(means, utterances, models, "enrolment")
-        tests = utterances if self.test == self.enroll else self._read(self.test)
+        tests = utterances if self.test == self.enroll else read_embeddings(self.test)
         return enroll, self._with_facts(tests, tests, {}, "test")
 
     def read_cohort(self, choices: CohortChoices | None = None) -> Embeddings:
         """Read the cohort and choose its members."""
         assert self.cohort is not None  # noqa: S101
-        utterances = self._read(self.cohort)
+        utterances = read_embeddings(self.cohort)
         path = self.cohort_speakers or self.speakers
         if path is not None:
-            known = _speaker_map(path)
+            known = read_speakers(path)
             utterances = utterances.with_speakers(_values(utterances.ids, {}, known, path, "speaker", "cohort member"))
         members = utterances if choices is None else choices.chosen(utterances)
         source = self.cohort_conditions or self.conditions
@@ -147,15 +148,12 @@ class EmbeddingFiles:
                 by_speaker.setdefault(speaker, []).append(name)
         return _with_conditions(members, utterances, by_speaker, source, "cohort member")
 
-    def _read(self, path: str) -> Embeddings:
-        return read_embeddings(path)
-
     def _with_facts(
         self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str
     ) -> Embeddings:
-        path = self.speakers
-        if path is not None:
-            sides = sides.with_speakers(_values(sides.ids, models, _speaker_map(path), path, "speaker", what))
+        if self.speakers is not None:
+            known = read_speakers(self.speakers)
+            sides = sides.with_speakers(_values(sides.ids, models, known, self.speakers, "speaker", what))
         if self.conditions is not None:
             sides = _with_conditions(sides, utterances, models, self.conditions, what)
         return sides
@@ -184,12 +182,7 @@ def scores_of(
         place.check(listed is not None)
         how: dict[str, Any] = {"client": place.client, "progress": place.progress, "keep": place.store}
         return score_lazily(enroll, test, listed, **norm, **how).in_tiles(scale.tile_bytes)
-    scores = score_embeddings(enroll, test, listed, progress=place.progress, **norm)
-    return scores.raw if scores.normalized is None else scores.normalized
-
-
-def _speaker_map(path: str) -> _Map:
-    return dict(read_speakers(path))
+    return score_embeddings(enroll, test, listed, progress=place.progress, **norm)
 
 
 def read_conditions(path: str) -> dict[str, str | None]:
@@ -266,9 +259,25 @@ def phrases_of(tests: Ids, source: str) -> dict[str, str]:
     return {name: found[name] for name in tests}
 
 
-def phrases_of_embeddings(
-    embeddings: Embeddings, source: str, side: str, *, may_lack: bool = False
-) -> list[str | None]:
+def phrase_names(tests: Embeddings, source: str | None) -> list[str]:
+    """Return the phrases of test embeddings; one without a name if phrases are not known."""
+    return [""] if source is None else list(dict.fromkeys(map(str, _of_embeddings(tests, source, "test"))))
+
+
+def of_phrase(
+    embeddings: Embeddings, phrase: str, source: str | None, side: str, *, may_lack: bool = False
+) -> Embeddings:
+    """Return the embeddings of one phrase; with ``may_lack``, all of them if none has a phrase."""
+    if source is None:
+        return embeddings
+    phrases = _of_embeddings(embeddings, source, side, may_lack=may_lack)
+    here = [found in (None, phrase) for found in phrases]
+    if not any(here):
+        raise InputError(f"there is no {side} vector of phrase {phrase!r}, but there are tests of it; leave them out")
+    return embeddings.take(np.array(here))
+
+
+def _of_embeddings(embeddings: Embeddings, source: str, side: str, *, may_lack: bool = False) -> list[str | None]:
     """Return the phrase of each embedding; with ``may_lack``, all of them None if none has a phrase."""
     if source.startswith(COLUMN):
         name = source.removeprefix(COLUMN)

@@ -1,7 +1,6 @@
 from .averages import average_embeddings as average_embeddings
 from .cohorts import make_cohort as make_cohort
 from .embeddings import (
-    EmbeddingScores as EmbeddingScores,
     score_embeddings as score_embeddings,
     score_lazily as score_lazily,
 )

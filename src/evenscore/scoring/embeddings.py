@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,32 +21,10 @@ from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, 
 from evenscore.tables.rescore import rescored
 from evenscore.tables.tile import TILE_BYTES
 
-__all__ = ["EmbeddingScores", "score_embeddings", "score_lazily", "scorer_named"]
+__all__ = ["score_embeddings", "score_lazily", "scorer_named"]
 
 _MEMORY = 1e9  # bytes that the cohort against itself may take
 SCORERS: Mapping[str, Callable[[], Scorer]] = {"cosine": Cosine, "dot": DotProduct}
-
-
-@dataclass(frozen=True)
-class EmbeddingScores:
-    """Scores of embeddings.
-
-    Attributes
-    ----------
-    raw
-        As the scorer gives them: a matrix, or the listed trials.
-    normalized
-        The same trials after the norm; None without one.
-
-    Examples
-    --------
-    >>> one = Embeddings(["e"], [[3.0, 4.0]])
-    >>> score_embeddings(one, one)
-    EmbeddingScores(raw=ScoreMatrix(1 enrolments x 1 tests, float64, scores 1 to 1, 0 missing), normalized=None)
-    """
-
-    raw: ScoreMatrix | TrialList
-    normalized: ScoreMatrix | TrialList | None
 
 
 def score_embeddings(
@@ -64,8 +41,8 @@ def score_embeddings(
     memory: float = 2e9,
     progress: Progress = silent,
     **options: Any,
-) -> EmbeddingScores:
-    """Score enrolments against tests, and normalize the scores with a cohort.
+) -> ScoreMatrix | TrialList:
+    """Score enrolments against tests, and normalize the scores if there is a cohort.
 
     Every embedding that the trials name is scored against the cohort once, however often it is listed, in pieces that
     stay within ``memory``; no matrix of all cohort scores exists, but for methods that need all of them where a
@@ -89,7 +66,7 @@ def score_embeddings(
         Embeddings of the cohort, see `make_cohort`. Its members are both the tests and the enrolments of the cohort.
         An id that stands in the trials and in the cohort is one utterance, whose score against itself is left out.
     method
-        Name of the norm, see `normalize`; None for raw scores only.
+        Name of the norm, see `normalize`; None for raw scores.
     condition
         Name of a column, such as gender, that enrolments, tests and cohort have: each of them is then compared with the
         cohort members of the same condition only.
@@ -106,8 +83,9 @@ def score_embeddings(
     >>> takes = Embeddings(["a1", "a2", "b1"], rng.normal(size=(3, 4)), speakers=["ann", "ann", "bob"])
     >>> others = Embeddings([f"c{i}" for i in range(20)], rng.normal(size=(20, 4)))
     >>> listed = TrialList.from_pairs(["a1", "a1"], ["a2", "b1"])
-    >>> scores = score_embeddings(takes, takes, listed, cohort=others, method="as", top_k=5)
-    >>> scores.normalized.scores.round(2)
+    >>> score_embeddings(takes, takes, listed).scores.round(2)
+    array([ 0.7, -0.3])
+    >>> score_embeddings(takes, takes, listed, cohort=others, method="as", top_k=5).scores.round(2)
     array([-3.68, -6.78])
     """
     scorer = scorer_named(scorer)
@@ -120,14 +98,11 @@ def score_embeddings(
         enroll = average_embeddings(enroll, models, length_norm=length_norm)
     enroll, test = _used(enroll, test, trials)
     scores = scored(scorer, enroll, test)
-    raw: Any = scores.matrix() if trials is None else _listed(scores, trials)
-    if method is None or cohort is None:
-        return EmbeddingScores(raw if trials is None else _like(trials, raw), None)
-    blocks = _blocks(scorer, enroll, test, cohort, raw, method, memory)
-    normalized = normalize(blocks, method, progress=progress, **_conditions(blocks, condition, method), **options)
-    if trials is None:
-        return EmbeddingScores(raw, normalized)
-    return EmbeddingScores(_like(trials, raw), _like(trials, normalized))
+    found: Any = scores.matrix() if trials is None else _listed(scores, trials)
+    if method is not None and cohort is not None:
+        blocks = _blocks(scorer, enroll, test, cohort, found, method, memory)
+        found = normalize(blocks, method, progress=progress, **_conditions(blocks, condition, method), **options)
+    return found if trials is None else _like(trials, found)
 
 
 def score_lazily(
@@ -173,8 +148,7 @@ def score_lazily(
     array([ 2.23, -3.68, -6.78])
     """
     scorer = scorer_named(scorer)
-    if (method is None) != (cohort is None):
-        raise InputError("a norm needs a cohort, and a cohort a norm; give both `method` and `cohort`, or none of them")
+    _refuse_half_a_norm(cohort, method, condition, options)
     scores = scored(scorer, enroll, test)
     raw = scores if trials is None else scores.of_trials(trials)
     if method is None or cohort is None:
