@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
-
 from evenscore.cli import norm_options as norms, options as opt
 from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption, scorer_of
 from evenscore.cli.option_records import given_options, with_records
@@ -34,15 +32,11 @@ evenscore normalize --norm s --trials s.zarr --enroll-cohort e.zarr \\
 """
 
 
-def _file(meaning: str) -> Any:
-    return typer.Option(metavar="FILE", help=meaning)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _CohortScores(norms.CohortScores):
     """Files with the scores of trials against the cohort, and its labels."""
 
-    cohort_key: Annotated[str | None, _file("Labels of the cohort scores; by default all are non-targets.")] = None
+    cohort_key: Annotated[str | None, opt.file("Labels of the cohort scores; by default all are non-targets.")] = None
     unmatched: opt.OnUnmatched = opt.Unmatched.error
 
 
@@ -52,9 +46,9 @@ class _Vectors:
 
     PANEL: ClassVar[str] = EMBEDDINGS
 
-    enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments.")] = None
-    test_embeddings: Annotated[str | None, _file("Embeddings of the tests; may be the same file.")] = None
-    cohort_embeddings: Annotated[str | None, _file("Embeddings of the cohort, which serve on both sides.")] = None
+    enroll_embeddings: Annotated[str | None, opt.file("Embeddings of the enrolments.")] = None
+    test_embeddings: Annotated[str | None, opt.file("Embeddings of the tests; may be the same file.")] = None
+    cohort_embeddings: Annotated[str | None, opt.file("Embeddings of the cohort, which serve on both sides.")] = None
     scorer: ScorerOption = "cosine"
     enroll_map: EnrollMap = None
 
@@ -78,11 +72,10 @@ class _Vectors:
 def normalize(
     output: opt.Output,
     trials: Annotated[
-        str | None, _file("Scores to be normalized (S); for embeddings, the trials to score, or all.")
+        str | None, opt.file("Scores to be normalized (S); for embeddings, the trials to score, or all.")
     ] = None,
     norm: Annotated[str, norms.NormName] = "lgsm",
     model: norms.ModelFile = None,
-    to_format: opt.ToFormat = None,
     *,
     cohort: _CohortScores,
     facts: norms.TrialFacts,
@@ -90,6 +83,7 @@ def normalize(
     members: CohortChoices,
     scale: ScaleChoices,
     resume: Resume = False,
+    to_format: opt.ToFormat = None,
 ) -> None:
     """Normalize trial scores with the help of cohort scores.
 
