@@ -100,9 +100,8 @@ def adapt(
 
 def _trials(paths: list[str], key: str | None, cohort: CohortScores) -> list[Any]:
     """Read the trials with the labels of the key alone; those that it lacks stay, unlabelled."""
-    from evenscore.cli.combine import as_list, labels_in
     from evenscore.cli.inputs import open_matrix
-    from evenscore.cli.labelled import LabelSources
+    from evenscore.cli.labelled import LabelSources, as_list, labels_in
     from evenscore.files import read_scores
     from evenscore.tables import ScoreBlocks, TrialList
 

@@ -77,7 +77,7 @@ def open_tiles(source: str, scale: ScaleChoices | None = None, *, infinite: bool
 
 def open_matrix(path: str, scale: ScaleChoices | None = None) -> ScoreTable:
     """Read scores, such as those of a cohort, that must be a matrix; pairs that are not listed are missing."""
-    from evenscore.cli.combine import as_matrix
+    from evenscore.cli.labelled import as_matrix
 
     scores = open_scores(path, scale)
     return as_matrix(scores.in_memory()) if scores.listed else scores
