@@ -59,7 +59,6 @@ def fit(
     norm: Annotated[
         str,
         typer.Option(
-            "--norm",
             metavar="NAME[:OPTION=VALUE]",
             help="lgsm, the score model, or evidence, the cohort-evidence model (docs/evidence.md); with options, such "
             "as lgsm:dim=1.",
