@@ -14,9 +14,9 @@ from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.cli.inputs import EmbeddingFiles
-    from evenscore.tables import Labels, ScoreBlocks, ScoreTable, TrialList
+    from evenscore.tables import Labels, ScoreBlocks, ScoreTable
 
-__all__ = ["EXAMPLES", "cohort_labels", "normalize"]
+__all__ = ["EXAMPLES", "normalize"]
 
 EXAMPLES = """
 evenscore normalize --norm as:top_k=300 --trials s --enroll-cohort e \\
@@ -166,12 +166,7 @@ def _read_blocks(
         raise InputError("there is nothing to normalize; give --trials, or embeddings")
     scores = open_tiles(trials, scale)
     blocks: dict[str, Any] = {name: open_matrix(path, scale) for name, path in cohort.paths.items()}
-    sides: dict[str, Any] = {}
-    if cohort.cohort_key is not None:
-        if cohort.cohort is None:
-            raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
-        unmatched = cohort.unmatched.value
-        sides["cohort_labels"] = cohort_labels(cohort.cohort, blocks["cohort"], cohort.cohort_key, unmatched)
+    sides: dict[str, Any] = {"cohort_labels": _cohort_labels(cohort, blocks.get("cohort"))}
     if facts.speakers is not None:
         known = facts.speakers, read_speakers(facts.speakers)
         scores = with_maps(scores, known, known)
@@ -186,12 +181,16 @@ def _read_blocks(
     return ScoreBlocks(scores, **blocks, **sides)
 
 
-def cohort_labels(name: str, cohort: ScoreTable, key: str | TrialList, unmatched: Any) -> Labels:
-    """Return the labels of cohort scores by a key, or by its file."""
-    from evenscore.cli.labelled import LabelledScores, LabelSources, refuse_mismatch
+def _cohort_labels(cohort: _CohortScores, table: ScoreTable | None) -> Labels | None:
+    """Return the labels of cohort scores by their key, if there is one."""
+    from evenscore.cli.labelled import LabelSources, labelled_scores, refuse_mismatch
     from evenscore.tables.pair_values import table_of_labels
 
-    known = LabelSources(keys=[key]).read_keys()[0] if isinstance(key, str) else key
-    file = LabelledScores(path=name, scores=cohort, given=known, unmatched=unmatched)
+    if cohort.cohort_key is None:
+        return None
+    if cohort.cohort is None or table is None:
+        raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
+    sources = LabelSources(keys=[cohort.cohort_key], unmatched=cohort.unmatched.value)
+    [file] = labelled_scores([cohort.cohort], [table], sources)
     refuse_mismatch([file])
-    return table_of_labels(cohort, file.labels)
+    return table_of_labels(table, file.labels)
