@@ -94,7 +94,7 @@ def _commands(command: Any, name: str) -> list[str]:
     parts = [] if name == "evenscore" else [f"## {name}"]
     text, _, examples = command.help.partition("\b\nExamples:\n")
     parts += [text.strip(), f"```text\n{_usage(command, name)}\n```"]
-    rows = [row for parameter in command.params if (row := _row(parameter))]
+    rows = _rows(command.params)
     if rows:
         parts.append("\n".join(["| argument or option | meaning | default |", "|---|---|---|", *rows]))
     if examples:
@@ -108,6 +108,15 @@ def _commands(command: Any, name: str) -> list[str]:
 def _usage(command: Any, name: str) -> str:
     arguments = [_argument(parameter) for parameter in command.params if _is_argument(parameter)]
     return " ".join([name, "[OPTIONS]", *(["COMMAND"] if hasattr(command, "commands") else arguments)])
+
+
+def _rows(parameters: list[Any]) -> list[str]:
+    """Return the lines of a table of options, panel by panel as the help shows them."""
+    panels: dict[str | None, list[str]] = {None: []}
+    for parameter in parameters:
+        if row := _row(parameter):
+            panels.setdefault(getattr(parameter, "rich_help_panel", None), []).append(row)
+    return [line for panel, rows in panels.items() for line in ([f"| **{panel}** | | |"] if panel else []) + rows]
 
 
 def _row(parameter: Any) -> str | None:

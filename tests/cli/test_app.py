@@ -142,3 +142,12 @@ def test_wrong_use_found_by_a_command_is_reported_as_such(run):
     result = run(failing(typer.BadParameter("that does not go together")))
     assert result.exit_code == 2
     assert "that does not go together" in result.stderr
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=NAMES)
+def test_options_for_large_data_stand_together_and_long_helps_have_panels(words):
+    options = [option for option in COMMANDS[words].params if option.param_type_name == "option"]
+    panels = {option.opts[0]: getattr(option, "rich_help_panel", None) for option in options}
+    large = {"--workers", "--scheduler", "--memory-limit", "--resume"}
+    assert {panels[name] for name in large & set(panels)} <= {"Large data"}
+    assert sum(panel is None for panel in panels.values()) <= 14  # what everybody needs

@@ -34,20 +34,16 @@ class Change(str, Enum):
     affine = "affine"
 
 
-def _file(meaning: str, *names: str) -> Any:
-    return typer.Option(*names, metavar="FILE", help=meaning)
-
-
 @with_records
 def adapt(
     output: opt.ModelOutput,
-    model: Annotated[str, _file("Model file of 'evenscore fit'.")],
-    scores: Annotated[list[str], _file("Trials of the new domain; several files are several matrices, or phrases.")],
+    model: Annotated[str, opt.file("Model file of 'evenscore fit'.")],
+    scores: Annotated[list[str], opt.file("Trials of the new domain; several files are several matrices, or phrases.")],
     prior: Annotated[float, typer.Option(metavar="P", help="Share of targets among the unlabelled trials.")],
-    key: Annotated[str | None, _file("Labels of some of the trials; the rest is hidden.", "--key", "-k")] = None,
+    key: Annotated[str | None, opt.file("Labels of some of the trials; the rest is hidden.", "--key", "-k")] = None,
     enroll_speakers: Annotated[
         str | None,
-        _file("Map from enrolment to speaker: those of one speaker are no independent witnesses of a shift."),
+        opt.file("Map from enrolment to speaker: those of one speaker are no independent witnesses of a shift."),
     ] = None,
     change: Annotated[
         Change, typer.Option(help="Let all parameters change, or only scale and shift of the scores.")
@@ -56,9 +52,9 @@ def adapt(
         float, typer.Option(metavar="N", help="Imaginary scores of each class that hold the parameters.")
     ] = 20.0,
     max_iter: Annotated[int, typer.Option(metavar="N", help="Most iterations of each stage.")] = 300,
-    json: opt.Json = False,
     *,
     cohort: CohortScores,
+    json: opt.Json = False,
 ) -> None:
     """Adapt a score model to trials of a new domain whose labels are not known.
 
@@ -104,9 +100,8 @@ def adapt(
 
 def _trials(paths: list[str], key: str | None, cohort: CohortScores) -> list[Any]:
     """Read the trials with the labels of the key alone; those that it lacks stay, unlabelled."""
-    from evenscore.cli.combine import as_list, labels_in
     from evenscore.cli.inputs import open_matrix
-    from evenscore.cli.labelled import LabelSources
+    from evenscore.cli.labelled import LabelSources, as_list, labels_in
     from evenscore.files import read_scores
     from evenscore.tables import ScoreBlocks, TrialList
 

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from evenscore.calibrate import Calibration, LogisticCalibration, calibration_class, cross_calibrate
 from evenscore.cli.calibration import CalibrationJob
-from evenscore.cli.combine import as_list
 from evenscore.cli.inputs import open_scores
-from evenscore.cli.labelled import LabelSources, Speakers, labelled_scores, speakers_of
+from evenscore.cli.labelled import LabelSources, Speakers, as_list, labelled_scores, speakers_of
 from evenscore.cli.output import ScoredOutput
 from evenscore.cli.trial_columns import numbers_of
 from evenscore.errors import InputError

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenscore.cli.combine import with_key
 from evenscore.cli.inputs import EmbeddingFiles, of_phrase, phrase_names
+from evenscore.cli.labelled import with_key
 from evenscore.cli.norm_options import scorer_of
 from evenscore.errors import InputError
 from evenscore.files import read_trials

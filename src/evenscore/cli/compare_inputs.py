@@ -22,29 +22,25 @@ Sides = tuple["list[LabelledBlocks]", "list[LabelledBlocks]"]  #: training and e
 _VECTORS = "Embeddings in place of scores"
 
 
-def _file(meaning: str, *names: str) -> Any:
-    return typer.Option(*names, metavar="FILE", help=meaning)
-
-
 @dataclass(frozen=True, kw_only=True)
 class TrainingScores:
     """Where the training side and its cohort come from."""
 
     train: Annotated[
-        list[str] | None, _file("Training scores with labels; several files are several phrases or conditions.")
+        list[str] | None, opt.file("Training scores with labels; several files are several phrases or conditions.")
     ] = None
-    train_key: Annotated[list[str] | None, _file("Labels of the training scores: one file for all, or one each.")] = (
-        None
-    )
+    train_key: Annotated[
+        list[str] | None, opt.file("Labels of the training scores: one file for all, or one each.")
+    ] = None
     cohort: Annotated[
         list[str] | None,
-        _file(
+        opt.file(
             "All scores in which cohort members stand, in one file or several: of enrolments against them, of them "
             "against tests, and of them against each other. Ids tell which is which. Without, the training side is "
             "the cohort."
         ),
     ] = None
-    speakers: Annotated[str | None, _file("Map from id to speaker, for all who have no map of their own.")] = None
+    speakers: Annotated[str | None, opt.file("Map from id to speaker, for all who have no map of their own.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +49,17 @@ class EvaluationScores:
 
     trials: Annotated[
         list[str] | None,
-        _file("Evaluation scores, a file for each of --train in the same order; for embeddings, the trials to score."),
+        opt.file(
+            "Evaluation scores, a file for each of --train in the same order; for embeddings, the trials to score."
+        ),
     ] = None
-    key: Annotated[list[str] | None, _file("Labels of the evaluation trials, likewise.", "--key", "-k")] = None
+    key: Annotated[list[str] | None, opt.file("Labels of the evaluation trials, likewise.", "--key", "-k")] = None
     enroll_cohort: Annotated[
-        list[str] | None, _file("Cohort scores in a file apart: evaluation enrolments against the cohort's tests.")
+        list[str] | None, opt.file("Cohort scores in a file apart: evaluation enrolments against the cohort's tests.")
     ] = None
-    test_cohort: Annotated[list[str] | None, _file("The same: the cohort's enrolments against evaluation tests.")] = (
-        None
-    )
+    test_cohort: Annotated[
+        list[str] | None, opt.file("The same: the cohort's enrolments against evaluation tests.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +68,9 @@ class TrainingVectors(CohortChoices):
 
     PANEL: ClassVar[str] = _VECTORS
 
-    train_embeddings: Annotated[str | None, _file("Embeddings of the training side.")] = None
+    train_embeddings: Annotated[str | None, opt.file("Embeddings of the training side.")] = None
     cohort_embeddings: Annotated[
-        str | None, _file("Embeddings of the cohort; without, the training side is the cohort.")
+        str | None, opt.file("Embeddings of the cohort; without, the training side is the cohort.")
     ] = None
     scorer: ScorerOption = "cosine"
 
@@ -83,8 +81,8 @@ class EvaluationVectors:
 
     PANEL: ClassVar[str] = _VECTORS
 
-    enroll_embeddings: Annotated[str | None, _file("Embeddings of the evaluation enrolments.")] = None
-    test_embeddings: Annotated[str | None, _file("Embeddings of the evaluation tests; may be the same file.")] = None
+    enroll_embeddings: Annotated[str | None, opt.file("Embeddings of the evaluation enrolments.")] = None
+    test_embeddings: Annotated[str | None, opt.file("Embeddings of the evaluation tests; may be the same file.")] = None
     enroll_map: EnrollMap = None
 
 
@@ -94,8 +92,8 @@ class Facts:
 
     PANEL: ClassVar[str] = "Speakers, phrases and keys"
 
-    train_speakers: Annotated[str | None, _file("Map from id to speaker for the training side.")] = None
-    cohort_speakers: Annotated[str | None, _file("Map from id to speaker for the cohort.")] = None
+    train_speakers: Annotated[str | None, opt.file("Map from id to speaker for the training side.")] = None
+    cohort_speakers: Annotated[str | None, opt.file("Map from id to speaker for the cohort.")] = None
     phrase_from: Annotated[
         str | None,
         typer.Option(

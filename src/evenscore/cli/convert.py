@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import progress_bar
+from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.files import Table
@@ -52,7 +54,7 @@ def convert(
     that ends in .gz is packed. OUT appears only when everything is written. Several inputs are put together by id. What
     the output's format has no place for (labels in a Kaldi score file) is left out.
     """
-    from evenscore.cli.combine import as_list, as_matrix, concatenated, with_key, with_speakers
+    from evenscore.cli.labelled import as_list, as_matrix, with_key
     from evenscore.files import read, read_speakers, read_trials, write
     from evenscore.tables import ScoreMatrix
 
@@ -63,11 +65,11 @@ def convert(
         for number, path in enumerate(inputs):
             progress("reading", number / len(inputs))
             tables.append(read(path, **repairs.options))
-        table = concatenated(tables)
+        table = _concatenated(tables)
         if key is not None:
             table = with_key(table, read_trials(key), unmatched.value)
         if speakers is not None:
-            table = with_speakers(table, read_speakers(speakers))
+            table = _with_speakers(table, read_speakers(speakers))
         if matrix:
             table = as_matrix(table)
         elif matrix is False and isinstance(table, ScoreMatrix):
@@ -85,3 +87,53 @@ def _labelled_format(table: Table, output: str, labels: str | None) -> str | Non
     if labels is None or output.lower().removesuffix(".gz").endswith(known):
         return None
     return "wespeaker" if isinstance(table, TrialList) and table.scores is not None else None
+
+
+def _concatenated(tables: Sequence[Table]) -> Table:
+    """Return several tables of one kind as one."""
+    from evenscore.cli.labelled import as_list
+    from evenscore.tables import Embeddings, ScoreMatrix, TrialList
+
+    if len(tables) == 1:
+        return tables[0]
+    matrices = [table for table in tables if isinstance(table, ScoreMatrix)]
+    if len(matrices) == len(tables):
+        return ScoreMatrix.concat(matrices)
+    lists = [as_list(table) for table in tables if isinstance(table, ScoreMatrix | TrialList)]
+    if len(lists) == len(tables):
+        for what in ("scores", "labels"):
+            if len({getattr(trials, what) is None for trials in lists}) > 1:
+                raise InputError(f"some of the files have {what} and others have none; convert them apart")
+        return TrialList.concat(lists)
+    vectors = [table for table in tables if isinstance(table, Embeddings)]
+    if len(vectors) == len(tables):
+        return Embeddings.concat(vectors)
+    maps = [table for table in tables if isinstance(table, dict)]
+    if len(maps) == len(tables):
+        return _one_map(maps)
+    raise InputError("the files hold different kinds of things, so they cannot become one; convert them apart")
+
+
+def _one_map(maps: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    whole: dict[str, str] = {}
+    for speakers in maps:
+        for name, speaker in speakers.items():
+            if whole.setdefault(name, speaker) != speaker:
+                raise InputError(f"utterance {name!r} has two speakers, {whole[name]!r} and {speaker!r}; keep one")
+    return whole
+
+
+def _with_speakers(table: Table, speakers: Mapping[str, str]) -> Table:
+    """Return embeddings with the speakers of a map, or trials with the labels that follow from it."""
+    from evenscore.cli.labelled import as_list, refuse_contradiction, with_maps
+    from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
+
+    if isinstance(table, Embeddings):
+        return table.with_speakers(speakers)
+    if not isinstance(table, ScoreMatrix | TrialList):
+        raise InputError("a speaker map cannot get speakers from another one; leave out --speakers")
+    trials, known = as_list(table), ("the speaker map", speakers)
+    spoken = with_maps(trials, known, known)
+    labels = Labels.of_axes(spoken.enroll_axis, spoken.test_axis).of_pairs(trials.enroll_index, trials.test_index)
+    refuse_contradiction(trials, labels, "speaker map")
+    return trials.with_labels(labels)

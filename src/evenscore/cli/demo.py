@@ -33,10 +33,10 @@ def demo(
         str, typer.Option("--output", "-o", metavar="DIR", help="Directory for the two reports and all results.")
     ] = "evenscore-demo",
     methods: Annotated[
-        str | None, typer.Option("--methods", metavar="NAMES", help="Norms between commas, as in 'evenscore compare'.")
+        str | None, typer.Option(metavar="NAMES", help="Norms between commas, as in 'evenscore compare'.")
     ] = None,
-    bootstrap: Annotated[int, typer.Option("--bootstrap", metavar="N", help="Draws of the speakers.")] = 200,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="NUMBER", help="Other simulated scores.")] = 1,
+    bootstrap: Annotated[int, typer.Option(metavar="N", help="Draws of the speakers.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Other simulated scores.")] = 1,
     json: opt.Json = False,
 ) -> None:
     """Compare all norms on real scores that come with evenscore, and on simulated ones.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.cli.combine import contradictions, labels_in
+from evenscore.cli.labelled import contradictions, labels_in
 from evenscore.errors import InputError
 from evenscore.tables import NONTARGET, TARGET, Embeddings, ScoreMatrix, TrialList
 from evenscore.tables.ids import shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -38,32 +38,27 @@ def _trained(incomplete: str) -> list[str]:
     return [name for name in _OPTIONS if name.startswith(incomplete)]
 
 
-def _file(meaning: str, *names: str) -> Any:
-    return typer.Option(*names, metavar="FILE", help=meaning)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Vectors:
     """Embeddings in place of scores."""
 
     PANEL: ClassVar[str] = EMBEDDINGS
 
-    enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments.")] = None
-    test_embeddings: Annotated[str | None, _file("Embeddings of the tests.")] = None
+    enroll_embeddings: Annotated[str | None, opt.file("Embeddings of the enrolments.")] = None
+    test_embeddings: Annotated[str | None, opt.file("Embeddings of the tests.")] = None
     scorer: ScorerOption = "cosine"
 
 
 @with_records
 def fit(
     output: opt.ModelOutput,
-    scores: Annotated[list[str] | None, _file("Scores; several files are several matrices, one per phrase.")] = None,
+    scores: Annotated[list[str] | None, opt.file("Scores; several files are several matrices, one per phrase.")] = None,
     key: Annotated[
-        list[str] | None, _file("Labels of the scores: one file for all, or one for each.", "--key", "-k")
+        list[str] | None, opt.file("Labels of the scores: one file for all, or one for each.", "--key", "-k")
     ] = None,
     norm: Annotated[
         str,
         typer.Option(
-            "--norm",
             metavar="NAME[:OPTION=VALUE]",
             help="lgsm, the score model, or evidence, the cohort-evidence model (docs/evidence.md); with options, such "
             "as lgsm:dim=1.",
@@ -78,12 +73,15 @@ def fit(
             "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
         ),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
-    json: opt.Json = False,
     *,
     labels: opt.LabelChoices,
     vectors: _Vectors,
     scale: ScaleChoices,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="Print the covariances of the effects, too.", rich_help_panel=opt.OUTPUT),
+    ] = False,
+    json: opt.Json = False,
 ) -> None:
     """Train the score model (or another one: --norm) on labelled scores or embeddings, and write a model file.
 

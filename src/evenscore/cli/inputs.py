@@ -77,7 +77,7 @@ def open_tiles(source: str, scale: ScaleChoices | None = None, *, infinite: bool
 
 def open_matrix(path: str, scale: ScaleChoices | None = None) -> ScoreTable:
     """Read scores, such as those of a cohort, that must be a matrix; pairs that are not listed are missing."""
-    from evenscore.cli.combine import as_matrix
+    from evenscore.cli.labelled import as_matrix
 
     scores = open_scores(path, scale)
     return as_matrix(scores.in_memory()) if scores.listed else scores
@@ -115,7 +115,7 @@ class EmbeddingFiles:
         from evenscore.files.speakers import read_members
         from evenscore.scoring import average_embeddings
 
-        utterances = self._read(self.enroll)
+        utterances = read_embeddings(self.enroll)
         if self.enroll_map is None:
             enroll = self._with_facts(utterances, utterances, {}, "enrolment")
             if self.test == self.enroll:
@@ -127,16 +127,16 @@ class EmbeddingFiles:
             models = read_members(path)
             means = average_embeddings(utterances, models, length_norm=length_norm or "none")  # type: ignore[arg-type]
             enroll = self._with_facts(means, utterances, models, "enrolment")
-        tests = utterances if self.test == self.enroll else self._read(self.test)
+        tests = utterances if self.test == self.enroll else read_embeddings(self.test)
         return enroll, self._with_facts(tests, tests, {}, "test")
 
     def read_cohort(self, choices: CohortChoices | None = None) -> Embeddings:
         """Read the cohort and choose its members."""
         assert self.cohort is not None  # noqa: S101
-        utterances = self._read(self.cohort)
+        utterances = read_embeddings(self.cohort)
         path = self.cohort_speakers or self.speakers
         if path is not None:
-            known = _speaker_map(path)
+            known = read_speakers(path)
             utterances = utterances.with_speakers(_values(utterances.ids, {}, known, path, "speaker", "cohort member"))
         members = utterances if choices is None else choices.chosen(utterances)
         source = self.cohort_conditions or self.conditions
@@ -148,15 +148,12 @@ class EmbeddingFiles:
                 by_speaker.setdefault(speaker, []).append(name)
         return _with_conditions(members, utterances, by_speaker, source, "cohort member")
 
-    def _read(self, path: str) -> Embeddings:
-        return read_embeddings(path)
-
     def _with_facts(
         self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str
     ) -> Embeddings:
-        path = self.speakers
-        if path is not None:
-            sides = sides.with_speakers(_values(sides.ids, models, _speaker_map(path), path, "speaker", what))
+        if self.speakers is not None:
+            known = read_speakers(self.speakers)
+            sides = sides.with_speakers(_values(sides.ids, models, known, self.speakers, "speaker", what))
         if self.conditions is not None:
             sides = _with_conditions(sides, utterances, models, self.conditions, what)
         return sides
@@ -186,10 +183,6 @@ def scores_of(
         how: dict[str, Any] = {"client": place.client, "progress": place.progress, "keep": place.store}
         return score_lazily(enroll, test, listed, **norm, **how).in_tiles(scale.tile_bytes)
     return score_embeddings(enroll, test, listed, progress=place.progress, **norm)
-
-
-def _speaker_map(path: str) -> _Map:
-    return dict(read_speakers(path))
 
 
 def read_conditions(path: str) -> dict[str, str | None]:

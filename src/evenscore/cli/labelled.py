@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.cli.combine import as_list, with_key
 from evenscore.errors import InputError
 from evenscore.files import read_speakers, read_trials
 from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.progress import Progress, silent
-from evenscore.tables import Axis, Labels, ScoreTable, TrialList, labels_for
+from evenscore.tables import UNKNOWN, Axis, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
 from evenscore.tables.ids import shown
 from evenscore.tables.labelled_source import with_labels
 from evenscore.tables.pair_values import MATCHING_REMEDY, UNLISTED, PairValues, Unmatched, table_of_labels
 
 if TYPE_CHECKING:
+    from evenscore.files import Table
     from evenscore.metrics.counting import TableCounts
 
 __all__ = [
@@ -29,10 +29,16 @@ __all__ = [
     "LabelledScores",
     "SpeakerMap",
     "Speakers",
+    "as_list",
+    "as_matrix",
+    "contradictions",
     "labelled_scores",
+    "labels_in",
     "named",
+    "refuse_contradiction",
     "refuse_mismatch",
     "speakers_of",
+    "with_key",
     "with_map",
     "with_maps",
 ]
@@ -321,3 +327,51 @@ def _of_ids(key: TrialList, scores: ScoreTable) -> npt.NDArray[np.bool_]:
     rows = scores.enroll_axis.find(key.enroll_ids)[key.enroll_index]
     columns = scores.test_axis.find(key.test_ids)[key.test_index]
     return (rows >= 0) & (columns >= 0)
+
+
+def as_list(table: ScoreMatrix | TrialList) -> TrialList:
+    """Return scores in long form."""
+    return table.to_trials() if isinstance(table, ScoreMatrix) else table
+
+
+def as_matrix(table: Table) -> ScoreMatrix:
+    """Return scores as a matrix; pairs that are not listed are missing."""
+    if isinstance(table, ScoreMatrix):
+        return table
+    if isinstance(table, TrialList):
+        return table.to_matrix()
+    raise InputError("only scores can become a matrix; leave out --matrix")
+
+
+def with_key(table: Table, key: TrialList, unmatched: Unmatched) -> TrialList:
+    """Return the trials with the labels of a key."""
+    if not isinstance(table, ScoreMatrix | TrialList):
+        raise InputError("only trials can get labels from a key; leave out --key")
+    trials = as_list(table)
+    joined = trials.join(key, unmatched=unmatched)
+    refuse_contradiction(trials, labels_in(trials, key), "key")
+    return joined
+
+
+def labels_in(trials: TrialList, key: TrialList) -> npt.NDArray[Any]:
+    """Return the label that the key has for each trial; unknown where it has none."""
+    if key.labels is None or len(key) == 0:
+        return np.full(len(trials), UNKNOWN, dtype=np.int8)
+    match = trials.match(key)
+    return np.where(match >= 0, key.labels[match], UNKNOWN)
+
+
+def contradictions(trials: TrialList, labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Tell for each trial whether its own label and another one are known and differ."""
+    if trials.labels is None:
+        return np.zeros(len(trials), dtype=bool)
+    return (trials.labels != labels) & (trials.labels != UNKNOWN) & (labels != UNKNOWN)
+
+
+def refuse_contradiction(trials: TrialList, labels: npt.NDArray[Any], source: str) -> None:
+    """Refuse labels that differ from those that the trials bring."""
+    clash = contradictions(trials, labels)
+    if clash.any():
+        pair = trials.pair(int(np.argmax(clash)))
+        count = int(np.count_nonzero(clash))
+        raise InputError(f"{count} labels do not agree with the {source}, first that of {pair}; correct one of the two")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
 import typer
 
 from evenscore.cli import options as opt
@@ -201,13 +199,13 @@ def meaning_of(model: ScoreModel) -> list[str]:
     if model.dim == 0:
         return ["The model has no hidden variables (D = 0): it calibrates scores, and cohort scores change nothing."]
     table = model.variances
-    effects = np.sqrt(table.nu)
+    effects = table.nu**0.5
     lines = [
         f"Who is compared shifts non-target scores by about {effects[0]:.3g} and target scores by about "
         f"{effects[1]:.3g} (one standard deviation)."
     ]
     left, before = _known_cohort_variance(table), table.sigma2 + table.nu
-    gain = [f"{100 * value:.0f} %" for value in 1 - left / before]
+    gain = [f"{100 * (1 - left[h] / before[h]):.0f} %" for h in (0, 1)]
     lines.append(
         f"A large cohort shows these shifts on non-target scores, and so far as the two effects are correlated "
         f"({_correlations(table)}) on target scores too: it takes away up to {gain[0]} of the variance of "
@@ -222,15 +220,15 @@ def _correlations(table: VarianceTable) -> str:
     return ", ".join(f"{name} {'none' if value is None else f'{value:.2f}'}" for name, value in found)
 
 
-def _correlation(covariance: npt.NDArray[Any]) -> float | None:
+def _correlation(covariance: Any) -> float | None:
     """Return the correlation of the effects on the two classes, None if one has no variance."""
-    spread = float(np.sqrt(covariance[0, 0]) * np.sqrt(covariance[1, 1]))
-    return float(np.clip(covariance[0, 1] / spread, -1, 1)) if spread > 0 else None
+    spread = float(covariance[0, 0]) ** 0.5 * float(covariance[1, 1]) ** 0.5
+    return max(-1.0, min(1.0, float(covariance[0, 1]) / spread)) if spread > 0 else None
 
 
-def _known_cohort_variance(table: VarianceTable) -> npt.NDArray[Any]:
+def _known_cohort_variance(table: VarianceTable) -> tuple[float, float]:
     """Return what is left of the variances when the effects on non-target scores are known exactly."""
     left = table.sigma2[1]
     for covariance in (table.enroll_covariance, table.test_covariance):
         left = left + covariance[1, 1] * (1 - (_correlation(covariance) or 0.0) ** 2)
-    return np.array([table.sigma2[0], left])
+    return table.sigma2[0], left

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from evenscore.cli import options as opt
 from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 
@@ -37,10 +38,6 @@ def _names(incomplete: str) -> list[str]:
     from evenscore.norms import norm_methods
 
     return [name for name in norm_methods() if name.startswith(incomplete)]
-
-
-def _file(meaning: str) -> Any:
-    return typer.Option(metavar="FILE", help=meaning)
 
 
 NormName = typer.Option(
@@ -80,12 +77,12 @@ class CohortScores:
     PANEL: ClassVar[str] = "Cohort scores"
 
     enroll_cohort: Annotated[
-        str | None, _file("Cohort scores of the enrolments: they against the cohort's tests (S_e).")
+        str | None, opt.file("Cohort scores of the enrolments: they against the cohort's tests (S_e).")
     ] = None
     test_cohort: Annotated[
-        str | None, _file("Cohort scores of the tests: the cohort's enrolments against them (S_t).")
+        str | None, opt.file("Cohort scores of the tests: the cohort's enrolments against them (S_t).")
     ] = None
-    cohort: Annotated[str | None, _file("Scores of the cohort against itself (S_I).")] = None
+    cohort: Annotated[str | None, opt.file("Scores of the cohort against itself (S_I).")] = None
 
     @property
     def paths(self) -> dict[str, str]:
@@ -101,17 +98,17 @@ class TrialFacts:
     PANEL: ClassVar[str] = "Speakers and conditions"
 
     speakers: Annotated[
-        str | None, _file("Map from id to speaker: a trial's own speakers are left out of its cohort.")
+        str | None, opt.file("Map from id to speaker: a trial's own speakers are left out of its cohort.")
     ] = None
-    cohort_speakers: Annotated[str | None, _file("Map from id to speaker for the cohort; else --speakers.")] = None
+    cohort_speakers: Annotated[str | None, opt.file("Map from id to speaker for the cohort; else --speakers.")] = None
     conditions: Annotated[
         str | None,
-        _file(
+        opt.file(
             "Map from id to gender, channel or the like: each side keeps the cohort members of its own condition. '-' "
             "stands for unknown; for embeddings also 'column:' and a column of them."
         ),
     ] = None
-    cohort_conditions: Annotated[str | None, _file("The same for the cohort; else --conditions.")] = None
+    cohort_conditions: Annotated[str | None, opt.file("The same for the cohort; else --conditions.")] = None
 
     def __post_init__(self) -> None:
         if self.cohort_conditions is not None and self.conditions is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
-
 from evenscore.cli import norm_options as norms, options as opt
 from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption, scorer_of
 from evenscore.cli.option_records import given_options, with_records
@@ -16,9 +14,9 @@ from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.cli.inputs import EmbeddingFiles
-    from evenscore.tables import Labels, ScoreBlocks, ScoreTable, TrialList
+    from evenscore.tables import Labels, ScoreBlocks, ScoreTable
 
-__all__ = ["EXAMPLES", "cohort_labels", "normalize"]
+__all__ = ["EXAMPLES", "normalize"]
 
 EXAMPLES = """
 evenscore normalize --norm as:top_k=300 --trials s --enroll-cohort e \\
@@ -34,15 +32,11 @@ evenscore normalize --norm s --trials s.zarr --enroll-cohort e.zarr \\
 """
 
 
-def _file(meaning: str) -> Any:
-    return typer.Option(metavar="FILE", help=meaning)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _CohortScores(norms.CohortScores):
     """Files with the scores of trials against the cohort, and its labels."""
 
-    cohort_key: Annotated[str | None, _file("Labels of the cohort scores; by default all are non-targets.")] = None
+    cohort_key: Annotated[str | None, opt.file("Labels of the cohort scores; by default all are non-targets.")] = None
     unmatched: opt.OnUnmatched = opt.Unmatched.error
 
 
@@ -52,9 +46,9 @@ class _Vectors:
 
     PANEL: ClassVar[str] = EMBEDDINGS
 
-    enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments.")] = None
-    test_embeddings: Annotated[str | None, _file("Embeddings of the tests; may be the same file.")] = None
-    cohort_embeddings: Annotated[str | None, _file("Embeddings of the cohort, which serve on both sides.")] = None
+    enroll_embeddings: Annotated[str | None, opt.file("Embeddings of the enrolments.")] = None
+    test_embeddings: Annotated[str | None, opt.file("Embeddings of the tests; may be the same file.")] = None
+    cohort_embeddings: Annotated[str | None, opt.file("Embeddings of the cohort, which serve on both sides.")] = None
     scorer: ScorerOption = "cosine"
     enroll_map: EnrollMap = None
 
@@ -78,11 +72,10 @@ class _Vectors:
 def normalize(
     output: opt.Output,
     trials: Annotated[
-        str | None, _file("Scores to be normalized (S); for embeddings, the trials to score, or all.")
+        str | None, opt.file("Scores to be normalized (S); for embeddings, the trials to score, or all.")
     ] = None,
     norm: Annotated[str, norms.NormName] = "lgsm",
     model: norms.ModelFile = None,
-    to_format: opt.ToFormat = None,
     *,
     cohort: _CohortScores,
     facts: norms.TrialFacts,
@@ -90,6 +83,7 @@ def normalize(
     members: CohortChoices,
     scale: ScaleChoices,
     resume: Resume = False,
+    to_format: opt.ToFormat = None,
 ) -> None:
     """Normalize trial scores with the help of cohort scores.
 
@@ -172,12 +166,7 @@ def _read_blocks(
         raise InputError("there is nothing to normalize; give --trials, or embeddings")
     scores = open_tiles(trials, scale)
     blocks: dict[str, Any] = {name: open_matrix(path, scale) for name, path in cohort.paths.items()}
-    sides: dict[str, Any] = {}
-    if cohort.cohort_key is not None:
-        if cohort.cohort is None:
-            raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
-        unmatched = cohort.unmatched.value
-        sides["cohort_labels"] = cohort_labels(cohort.cohort, blocks["cohort"], cohort.cohort_key, unmatched)
+    sides: dict[str, Any] = {"cohort_labels": _cohort_labels(cohort, blocks.get("cohort"))}
     if facts.speakers is not None:
         known = facts.speakers, read_speakers(facts.speakers)
         scores = with_maps(scores, known, known)
@@ -192,12 +181,16 @@ def _read_blocks(
     return ScoreBlocks(scores, **blocks, **sides)
 
 
-def cohort_labels(name: str, cohort: ScoreTable, key: str | TrialList, unmatched: Any) -> Labels:
-    """Return the labels of cohort scores by a key, or by its file."""
-    from evenscore.cli.labelled import LabelledScores, LabelSources, refuse_mismatch
+def _cohort_labels(cohort: _CohortScores, table: ScoreTable | None) -> Labels | None:
+    """Return the labels of cohort scores by their key, if there is one."""
+    from evenscore.cli.labelled import LabelSources, labelled_scores, refuse_mismatch
     from evenscore.tables.pair_values import table_of_labels
 
-    known = LabelSources(keys=[key]).read_keys()[0] if isinstance(key, str) else key
-    file = LabelledScores(path=name, scores=cohort, given=known, unmatched=unmatched)
+    if cohort.cohort_key is None:
+        return None
+    if cohort.cohort is None or table is None:
+        raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
+    sources = LabelSources(keys=[cohort.cohort_key], unmatched=cohort.unmatched.value)
+    [file] = labelled_scores([cohort.cohort], [table], sources)
     refuse_mismatch([file])
-    return table_of_labels(cohort, file.labels)
+    return table_of_labels(table, file.labels)

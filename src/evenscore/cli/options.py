@@ -36,6 +36,7 @@ __all__ = [
     "TestSpeakers",
     "ToFormat",
     "Unmatched",
+    "file",
     "parsed_points",
 ]
 
@@ -62,6 +63,11 @@ class Unmatched(str, Enum):
 
     error = "error"
     drop = "drop"
+
+
+def file(meaning: str, *names: str) -> Any:
+    """Return an option that names a file."""
+    return typer.Option(*names, metavar="FILE", help=meaning)
 
 
 def _format_names(incomplete: str) -> list[str]:

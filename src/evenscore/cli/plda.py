@@ -30,10 +30,10 @@ def plda(
     output: opt.Output,
     speakers: Annotated[
         str | None,
-        typer.Option("--speakers", metavar="FILE", help="Map from id to speaker, if the embeddings have none."),
+        typer.Option(metavar="FILE", help="Map from id to speaker, if the embeddings have none."),
     ] = None,
     lda_dim: Annotated[
-        int | None, typer.Option("--lda-dim", min=1, metavar="D", help="Keep the D directions that tell most speakers.")
+        int | None, typer.Option(min=1, metavar="D", help="Keep the D directions that tell most speakers.")
     ] = None,
     whiten: Annotated[bool, typer.Option("--whiten", help="Whiten the within-speaker covariance first.")] = False,
     center: Annotated[bool, typer.Option("--center/--no-center", help="Subtract the mean first.")] = True,
@@ -41,7 +41,7 @@ def plda(
         bool, typer.Option("--length-norm/--no-length-norm", help="Bring vectors to length 1 before the model.")
     ] = True,
     training: Annotated[
-        Training, typer.Option("--training", help="Maximum likelihood by EM, or moments in closed form.")
+        Training, typer.Option(help="Maximum likelihood by EM, or moments in closed form.")
     ] = Training.em,
 ) -> None:
     """Train two-covariance PLDA on embeddings with known speakers, and write it to a JSON file.

@@ -17,7 +17,7 @@ from evenscore.errors import InputError
 if TYPE_CHECKING:
     from evenscore.progress import Progress
 
-__all__ = ["Resume", "ScaleChoices", "bytes_of"]
+__all__ = ["LARGE_DATA", "Resume", "ScaleChoices"]
 
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _LARGE = 0.25  # of the memory: files above this are read chunk by chunk
@@ -65,7 +65,7 @@ class ScaleChoices:
         """The memory limit in bytes, None if there is none."""
         if self.memory_limit is None:
             return None
-        size = bytes_of(self.memory_limit, "--memory-limit")
+        size = _bytes_of(self.memory_limit)
         if size < _SMALLEST:
             raise InputError(f"--memory-limit is {self.memory_limit!r}, less than 1 MB; give a size like 500MB or 2GB")
         return size
@@ -123,21 +123,15 @@ def _closed_quietly() -> Iterator[None]:
         raise
 
 
-def bytes_of(text: str, option: str) -> float:
-    """Return a size in bytes.
-
-    Examples
-    --------
-    >>> bytes_of("1.5GB", "--memory"), bytes_of("64KiB", "--memory")
-    (1500000000.0, 65536.0)
-    """
+def _bytes_of(text: str) -> float:
+    """Return the bytes of a size like 1.5GB or 64KiB."""
     found = _SIZE.fullmatch(text.strip())
     size = 0.0
     if found is not None:
         number, prefix, binary = found.groups()
         size = float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " ")
     if not size > 0:
-        raise InputError(f"{option} is {text!r}, but must be a size above 0, like 500MB or 2GB")
+        raise InputError(f"--memory-limit is {text!r}, but must be a size above 0, like 500MB or 2GB")
     return size
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from evenscore.cli import options as opt
 from evenscore.cli.norm_options import EnrollMap, ScorerOption, scorer_of
@@ -26,22 +24,18 @@ evenscore score --enroll-embeddings e.npz --test-embeddings t.npz \\
 """
 
 
-def _file(meaning: str) -> Any:
-    return typer.Option(metavar="FILE", help=meaning)
-
-
 @with_records
 def score(
     output: opt.Output,
-    enroll_embeddings: Annotated[str, _file("Embeddings of the enrolments.")],
-    test_embeddings: Annotated[str, _file("Embeddings of the tests; may be the same file.")],
-    trials: Annotated[str | None, _file("Trials to score; without, every enrolment against every test.")] = None,
+    enroll_embeddings: Annotated[str, opt.file("Embeddings of the enrolments.")],
+    test_embeddings: Annotated[str, opt.file("Embeddings of the tests; may be the same file.")],
+    trials: Annotated[str | None, opt.file("Trials to score; without, every enrolment against every test.")] = None,
     scorer: ScorerOption = "cosine",
     enroll_map: EnrollMap = None,
-    to_format: opt.ToFormat = None,
     *,
     scale: ScaleChoices,
     resume: Resume = False,
+    to_format: opt.ToFormat = None,
 ) -> None:
     """Score embeddings of enrolments against embeddings of tests.
 

@@ -33,23 +33,17 @@ def simulate(
         str,
         typer.Option("--output", "-o", metavar="DIR|FILE", help="Directory for all files, or one file of scores."),
     ],
-    speakers: Annotated[int, typer.Option("--speakers", min=1, metavar="N", help="Number of speakers.")] = 100,
-    enroll_per_speaker: Annotated[
-        int, typer.Option("--enroll-per-speaker", min=1, metavar="A", help="Enrolments of each speaker.")
-    ] = 2,
-    test_per_speaker: Annotated[
-        int, typer.Option("--test-per-speaker", min=1, metavar="B", help="Tests of each speaker.")
-    ] = 4,
+    speakers: Annotated[int, typer.Option(min=1, metavar="N", help="Number of speakers.")] = 100,
+    enroll_per_speaker: Annotated[int, typer.Option(min=1, metavar="A", help="Enrolments of each speaker.")] = 2,
+    test_per_speaker: Annotated[int, typer.Option(min=1, metavar="B", help="Tests of each speaker.")] = 4,
     cohort_speakers: Annotated[
         int,
-        typer.Option(
-            "--cohort-speakers", min=0, metavar="N", help="Further speakers as a cohort, with all cohort scores."
-        ),
+        typer.Option(min=0, metavar="N", help="Further speakers as a cohort, with all cohort scores."),
     ] = 0,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="FILE", help="Model file; a built-in model (D = 2) if not given.")
+        str | None, typer.Option(metavar="FILE", help="Model file; a built-in model (D = 2) if not given.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="NUMBER", help="Another number, other scores.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Another number, other scores.")] = 0,
     to_format: opt.ToFormat = None,
 ) -> None:
     """Draw labelled scores from a score model, to try things out or to plan an experiment.
