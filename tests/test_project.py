@@ -95,7 +95,7 @@ def test_every_table_of_names_has_a_package_that_reads_it():
 
 
 # The places that may use packages of the extras; what all others import comes with the plain install.
-OF_EXTRAS = ("plot/", "engine/", "sources/dask_arrays.py", "files/zarr_", "cli/figures.py")
+OF_EXTRAS = ("plot/", "engine/", "sources/dask_arrays.py", "files/zarr_", "cli/plot.py")
 
 
 def plain_dependencies():

@@ -10,7 +10,12 @@ from evenscore.errors import InputError
 
 __all__ = ["checked_options", "name_and_options"]
 
-_EXAMPLES = {"norm": "as:top_k=100", "calibration": "logistic:l2=1e-3", "cohort unit": "speaker:size=300"}
+_EXAMPLES = {
+    "norm": "as:top_k=100",
+    "calibration": "logistic:l2=1e-3",
+    "cohort unit": "speaker:size=300",
+    "number of draws": "1000:level=0.9:seed=3",
+}
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 

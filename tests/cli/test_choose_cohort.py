@@ -32,9 +32,6 @@ def dev(tmp_path):
     write(scores, tmp_path / "dev.npz")
     known = dict(zip([*scores.enroll_ids, *scores.test_ids], [*rows, *columns], strict=True))
     write(known, tmp_path / "utt2spk", format="utt2spk")
-    write(
-        {name: "f" if int(who[1:]) % 2 else "m" for name, who in known.items()}, tmp_path / "gender", format="utt2spk"
-    )
     write(scores.to_trials(labels), tmp_path / "dev.csv")
     return LabelledBlocks.own_cohort(scores, labels)
 
@@ -64,15 +61,12 @@ def test_json_of_top_k_and_labels_of_the_file(cli, dev):
     assert found["metric"] == "eer"
 
 
-def test_candidates_and_conditions(cli, dev, file):
+def test_candidates(cli, dev, file):
     file("few", "s1\ns2\ns3\ns4\ns5\ns6\n")
     run = cli("choose-cohort", *TRAIN, "--method", "s", "--candidates", "few=few", "--candidates", "everybody")
     assert run.exit_code == 0, run.stderr
     assert "few " in run.stdout
     assert "everybody " in run.stdout
-    run = cli("choose-cohort", *TRAIN, "--method", "s", "--cohort-conditions", "gender", *QUICK, "--json")
-    assert run.exit_code == 0, run.stderr
-    assert [row["cohort"] for row in json.loads(run.stdout)["candidates"]] == ["f", "m"]
 
 
 def test_a_cohort_of_others(cli, tmp_path):

@@ -81,6 +81,7 @@ def assert_same(found, expected):
 
 KEYS = ("--train-key", "dev.key", "--key", "eval.key")
 SPEAKERS = ("--speakers", "utt2spk")
+TRIALS = ("--train", "dev.zarr", "--trials", "eval.zarr")
 
 
 @pytest.mark.parametrize(
@@ -91,11 +92,12 @@ SPEAKERS = ("--speakers", "utt2spk")
         ((*own("npz"), *SPEAKERS), (*own("zarr", "eval.parquet"), *SPEAKERS)),
         (
             (*own("npz"), *SPEAKERS),
-            ("--train", "dev.zarr", "--trials", "eval.zarr", "--cohort", "pool.zarr", *SPEAKERS),
+            (*TRIALS, "--cohort", "pool.zarr", *SPEAKERS),
         ),
+        ((*own("npz"), *SPEAKERS), (*TRIALS, "--cohort", "cross-e.zarr", "--cohort", "cross-t.zarr", *SPEAKERS)),
         ((*own("npz"), *SPEAKERS, "--phrase-from", "phrases"), (*own("zarr"), *SPEAKERS, "--phrase-from", "phrases")),
     ],
-    ids=["speakers", "keys", "list", "pool", "phrases"],
+    ids=["speakers", "keys", "list", "pool", "two pools", "phrases"],
 )
 def test_every_way_gives_the_figures_of_whole_files(cli, files, tmp_path, whole, chunks):
     blocks, _ = files
@@ -154,8 +156,7 @@ def test_embeddings_are_scored_in_chunks(cli, tmp_path, listed):
             (*own("zarr", "eval.parquet"), *SPEAKERS, "--phrase-from", "re:(.)"),
             "cannot be split by phrase; give a file for each",
         ),
-        ((*own("zarr"), *SPEAKERS, "--cohort", "dev.zarr", "--cohort", "pool.zarr"), "must be in one file"),
-        (("--score-set", "nowhere"), "a score set is read as a whole"),
+        ((*TRIALS, *SPEAKERS, "--cohort", "cross-e.zarr", "--cohort", "pool.zarr"), "must be in one file"),
     ],
 )
 def test_bad_input_is_refused(cli, files, tmp_path, command, message):

@@ -10,8 +10,7 @@ import pytest
 
 from evenscore import TrialList, bootstrap, evaluate, evaluate_by, paired_test, write
 from evenscore.cli.evaluate import Eer, Metric
-from evenscore.cli.labelled import LabelSources
-from evenscore.cli.speaker_sources import speakers_of
+from evenscore.cli.labelled import LabelSources, speakers_of
 from evenscore.metrics.error_rates import EerMethod
 from evenscore.metrics.uncertainty import Metric as LibraryMetric
 
@@ -382,16 +381,21 @@ def test_one_speaker_is_refused_with_the_reason(refused, file):
         ),
         (["a.scores", "-k", "key", "--by", "enroll:gender", "--metadata", "meta.csv"], "no row for enrolment 'm0'"),
         (["a.scores", "-k", "key", "--equalize"], "--equalize weighs the conditions of one column; give one --by"),
-        (["a.scores", "-k", "key", "--bootstrap", "-1"], "--bootstrap is -1, but must be at least 1"),
+        (["a.scores", "-k", "key", "--bootstrap", "-1"], "--bootstrap is '-1', but must begin with a number"),
         (
-            ["a.scores", "-k", "key", "--bootstrap", "9", "--level", "95"],
-            "--level is 95.0, but must lie between 0 and 1",
+            ["a.scores", "-k", "key", "--bootstrap", "9:level=95"],
+            "--bootstrap: level is 95, but must lie between 0 and 1",
         ),
+        (
+            ["a.scores", "-k", "key", "--bootstrap", "9:draws=3"],
+            "--bootstrap has no option 'draws'; it has level, seed",
+        ),
+        (["a.scores", "-k", "key", "--bootstrap", "9:seed=-1"], "--bootstrap: seed is -1, but must be at least 0"),
         (["a.scores", "-k", "key", "--bootstrap", "9", "--eer", "kaldi"], "--bootstrap knows the EER by rocch only"),
         (["a.scores", "-k", "key", "--paired"], "--paired compares two systems, but there are 1 score files"),
         (["a.scores", "b.scores", "-k", "key", "--metric", "eer"], "--metric says what --paired compares"),
-        (["a.scores", "b.scores", "-k", "key", "--paired", "--csv"], "a comparison has no place in --csv"),
-        (["a.scores", "-k", "key", "--json", "--csv"], "both --json and --csv were given; choose one"),
+        (["a.scores", "b.scores", "-k", "key", "--paired", "--table", "csv"], "a comparison has no place in a table"),
+        (["a.scores", "-k", "key", "--json", "--table", "csv"], "both --json and --table were given"),
     ],
 )
 def test_wrong_use_is_refused_in_one_sentence(refused, arguments, reason):

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from evenscore import Embeddings, ScoreMatrix, TrialList
-from evenscore.cli.facts import facts_of
-from evenscore.cli.key_check import compare_with_key
-from evenscore.cli.suspicions import suspicions_of
+from evenscore.cli.findings import compare_with_key, facts_of, suspicions_of
 from evenscore.files import write
 
 SCORES = "ann utt1 4.2\nann utt2 -1.5\nbob utt1 -0.7\nbob utt2 3.1\n"

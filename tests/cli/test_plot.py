@@ -43,7 +43,7 @@ def _files(tmp_path):
 @pytest.fixture
 def drawn(cli, tmp_path, monkeypatch):
     """Draw, and return the axes; what was written must be a whole figure."""
-    from evenscore.cli import figures
+    from evenscore.plot import style
 
     kept = []
 
@@ -51,8 +51,8 @@ def drawn(cli, tmp_path, monkeypatch):
         kept.append(ax)
         save_figure(ax, path, **options)
 
-    save_figure = figures.save_figure
-    monkeypatch.setattr(figures, "save_figure", save)
+    save_figure = style.save_figure
+    monkeypatch.setattr(style, "save_figure", save)
 
     def run(*arguments, output="out.svg"):
         result = cli("plot", *arguments, "-o", output)
@@ -158,7 +158,6 @@ def test_densities(drawn):
 def test_other_views(drawn):
     assert drawn("tippett", "labelled", "--log10").get_xlabel() == "Likelihood ratio (log10)"
     assert drawn("reliability", "labelled", "--p-target", "0.1").get_xlim()[1] == 1
-    assert len(drawn("det", "labelled", "--no-rule-of-30").lines) < len(drawn("det", "labelled").lines)
 
 
 def test_infinite_llrs_can_be_drawn(drawn, file):
@@ -206,9 +205,16 @@ def test_unknown_endings_are_refused_before_anything_is_read(refused, name):
         (("det", "labelled", "--bootstrap", "9", "--enroll-speakers", "short"), "short has no speaker for"),
         (("det", "labelled", "--bootstrap", "9", "--enroll-speakers", "alone"), "all trials are of one speaker"),
         (("det", "labelled", "--bootstrap", "9", "--level", "2"), "level is 2"),
-        (("hist", "labelled", "--model", "m.json", "--calibration", "c.json"), "both a model and a calibration"),
         (("hist", "labelled", "--calibration", "logistic.json"), "LogisticCalibration has no densities"),
-        (("hist", "labelled", "--model", "c.json"), "c.json"),
+        (("hist", "labelled", "--model", "other"), "other:1: this is not JSON"),
+        (("hist", "labelled", "raw.scores"), "hist draws 1 file of scores, but there are 2"),
+        (("effect", "labelled"), "effect draws 2 files of scores, but there are 1"),
+        (("hist", "labelled", "--points", "0.1"), "--points is for det and bayes, not for hist"),
+        (("bayes", "labelled", "--bootstrap", "9"), "--bootstrap is for det, not for bayes"),
+        (
+            ("hist", "labelled", "--name", "a"),
+            "--name is for det and bayes and tippett",
+        ),
         (("reliability", "labelled", "--p-target", "0"), "p_target is 0.0, but must lie between 0 and 1"),
     ],
 )

@@ -6,12 +6,13 @@ from compared_sides import MODEL, PLAIN, evaluation_side, speakers, training_sid
 
 from evenscore import LabelledBlocks, ScoreBlocks, ScoreMatrix, compare, simulate_blocks
 from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
+from evenscore.comparison.judging import training_points
 
 
 def diagnosed(part, training=None):
     training = training or training_side()
     known = [set(speakers("train", 14, 1)), set(part.blocks.enroll_speakers)]
-    [found] = cohort_diagnostics([part], usual_target(training), known)
+    [found] = cohort_diagnostics([part], usual_target(training_points(training)), known)
     return found
 
 
@@ -83,7 +84,9 @@ def test_speakers_that_are_not_known_and_missing_scores():
     scores[0, 3:8] = np.nan
     enroll = ScoreMatrix(scores, part.blocks.enroll.enroll_ids, part.blocks.enroll.test_ids, missing="nan")
     blocks = ScoreBlocks(part.blocks.trials, enroll=enroll)
-    [found] = cohort_diagnostics([LabelledBlocks(blocks, part.labels)], usual_target(training_side()), [set(), set()])
+    [found] = cohort_diagnostics(
+        [LabelledBlocks(blocks, part.labels)], usual_target(training_points(training_side())), [set(), set()]
+    )
     assert found.speakers is None
     assert not found.own_speakers_left_out
     assert (found.enrolments, found.tests, found.smallest) == (0, 30, 24)
@@ -92,7 +95,7 @@ def test_speakers_that_are_not_known_and_missing_scores():
 def test_no_cohort_no_diagnostics():
     [part] = evaluation_side()
     bare = LabelledBlocks(ScoreBlocks(part.blocks.trials), part.labels)
-    assert cohort_diagnostics([bare], usual_target(training_side()), [set(), set()]) == ()
+    assert cohort_diagnostics([bare], usual_target(training_points(training_side())), [set(), set()]) == ()
     comparison = compare(training_side(), [bare], ["z", "lgsm"], bootstrap=5)
     assert comparison.cohorts == ()
     assert set(comparison.not_run) == {"z"}

@@ -324,13 +324,11 @@ def test_scores_without_errors_are_compared_all_the_same():
         "its training scores separate the classes without error, so the scale of its LLRs is a guess",
     )
     with pytest.raises(InputError, match="even the raw scores cannot be judged: the scores separate"):
-        compare(training_side(model=far), evaluation_side(), ["z"], calibration_options={"l2": 0.0})
+        compare(training_side(model=far), evaluation_side(), ["z"], calibration="logistic:l2=0.0")
 
 
 def test_infinite_llrs_of_pav_are_compared():
-    comparison = compare(
-        training_side(), evaluation_side(), ["s"], calibration="pav", calibration_options={"smoothing": 0}, bootstrap=10
-    )
+    comparison = compare(training_side(), evaluation_side(), ["s"], calibration="pav:smoothing=0", bootstrap=10)
     assert np.isinf(comparison["s"].llrs).any()
     assert set(comparison.table()["method"]) == {"raw", "s"}
 

@@ -23,7 +23,7 @@ def test_results_follow_the_schema(comparison, tmp_path, smoothing):
     jsonschema = pytest.importorskip("jsonschema", reason="the schema is checked only if jsonschema is installed")
     if smoothing is not None:  # infinite LLRs
         sides = training_side(), evaluation_side(cohort="new")
-        comparison = compare(*sides, ["z"], calibration="pav", calibration_options={"smoothing": 0}, bootstrap=5)
+        comparison = compare(*sides, ["z"], calibration="pav:smoothing=0", bootstrap=5)
     comparison.save(tmp_path)
     found = json.loads((tmp_path / "results.json").read_text())
     schema = json.loads(SCHEMA.read_text())

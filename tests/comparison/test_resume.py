@@ -143,9 +143,7 @@ def test_scores_of_another_run_are_noticed(tmp_path):
 
 
 def test_infinite_llrs_come_back(tmp_path):
-    first, second = (
-        run(tmp_path, methods=["z"], calibration="pav", calibration_options={"smoothing": 0}) for _ in range(2)
-    )
+    first, second = (run(tmp_path, methods=["z"], calibration="pav:smoothing=0") for _ in range(2))
     assert np.isinf(first["z"].llrs).any()
     assert second.run.resumed == ("raw", "z")
     assert np.array_equal(first["z"].llrs, second["z"].llrs)

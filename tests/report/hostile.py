@@ -41,7 +41,7 @@ def spoiled(comparison):
         methods=methods,
         not_run=dict(zip(NAMES, reversed(NAMES), strict=True)),
         trials=dataclasses.replace(comparison.trials, names=tuple(conditions.values())),
-        calibration=NAMES[0],
+        how=dataclasses.replace(comparison.how, calibration=NAMES[0]),
         cohorts=tuple(spoiled_cohort(cohort) for cohort in comparison.cohorts),
         data=dataclasses.replace(comparison.data, training_speakers_from=NAMES[1]),
         warnings=NAMES,

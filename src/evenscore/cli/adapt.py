@@ -21,9 +21,9 @@ __all__ = ["EXAMPLES", "adapt"]
 
 EXAMPLES = """
 evenscore adapt --model m.json --scores eval.scores --prior 0.1 -o new.json
-evenscore adapt --model m.json --scores e --test-cohort t --prior 0.1 -o n
-evenscore adapt --model m.json --scores e --key k --prior 0.1 -o n.json
-evenscore adapt --model m.json --scores e --prior 0.1 -o n.json \\
+evenscore adapt --model m.json --scores s --test-cohort t --prior 0.1 -o n
+evenscore adapt --model m.json --scores s --key some --prior 0.1 -o n.json
+evenscore adapt --model m.json --scores s --prior 0.1 -o n.json \\
     --change affine --enroll-speakers utt2spk
 """
 

@@ -16,7 +16,7 @@ from evenscore._version import __version__
 from evenscore.cli.failures import guarded
 from evenscore.cli.old_spellings import modern
 
-__all__ = ["add_command", "app", "main", "program", "run_program"]
+__all__ = ["EXAMPLES", "add_command", "app", "main", "program", "run_program"]
 
 #: In the order of the help; a command is imported when it is called.
 COMMANDS = (
@@ -135,7 +135,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-_EXAMPLES = """
+EXAMPLES = """
 evenscore demo                                # a first look
 evenscore info dev.scores --key dev.trials    # what is in it, what is odd
 evenscore convert dev.scores dev.npz          # another format
@@ -143,7 +143,7 @@ evenscore convert dev.scores dev.npz          # another format
 
 
 @app.callback(
-    help=_help("Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.", _EXAMPLES)
+    help=_help("Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.", EXAMPLES)
 )
 def evenscore(
     version: Annotated[

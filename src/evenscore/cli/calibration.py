@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from evenscore._version import __version__
 from evenscore.calibrate import Calibration, LogisticCalibration, SaturatingCalibration
-from evenscore.cli.embedded_scores import EmbeddedScores, Source, label_sources
 from evenscore.cli.labelled import LabelSources
 from evenscore.cli.scored_output import ScoredOutput
 from evenscore.errors import InputError
 from evenscore.files.models import CALIBRATION
 from evenscore.files.records import ModelFile
-from evenscore.progress import Progress
-from evenscore.tables import ScoreTable
 from evenscore.tables.identity import hashed
 
-__all__ = ["CalibrationJob", "CalibrationResult", "Opener", "Systems", "inputs_of", "run_job", "trained_on"]
+if TYPE_CHECKING:
+    from evenscore.cli.scale_options import ScaleChoices
+
+__all__ = ["CalibrationJob", "CalibrationResult", "inputs_of", "run_job"]
 
 Facts = dict[str, Any]
 
@@ -28,8 +29,8 @@ Facts = dict[str, Any]
 class CalibrationJob:
     """Files and options; exactly one of training, loading and cross-validation."""
 
-    scores: tuple[Source, ...] = ()
-    train: tuple[Source, ...] = ()
+    scores: tuple[str, ...] = ()
+    train: tuple[str, ...] = ()
     train_key: str | None = None
     key: str | None = None
     load: str | None = None
@@ -47,6 +48,10 @@ class CalibrationJob:
         given = [name for name, value in ways.items() if value]
         if len(given) > 1:
             raise InputError(f"both {given[0]} and {given[1]} were given; choose one")
+        if self.folds is not None and self.folds < 3:
+            raise InputError(
+                f"folds is {self.folds}, but a trial's two speakers can be in two folds, and a third must be left"
+            )
         if self.key and self.folds is None:
             raise InputError(
                 "calibrating on the evaluated trials is cheating, so --key serves --cross-validate only; add that, "
@@ -97,74 +102,80 @@ class CalibrationResult:
     warnings: Sequence[str] = ()
 
 
-class Systems(Protocol):
-    """Scores of one or several systems on the same trials, in memory or not."""
-
-    @property
-    def listed(self) -> bool:
-        """Whether they are a list of trials."""
-
-    def fit(self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput) -> tuple[Calibration, Facts]:
-        """Train a calibration, or the weights of a fusion; return it with facts about the training."""
-
-    def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
-        """Return the log-likelihood ratios; ``names`` are those of the quality measures."""
-
-    def cross_calibrated(
-        self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput
-    ) -> tuple[ScoreTable, Facts]:
-        """Return log-likelihood ratios by fits that never met a trial's speakers, and facts about them."""
-
-    def about_cheating(self, training: Any) -> list[str]:
-        """Say so if these are the trials that were trained on."""
-
-    def identity(self, sources: LabelSources | None = None) -> str:
-        """Return a text that changes when the scores change, or the labels and speakers of the sources."""
-
-
-class Opener(Protocol):
-    """Reads systems, or opens them; with the labels of the sources, if there are any."""
-
-    def __call__(self, paths: Sequence[Source], job: CalibrationJob, sources: LabelSources | None = None) -> Systems:
-        """Return the systems of these files."""
-
-
-def run_job(job: CalibrationJob, opened: Opener, output: ScoredOutput, progress: Progress) -> CalibrationResult:
-    """Do what the job says, and write the calibrated scores."""
-    progress("reading", 0.0)
+def run_job(job: CalibrationJob, output: ScoredOutput, scale: ScaleChoices | None = None) -> CalibrationResult:
+    """Do what the job says, and write the calibrated scores; with ``scale``, scores are read tile by tile."""
+    output.progress("reading", 0.0)
     found = None if job.load is None else _loaded(job)
-    infinite = (job.method if found is None else found.model.kind) == "pav"
-    job = replace(job, infinite=infinite)
+    job = replace(job, infinite=(job.method if found is None else found.model.kind) == "pav")
+    if scale is None:
+        from evenscore.cli.calibration_of_trials import TrialSystems
+
+        opened: Callable[..., Any] = TrialSystems.read
+    else:
+        from evenscore.cli.calibration_of_tables import TableSystems
+
+        job.refuse_needing_memory()
+        opened = partial(TableSystems.opened, scale=scale, client=output.client, progress=output.progress)
     if job.folds is not None:
-        return _cross_validated(job, opened, output, progress)
+        return _cross_validated(job, opened(job.scores, job, job.sources), output)
     if found is not None:
-        return _applied(found, job, opened, output)
-    sources = label_sources((job.train or job.scores)[0], job.sources, job.train_key)
+        return _applied(job, found, opened(job.scores, job) if job.scores else None, output)
     labelled = job.method != "unsupervised" or job.train_key is not None
-    training = opened(job.train or job.scores, job, sources if labelled else None)
+    training = opened(job.train or job.scores, job, job.sources if labelled else None)
     scored = training if not job.train else opened(job.scores, job) if job.scores else None
+    return _trained(job, training, scored, output)
+
+
+def _trained(job: CalibrationJob, training: Any, scored: Any, output: ScoredOutput) -> CalibrationResult:
+    """Train, and calibrate the other scores, if there are any."""
     if scored is not None:
-        whole = scored
-        output.begin(whole.listed, lambda: {"scores": whole.identity(), "training": _identity(job, training, sources)})
-    progress("training", 0.3)
-    calibration, info = training.fit(job, sources, output)
-    warnings = []
+        _begin(output, scored, {"training": lambda: _identity(job, training)})
+    output.progress("training", 0.3)
+    calibration, counts = training.fit(job, output)
+    info: Facts = {"evenscore": __version__, "train": list(job.train or job.scores)}
+    info |= {"train_key": job.train_key} if job.train_key else {}
+    info |= {"quality": list(job.quality)} if job.quality else {}
+    warnings: list[str] = []
     if scored is not None:
         output.write(scored.apply(calibration, job, job.quality))
         warnings = [] if job.method == "unsupervised" else scored.about_cheating(training)
-    return _told(calibration, job.quality, info, warnings)
+    return _told(calibration, job.quality, {**info, **counts}, warnings)
 
 
 def _applied(
-    found: ModelFile[Calibration], job: CalibrationJob, opened: Opener, output: ScoredOutput
+    job: CalibrationJob, found: ModelFile[Calibration], scored: Any, output: ScoredOutput
 ) -> CalibrationResult:
     calibration, names = found.model, job.quality or tuple(found.info.get("quality", ()))
-    if job.scores:
-        scored = opened(job.scores, job)
+    if scored is not None:
         kept = json.dumps([calibration.to_dict(), dict(found.info)])
-        output.begin(scored.listed, lambda: {"scores": scored.identity(), "calibration": hashed(kept)})
+        _begin(output, scored, {"calibration": lambda: hashed(kept)})
         output.write(scored.apply(calibration, job, names))
     return _told(calibration, names, dict(found.info))
+
+
+def _cross_validated(job: CalibrationJob, scored: Any, output: ScoredOutput) -> CalibrationResult:
+    assert job.folds is not None  # noqa: S101
+    _begin(output, scored, {"training": lambda: _identity(job, scored)})
+    output.progress("cross-validating", 0.3)
+    result, counts = scored.cross_calibrated(job, output)
+    output.write(result)
+    facts = {"method": job.method, "folds": job.folds, **counts}
+    line = (
+        f"{job.method} calibrations of {facts['speakers']} speakers in {job.folds} folds, known from "
+        f"{facts['speakers_from']}: Cllr {facts['cllr']:.4g}"
+    )
+    return CalibrationResult(facts=facts, story=[line])
+
+
+def _begin(output: ScoredOutput, scored: Any, other: Mapping[str, Callable[[], str]]) -> None:
+    """Start the output; it goes on with one of the same scores, and of the same training or calibration."""
+    identities = {"scores": scored.identity, **other}
+    output.begin(scored.listed, lambda: {name: identity() for name, identity in identities.items()})
+
+
+def _identity(job: CalibrationJob, training: Any) -> str:
+    options = json.dumps([job.method, dict(job.options), job.folds, job.sources.unmatched])
+    return hashed(training.identity(job.sources), options)
 
 
 def _told(
@@ -192,47 +203,11 @@ def _loaded(job: CalibrationJob) -> ModelFile[Calibration]:
     return found
 
 
-def _identity(job: CalibrationJob, training: Systems, sources: LabelSources) -> str:
-    options = json.dumps([job.method, dict(job.options), job.folds, sources.unmatched])
-    return hashed(training.identity(sources), options)
-
-
-def _cross_validated(
-    job: CalibrationJob, opened: Opener, output: ScoredOutput, progress: Progress
-) -> CalibrationResult:
-    assert job.folds is not None  # noqa: S101
-    if job.folds < 3:
-        raise InputError(
-            f"folds is {job.folds}, but a trial's two speakers can be in two folds, and a third must be left"
-        )
-    sources = label_sources(job.scores[0], job.sources, job.key)
-    scored = opened(job.scores, job, sources)
-    output.begin(scored.listed, lambda: {"scores": scored.identity(), "training": _identity(job, scored, sources)})
-    progress("cross-validating", 0.3)
-    result, facts = scored.cross_calibrated(job, sources, output)
-    output.write(result)
-    line = (
-        f"{job.method} calibrations of {facts['speakers']} speakers in {job.folds} folds, known from "
-        f"{facts['speakers_from']}: Cllr {facts['cllr']:.4g}"
-    )
-    return CalibrationResult(facts=facts, story=[line])
-
-
 def inputs_of(calibration: Calibration) -> tuple[int, int]:
     """Return the numbers of systems and of quality measures."""
     if isinstance(calibration, LogisticCalibration):
         return calibration.weights.size, calibration.quality_weights.size
     return 1, 0
-
-
-def trained_on(job: CalibrationJob, paths: Sequence[Source]) -> dict[str, Any]:
-    """Return what is known of the training before it begins."""
-    facts: dict[str, Any] = {"evenscore": __version__, "train": list(map(str, paths))}
-    if job.train_key:
-        facts["train_key"] = job.train_key
-    if isinstance(paths[0], EmbeddedScores):
-        facts["scorer"] = paths[0].scoring.scorer
-    return facts
 
 
 def _story(calibration: Calibration, names: Sequence[str], info: Mapping[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,19 +19,20 @@ from evenscore.calibrate import (
     calibration_from_dict,
 )
 from evenscore.calibrate.cross_validation import cross_fits, fit_to_folds, summary_cllr, summed_cost
+from evenscore.calibrate.folds import FoldPairs, spread_speakers
 from evenscore.calibrate.table_fusion import fit_fusion, fused, stack_systems, systems_of
 from evenscore.calibrate.tables import calibrated, cross_calibrated
-from evenscore.cli.calibration import CalibrationJob, inputs_of, trained_on
-from evenscore.cli.embedded_scores import Source
-from evenscore.cli.fold_groups import FoldGroups, fold_groups
+from evenscore.cli.calibration import CalibrationJob, inputs_of
 from evenscore.cli.inputs import open_tiles
-from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, named
+from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, named, with_maps
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.scored_output import ScoredOutput
 from evenscore.errors import InputError
+from evenscore.metrics import ScoreSummary
 from evenscore.metrics.counting import TableCounts
+from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.progress import Progress
-from evenscore.tables import ScoreTable
+from evenscore.tables import TARGET, Axis, ScoreTable
 from evenscore.tables.identity import hashed
 from evenscore.tables.pair_values import SideGroups
 
@@ -79,7 +81,7 @@ class TableSystems:
     @classmethod
     def opened(
         cls,
-        paths: Sequence[Source],
+        paths: Sequence[str],
         job: CalibrationJob,
         sources: LabelSources | None = None,
         *,
@@ -107,14 +109,12 @@ class TableSystems:
         """Whether they are a list of trials."""
         return self.file.scores.listed
 
-    def fit(
-        self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput
-    ) -> tuple[Calibration, dict[str, Any]]:
+    def fit(self, job: CalibrationJob, output: ScoredOutput) -> tuple[Calibration, dict[str, Any]]:
         """Train a calibration, or the weights of a fusion, or take that of a run that was cut short."""
         found = _Fits.kept(output)
         if found is None:
             fusion = len(job.train or job.scores) > 1
-            found = (self._fusion(job) if fusion else self._fitted(job, sources)).keep(output)
+            found = (self._fusion(job) if fusion else self._fitted(job)).keep(output)
         return found.calibrations[""], found.info
 
     def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
@@ -124,12 +124,10 @@ class TableSystems:
             return fused(self.file.scores, calibration)  # type: ignore[arg-type]
         return calibrated(self.file.scores, calibration)
 
-    def cross_calibrated(
-        self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput
-    ) -> tuple[ScoreTable, dict[str, Any]]:
+    def cross_calibrated(self, job: CalibrationJob, output: ScoredOutput) -> tuple[ScoreTable, dict[str, Any]]:
         """Return LLRs by fits that never met a trial's speakers."""
         assert job.folds is not None  # noqa: S101
-        groups = fold_groups(self.file, sources, job.folds)
+        groups = fold_groups(self.file, job.sources, job.folds)
         fitted = _Fits.kept(output) or self._cross_fitted(job, groups).keep(output)
         fits = {_folds(place): fit for place, fit in fitted.calibrations.items()}
         for calibration in fits.values():
@@ -169,20 +167,18 @@ class TableSystems:
             calibration = fit_fusion(stack, self.file.labels, summaries, **self._how, **job.options)
         made = replace(self.file, scores=fused(stack, calibration)).count(**self._how).summary
         counts = {"n_target": made.n_target, "n_nontarget": made.n_nontarget, "cllr": made.cllr()}
-        return _Fits(calibrations={"": calibration}, info={**trained_on(job, job.train or job.scores), **counts})
+        return _Fits(calibrations={"": calibration}, info=counts)
 
-    def _fitted(self, job: CalibrationJob, sources: LabelSources) -> _Fits:
-        groups = fold_groups(self.file, sources, _FOLDS, at_most=True) if job.method == "saturating" else None
+    def _fitted(self, job: CalibrationJob) -> _Fits:
+        groups = fold_groups(self.file, job.sources, _FOLDS, at_most=True) if job.method == "saturating" else None
         counts = self._counted(groups)
         pairs = {} if groups is None else groups.by_pair(counts.groups[0])
         summary = counts.summary
         with named(self.file.path):
             calibration = fit_to_folds(calibration_class(job.method), pairs, job.options, summary)
-        info = trained_on(job, job.train or job.scores)
-        if not self.labelled:
-            info["n_trials"] = summary.n_nontarget
-        else:
-            info |= {"n_target": summary.n_target, "n_nontarget": summary.n_nontarget}
+        info: dict[str, Any] = {"n_trials": summary.n_nontarget}
+        if self.labelled:
+            info = {"n_target": summary.n_target, "n_nontarget": summary.n_nontarget}
             info["cllr"] = summary_cllr(calibration, summary)
         return _Fits(calibrations={"": calibration}, info=info)
 
@@ -195,8 +191,6 @@ class TableSystems:
         nontarget, target = (sum(side) for side in zip(*costs, strict=True))
         summary = counts.summary
         info = {
-            "method": job.method,
-            "folds": job.folds,
             "speakers": groups.n_speakers,
             "speakers_from": groups.origin,
             "calibrations": len(fits),
@@ -208,9 +202,76 @@ class TableSystems:
         """Refuse to write a matrix that no reader would accept."""
         endless = isinstance(calibration, PavCalibration) and not np.isfinite(calibration.llr).all()
         if endless and not self.listed:
-            raise InputError("a matrix has no place for the infinite LLRs of this calibration; use --smoothing 1")
+            raise InputError("a matrix has no place for the infinite LLRs of this calibration; use pav:smoothing=1")
 
 
 def _folds(place: str) -> tuple[int, int]:
     low, high = map(int, place.split())
     return low, high
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldGroups:
+    """Which pair of folds each pair of ids belongs to."""
+
+    pairs: SideGroups
+    folds: int
+    n_speakers: int
+    origin: str  #: where speakers are known from
+
+    def by_pair(self, groups: Mapping[int, ScoreSummary]) -> FoldPairs:
+        """Return the summaries that have scores by the two folds."""
+        found = {divmod(number, self.folds): summary for number, summary in groups.items()}
+        return {pair: summary for pair, summary in found.items() if summary.bins.size}
+
+
+def fold_groups(file: LabelledScores, sources: LabelSources, folds: int, *, at_most: bool = False) -> FoldGroups:
+    """Put the speakers of scores into folds; ``at_most``: fewer folds if there are fewer speakers."""
+    table, origin = _with_speakers(file, sources)
+    sides = _speakers(table.enroll_axis), _speakers(table.test_axis)
+    speakers = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if name is not None]
+    number = min(folds, len(speakers)) if at_most else folds
+    targets = _targets(file, table)
+    order = sorted(map(str, range(len(speakers))))  # that of trials in memory, so that folds are the same
+    spread = spread_speakers(order, np.array([targets[speakers[int(code)]] for code in order]), number)
+    fold_of: dict[Any, int] = {speakers[int(code)]: fold for code, fold in zip(order, spread.tolist(), strict=True)}
+    enroll, test = (np.array([fold_of.get(name, -1) for name in side], dtype=np.int64) for side in sides)
+    pairs = SideGroups(table.enroll_axis, enroll, table.test_axis, test, number)
+    return FoldGroups(pairs=pairs, folds=number, n_speakers=len(speakers), origin=origin)
+
+
+def _with_speakers(file: LabelledScores, sources: LabelSources) -> tuple[ScoreTable, str]:
+    """Return the scores with their speakers, None for ids that nothing is known of, and where that is known from."""
+    if sources.by_speaker:
+        return with_maps(file.scores, *sources.read_speaker_maps()), "the speaker maps"
+    if file.listed is None:
+        raise InputError(f"{file.path}: the speakers are not known; give --enroll-speakers, or a key")
+    known = speakers_by_targets([file.listed])
+    sides = (file.scores.enroll_axis, file.listed.enroll_ids), (file.scores.test_axis, file.listed.test_ids)
+    axes = []
+    for axis, ids in sides:
+        here = set(ids.tolist())
+        axes.append(axis.with_speakers([known[name] if name in here else None for name in axis.ids]))
+    return file.scores.with_axes(*axes), "the target trials"
+
+
+def _speakers(axis: Axis) -> list[str | None]:
+    assert axis.speakers is not None  # noqa: S101
+    return axis.speakers.tolist()
+
+
+def _targets(file: LabelledScores, table: ScoreTable) -> Counter[str | None]:
+    """Return how many target trials each speaker has; of lists without a key it is not known."""
+    speakers = _speakers(table.enroll_axis)
+    if file.listed is not None and file.listed.labels is not None:
+        at = file.listed.enroll_index[file.listed.labels == TARGET]
+        numbers = np.bincount(at, minlength=len(file.listed.enroll_ids))
+        found: Counter[str | None] = Counter()
+        for place, count in zip(table.enroll_axis.find(file.listed.enroll_ids).tolist(), numbers.tolist(), strict=True):
+            if place >= 0:
+                found[speakers[place]] += count
+        return found
+    if table.listed:
+        return Counter()
+    tests = Counter(_speakers(table.test_axis))
+    return Counter({name: count * tests[name] for name, count in Counter(speakers).items()})

@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.calibrate import Calibration, LogisticCalibration, calibration_class, cross_calibrate
-from evenscore.cli.calibration import CalibrationJob, trained_on
+from evenscore.cli.calibration import CalibrationJob
 from evenscore.cli.combine import as_list
-from evenscore.cli.embedded_scores import Source
 from evenscore.cli.inputs import open_scores
-from evenscore.cli.labelled import LabelSources, labelled_scores
+from evenscore.cli.labelled import LabelSources, Speakers, labelled_scores, speakers_of
 from evenscore.cli.scored_output import ScoredOutput
-from evenscore.cli.speaker_sources import Speakers, speakers_of
 from evenscore.cli.trial_columns import numbers_of
 from evenscore.errors import InputError
 from evenscore.files.metadata import read_metadata
@@ -40,7 +38,7 @@ class TrialSystems:
     was_matrix: bool
 
     @classmethod
-    def read(cls, paths: Sequence[Source], job: CalibrationJob, sources: LabelSources | None = None) -> TrialSystems:
+    def read(cls, paths: Sequence[str], job: CalibrationJob, sources: LabelSources | None = None) -> TrialSystems:
         """Read the systems, with the labels of the sources, if there are any."""
         tables = [open_scores(path, infinite=job.infinite) for path in paths]
         key = None
@@ -63,24 +61,19 @@ class TrialSystems:
         """Whether they came as a list of trials."""
         return not self.was_matrix
 
-    def fit(
-        self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput
-    ) -> tuple[Calibration, dict[str, Any]]:
-        """Train a calibration, or the weights of a fusion."""
+    def fit(self, job: CalibrationJob, output: ScoredOutput) -> tuple[Calibration, dict[str, Any]]:
+        """Train a calibration, or the weights of a fusion; return it with facts about the trials."""
         measures = _measures(self.first, job.train_metadata, job.quality)
         extra: dict[str, Any] = {} if measures is None else {"quality": measures}
         given = dict(extra)
         if job.method == "saturating":
-            given["enroll_speakers"], given["test_speakers"] = _speaker_codes(self.first, self._speakers(sources))
+            given["enroll_speakers"], given["test_speakers"] = _speaker_codes(self.first, self._speakers(job.sources))
         kind: Any = calibration_class(job.method)
         calibration = kind.fit(self.values, self.key, **given, **job.options)
-        facts = trained_on(job, job.train or job.scores)
-        if job.quality:
-            facts["quality"] = list(job.quality)
         if self.key is None:
-            return calibration, facts | {"n_trials": len(self.first)}
-        for name, label in (("n_target", TARGET), ("n_nontarget", NONTARGET)):
-            facts[name] = int(np.count_nonzero(self.key == label))
+            return calibration, {"n_trials": len(self.first)}
+        classes = (("n_target", TARGET), ("n_nontarget", NONTARGET))
+        facts: dict[str, Any] = {name: int(np.count_nonzero(self.key == label)) for name, label in classes}
         return calibration, facts | {"cllr": cllr(calibration(self.values, **extra), self.key)}
 
     def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
@@ -90,12 +83,10 @@ class TrialSystems:
             return self._with_llrs(calibration(self.values, measures))
         return self._with_llrs(calibration(self.values))
 
-    def cross_calibrated(
-        self, job: CalibrationJob, sources: LabelSources, output: ScoredOutput
-    ) -> tuple[ScoreTable, dict[str, Any]]:
+    def cross_calibrated(self, job: CalibrationJob, output: ScoredOutput) -> tuple[ScoreTable, dict[str, Any]]:
         """Return LLRs by fits that never met a trial's speakers."""
         assert job.folds is not None  # noqa: S101
-        speakers = self._speakers(sources)
+        speakers = self._speakers(job.sources)
         enroll, test = _speaker_codes(self.first, speakers)
         result = cross_calibrate(
             self.values,
@@ -108,8 +99,6 @@ class TrialSystems:
             options=job.options,
         )
         facts = {
-            "method": job.method,
-            "folds": job.folds,
             "speakers": len(result.speaker_folds),
             "speakers_from": speakers.origin,
             "calibrations": len(result.calibrations),
@@ -143,7 +132,7 @@ class TrialSystems:
         return trials.to_matrix() if self.was_matrix and np.isfinite(llrs).all() else trials
 
 
-def _scores_on(trials: TrialList, system: TrialList, first: Source, path: Source) -> Array:
+def _scores_on(trials: TrialList, system: TrialList, first: str, path: str) -> Array:
     """Return the scores of a system in the order of the trials of the first one."""
     assert system.scores is not None  # noqa: S101
     if system is trials:

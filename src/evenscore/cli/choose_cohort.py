@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.cohort_options import CohortChoices
 from evenscore.cli.compare import RankBy
-from evenscore.cli.compare_inputs import Inputs, ReadingChoices, SharedSources, TrainingFiles
-from evenscore.cli.evaluate import parsed_points
+from evenscore.cli.compare_inputs import Facts, Inputs, TrainingScores, TrainingVectors
 from evenscore.cli.norm_options import NormName
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, print_table
@@ -19,7 +17,7 @@ from evenscore.cli.progress import progress_bar
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.comparison import CohortCandidate, CohortChoice
+    from evenscore.comparison import CohortChoice
     from evenscore.tables import LabelledBlocks
 
 __all__ = ["EXAMPLES", "choose_cohort"]
@@ -33,12 +31,11 @@ evenscore choose-cohort --train-embeddings dev.npz \\
     --cohort-embeddings coh.npz --candidates f=women.list \\
     --candidates m=men.list --candidates everybody
 """
-_ALL = "all"
 
 
 @with_records
 def choose_cohort(
-    training: TrainingFiles,
+    training: TrainingScores,
     norm: Annotated[str, NormName] = "as",
     sizes: Annotated[
         str | None,
@@ -61,57 +58,44 @@ def choose_cohort(
             "be repeated.",
         ),
     ] = None,
-    cohort_conditions: Annotated[
-        str | None,
-        typer.Option(
-            "--cohort-conditions",
-            metavar="FILE",
-            help="Map from cohort member to gender, channel or the like: the members of each are a candidate.",
-        ),
-    ] = None,
     repeats: Annotated[
         int, typer.Option("--repeats", metavar="N", help="How many cohorts of each size are drawn.")
     ] = 5,
     folds: Annotated[int, typer.Option("--folds", metavar="N", help="Folds of speakers.")] = 5,
-    metric: Annotated[RankBy, typer.Option("--metric", help="What candidates are compared by.")] = RankBy.cllr,
+    rank_by: Annotated[RankBy, typer.Option("--rank-by", help="What candidates are compared by.")] = RankBy.cllr,
     calibration: opt.CalibrationName = "logistic",
-    points: Annotated[
-        list[str] | None,
-        typer.Option("--points", metavar="P[,CM,CF]", help="Operating point of the detection costs."),
-    ] = None,
-    bootstrap: Annotated[
-        int, typer.Option("--bootstrap", metavar="N", help="Draws of the trials' speakers, for intervals.")
-    ] = 200,
-    draws_seed: Annotated[
-        int, typer.Option("--draws-seed", min=0, metavar="N", help="Of folds, of cohorts and of the speakers drawn.")
-    ] = 0,
+    points: opt.Points = None,
+    bootstrap: opt.Bootstrap = "200",
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Figure to draw: .svg, .pdf or .png.")
     ] = None,
-    *,
-    sources: SharedSources,
-    members: CohortChoices,
-    reading: ReadingChoices,
     json: opt.Json = False,
+    *,
+    training_vectors: TrainingVectors,
+    facts: Facts,
 ) -> None:
     """Choose the cohort and its size, or top-k, by cross-validation on the training side.
 
     The speakers of the training side are divided into folds; the trials among the speakers of a fold are normalized
     and calibrated by what was fitted to the others, with a cohort without them. Every combination of --candidates,
-    --sizes and --top-k is measured on the same trials. Evaluation trials are never looked at.
+    --sizes and --top-k is measured on the same trials. Evaluation trials are never looked at. The seed of --bootstrap
+    is that of folds and cohorts, too.
     """
-    wanted = _sizes(sizes), _top_k(top_k)
+    wanted = (
+        _listed(sizes, "--sizes", lambda part: None if part == "all" else int(part), "counts such as 10,20, or 'all'"),
+        _listed(top_k, "--top-k", _count_or_fraction, "counts like 300 or fractions like 0.1"),
+    )
     named = [_candidate(text) for text in candidates or ()]
-    if wanted == ([None], [None]) and not named and cohort_conditions is None:
-        raise InputError("there is nothing to choose from; give --sizes, --top-k, --candidates or --cohort-conditions")
-    costs = parsed_points(points or [])
+    if wanted == ([None], [None]) and not named:
+        raise InputError("there is nothing to choose from; give --sizes, --top-k or --candidates")
+    costs, draws = opt.parsed_points(points), opt.Draws.of(bootstrap)
     if plot is not None:
         from evenscore.plot.style import require_matplotlib
 
         require_matplotlib()  # better now than after the work
     with progress_bar() as progress:
         progress("reading", 0.0)
-        blocks, _ = Inputs(training=training, sources=sources, members=members, reading=reading).read()
+        blocks, _ = Inputs(training=training, training_vectors=training_vectors, facts=facts).read()
         progress("reading", 1.0)
         from evenscore.comparison import choose_cohort as chosen
 
@@ -120,14 +104,15 @@ def choose_cohort(
             norm,
             sizes=wanted[0],
             top_k=wanted[1],
-            cohorts=_cohorts(blocks, named, cohort_conditions),
-            metric=metric.value,
+            cohorts=_cohorts(blocks, named),
+            metric=rank_by.value,
             calibration=calibration,
             points=costs,
             folds=folds,
             repeats=repeats,
-            bootstrap=bootstrap,
-            seed=draws_seed,
+            bootstrap=draws.number,
+            level=draws.level,
+            seed=draws.seed,
             progress=progress,
         )
         if plot is not None:
@@ -138,41 +123,31 @@ def choose_cohort(
         _print(choice)
 
 
-def _numbers(text: str, option: str) -> list[str]:
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not found:
-        raise InputError(f"{option} is empty; give some numbers between commas, or leave it out")
-    return found
-
-
-def _sizes(text: str | None) -> list[int | None]:
-    """Return sizes; None is everybody.
+def _listed(text: str | None, option: str, read: Callable[[str], Any], what: str) -> list[Any]:
+    """Return the numbers between commas; None stands for all of them, or for what is usual.
 
     Examples
     --------
-    >>> _sizes("10, 20,all")
-    [10, 20, None]
+    >>> _listed("10, 0.5", "--top-k", _count_or_fraction, "numbers"), _listed(None, "--top-k", int, "numbers")
+    ([10, 0.5], [None])
     """
     if text is None:
         return [None]
-    parts = _numbers(text, "--sizes")
-    odd = [part for part in parts if part != _ALL and not part.isdecimal()]
-    if odd:
-        raise InputError(f"--sizes has {odd[0]!r}, but must have counts such as 10,20, or 'all'")
-    return [None if part == _ALL else int(part) for part in parts]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise InputError(f"{option} is empty; give some numbers between commas, or leave it out")
 
+    def number(part: str) -> Any:
+        try:
+            return read(part)
+        except ValueError:
+            raise InputError(f"{option} has {part!r}, but must have {what}") from None
 
-def _top_k(text: str | None) -> list[int | float | None]:
-    if text is None:
-        return [None]
-    return [_count_or_fraction(part) for part in _numbers(text, "--top-k")]
+    return [number(part) for part in parts]
 
 
 def _count_or_fraction(text: str) -> int | float:
-    try:
-        return float(text) if any(mark in text for mark in ".eE") else int(text)
-    except ValueError:
-        raise InputError(f"--top-k has {text!r}, but must have counts like 300 or fractions like 0.1") from None
+    return float(text) if any(mark in text for mark in ".eE") else int(text)
 
 
 def _candidate(text: str) -> tuple[str, Collection[str] | None]:
@@ -186,39 +161,24 @@ def _candidate(text: str) -> tuple[str, Collection[str] | None]:
 
 
 def _cohorts(
-    blocks: list[LabelledBlocks], named: list[tuple[str, Collection[str] | None]], conditions: str | None
+    blocks: list[LabelledBlocks], named: list[tuple[str, Collection[str] | None]]
 ) -> dict[str, Collection[str]] | None:
     """Return the candidates by name; None if everybody is the only one."""
-    if not named and conditions is None:
-        return None
-    everybody = sorted(
-        {
-            name
-            for part in blocks
-            for ids in (part.blocks.cohort_enroll_ids, part.blocks.cohort_test_ids)
-            if ids is not None
-            for name in ids
-        }
-    )
+    sides = [side for part in blocks for side in (part.blocks.cohort_enroll_ids, part.blocks.cohort_test_ids)]
+    everybody = {name for ids in sides if ids is not None for name in ids}
     found: dict[str, Collection[str]] = {}
     for name, ids in named:
         if name in found:
             raise InputError(f"two candidates are called {name!r}; give them two names")
         found[name] = everybody if ids is None else ids
-    if conditions is not None:
-        from evenscore.cli.embedding_sets import read_conditions
-
-        known = read_conditions(conditions)
-        for value in sorted({known[name] for name in everybody if known.get(name) is not None}, key=str):
-            found.setdefault(str(value), [name for name in everybody if known.get(name) == value])
-    return found
+    return found or None
 
 
 def _draw(choice: CohortChoice, path: str) -> None:
-    from evenscore.cli.figures import FigureFile
+    from evenscore.cli.plot import save
     from evenscore.plot import plot_cohort_choice
 
-    FigureFile(path).draw(lambda ax: plot_cohort_choice(choice, ax=ax))
+    save(lambda ax: plot_cohort_choice(choice, ax=ax), path)
 
 
 def _facts(choice: CohortChoice) -> dict[str, Any]:
@@ -231,34 +191,26 @@ def _facts(choice: CohortChoice) -> dict[str, Any]:
 
 
 def _print(choice: CohortChoice) -> None:
-    from evenscore.comparison.verdict import METRIC_NAMES
+    from evenscore.comparison.verdict import METRIC_NAMES, shown_value
 
-    title = METRIC_NAMES[choice.metric]
-    rows = [_row(one, choice) for one in choice.candidates]
-    header = (choice.method, "members", title, "interval", "spread", "to the best")
-    print_table([*rows, ["raw", "", _cell(choice, choice.raw), "", "", ""]], header=header, numbers=True)
-    drawn = any(len(one.values) > 1 for one in choice.candidates)
+    def shown(*values: float) -> str:
+        return "..".join(shown_value(choice.metric, value) for value in values)
+
+    rows = [
+        [
+            one.name(choice.unit),
+            f"{one.members:.0f}",
+            shown(one.mean),
+            shown(one.interval.low, one.interval.high),
+            shown(one.spread) if len(one.values) > 1 else "",
+            "" if one is choice.best else shown(one.to_best.low, one.to_best.high),
+        ]
+        for one in choice.candidates
+    ]
+    header = (choice.method, "members", METRIC_NAMES[choice.metric], "interval", "spread", "to the best")
+    print_table([*rows, ["raw", "", shown(choice.raw), "", "", ""]], header=header, numbers=True)
     lines = [f"{choice.folds} folds of speakers, {choice.n_trials} trials of the training side"]
-    if drawn:
+    if any(len(one.values) > 1 for one in choice.candidates):
         lines[0] += f"; mean and spread (standard deviation) of {choice.repeats} random cohorts"
     lines += [f"not measured: {name}: {reason}" for name, reason in choice.not_run.items()]
     print_lines([*lines, "", choice.text])
-
-
-def _row(one: CohortCandidate, choice: CohortChoice) -> list[str]:
-    interval, difference = (
-        "..".join(_cell(choice, end) for end in (ends.low, ends.high)) for ends in (one.interval, one.to_best)
-    )
-    spread = _cell(choice, one.spread) if len(one.values) > 1 else ""
-    return [
-        one.name(choice.unit),
-        f"{one.members:.0f}",
-        _cell(choice, one.mean),
-        interval,
-        spread,
-        "" if one is choice.best else difference,
-    ]
-
-
-def _cell(choice: CohortChoice, value: float) -> str:
-    return f"{100 * value:.2f} %" if choice.metric == "eer" else f"{value:.3f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -13,7 +13,9 @@ from evenscore.spelling import checked_options, name_and_options
 if TYPE_CHECKING:
     from evenscore.tables import Embeddings
 
-__all__ = ["CohortChoices"]
+__all__ = ["EMBEDDINGS", "CohortChoices"]
+
+EMBEDDINGS = "Embeddings in place of scores"  #: a panel of the help
 
 _OPTIONS = {"size": int, "pick": str, "seed": int, "length_norm": str}
 
@@ -21,6 +23,8 @@ _OPTIONS = {"size": int, "pick": str, "seed": int, "length_norm": str}
 @dataclass(frozen=True, kw_only=True)
 class CohortChoices:
     """How the members of the cohort are chosen from its embeddings."""
+
+    PANEL: ClassVar[str] = EMBEDDINGS
 
     cohort_unit: Annotated[
         str,

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.cohort_options import CohortChoices
-from evenscore.cli.compare_inputs import EvaluationFiles, Inputs, ReadingChoices, SharedSources, TrainingFiles
-from evenscore.cli.evaluate import parsed_points
+from evenscore.cli.compare_inputs import (
+    EvaluationScores,
+    EvaluationVectors,
+    Facts,
+    Inputs,
+    TrainingScores,
+    TrainingVectors,
+)
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, printable
+from evenscore.cli.output import print_json, print_lines, print_table, printable
 from evenscore.cli.progress import progress_bar
-from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.scale_options import LARGE_DATA, ScaleChoices
 from evenscore.errors import InputError
 
-__all__ = ["EXAMPLES", "RankBy", "compare", "listed_methods"]
+if TYPE_CHECKING:
+    from evenscore.comparison import Comparison, Figures, MethodResult
+
+__all__ = ["EXAMPLES", "RankBy", "compare", "listed_methods", "print_comparison"]
 
 EXAMPLES = """
 evenscore compare --train dev --train-key dev.key --cohort coh \\
@@ -29,13 +38,13 @@ evenscore compare --train dev.npz --trials eval.npz --speakers utt2spk \\
     --enroll-cohort e.npz --test-cohort t.npz -o report/
 evenscore compare --train-embeddings d.npz --scorer cosine:center=d.npz \\
     --enroll-embeddings x.npz --test-embeddings x.npz --key key -o report/
-evenscore compare --score-set scores/ --methods raw,s,as:top_k=50 -o r/
 evenscore compare --train dev.zarr --trials eval.zarr --speakers utt2spk \\
     --enroll-cohort e.zarr --test-cohort t.zarr \\
     --workers 4 --no-scores -o report/
 """
 
 
+_TITLES = {"eer": "EER %", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
 _TRAINING = 0.25  # of the memory limit, for training scores
 
 
@@ -64,10 +73,8 @@ def compare(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Directory for the report and all results.")
     ],
-    training: TrainingFiles,
-    evaluation: EvaluationFiles,
-    sources: SharedSources,
-    members: CohortChoices,
+    training: TrainingScores,
+    evaluation: EvaluationScores,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -79,31 +86,25 @@ def compare(
     ] = None,
     calibration: opt.CalibrationName = "logistic",
     rank_by: Annotated[RankBy, typer.Option("--rank-by", help="The metric that ranks the methods.")] = RankBy.cllr,
-    points: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--points",
-            metavar="P[,CM,CF]",
-            help="Operating point: prior of a target, cost of a miss, cost of a false alarm. Can be repeated; the "
-            "default is 0.01,1,1.",
-        ),
-    ] = None,
-    bootstrap: Annotated[
-        int, typer.Option("--bootstrap", metavar="N", help="Draws of the speakers for intervals and differences.")
-    ] = 1000,
-    bootstrap_seed: opt.BootstrapSeed = 0,
-    level: Annotated[float, typer.Option("--level", metavar="L", help="Level of the intervals.")] = 0.95,
+    points: opt.Points = None,
+    bootstrap: opt.Bootstrap = "1000",
     allow_overlap: Annotated[
         bool, typer.Option("--allow-overlap", help="Go on if speakers are on the training and on the evaluation side.")
     ] = False,
+    json: opt.Json = False,
     *,
-    reading: ReadingChoices,
+    training_vectors: TrainingVectors,
+    evaluation_vectors: EvaluationVectors,
+    facts: Facts,
     scale: ScaleChoices,
     no_scores: Annotated[
         bool,
-        typer.Option("--no-scores", help="Do not write normalized scores that are made in chunks, only figures."),
+        typer.Option(
+            "--no-scores",
+            help="Do not write normalized scores that are made in chunks, only figures.",
+            rich_help_panel=LARGE_DATA,
+        ),
     ] = False,
-    json: opt.Json = False,
 ) -> None:
     """Compare norms on your own scores: which one to use, what it gains, and how sure that is.
 
@@ -117,11 +118,16 @@ def compare(
     Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
     summaries, with bounds, and normalized scores are written chunk by chunk.
     """
-    chosen, costs = listed_methods(methods), parsed_points(points or [])
+    chosen, costs, draws = listed_methods(methods), opt.parsed_points(points), opt.Draws.of(bootstrap)
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         sides = Inputs(
-            training=training, evaluation=evaluation, sources=sources, members=members, reading=reading, scale=scale
+            training=training,
+            training_vectors=training_vectors,
+            facts=facts,
+            evaluation=evaluation,
+            evaluation_vectors=evaluation_vectors,
+            scale=scale,
         ).read()
         progress("reading", 1.0)
         from evenscore.comparison import compare as run_comparison
@@ -133,9 +139,9 @@ def compare(
             calibration=calibration,
             points=costs,
             rank_by=rank_by.value,
-            bootstrap=bootstrap,
-            level=level,
-            seed=bootstrap_seed,
+            bootstrap=draws.number,
+            level=draws.level,
+            seed=draws.seed,
             directory=output,
             write_scores=not no_scores,
             client=client,
@@ -152,7 +158,57 @@ def compare(
     if json:
         print_json(comparison.results())
         return
-    from evenscore.cli.compare_output import print_comparison
-
     print_comparison(comparison)
     print_lines(["", f"The report is {report}; all figures are in {Path(output) / 'results.json'}."])
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print methods and figures, best first, then what follows from them."""
+    metric = comparison.rank_by
+    header = ("", *_TITLES.values(), f"{_TITLES[metric].removesuffix(' %')} to raw")
+    rows: list[Sequence[str]] = []
+    for method in comparison.methods:
+        rows += _rows(method, comparison)
+    print_table(rows, header=header, numbers=True)
+    lines = [f"not run: {name}: {reason}" for name, reason in comparison.not_run.items()]
+    point = comparison.how.points[0]
+    lines.append(
+        f"DCF at p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}; every method with "
+        f"{comparison.how.calibration} calibration of the training side"
+    )
+    lines.append(
+        f"{100 * comparison.how.level:g} % intervals from {comparison.how.replicates} draws of "
+        f"{comparison.drawn}, known from {comparison.trials.speakers_from}"
+    )
+    print_lines([*lines, "", comparison.verdict.text])
+
+
+def _rows(method: MethodResult, comparison: Comparison) -> list[Sequence[str]]:
+    test = method.to_raw[comparison.rank_by]
+    same = method.name == "raw"
+    ends = (test.interval.low, test.interval.high)
+    difference = "" if same else _cell(comparison.rank_by, test.difference, sign="+")
+    interval = "" if same else "..".join(_cell(comparison.rank_by, end, sign="+") for end in ends)
+    rows = [
+        [method.name, *_values(method.figures), difference],
+        [f"    {100 * comparison.how.level:g} %", *_ranges(method.figures), interval],
+    ]
+    if method.uncalibrated is not None:
+        rows.append(["    not calibrated", *_values(method.uncalibrated), ""])
+    return rows  # type: ignore[return-value]
+
+
+def _values(figures: Figures) -> list[str]:
+    return [_cell(metric, figures.values[metric]) for metric in _TITLES]
+
+
+def _ranges(figures: Figures) -> list[str]:
+    found = []
+    for metric in _TITLES:
+        ends = figures.interval(metric)
+        found.append("" if ends is None else "..".join(_cell(metric, end) for end in ends))
+    return found
+
+
+def _cell(metric: str, value: float, sign: str = "") -> str:
+    return f"{100 * value:{sign}.2f}" if metric == "eer" else f"{value:{sign}.3f}"

@@ -2,145 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenscore.cli.compare_blocks import paired_blocks
+from evenscore.cli.combine import as_matrix
 from evenscore.cli.inputs import open_matrix
-from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap
+from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap, with_map, with_maps
 from evenscore.cli.option_records import option_name
 from evenscore.cli.phrases import phrases_of
-from evenscore.cli.scale_options import ScaleChoices
 from evenscore.cli.training_data import read_labelled
 from evenscore.errors import InputError
-from evenscore.files import read_speakers, read_trials
-from evenscore.tables import LabelledBlocks, Labels, ScoreMatrix, TrialList
+from evenscore.files import read_speakers
+from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.tables import TARGET, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.ids import shown
+from evenscore.tables.pair_values import table_of_labels
 
-__all__ = ["BLOCKS", "ScoreFiles", "blocks_from_scores"]
+if TYPE_CHECKING:
+    from evenscore.cli.compare_inputs import Inputs, Sides
+    from evenscore.cli.scale_options import ScaleChoices
 
-BLOCKS = ("enroll_cohort", "test_cohort", "cohort", "train_enroll_cohort", "train_test_cohort")  #: as options name them
+__all__ = ["sides_from_scores"]
 
-Conditions = dict[str, Any]  # the scores of each condition, by its name
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreFiles:
-    """The score files of both sides, and where labels and speakers come from: names of files."""
-
-    train: Sequence[str]
-    trials: Sequence[str] = ()  #: none if only the training side is wanted
-    enroll_cohort: Sequence[str] = ()
-    test_cohort: Sequence[str] = ()
-    cohort: Sequence[str] = ()
-    train_enroll_cohort: Sequence[str] = ()
-    train_test_cohort: Sequence[str] = ()
-    train_key: Sequence[str] = ()
-    key: Sequence[str] = ()
-    cohort_key: str | None = None
-    speakers: str | None = None
-    train_speakers: str | None = None
-    cohort_speakers: str | None = None
-    labels: LabelSources  #: what to do with unmatched trials, where phrases come from
-    scale: ScaleChoices | None = None  #: how scores are read in chunks; None reads them whole
-
-    def speaker_map(self, side: str) -> SpeakerMap | None:
-        """Return the map of one side, ``"train"``, ``"trials"`` or ``"cohort"``, and its name."""
-        path = {
-            "trials": self.speakers,
-            "train": self.train_speakers or self.speakers,
-            "cohort": self.cohort_speakers or self.speakers,
-        }[side]
-        return None if path is None else (path, read_speakers(path))
-
-    def read_cohort_key(self) -> TrialList | None:
-        """Return the labels of the cohort scores, if there are any."""
-        return None if self.cohort_key is None else read_trials(self.cohort_key)
+Found = Mapping[str, Sequence[ScoreTable]]  # cohort scores of a condition by their option
+Members = tuple[Collection[str], Collection[str]]  # the cohort's enrolments and tests
+Maps = Mapping[str, SpeakerMap | None]  # speakers of the training side, of the evaluation trials and of the cohort
 
 
-def blocks_from_scores(files: ScoreFiles) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
-    """Read the training and, if there are any trials, the evaluation side, with the cohort scores of both."""
-    training = _labelled(files, "train")
-    evaluation = _labelled(files, "trials") if files.trials else dict.fromkeys(training)
-    blocks = {name: _tables(getattr(files, name), name, evaluation, files) for name in BLOCKS}
-    partners = _partners(training, evaluation)
-    maps = {side: files.speaker_map(side) for side in ("train", "trials", "cohort")}
-    key = files.read_cohort_key()
-    sides: tuple[list[LabelledBlocks], list[LabelledBlocks]] = ([], [])
-    for name, item in evaluation.items():
-        found = {block: tables.get(name) for block, tables in blocks.items()}
-        parts = paired_blocks((training[partners[name]], item), (partners[name], name), found, maps, key)
-        for side, part in zip(sides, parts, strict=True):
-            side += [] if part is None else [part]
+def sides_from_scores(inputs: Inputs) -> Sides:
+    """Read the training and, if it is wanted, the evaluation side, with the cohort scores of both."""
+    files, trials, facts = inputs.training, inputs.evaluation, inputs.facts
+    train = files.train or []
+    cohort = {"cohort": files.cohort or []}
+    if trials is not None:
+        cohort |= {"enroll_cohort": trials.enroll_cohort or [], "test_cohort": trials.test_cohort or []}
+    paths = [*train, *(trials.trials or [] if trials else []), *(path for some in cohort.values() for path in some)]
+    scale = inputs.scale if inputs.scale is not None and inputs.scale.in_chunks(*paths) else None
+    maps = _speaker_maps(inputs)
+    options = ("--train-key", "--train-speakers")
+    training = _labelled(train, files.train_key or [], maps["train"], options, inputs, scale)
+    evaluation: dict[str, LabelledScores] = {}
+    if trials is not None:
+        evaluation = _labelled(
+            trials.trials or [], trials.key or [], maps["trials"], ("--key", "--speakers"), inputs, scale
+        )
+    conditions = list(evaluation or training)
+    tables = {
+        name: _cohort_tables(some, name, conditions, facts.phrase_from, scale) for name, some in cohort.items() if some
+    }
+    sides: Sides = ([], [])
+    for name, partner in _partners(training, conditions).items():
+        found = {option: by_condition.get(name, []) for option, by_condition in tables.items()}
+        parts = _paired_blocks(training[partner], partner, evaluation.get(name), name, found, maps)
+        for side, part in zip(sides, parts, strict=False):
+            side.append(part)
     return sides
 
 
-def _labelled(files: ScoreFiles, side: str) -> dict[str, LabelledScores]:
-    """Read the scores of one side with their labels, by condition."""
-    paths, keys = (files.train, files.train_key) if side == "train" else (files.trials, files.key)
-    known = files.speaker_map(side)
-    sources = replace(
-        files.labels,
+def _speaker_maps(inputs: Inputs) -> dict[str, SpeakerMap | None]:
+    everybody, facts = inputs.training.speakers, inputs.facts
+    paths = {
+        "train": facts.train_speakers or everybody,
+        "trials": everybody,
+        "cohort": facts.cohort_speakers or everybody,
+    }
+    known = {path: read_speakers(path) for path in paths.values() if path is not None}
+    return {side: None if path is None else (path, known[path]) for side, path in paths.items()}
+
+
+def _labelled(
+    paths: Sequence[str],
+    keys: Sequence[str],
+    known: SpeakerMap | None,
+    options: tuple[str, str],
+    inputs: Inputs,
+    scale: ScaleChoices | None,
+) -> dict[str, LabelledScores]:
+    """Read the scores of one side with their labels, by condition: by phrase if phrases are known, else by file."""
+    sources = LabelSources(
         keys=keys,
-        enroll_speakers=known[0] if known and not keys else None,
-        phrase_from=None,
-        options=("--train-key", "--train-speakers") if side == "train" else ("--key", "--speakers"),
+        enroll_speakers=known[0] if known is not None and not keys else None,
+        unmatched=inputs.facts.unmatched.value,
+        options=options,
     )
-    data = [file.settled() for file in read_labelled(paths, sources, files.scale)]
-    return _split(data, paths, files.labels.phrase_from)
-
-
-def _tables(paths: Sequence[str], name: str, evaluation: Mapping[str, Any], files: ScoreFiles) -> Conditions:
-    """Read cohort scores as one matrix for each condition; one that is given alone serves all."""
-    matrices = [open_matrix(path, files.scale) for path in paths]
-    if not matrices:
-        return {}
-    if files.labels.phrase_from is not None:
-        return _split([_joined(matrices, paths)], paths[:1], files.labels.phrase_from)
-    if len(evaluation) == 1 or len(matrices) == 1:
-        return dict.fromkeys(evaluation, _joined(matrices, paths))
-    if len(matrices) != len(evaluation):
-        raise InputError(
-            f"there are {len(evaluation)} evaluation matrices and {len(matrices)} files of {option_name(name)}; "
-            "give one for all, or one for each in the same order"
-        )
-    return dict(zip(evaluation, matrices, strict=True))
-
-
-def _joined(matrices: Sequence[Any], paths: Sequence[str]) -> Any:
-    if len(matrices) == 1:
-        return matrices[0]
-    if not all(matrix.is_in_memory for matrix in matrices):
-        raise InputError(f"cohort scores that are read in chunks must be in one file, but there are {shown(paths)}")
-    return ScoreMatrix.concat(list(matrices))
-
-
-def _split(data: Sequence[Any], paths: Sequence[str], phrase_from: str | None) -> dict[str, Any]:
-    """Return scores by condition: by phrase if phrases are known, else by file."""
+    data = [file.settled() for file in read_labelled(paths, sources, scale)]
+    phrase_from = inputs.facts.phrase_from
     if phrase_from is None:
-        if len(data) == 1:
-            return {"": data[0]}
         stems = [PurePath(path).name.partition(".")[0] for path in paths]
-        unique = len(set(stems)) == len(stems)
-        return {
-            stem if unique else str(place): item for place, (stem, item) in enumerate(zip(stems, data, strict=True), 1)
-        }
-    found: dict[str, Any] = {}
+        numbers = map(str, range(1, len(data) + 1))
+        names = [""] if len(data) == 1 else stems if len(set(stems)) == len(stems) else numbers
+        return dict(zip(names, data, strict=True))
+    found: dict[str, LabelledScores] = {}
     for item in data:
-        for phrase, part in _by_phrase(item, phrase_from).items():
+        for phrase, part in _by_phrase(item, item.scores, phrase_from).items():
             if phrase in found:
                 raise InputError(f"the phrase {phrase!r} stands in two files; put the scores of a phrase into one")
             found[phrase] = part
     return found
 
 
-def _by_phrase(item: Any, source: str) -> dict[str, Any]:
+def _cohort_tables(
+    paths: Sequence[str], name: str, conditions: Sequence[str], phrase_from: str | None, scale: ScaleChoices | None
+) -> dict[str, list[ScoreTable]]:
+    """Read cohort scores for each condition; files that are given for no condition in particular serve all."""
+    tables = [open_matrix(path, scale) for path in paths]
+    if phrase_from is not None:
+        parts = [_by_phrase(table, table, phrase_from) for table in tables]
+        return {phrase: [part[phrase] for part in parts if phrase in part] for phrase in conditions}
+    if len(tables) == len(conditions):
+        return {condition: [table] for condition, table in zip(conditions, tables, strict=True)}
+    if len(conditions) > 1 and len(tables) > 1:
+        raise InputError(
+            f"there are {len(conditions)} evaluation matrices and {len(tables)} files of {option_name(name)}; "
+            "give one for all, or one for each in the same order"
+        )
+    return dict.fromkeys(conditions, tables)
+
+
+def _by_phrase(item: Any, table: ScoreTable, source: str) -> dict[str, Any]:
     """Return the scores of each phrase of the tests; enrolments that have phrases, too, stay with theirs."""
-    table = item.scores if isinstance(item, LabelledScores) else item
     if table.listed and not table.is_in_memory:
         raise InputError(f"{item.path}: a list that is read in chunks cannot be split by phrase; give a file for each")
     columns = phrases_of(table.test_ids, source)
@@ -152,29 +136,156 @@ def _by_phrase(item: Any, source: str) -> dict[str, Any]:
     for phrase in dict.fromkeys(columns.values()):
         column = np.array([columns[name] == phrase for name in table.test_ids])
         row = np.array([rows is None or rows[name] == phrase for name in table.enroll_ids])
-        parts[phrase] = _part(item, row, column)
+        parts[phrase] = _taken(item, row, column)
     return parts
 
 
-def _part(item: Any, row: Any, column: Any) -> Any:
+def _taken(item: Any, row: Any, column: Any) -> Any:
     """Return some rows and columns of a table, or of one with labels."""
     if isinstance(item, LabelledScores):
         given = item.given
         if isinstance(given, Labels):
             given = given.take(np.flatnonzero(row), np.flatnonzero(column))
-        return replace(item, scores=_part(item.scores, row, column), given=given)
+        return replace(item, scores=_taken(item.scores, row, column), given=given)
     if isinstance(item, TrialList):
         return item.select(row[item.enroll_index] & column[item.test_index])
     return item.take(np.flatnonzero(row), np.flatnonzero(column))
 
 
-def _partners(training: Conditions, evaluation: Conditions) -> dict[str, str]:
-    """Return for each condition of the evaluation that of the training side which belongs to it."""
-    if set(training) == set(evaluation):
-        return {name: name for name in evaluation}
-    if len(training) != len(evaluation):
+def _partners(training: Collection[str], conditions: Sequence[str]) -> dict[str, str]:
+    """Return for each condition that of the training side which belongs to it."""
+    if set(training) == set(conditions):
+        return {name: name for name in conditions}
+    if len(training) != len(conditions):
         raise InputError(
-            f"there are {len(training)} training and {len(evaluation)} evaluation matrices ({shown(training)}; "
-            f"{shown(evaluation)}), so it is not known which belong together; give as many, in the same order"
+            f"there are {len(training)} training and {len(conditions)} evaluation matrices ({shown(training)}; "
+            f"{shown(conditions)}), so it is not known which belong together; give as many, in the same order"
         )
-    return dict(zip(evaluation, training, strict=True))
+    return dict(zip(conditions, training, strict=True))
+
+
+def _paired_blocks(
+    training: LabelledScores, partner: str, evaluation: LabelledScores | None, name: str, found: Found, maps: Maps
+) -> list[LabelledBlocks]:
+    """Return the training and, if there are evaluation trials, the evaluation blocks of one condition.
+
+    Cohort members are those who stand in the cohort scores but not in the trials; without any, the training side is
+    the cohort, of itself and of the evaluation. Which scores of ``--cohort`` are whose, their ids tell.
+    """
+    pool = found.get("cohort", [])
+    members = _members(found, [item.scores for item in (training, evaluation) if item is not None])
+    if any(members):
+        known = maps["cohort"]
+        cohort: dict[str, Any] = {"cohort": _spoken(_part(pool, *members), known, "enroll_axis", "test_axis")}
+        first = _blocks(training, partner, maps["train"], {}, pool, members, cohort, known)
+    else:
+        first, known = _own_cohort(training, partner, maps["train"]), None
+        cohort = {"cohort": first.blocks.cohort, "cohort_labels": first.blocks.cohort_labels}
+        members = set(first.blocks.cohort_enroll_ids), set(first.blocks.cohort_test_ids)  # type: ignore[arg-type]
+    if evaluation is None:
+        return [first]
+    return [first, _blocks(evaluation, name, maps["trials"], found, pool, members, cohort, known)]
+
+
+def _members(found: Found, trials: Sequence[ScoreTable]) -> Members:
+    """Return the cohort's enrolments and tests; nobody if the training side is the cohort."""
+    enrolments = {name for table in trials for name in table.enroll_ids}
+    tests = {name for table in trials for name in table.test_ids}
+    rows = [table for option, tables in found.items() if option != "enroll_cohort" for table in tables]
+    columns = [table for option, tables in found.items() if option != "test_cohort" for table in tables]
+    return (
+        {name for table in rows for name in table.enroll_ids if name not in enrolments},
+        {name for table in columns for name in table.test_ids if name not in tests},
+    )
+
+
+def _blocks(
+    item: LabelledScores,
+    name: str,
+    known: SpeakerMap | None,
+    apart: Found,
+    pool: Sequence[ScoreTable],
+    members: Members,
+    cohort: Mapping[str, Any],
+    cohort_map: SpeakerMap | None,
+) -> LabelledBlocks:
+    """Return the trials with their cohort scores (``apart``, or from the pool) and all speakers that are known."""
+    trials = item.scores
+    if known is not None and trials.enroll_axis.speakers is None:
+        trials = with_maps(trials, known, known)
+    enroll, test = (_joined(apart.get(option, [])) for option in ("enroll_cohort", "test_cohort"))
+    if enroll is None:
+        enroll = _part(pool, set(trials.enroll_ids), members[1])
+    if test is None:
+        test = _part(pool, members[0], set(trials.test_ids))
+    blocks = ScoreBlocks(
+        trials,
+        enroll=_spoken(enroll, cohort_map, "test_axis"),
+        test=_spoken(test, cohort_map, "enroll_axis"),
+        **cohort,
+    )
+    return LabelledBlocks(blocks, item.given, name, item.unmatched)
+
+
+def _part(pool: Sequence[ScoreTable], rows: Collection[str], columns: Collection[str]) -> ScoreTable | None:
+    """Return these scores of the pool; None if it has none of them."""
+    found = []
+    for table in pool:
+        row = np.flatnonzero([name in rows for name in table.enroll_ids])
+        column = np.flatnonzero([name in columns for name in table.test_ids])
+        part = table.take(row, column)
+        if part.size and not (isinstance(part, ScoreMatrix) and part.n_missing == part.scores.size):
+            found.append(part)
+    return _joined(found)
+
+
+def _joined(tables: Sequence[Any]) -> ScoreTable | None:
+    if len(tables) < 2:
+        return next(iter(tables), None)
+    if not all(table.is_in_memory for table in tables):
+        raise InputError(
+            "cohort scores of the same trials that are read in chunks must be in one file, but they are in "
+            f"{len(tables)}; put them together with 'evenscore convert'"
+        )
+    return ScoreMatrix.concat(list(tables))
+
+
+def _spoken(table: ScoreTable | None, known: SpeakerMap | None, *sides: str) -> ScoreTable | None:
+    """Return cohort scores that know who the members on these sides are."""
+    if table is None or known is None:
+        return table
+    axes = {side: getattr(table, side) for side in ("enroll_axis", "test_axis")}
+    axes |= {side: with_map(axes[side], known, "cohort member") for side in sides}
+    return table.with_axes(*axes.values())
+
+
+def _own_cohort(item: LabelledScores, name: str, known: SpeakerMap | None) -> LabelledBlocks:
+    """Return labelled scores as their own cohort; who speaks, a map tells, or else the target trials."""
+    matrix: Any = item.scores
+    if matrix.listed:
+        listed = item.trials()
+        matrix, labels = as_matrix(listed), Labels.from_trials(listed)
+    else:
+        labels = table_of_labels(matrix, item.labels)
+    if labels.by_speaker:
+        return LabelledBlocks.own_cohort(matrix, labels, name=name)
+    by_speaker = _labels_by_speaker(matrix, labels, known)
+    missing = matrix.missing if isinstance(matrix, ScoreMatrix) else np.False_
+    if ((labels.matrix == by_speaker.matrix) | missing).all():
+        return LabelledBlocks.own_cohort(matrix, by_speaker, name=name)
+    blocks = LabelledBlocks.own_cohort(matrix, by_speaker).blocks
+    return LabelledBlocks(blocks.replace(cohort_labels=labels), labels, name)
+
+
+def _labels_by_speaker(matrix: ScoreTable, labels: Labels, known: SpeakerMap | None) -> Labels:
+    if known is not None:
+        found = with_maps(matrix, known, known)
+        return Labels.of_axes(found.enroll_axis, found.test_axis)
+    rows, columns = np.nonzero(labels.matrix == TARGET)
+    if isinstance(matrix, ScoreMatrix):
+        scored = ~matrix.missing[rows, columns]
+        rows, columns = rows[scored], columns[scored]
+    targets = TrialList(matrix.enroll_axis, matrix.test_axis, rows, columns, labels=np.ones(len(rows), dtype=np.int8))
+    speaker = speakers_by_targets([targets])
+    sides = [[speaker[name] for name in ids] for ids in (matrix.enroll_ids, matrix.test_ids)]
+    return Labels.from_speakers(*sides, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)

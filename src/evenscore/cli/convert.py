@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.option_records import with_records
 from evenscore.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -23,13 +24,12 @@ zcat dev.gz | evenscore convert - - --to csv | head     # in a pipe
 """
 
 
+@with_records
 def convert(
     inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Files to read; '-' is standard input.")],
     output: Annotated[str, typer.Argument(metavar="OUT", help="File to write; '-' is standard output.")],
-    from_format: opt.FromFormat = None,
     to_format: opt.ToFormat = None,
     key: opt.Key = None,
-    key_format: opt.KeyFormat = None,
     speakers: Annotated[
         str | None,
         typer.Option(
@@ -37,16 +37,14 @@ def convert(
         ),
     ] = None,
     unmatched: opt.OnUnmatched = opt.Unmatched.error,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
-    ids: opt.IdList = None,
     matrix: Annotated[
         bool | None,
         typer.Option(
             "--matrix/--list", help="Write scores as a matrix or as a list of trials, where OUT can hold both."
         ),
     ] = None,
+    *,
+    repairs: opt.ReadingChoices,
 ) -> None:
     """Convert scores, trials, keys, embeddings or speaker maps to another format.
 
@@ -64,19 +62,10 @@ def convert(
         tables = []
         for number, path in enumerate(inputs):
             progress("reading", number / len(inputs))
-            tables.append(
-                read(
-                    path,
-                    format=from_format,
-                    missing=missing.value,
-                    duplicates=duplicates.value,
-                    score_column=score_column,
-                    ids=ids,
-                )
-            )
+            tables.append(read(path, **repairs.options))
         table = concatenated(tables)
         if key is not None:
-            table = with_key(table, read_trials(key, format=key_format), unmatched.value)
+            table = with_key(table, read_trials(key), unmatched.value)
         if speakers is not None:
             table = with_speakers(table, read_speakers(speakers))
         if matrix:

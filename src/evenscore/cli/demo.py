@@ -84,7 +84,7 @@ def _simulated_scores(seed: int) -> tuple[list[LabelledBlocks], list[LabelledBlo
 
 
 def _print_story(found: dict[str, Comparison], output: Path) -> None:
-    from evenscore.cli.compare_output import print_comparison
+    from evenscore.cli.compare import print_comparison
 
     for name, comparison in found.items():
         print_lines([TITLES[name], ""])

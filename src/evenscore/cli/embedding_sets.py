@@ -36,7 +36,6 @@ class EmbeddingFiles:
     cohort: str | None = None
     enroll_map: str | None = None  #: with its option, as `EnrollMap` explains it
     speakers: str | None = None
-    test_speakers: str | None = None  #: None if `speakers` serve the tests, too
     cohort_speakers: str | None = None
     conditions: str | None = None
     cohort_conditions: str | None = None
@@ -49,7 +48,7 @@ class EmbeddingFiles:
         utterances = self._read(self.enroll)
         if self.enroll_map is None:
             enroll = self._with_facts(utterances, utterances, {}, "enrolment")
-            if self.test == self.enroll and self.test_speakers in (None, self.speakers):
+            if self.test == self.enroll:
                 return enroll, enroll
         else:
             path, _, length_norm = self.enroll_map.partition(_LENGTH_NORM)
@@ -87,7 +86,7 @@ class EmbeddingFiles:
     def _with_facts(
         self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str
     ) -> Embeddings:
-        path = self.test_speakers or self.speakers if what == "test" else self.speakers
+        path = self.speakers
         if path is not None:
             sides = sides.with_speakers(_values(sides.ids, models, _speaker_map(path), path, "speaker", what))
         if self.conditions is not None:

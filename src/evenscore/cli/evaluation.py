@@ -5,25 +5,29 @@ Trials in memory are measured one by one; others are counted once, whatever thei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenscore.cli.evaluated_trials import EvaluatedTrials, evaluated, refuse_one_class
-from evenscore.cli.labelled import LabelledScores, LabelSources
-from evenscore.cli.speaker_sources import Speakers, speakers_of
+import numpy as np
+
+from evenscore.cli.findings import FEW_TRIALS
+from evenscore.cli.inputs import open_tiles
+from evenscore.cli.labelled import LabelledScores, LabelSources, Speakers, labelled_scores, speakers_of
+from evenscore.cli.options import Draws
 from evenscore.cli.trial_columns import conditions_of, grouped_by
 from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, ScoreSummary, bootstrap, evaluate, evaluate_by, paired_test
 from evenscore.metrics.operating_points import DEFAULT_POINTS
 from evenscore.metrics.summary import BITS
 from evenscore.progress import Progress, silent
-from evenscore.tables import TrialList
+from evenscore.tables import UNKNOWN, TrialList
 
 if TYPE_CHECKING:
+    from evenscore.cli.scale_options import ScaleChoices
     from evenscore.files.metadata import Metadata
 
-__all__ = ["EvaluationOptions", "evaluate_systems"]
+__all__ = ["EvaluationOptions", "evaluate_systems", "evaluated", "open_labelled", "warnings_about"]
 
 DRAWS = 1000  # of speakers for a comparison, where the number is not given
 MOST_IN_MEMORY = 1 << 24  # trials that are brought into memory where counts do not do
@@ -39,21 +43,15 @@ class EvaluationOptions:
     by: tuple[str, ...] = ()
     metadata: str | None = None
     equalize: bool = False
-    replicates: int = 0  #: draws of speakers for intervals; 0 for none
-    level: float = 0.95
-    seed: int = 0
+    draws: Draws = field(default_factory=Draws)  #: of speakers, for intervals; none of them if their number is 0
     compared: tuple[Any, ...] = ()  #: metrics by which two systems are compared
     sources: LabelSources = field(default_factory=LabelSources)
 
     def __post_init__(self) -> None:
         if self.equalize and len(self.by) != 1:
             raise InputError("--equalize weighs the conditions of one column; give one --by")
-        if self.replicates < 0:
-            raise InputError(f"--bootstrap is {self.replicates}, but must be at least 1; 1000 is usual")
-        if not 0 < self.level < 1:
-            raise InputError(f"--level is {self.level}, but must lie between 0 and 1, such as 0.95")
-        if self.replicates or self.compared:
-            drawing = "--bootstrap" if self.replicates else "--paired"
+        if self.draws.number or self.compared:
+            drawing = "--bootstrap" if self.draws.number else "--paired"
             if self.eer_method != "rocch":
                 raise InputError(f"{drawing} knows the EER by rocch only; leave out --eer {self.eer_method}")
             if self.equalize:
@@ -67,11 +65,27 @@ class EvaluationOptions:
     @property
     def needs_trials(self) -> str | None:
         """The option for which counts do not do, None if there is none."""
-        if self.replicates:
+        if self.draws.number:
             return "--bootstrap"
         if self.compared:
             return "--paired"
         return None if self.eer_method == "rocch" else f"--eer {self.eer_method}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatedTrials:
+    """The trials of one score file whose class is known, and how many others there were."""
+
+    path: str
+    trials: TrialList
+    n_unknown: int
+
+
+def open_labelled(
+    paths: Sequence[str], sources: LabelSources, scale: ScaleChoices | None = None
+) -> list[LabelledScores]:
+    """Read scores and their labels; with ``scale``, scores that can be read tile by tile stay where they are."""
+    return labelled_scores(paths, [open_tiles(path, scale, infinite=True) for path in paths], sources)
 
 
 def evaluate_systems(
@@ -114,6 +128,43 @@ def evaluate_systems(
     return result
 
 
+def evaluated(file: LabelledScores) -> EvaluatedTrials:
+    """Return the trials whose class is known, in memory; refuse those that tell nothing."""
+    trials = file.trials()
+    target, nontarget, unknown = trials.counts
+    _refuse_one_class(file.path, target, nontarget)
+    assert trials.labels is not None  # noqa: S101
+    known = trials.select(trials.labels != UNKNOWN) if unknown else trials
+    assert known.scores is not None  # noqa: S101
+    if np.min(known.scores) == np.max(known.scores):
+        raise InputError(
+            f"{file.path}: all {len(known)} scores are {known.scores[0]:g}, so they cannot tell targets from "
+            "non-targets; check how they were made"
+        )
+    return EvaluatedTrials(path=file.path, trials=known, n_unknown=unknown)
+
+
+def _refuse_one_class(path: str, target: int, nontarget: int) -> None:
+    """Refuse trials of which nothing can be measured."""
+    if not target or not nontarget:
+        absent = "target" if not target else "non-target"
+        raise InputError(
+            f"{path}: there are {target} target and {nontarget} non-target trials, and without {absent} trials nothing "
+            "can be measured; check the key"
+        )
+
+
+def warnings_about(system: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each class with few trials, given what was measured of a system."""
+    pooled = system["pooled"]
+    counts = (("target", pooled["n_target"]), ("non-target", pooled["n_nontarget"]))
+    return [
+        f"{system['scores']} has only {count} {name} trial{'s' * (count != 1)}: error rates are very uncertain"
+        for name, count in counts
+        if count < FEW_TRIALS
+    ]
+
+
 def _refuse_too_many(file: LabelledScores, options: EvaluationOptions) -> None:
     """Refuse to bring very many trials into memory."""
     if not file.scores.is_in_memory and file.scores.size > MOST_IN_MEMORY:
@@ -140,7 +191,7 @@ def _metadata_of(options: EvaluationOptions) -> Metadata | None:
 
 def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Metadata | None) -> dict[str, Any]:
     trials = item.trials
-    speakers = speakers_of(trials, options.sources) if options.replicates else None
+    speakers = speakers_of(trials, options.sources) if options.draws.number else None
     conditions, pooled = {}, None
     for column in options.by:
         assert metadata is not None  # noqa: S101
@@ -195,7 +246,7 @@ def _group_bits(n_groups: int) -> int:
 
 
 def _refuse_telling_nothing(path: str, summary: ScoreSummary) -> None:
-    refuse_one_class(path, summary.n_target, summary.n_nontarget)
+    _refuse_one_class(path, summary.n_target, summary.n_nontarget)
     if summary.bins.size == 1:
         mean = summary.sums.sum() / summary.counts.sum()
         raise InputError(
@@ -208,12 +259,12 @@ def _intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions
     drawn = bootstrap(
         trials,
         **speakers.sides,
-        replicates=options.replicates,
+        replicates=options.draws.number,
         points=options.points,
         normalize=options.normalize,
-        seed=options.seed,
+        seed=options.draws.seed,
     )
-    return drawn.to_dict(options.level)
+    return drawn.to_dict(options.draws.level)
 
 
 def _condition_intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions) -> dict[str, Any]:
@@ -240,9 +291,9 @@ def _compared(
         metric=metric,
         point=options.points[0],
         normalize=options.normalize,
-        replicates=options.replicates or DRAWS,
-        level=options.level,
-        seed=options.seed,
+        replicates=options.draws.number or DRAWS,
+        level=options.draws.level,
+        seed=options.draws.seed,
     )
     names = {"system_a": first.path, "system_b": second.path}
     return {**names, **asdict(found), "speakers_from": speakers.origin}

@@ -137,7 +137,7 @@ def _ranges(
     columns: Sequence[_Column], figures: Figures, options: EvaluationOptions
 ) -> Iterator[tuple[str, list[str]]]:
     """Give the lines below a row: its intervals, and the bounds of figures that are not exact to the last digit."""
-    both = ((f"{100 * options.level:g} %", _Column.ends), ("bounds", _Column.bounds))
+    both = ((f"{100 * options.draws.level:g} %", _Column.ends), ("bounds", _Column.bounds))
     for name, found in both:
         ends = [(column, found(column, figures)) for column in columns]
         cells = ["" if pair is None else [column.cell(end) for end in pair] for column, pair in ends]
@@ -198,7 +198,7 @@ def _csv_columns(points: Sequence[OperatingPoint]) -> list[_Column]:
 
 def _print_csv(rows: Sequence[_Row], options: EvaluationOptions) -> None:
     columns = _csv_columns(options.points)
-    intervals = [c for c in columns if options.replicates and c.metric not in _WITHOUT_INTERVAL]
+    intervals = [c for c in columns if options.draws.number and c.metric not in _WITHOUT_INTERVAL]
     names = ["scores", "by", "condition", "n_target", "n_nontarget", *(column.name for column in columns)]
     names += [f"{column.name}_{end}" for column in intervals for end in ("low", "high")]
     bounded = [column for column in columns if any(column.bounds(row.figures) for row in rows)]

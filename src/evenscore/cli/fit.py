@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.cohort_options import EMBEDDINGS
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import check_model_output, print_json, print_lines
 from evenscore.cli.progress import progress_bar
@@ -25,7 +26,7 @@ evenscore fit --scores a.npz --key a --scores b.npz --key b -o m.json
 evenscore fit --scores d --key k --phrase-from 're:_(p[0-9]+)_' -o m.json
 evenscore fit --enroll-embeddings e.npz --test-embeddings t.npz -o m.json
 evenscore fit --norm evidence --scores d.npz --key k -o evidence.json
-evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 4 -o m
+evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 2 -o m
 """
 
 
@@ -47,7 +48,7 @@ def _file(meaning: str, *names: str) -> Any:
 class _Vectors:
     """Embeddings in place of scores."""
 
-    PANEL: ClassVar[str] = "Embeddings in place of scores"
+    PANEL: ClassVar[str] = EMBEDDINGS
 
     enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments.")] = None
     test_embeddings: Annotated[str | None, _file("Embeddings of the tests.")] = None
@@ -61,8 +62,6 @@ def fit(
     key: Annotated[
         list[str] | None, _file("Labels of the scores: one file for all, or one for each.", "--key", "-k")
     ] = None,
-    enroll_speakers: opt.EnrollSpeakers = None,
-    test_speakers: opt.TestSpeakers = None,
     norm: Annotated[
         str,
         typer.Option(
@@ -81,10 +80,10 @@ def fit(
             "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
         ),
     ] = None,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print the covariances of the effects, too.")] = False,
     json: opt.Json = False,
     *,
+    labels: opt.LabelChoices,
     vectors: _Vectors,
     scale: ScaleChoices,
 ) -> None:
@@ -111,19 +110,12 @@ def fit(
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
     from evenscore._version import __version__
-    from evenscore.cli.labelled import LabelSources
     from evenscore.cli.model import evidence_facts, model_facts, print_covariances, print_evidence, print_variances
     from evenscore.cli.training_data import fit_evidence_model, from_embeddings, from_scores
     from evenscore.files.models import save_evidence, save_model
     from evenscore.model import fit_score_model
 
-    labels = LabelSources(
-        keys=key or (),
-        enroll_speakers=enroll_speakers,
-        test_speakers=test_speakers,
-        unmatched=unmatched.value,
-        phrase_from=phrase_from,
-    )
+    sources = replace(labels.sources(None), keys=key or (), phrase_from=phrase_from)
     made_by = vectors.scorer if enroll else None
     inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, "scorer": made_by}
     inputs["phrase_from"] = phrase_from
@@ -132,10 +124,10 @@ def fit(
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         if scores:
-            data = from_scores(scores, labels, scale if scale.in_chunks(*scores) else None, client)
+            data = from_scores(scores, sources, scale if scale.in_chunks(*scores) else None, client)
         elif enroll and test:
             chosen = scorer_of(vectors.scorer)
-            data, notes = from_embeddings(enroll, test, chosen, labels, uses_self_pairs=name != "evidence")
+            data, notes = from_embeddings(enroll, test, chosen, sources, uses_self_pairs=name != "evidence")
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
         if name == "evidence":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, print_table
 from evenscore.cli.progress import progress_bar
 
@@ -24,15 +25,12 @@ zcat big.gz | evenscore info - --json         # figures for a program
 """
 
 
+@with_records
 def info(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Files of any kind; '-' is standard input.")],
     key: opt.Key = None,
-    from_format: opt.FromFormat = None,
-    key_format: opt.KeyFormat = None,
-    missing: opt.OnMissing = opt.Missing.error,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    score_column: opt.ScoreColumn = None,
-    ids: opt.IdList = None,
+    *,
+    repairs: opt.ReadingChoices,
     json: opt.Json = False,
 ) -> None:
     """Tell what is in the files, and what looks wrong.
@@ -41,13 +39,14 @@ def info(
     meant so: constant scores, targets that score below non-targets, ids that differ only in case, and more. With --key,
     it also tells which trials stand only in the scores or only in the key.
     """
-    options = {"missing": missing.value, "duplicates": duplicates.value, "score_column": score_column, "ids": ids}
-    labels = None if key is None else _read_key(key, key_format)
+    from evenscore.files import read_trials
+
+    labels = None if key is None else read_trials(key)
     reports = []
     with progress_bar() as progress:
         for number, path in enumerate(files):
             progress("reading", number / len(files))
-            reports.append(_report(path, from_format, options, labels))
+            reports.append(_report(path, repairs, labels))
     if json:
         print_json(reports)
         return
@@ -55,23 +54,15 @@ def info(
         _print_report(report)
 
 
-def _read_key(path: str, format: str | None) -> TrialList:
-    from evenscore.files import read_trials
-
-    return read_trials(path, format=format)
-
-
-def _report(path: str, format: str | None, options: dict[str, Any], key: TrialList | None) -> dict[str, Any]:
-    from evenscore.cli.facts import facts_of
-    from evenscore.cli.key_check import compare_with_key
-    from evenscore.cli.suspicions import suspicions_of
+def _report(path: str, repairs: opt.ReadingChoices, key: TrialList | None) -> dict[str, Any]:
+    from evenscore.cli.findings import compare_with_key, facts_of, suspicions_of
     from evenscore.errors import FileError
     from evenscore.files import read, sniff, spooled
     from evenscore.tables import ScoreMatrix, TrialList
 
     with spooled(path) as local:  # standard input can be read only once
-        format = format or sniff(local).name
-        table = read(local, format=format, **options)
+        format = repairs.from_format or sniff(local).name
+        table = read(local, **{**repairs.options, "format": format})
     comparison, notes = None, list[str]()
     if key is not None:
         if isinstance(table, ScoreMatrix):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenscore.cli.embedded_scores import EmbeddedScores, Source
 from evenscore.errors import FileError
 from evenscore.files import ReadOptions, open_scores as open_file, read_scores
 from evenscore.files.numpy_files import is_score_npy
@@ -16,25 +14,21 @@ from evenscore.tables import ScoreTable
 if TYPE_CHECKING:
     from evenscore.cli.scale_options import ScaleChoices
 
-__all__ = ["is_large", "open_matrix", "open_scores", "open_tiles"]
-
-_BYTES = 32  # that a trial takes in memory, with its label and what is computed from it
+__all__ = ["open_matrix", "open_scores", "open_tiles"]
 
 
-def open_scores(source: Source, scale: ScaleChoices | None = None, *, infinite: bool = False) -> ScoreTable:
-    """Read scores, or make those of embeddings.
+def open_scores(source: str, scale: ScaleChoices | None = None, *, infinite: bool = False) -> ScoreTable:
+    """Read scores.
 
     Parameters
     ----------
     source
-        Name of a file, or embeddings.
+        Name of a file.
     scale
         If given, scores that can be read tile by tile stay where they are.
     infinite
         Whether infinite scores are scores like others, as those of log-likelihood ratios are.
     """
-    if isinstance(source, EmbeddedScores):
-        return source.table() if scale is None else source.lazy().in_tiles(scale.tile_bytes)
     options = ReadOptions(kind="scores", infinite="accept" if infinite else "error")
     found = None if scale is None else _opened(source, options)
     if found is None or scale is None:
@@ -42,7 +36,7 @@ def open_scores(source: Source, scale: ScaleChoices | None = None, *, infinite: 
     return found.in_tiles(scale.tile_bytes)
 
 
-def open_tiles(source: Source, scale: ScaleChoices | None = None, *, infinite: bool = False) -> ScoreTable:
+def open_tiles(source: str, scale: ScaleChoices | None = None, *, infinite: bool = False) -> ScoreTable:
     """Read scores; with ``scale``, those that had to be read whole are cut into tiles, too."""
     scores = open_scores(source, scale, infinite=infinite)
     return scores.in_tiles(scale.tile_bytes) if scale is not None and scores.is_in_memory else scores
@@ -54,14 +48,6 @@ def open_matrix(path: str, scale: ScaleChoices | None = None) -> ScoreTable:
 
     scores = open_scores(path, scale)
     return as_matrix(scores.in_memory()) if scores.listed else scores
-
-
-def is_large(scale: ScaleChoices, sources: Iterable[Source]) -> bool:
-    """Tell whether scores are read, or made, tile by tile."""
-    every = list(sources)
-    paths = [source for source in every if isinstance(source, str)]
-    made = sum(_BYTES * source.size for source in every if isinstance(source, EmbeddedScores))
-    return scale.in_chunks(*paths, made=made)
 
 
 def _opened(path: str, options: ReadOptions) -> ScoreTable | None:

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.cli.combine import as_list, with_key
-from evenscore.cli.embedded_scores import EmbeddedScores, Source
 from evenscore.errors import InputError
 from evenscore.files import read_speakers, read_trials
+from evenscore.metrics.target_speakers import speakers_by_targets
 from evenscore.progress import Progress, silent
 from evenscore.tables import Axis, Labels, ScoreTable, TrialList, labels_for
 from evenscore.tables.ids import shown
@@ -28,9 +28,11 @@ __all__ = [
     "LabelSources",
     "LabelledScores",
     "SpeakerMap",
+    "Speakers",
     "labelled_scores",
     "named",
     "refuse_mismatch",
+    "speakers_of",
     "with_map",
     "with_maps",
 ]
@@ -49,23 +51,12 @@ class LabelSources:
     test_speakers: str | None = None
     unmatched: Unmatched = "error"
     phrase_from: str | None = None
-    speaker_maps: tuple[SpeakerMap, SpeakerMap] | None = None  #: of both sides, where they are known already
     options: tuple[str, str] = ("--key", "--enroll-speakers")  #: that give a key and a map, for messages
 
     @property
     def by_speaker(self) -> bool:
         """Whether there is a speaker map."""
-        return self.speaker_maps is not None or self.has_map_files
-
-    @property
-    def has_map_files(self) -> bool:
-        """Whether a file with a speaker map was given."""
         return self.enroll_speakers is not None or self.test_speakers is not None
-
-    @property
-    def origin(self) -> str:
-        """What the speakers are known from, if they are known."""
-        return "the speaker maps" if self.has_map_files else "the embeddings"
 
     def read_keys(self) -> list[TrialList]:
         """Read the keys."""
@@ -77,8 +68,6 @@ class LabelSources:
 
     def read_speaker_maps(self) -> tuple[SpeakerMap, SpeakerMap]:
         """Read the maps of both sides, with their names; one that is given alone serves both."""
-        if self.speaker_maps is not None:
-            return self.speaker_maps
         enroll, test = self.enroll_speakers or self.test_speakers, self.test_speakers or self.enroll_speakers
         assert enroll is not None and test is not None  # noqa: S101, PT018
         first = read_speakers(enroll)
@@ -87,7 +76,7 @@ class LabelSources:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledScores:
-    """Scores of one file or of embeddings, and their labels.
+    """Scores of one file, and their labels.
 
     Attributes
     ----------
@@ -152,14 +141,14 @@ class LabelledScores:
 
 
 def labelled_scores(
-    names: Sequence[Source], tables: Sequence[ScoreTable], sources: LabelSources, *, maps_first: bool = False
+    names: Sequence[str], tables: Sequence[ScoreTable], sources: LabelSources, *, maps_first: bool = False
 ) -> list[LabelledScores]:
     """Return scores with labels: of their key if there is one, else their own, else by the speaker maps.
 
     Parameters
     ----------
     names, tables
-        Names of files, or embeddings, and their scores.
+        Names of files, and their scores.
     sources
         Where labels come from. One key serves all scores.
     maps_first
@@ -178,8 +167,7 @@ def labelled_scores(
             key = keys[place if len(keys) > 1 else 0]
             found.append(replace(one, given=key, listed=key))
         elif table.own_labels and not (maps_first and maps is not None):
-            own = name.listed if isinstance(name, EmbeddedScores) else table
-            found.append(replace(one, listed=own if isinstance(own, TrialList) else None))
+            found.append(replace(one, listed=table if isinstance(table, TrialList) else None))
         elif maps is not None:
             with named(one.path):
                 known = with_maps(table, *maps)
@@ -217,6 +205,51 @@ def with_map(axis: Side, known: SpeakerMap, side: str) -> Side:
     if absent:
         raise InputError(f"{path} has no speaker for {side} {shown(absent)}; add it to the map")
     return axis.with_speakers(speakers)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speakers:
+    """The speaker of each id, and where that is known from."""
+
+    enroll: Mapping[str, str]
+    test: Mapping[str, str]
+    origin: str
+
+    @property
+    def sides(self) -> dict[str, Any]:
+        """The two maps, as the library's functions take them."""
+        return {"enroll_speakers": self.enroll, "test_speakers": self.test}
+
+
+def speakers_of(trials: TrialList, sources: LabelSources) -> Speakers:
+    """Return the speakers by the maps that are given, else by the target trials.
+
+    Without maps, two ids are of one speaker if they are equal, or if a chain of target trials leads from one to the
+    other; an id without target trials is a speaker of its own.
+
+    Examples
+    --------
+    >>> trials = TrialList.from_pairs(["m1", "m1", "m2"], ["a", "b", "b"], labels=[1, 0, 1])
+    >>> found = speakers_of(trials, LabelSources())
+    >>> found.enroll, found.test
+    ({'m1': 'm1', 'm2': 'm2'}, {'a': 'm1', 'b': 'm2'})
+    """
+    if not sources.by_speaker:
+        return _speakers_by_targets(trials)
+    (_, enroll), (_, test) = maps = sources.read_speaker_maps()
+    with_maps(trials, *maps)  # refuses a map that lacks somebody
+    return Speakers(enroll=enroll, test=test, origin="the speaker maps")
+
+
+def _speakers_by_targets(trials: TrialList) -> Speakers:
+    if trials.labels is None:
+        raise InputError("the trials have no labels, so their speakers are not known; give --enroll-speakers")
+    speaker = speakers_by_targets([trials])
+    return Speakers(
+        enroll={name: speaker[name] for name in trials.enroll_ids},
+        test={name: speaker[name] for name in trials.test_ids},
+        origin="the target trials",
+    )
 
 
 @dataclass(frozen=True)

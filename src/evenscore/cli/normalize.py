@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import norm_options as norms, options as opt
-from evenscore.cli.cohort_options import CohortChoices
+from evenscore.cli.cohort_options import EMBEDDINGS, CohortChoices
 from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.progress import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices
@@ -48,10 +48,10 @@ class _CohortScores(norms.CohortScores):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Vectors(CohortChoices):
+class _Vectors:
     """Embeddings in place of trial scores and cohort scores."""
 
-    PANEL: ClassVar[str] = "Embeddings in place of scores"
+    PANEL: ClassVar[str] = EMBEDDINGS
 
     enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments.")] = None
     test_embeddings: Annotated[str | None, _file("Embeddings of the tests; may be the same file.")] = None
@@ -88,6 +88,7 @@ def normalize(
     cohort: _CohortScores,
     facts: norms.TrialFacts,
     vectors: _Vectors,
+    members: CohortChoices,
     scale: ScaleChoices,
     resume: Resume = False,
 ) -> None:
@@ -110,7 +111,7 @@ def normalize(
     Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
     """
-    _refuse_mixture(cohort, vectors)
+    _refuse_mixture(cohort, vectors, members)
     lazy = resume or (scale.given if vectors.given else scale.in_chunks(trials, *cohort.paths.values()))
     from evenscore.cli.embedding_sets import CONDITION, scores_of
     from evenscore.cli.scored_output import scored_output
@@ -127,7 +128,7 @@ def normalize(
         if vectors.given:
             condition = None if facts.conditions is None else CONDITION
             settings |= {"method": method, "condition": condition, "scorer": scorer_of(vectors.scorer)}
-            place.write(scores_of(vectors.files(facts), trials, place, kept, members=vectors, **settings))
+            place.write(scores_of(vectors.files(facts), trials, place, kept, members=members, **settings))
             return
         settings |= _conditions(method, facts)
         blocks = _read_blocks(trials, cohort, facts, kept)
@@ -136,11 +137,12 @@ def normalize(
         place.write(normalized(blocks, method, client=client, progress=progress, keep=place.store, **settings))
 
 
-def _refuse_mixture(cohort: _CohortScores, vectors: _Vectors) -> None:
+def _refuse_mixture(cohort: _CohortScores, vectors: _Vectors, members: CohortChoices) -> None:
     if vectors.given and given_options(cohort):
         raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
-    if not vectors.given and given_options(vectors):
-        raise InputError(f"{given_options(vectors)[0]} has no meaning without embeddings; leave it out")
+    odd = [] if vectors.given else [*given_options(vectors), *given_options(members)]
+    if odd:
+        raise InputError(f"{odd[0]} has no meaning without embeddings; leave it out")
 
 
 def _conditions(method: str, facts: norms.TrialFacts) -> dict[str, Any]:

@@ -28,11 +28,26 @@ class Gone:
     remedy: str
 
 
+@dataclass(frozen=True)
+class Bare:
+    """An option that took no value, the value that it meant, and the option that told another one."""
+
+    value: str
+    number: str
+
+
 _REPAIRS = {
     option: Gone(f"mend the file with 'evenscore convert {option} ... IN OUT'")
     for option in ("--missing", "--duplicates", "--score-column", "--ids", "--from")
 }
 _REPAIRS |= dict.fromkeys(("--key-from", "--trials-from"), _REPAIRS["--from"])
+_EMBEDDINGS = dict.fromkeys(
+    (
+        *("--enroll-embeddings", "--test-embeddings", "--train-embeddings", "--train-test-embeddings", "--enroll-map"),
+        *("--train-enroll-map", "--enroll-length-norm", "--scorer", "--plda", "--center", "--trials"),
+    ),
+    Gone("'evenscore score' makes scores of embeddings, which it takes"),
+)
 _NORM_OPTIONS = (
     *("convention", "top_k", "excess", "drop_top", "select", "statistic", "trim", "ddof", "std_floor", "zero_std"),
     *("combine", "vanished"),
@@ -44,11 +59,21 @@ _SCORER = {"--plda": Part("--scorer", "model"), "--center": Part("--scorer", "ce
 _LENGTH_NORM = {"--enroll-length-norm": Part("--enroll-map", "length_norm")}
 _CHOICES = ("size", "pick", "seed", "length_norm")
 _MEMBERS = {option_name(f"cohort_{name}"): Part("--cohort-unit", name) for name in _CHOICES}
-_BOOTSTRAP = {"--seed": "--bootstrap-seed"}
-_TRAIN_BLOCKS = {"--train-enroll": "--train-enroll-cohort", "--train-test": "--train-test-cohort"}
+_BOOTSTRAP = {
+    **dict.fromkeys(("--seed", "--bootstrap-seed"), Part("--bootstrap", "seed")),
+    "--level": Part("--bootstrap", "level"),
+}
+_TRAIN_BLOCKS: dict[str, str | Gone] = dict.fromkeys(
+    ("--train-enroll", "--train-test", "--train-enroll-cohort", "--train-test-cohort"), "--cohort"
+)
+_TRAIN_BLOCKS |= {
+    "--score-set": Gone("compare it in Python, with load_score_set and compare"),
+    "--cohort-key": Gone("tell who the cohort's members are with --cohort-speakers"),
+    "--cohort-conditions": Gone("name the members of each with --candidates NAME=FILE"),
+}
 
 #: By command: what an option is called now.
-SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone]] = {
+SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone | Bare]] = {
     "normalize": {"--method": "--norm", **_BLOCKS, **_OF_NORM, **_SCORER},
     "score": {
         "--cohort": "--cohort-embeddings",
@@ -71,23 +96,32 @@ SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone]] = {
     },
     "adapt": _BLOCKS,
     "calibrate": {
+        **_EMBEDDINGS,
+        "--cross-validate": Bare("5", "--folds"),
+        "--folds": "--cross-validate",
         "--method": "--calibration",
         "--saturate": "--calibration=saturating",
         "--prior": Part("--calibration", "p_target"),
         "--l2": Part("--calibration", "l2"),
         "--shared-variance": Part("--calibration", "shared_variance", "true"),
         "--smoothing": Part("--calibration", "smoothing"),
-        **_SCORER,
-        **_LENGTH_NORM,
     },
     "compare": {**_BLOCKS, **_TRAIN_BLOCKS, **_BOOTSTRAP, **_SCORER, **_MEMBERS},
-    "choose-cohort": {"--method": "--norm", "--seed": "--draws-seed", **_TRAIN_BLOCKS, **_SCORER, **_MEMBERS},
-    "evaluate": {**_BOOTSTRAP, **_SCORER, **_LENGTH_NORM},
-    "det": _BOOTSTRAP,
-    "hist": {"--calibration": "--calibration-file"},
+    "choose-cohort": {
+        "--method": "--norm",
+        "--metric": "--rank-by",
+        "--draws-seed": _BOOTSTRAP["--seed"],
+        **_TRAIN_BLOCKS,
+        **_BOOTSTRAP,
+        **_SCORER,
+        **_MEMBERS,
+    },
+    "evaluate": {**_EMBEDDINGS, **_BOOTSTRAP, "--csv": "--table=csv", "--latex": "--table=latex"},
+    "plot": {**_BOOTSTRAP, **dict.fromkeys(("--calibration", "--calibration-file"), "--model")},
 }
 #: What the parts of an option belong to if it is not given itself.
 _DEFAULTS = {"--norm": "lgsm", "--calibration": "logistic", "--scorer": "cosine", "--cohort-unit": "utterance"}
+_DEFAULTS |= {"--bootstrap": "0", "compare --bootstrap": "1000", "choose-cohort --bootstrap": "200"}
 
 
 def modern(command: str, arguments: Sequence[str]) -> list[str]:
@@ -105,22 +139,27 @@ def modern(command: str, arguments: Sequence[str]) -> list[str]:
         known = {**_REPAIRS, **known}
     found: list[str] = []
     parts: dict[str, dict[str, str]] = {}
-    words = iter(arguments)
-    for word in words:
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
         if word == "--":
             found += [word, *words]
             break
         option, mark, value = word.partition("=")
         new = known.get(option, option)
         if isinstance(new, Gone):
-            raise typer.BadParameter(f"{command} has no {option} any more; {new.remedy}")
-        if isinstance(new, str):
+            raise typer.BadParameter(f"{command} has no {option} any more: {new.remedy}")
+        if isinstance(new, Bare):
+            valued = bool(mark) or (bool(words) and words[0].isdecimal())
+            found += [word] if valued else [] if new.number in arguments else [option, new.value]
+        elif isinstance(new, str):
             found.append(f"{new}{mark}{value}")
-            continue
-        given = new.value or (value if mark else next(words, ""))
-        parts.setdefault(new.of, {})[new.name] = given
+        else:
+            given = new.value or (value if mark else words.pop(0) if words else "")
+            parts.setdefault(new.of, {})[new.name] = given
     for option, values in parts.items():
-        name, found = _taken(option, found, _DEFAULTS.get(option, ""))
+        default = _DEFAULTS.get(f"{command} {option}", _DEFAULTS.get(option, ""))
+        name, found = _taken(option, found, default)
         found = [option, ":".join([name, *(f"{part}={value}" for part, value in values.items())]), *found]
     return found
 

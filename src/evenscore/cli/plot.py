@@ -2,301 +2,275 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.option_records import option_name, with_records
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.cli.figures import FigureFile
+    from matplotlib.axes import Axes
+
     from evenscore.cli.labelled import LabelSources
-    from evenscore.metrics import OperatingPoint
     from evenscore.tables import TrialList
 
-__all__ = ["COMMANDS", "EXAMPLES", "GROUP"]
-
-GROUP = "Draw figures of labelled scores."
+__all__ = ["EXAMPLES", "plot"]
 
 EXAMPLES = """
 evenscore plot det a.scores b.scores --key dev.trials -o det.svg
-evenscore plot bayes llr.scores --key dev.trials -o bayes.pdf
-evenscore plot det --help
-"""
-
-_DET = """
-evenscore plot det dev.scores --key dev.trials -o det.svg
 evenscore plot det a b --name raw --name AS-norm --key k -o det.pdf
-evenscore plot det a --key k --points 0.01 --points 0.05,10,1 -o det.svg
-evenscore plot det a --key k --bootstrap 500 \\
-    --enroll-speakers utt2spk -o det.png
-"""
-_BAYES = """
-evenscore plot bayes llr.scores --key dev.trials -o bayes.svg
-evenscore plot bayes a b --key k --points 0.01 -o bayes.pdf
-"""
-_HIST = """
-evenscore plot hist dev.scores --key dev.trials -o hist.svg
+evenscore plot det a --key k --points 0.01 --points 0.05,10,1 -o d.svg
+evenscore plot det a --key k --bootstrap 500:level=0.9 -o det.png
+evenscore plot bayes llr.scores --key dev.trials -o bayes.pdf
 evenscore plot hist dev.scores --key k --model m.json -o hist.png
-evenscore plot hist dev.scores --key k --calibration-file c.json -o h.png
-"""
-_TIPPETT = """
-evenscore plot tippett llr.scores --key dev.trials -o tippett.svg
 evenscore plot tippett a b --key k --log10 -o tippett.pdf
-"""
-_RELIABILITY = """
-evenscore plot reliability llr.scores --key dev.trials -o rel.svg
 evenscore plot reliability a b --key k --p-target 0.05 -o rel.pdf
-"""
-_EFFECT = """
 evenscore plot effect raw.scores norm.scores --key k -o effect.png
-evenscore plot effect a b --key k --name raw --name AS-norm -o e.svg
 """
 
-Systems = Annotated[list[str], typer.Argument(metavar="SCORES", help="Scores; one file for each system.")]
-Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Figure to write: .svg, .pdf or .png.")]
-Names = Annotated[
-    list[str] | None, typer.Option("--name", metavar="TEXT", help="Name in the figure, one for each file of scores.")
-]
-Points = Annotated[
-    list[str] | None,
-    typer.Option("--points", metavar="P[,CM,CF]", help="Operating point: prior of a target, and costs if not 1 and 1."),
-]
-Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title above the figure.")]
-Size = Annotated[str | None, typer.Option("--size", metavar="WxH", help="Width and height in inches, such as 5x4.")]
-Dpi = Annotated[int, typer.Option("--dpi", min=10, max=2400, metavar="N", help="Dots per inch of a .png.")]
+_SMALLEST, _LARGEST = 1.0, 100.0  # inches
 
 
-def det(
-    scores: Systems,
-    output: Output,
-    key: opt.Key = None,
-    name: Names = None,
-    points: Points = None,
+class Kind(str, Enum):
+    """The kinds of figures."""
+
+    det = "det"
+    bayes = "bayes"
+    hist = "hist"
+    tippett = "tippett"
+    reliability = "reliability"
+    effect = "effect"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindChoices:
+    """What some kinds of figures show."""
+
+    PANEL: ClassVar[str] = "Of some kinds"
+
+    name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="all but hist: name in the figure, one for each file of scores."),
+    ] = None
+    points: Annotated[
+        list[str] | None,
+        typer.Option(metavar="P[,CM,CF]", help="det, bayes: operating point, prior of a target, and costs if not 1."),
+    ] = None
     bootstrap: Annotated[
-        int, typer.Option("--bootstrap", min=0, metavar="N", help="Confidence bands from N draws of the speakers.")
-    ] = 0,
-    level: Annotated[float, typer.Option("--level", metavar="L", help="Level of the bands.")] = 0.95,
-    bootstrap_seed: opt.BootstrapSeed = 0,
-    rule_of_30: Annotated[
-        bool, typer.Option("--rule-of-30/--no-rule-of-30", help="Mark the rates that rest on 30 errors.")
-    ] = True,
-    enroll_speakers: opt.EnrollSpeakers = None,
-    test_speakers: opt.TestSpeakers = None,
-    title: Title = None,
-    size: Size = None,
-    dpi: Dpi = 200,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
-) -> None:
-    """Draw DET curves: the miss rate against the false-alarm rate at all thresholds, on probit axes.
-
-    A dot is the equal error rate. Operating points are marked open at the minimum detection cost and full at the actual
-    one, where scores are taken for log-likelihood ratios. Bands come from drawing speakers with replacement; without
-    speaker maps, ids that target trials connect are of one speaker.
-    """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
-    figure, marked = _figure(output, title, size, dpi), _points(points)
-    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
-    systems = _systems(scores, name, labels)
-    from evenscore.cli.speaker_sources import speakers_of
-    from evenscore.metrics import bootstrap_det
-    from evenscore.plot import plot_det
-
-    bands = {}
-    for name_shown, trials in systems.items() if bootstrap else ():
-        sides: Any = speakers_of(trials, labels).sides
-        bands[name_shown] = bootstrap_det(trials, **sides, replicates=bootstrap, level=level, seed=bootstrap_seed)
-    figure.draw(lambda ax: plot_det(_alone(systems), points=marked, band=bands, rule_of_30=rule_of_30, ax=ax))
-
-
-def bayes(
-    scores: Systems,
-    output: Output,
-    key: opt.Key = None,
-    name: Names = None,
-    points: Points = None,
-    enroll_speakers: opt.EnrollSpeakers = None,
-    test_speakers: opt.TestSpeakers = None,
-    title: Title = None,
-    size: Size = None,
-    dpi: Dpi = 200,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
-) -> None:
-    """Draw normalized Bayes error rates of log-likelihood ratios against the prior: actual, minimum and default.
-
-    The gap between the actual and the minimum rate is what better calibration could gain at that prior. Operating
-    points are marked by upright lines.
-    """
-    figure, marked = _figure(output, title, size, dpi), _points(points)
-    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
-    systems = _systems(scores, name, labels)
-    from evenscore.plot import plot_bayes_error
-
-    figure.draw(lambda ax: plot_bayes_error(_alone(systems), points=marked, ax=ax))
-
-
-def hist(
-    scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores of one system.")],
-    output: Output,
-    key: opt.Key = None,
+        str,
+        typer.Option(metavar="N[:level=L:seed=S]", help="det: confidence bands from N draws of the speakers."),
+    ] = "0"
     model: Annotated[
-        str | None, typer.Option("--model", metavar="FILE", help="Model file of 'evenscore fit': draw its densities.")
-    ] = None,
-    calibration_file: Annotated[
         str | None,
         typer.Option(
-            "--calibration-file", metavar="FILE", help="Gaussian, Bayesian or unsupervised calibration instead."
+            metavar="FILE",
+            help="hist: draw the densities of a model of 'evenscore fit', or of a Gaussian, Bayesian or unsupervised "
+            "calibration.",
         ),
-    ] = None,
+    ] = None
     bins: Annotated[
-        int | None, typer.Option("--bins", min=1, max=10000, metavar="N", help="Number of bins; chosen if not given.")
-    ] = None,
-    enroll_speakers: opt.EnrollSpeakers = None,
-    test_speakers: opt.TestSpeakers = None,
-    title: Title = None,
-    size: Size = None,
-    dpi: Dpi = 200,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
-) -> None:
-    """Draw a histogram of the scores of each class, with the densities of a model if one is given."""
-    if model is not None and calibration_file is not None:
-        raise InputError("both a model and a calibration were given; draw the densities of one of the two")
-    figure = _figure(output, title, size, dpi)
-    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
-    [trials] = _systems([scores], None, labels).values()
-    from evenscore.plot import plot_histograms
-
-    densities = _densities(model, calibration_file)
-    figure.draw(lambda ax: plot_histograms(trials, model=densities, bins=bins, ax=ax))
-
-
-def tippett(
-    scores: Systems,
-    output: Output,
-    key: opt.Key = None,
-    name: Names = None,
-    log10: Annotated[bool, typer.Option("--log10", help="Show logarithms to the base 10.")] = False,
-    enroll_speakers: opt.EnrollSpeakers = None,
-    test_speakers: opt.TestSpeakers = None,
-    title: Title = None,
-    size: Size = None,
-    dpi: Dpi = 200,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
-) -> None:
-    """Draw the share of targets and of non-targets whose log-likelihood ratio is at least so large."""
-    figure = _figure(output, title, size, dpi)
-    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
-    systems = _systems(scores, name, labels)
-    from evenscore.plot import plot_tippett
-
-    figure.draw(lambda ax: plot_tippett(_alone(systems), log10=log10, ax=ax))
-
-
-def reliability(
-    scores: Systems,
-    output: Output,
-    key: opt.Key = None,
-    name: Names = None,
+        int | None, typer.Option(min=1, max=10000, metavar="N", help="hist: number of bins; chosen if not given.")
+    ] = None
+    log10: Annotated[bool, typer.Option("--log10", help="tippett: show logarithms to the base 10.")] = False
     p_target: Annotated[
         float | None,
-        typer.Option("--p-target", metavar="P", help="Show posterior probabilities at this prior, not LLRs."),
-    ] = None,
-    enroll_speakers: opt.EnrollSpeakers = None,
-    test_speakers: opt.TestSpeakers = None,
-    title: Title = None,
-    size: Size = None,
-    dpi: Dpi = 200,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
-) -> None:
-    """Draw what log-likelihood ratios turn out to mean, by isotonic calibration, against what they claim.
+        typer.Option(metavar="P", help="reliability: show posterior probabilities at this prior, not LLRs."),
+    ] = None
+    most: Annotated[int, typer.Option(min=1, metavar="N", help="effect: trials of each class to draw.")] = 5000
 
-    A calibrated system follows the diagonal.
-    """
-    figure = _figure(output, title, size, dpi)
-    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
-    systems = _systems(scores, name, labels)
-    from evenscore.plot import plot_reliability
-
-    figure.draw(lambda ax: plot_reliability(_alone(systems), p_target=p_target, ax=ax))
+    def refuse_unused(self, kind: Kind) -> None:
+        """Refuse an option that this kind has no use for."""
+        for field in fields(self):
+            users = [other for other, names in _USED.items() if field.name in names]
+            if kind.value not in users and getattr(self, field.name) != field.default:
+                raise InputError(f"{option_name(field.name)} is for {' and '.join(users)}, not for {kind.value}")
 
 
-def effect(
-    before: Annotated[str, typer.Argument(metavar="BEFORE", help="Scores before the norm or calibration.")],
-    after: Annotated[str, typer.Argument(metavar="AFTER", help="Scores of the same trials after it.")],
-    output: Output,
+_USED = {
+    "det": ("name", "points", "bootstrap"),
+    "bayes": ("name", "points"),
+    "hist": ("model", "bins"),
+    "tippett": ("name", "log10"),
+    "reliability": ("name", "p_target"),
+    "effect": ("name", "most"),
+}  #: which options each kind has
+
+
+@with_records
+def plot(
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(Kind.__members__)}.")],
+    scores: Annotated[
+        list[str],
+        typer.Argument(metavar="SCORES", help="Scores, a file for each system; hist takes one, effect two."),
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Figure to write: .svg, .pdf or .png.")],
     key: opt.Key = None,
-    name: Names = None,
-    most: Annotated[int, typer.Option("--most", min=1, metavar="N", help="Trials of each class to draw.")] = 5000,
-    enroll_speakers: opt.EnrollSpeakers = None,
-    test_speakers: opt.TestSpeakers = None,
-    title: Title = None,
-    size: Size = None,
-    dpi: Dpi = 200,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
+    *,
+    labels: opt.LabelChoices,
+    choices: KindChoices,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", metavar="TEXT", help="Title above the figure.", rich_help_panel=opt.OUTPUT),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            "--size", metavar="WxH", help="Width and height in inches, such as 5x4.", rich_help_panel=opt.OUTPUT
+        ),
+    ] = None,
+    dpi: Annotated[
+        int,
+        typer.Option(
+            "--dpi", min=10, max=2400, metavar="N", help="Dots per inch of a .png.", rich_help_panel=opt.OUTPUT
+        ),
+    ] = 200,
 ) -> None:
-    """Draw the scores after a norm against those before, trial by trial and coloured by class."""
-    figure = _figure(output, title, size, dpi)
-    labels = _labels(key, unmatched, enroll_speakers, test_speakers)
-    pair = _systems([before, after], name, labels)
-    from evenscore.plot import plot_norm_effect
+    """Draw a figure of labelled scores.
 
-    (first, raw), (second, normalized) = pair.items()
-    figure.draw(lambda ax: plot_norm_effect(raw, normalized, names=(first, second), most=most, ax=ax))
+    det: the miss rate against the false-alarm rate at all thresholds, on probit axes. A dot is the equal error rate;
+    operating points are marked open at the minimum detection cost and full at the actual one. Bands come from drawing
+    speakers with replacement; without speaker maps, ids that target trials connect are of one speaker.
 
+    bayes: normalized Bayes error rates of log-likelihood ratios against the prior, actual, minimum and default; the gap
+    between actual and minimum is what better calibration could gain. Operating points are upright lines.
 
-COMMANDS = (
-    ("det", det, _DET),
-    ("bayes", bayes, _BAYES),
-    ("hist", hist, _HIST),
-    ("tippett", tippett, _TIPPETT),
-    ("reliability", reliability, _RELIABILITY),
-    ("effect", effect, _EFFECT),
-)  #: name, function and examples of each command
+    hist: a histogram of the scores of each class, with the densities of a model if one is given.
 
+    tippett: the share of targets and of non-targets whose log-likelihood ratio is at least so large.
 
-def _figure(output: str, title: str | None, size: str | None, dpi: int) -> FigureFile:
-    """Check what is asked of the figure before anything is read."""
-    from evenscore.cli.figures import FigureFile, size_of
+    reliability: what log-likelihood ratios turn out to mean, by isotonic calibration, against what they claim; a
+    calibrated system follows the diagonal.
+
+    effect: scores after a norm or calibration (the second file) against those before it (the first), trial by trial.
+    """
     from evenscore.plot.style import figure_format, require_matplotlib
 
-    require_matplotlib()
+    require_matplotlib()  # all that can be wrong is looked at before anything is read
     figure_format(output)
-    return FigureFile(output, title=title, size=None if size is None else size_of(size), dpi=dpi)
+    choices.refuse_unused(kind)
+    wanted = {Kind.hist: 1, Kind.effect: 2}.get(kind, len(scores))
+    if len(scores) != wanted:
+        raise InputError(f"{kind.value} draws {wanted} file{'s' * (wanted > 1)} of scores, but there are {len(scores)}")
+    inches = None if size is None else size_of(size)
+    sources = labels.sources(key)
+    draw = _drawing(kind, choices, lambda: read_systems(scores, choices.name or (), sources), sources)
+    save(draw, output, title, inches, dpi)
 
 
-def _labels(key: str | None, unmatched: opt.Unmatched, enroll: str | None, test: str | None) -> LabelSources:
-    from evenscore.cli.labelled import LabelSources
+def _drawing(
+    kind: Kind, choices: KindChoices, read: Callable[[], dict[str, TrialList]], sources: LabelSources
+) -> Callable[[Axes], Axes]:
+    """Check the options of the kind, read the systems, and return what draws them on axes."""
+    import evenscore.plot as draw
 
-    return LabelSources(
-        keys=() if key is None else (key,),
-        enroll_speakers=enroll,
-        test_speakers=test,
-        unmatched=unmatched.value,
-    )
-
-
-def _systems(paths: list[str], names: list[str] | None, labels: LabelSources) -> dict[str, TrialList]:
-    from evenscore.cli.figures import read_systems
-
-    return read_systems(paths, names or (), labels)
-
-
-def _alone(systems: dict[str, TrialList]) -> TrialList | dict[str, TrialList]:
-    """Return a system without a name as itself."""
-    return systems.get("", systems)
-
-
-def _points(texts: list[str] | None) -> tuple[OperatingPoint, ...] | None:
-    from evenscore.cli.evaluate import parsed_points
-
-    return parsed_points(texts) if texts else None
+    points = opt.parsed_points(choices.points) if choices.points else None
+    draws, densities = opt.Draws.of(choices.bootstrap), None if choices.model is None else _densities(choices.model)
+    systems = read()
+    alone: Any = systems.get("", systems)  # a system without a name is drawn as itself
+    if kind is Kind.det:
+        bands = _bands(systems, sources, draws) if draws.number else {}
+        return lambda ax: draw.plot_det(alone, points=points, band=bands, ax=ax)
+    if kind is Kind.bayes:
+        return lambda ax: draw.plot_bayes_error(alone, points=points, ax=ax)
+    if kind is Kind.hist:
+        return lambda ax: draw.plot_histograms(alone, model=densities, bins=choices.bins, ax=ax)
+    if kind is Kind.tippett:
+        return lambda ax: draw.plot_tippett(alone, log10=choices.log10, ax=ax)
+    if kind is Kind.reliability:
+        return lambda ax: draw.plot_reliability(alone, p_target=choices.p_target, ax=ax)
+    (first, raw), (second, normalized) = systems.items()
+    return lambda ax: draw.plot_norm_effect(raw, normalized, names=(first, second), most=choices.most, ax=ax)
 
 
-def _densities(model: str | None, calibration: str | None) -> object | None:
-    from evenscore.files.models import load_calibration, load_model
+def _bands(systems: Mapping[str, TrialList], sources: LabelSources, draws: opt.Draws) -> dict[str, Any]:
+    from evenscore.cli.labelled import speakers_of
+    from evenscore.metrics import bootstrap_det
 
-    if model is not None:
-        return load_model(model)
-    return None if calibration is None else load_calibration(calibration)
+    how: dict[str, Any] = {"replicates": draws.number, "level": draws.level, "seed": draws.seed}
+    return {
+        name: bootstrap_det(trials, **speakers_of(trials, sources).sides, **how) for name, trials in systems.items()
+    }
+
+
+def _densities(path: str) -> object:
+    from evenscore.files import load_calibration, load_model, read_json
+    from evenscore.files.models import CALIBRATION
+
+    return load_calibration(path) if read_json(path).get("format") == CALIBRATION.name else load_model(path)
+
+
+def save(
+    draw: Callable[[Axes], Axes],
+    path: str,
+    title: str | None = None,
+    size: tuple[float, float] | None = None,
+    dpi: int = 200,
+) -> None:
+    """Draw on new axes, and write the file when the figure is done."""
+    from evenscore.plot.style import figure_style, literal, save_figure
+
+    with figure_style():
+        from matplotlib.figure import Figure
+
+        ax = draw(Figure(figsize=size).subplots())
+        if title is not None:
+            literal(ax.set_title(""), title)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            save_figure(ax, path, dpi=dpi)
+    if any("Glyph" in str(warning.message) for warning in caught):
+        typer.echo("warning: the font lacks letters of a name or the title; boxes stand in their place", err=True)
+
+
+def size_of(text: str) -> tuple[float, float]:
+    """Return width and height in inches from a text such as '5x4'.
+
+    Examples
+    --------
+    >>> size_of("5.5x4")
+    (5.5, 4.0)
+    """
+    try:
+        width, height = (float(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise InputError(f"the size is {text!r}, but must be width x height in inches, such as 5x4") from None
+    if not all(_SMALLEST <= side <= _LARGEST for side in (width, height)):
+        raise InputError(f"the size is {text!r}, but a figure has from {_SMALLEST:g} to {_LARGEST:g} inches a side")
+    return width, height
+
+
+def names_of(paths: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the names of the systems: those given, else the files' names, with folders where they are equal.
+
+    Examples
+    --------
+    >>> names_of(["a/dev.scores", "b/dev.scores"], [])
+    ['a/dev.scores', 'b/dev.scores']
+    >>> names_of(["a/raw.scores", "a/norm.npz"], [])
+    ['raw.scores', 'norm.npz']
+    """
+    if not names:
+        short = [PurePath(path).name for path in paths]
+        names = short if len(set(short)) == len(short) else list(paths)
+    elif len(names) != len(paths):
+        raise InputError(f"there are {len(paths)} files of scores, but {len(names)} names; give one --name for each")
+    repeated = [name for name in names if list(names).count(name) > 1]
+    if repeated:
+        raise InputError(f"two systems are called {repeated[0]!r}; give them different names with --name")
+    return list(names)
+
+
+def read_systems(paths: Sequence[str], names: Sequence[str], labels: LabelSources) -> dict[str, TrialList]:
+    """Read labelled scores by name of system; one system for which no name is given has the empty name."""
+    from evenscore.cli.evaluation import evaluated, open_labelled
+
+    shown = [""] if len(paths) == 1 and not names else names_of(paths, names)
+    files = open_labelled(paths, labels)
+    return {name: evaluated(file).trials for name, file in zip(shown, files, strict=True)}

@@ -77,17 +77,14 @@ class ScaleChoices:
 
         return TILE_BYTES if self.limit is None else min(max(self.limit / _TILES, 1 << 20), TILE_BYTES)
 
-    def in_chunks(self, *paths: str | None, made: float = 0.0) -> bool:
-        """Tell whether files are read chunk by chunk: one of these options is given, or they are large together.
-
-        ``made`` are the bytes of scores that are no file.
-        """
+    def in_chunks(self, *paths: str | None) -> bool:
+        """Tell whether files are read chunk by chunk: one of these options is given, or they are large together."""
         from evenscore.files.numpy_files import is_score_npy
         from evenscore.files.streams import memory_size
 
         found = [Path(path) for path in paths if path is not None and path != "-"]
         sizes = [_size(path) for path in found if path.suffix.lower() in (".zarr", ".npy", ".parquet", ".pq")]
-        return self.given or any(map(is_score_npy, found)) or sum(sizes) + made > _LARGE * (self.limit or memory_size())
+        return self.given or any(map(is_score_npy, found)) or sum(sizes) > _LARGE * (self.limit or memory_size())
 
     @contextmanager
     def client(self, progress: Progress) -> Iterator[Any]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenscore.cli.option_records import option_name
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.sources import Scorer
 
-__all__ = ["EmbeddingChoices", "EnrollMap", "ScorerOption", "TrainingChoices", "scorer_of"]
+__all__ = ["EnrollMap", "ScorerOption", "scorer_of"]
 
 SCORERS = {"cosine": "center", "dot": "center", "plda": "model"}  # and the file that each may name
 
@@ -38,61 +36,6 @@ EnrollMap = Annotated[
         "brought to length 1 before they are averaged, after it, or both.",
     ),
 ]
-
-
-def _file(meaning: str) -> Any:
-    return typer.Option(metavar="FILE", help=meaning)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddingChoices:
-    """Embeddings in place of scores, and how they make scores."""
-
-    enroll_embeddings: Annotated[str | None, _file("Embeddings of the enrolments, in place of SCORES.")] = None
-    test_embeddings: Annotated[str | None, _file("Embeddings of the tests; may be the same file.")] = None
-    enroll_map: EnrollMap = None
-    scorer: ScorerOption = "cosine"
-
-    @property
-    def sides(self) -> tuple[str, str] | None:
-        """The files of enrolments and of tests, None if there are none."""
-        if self.enroll_embeddings is None and self.test_embeddings is None:
-            return None
-        if self.enroll_embeddings is None or self.test_embeddings is None:
-            raise InputError("embeddings of both sides are needed; give --enroll-embeddings and --test-embeddings")
-        return self.enroll_embeddings, self.test_embeddings
-
-    def check(self, training: TrainingChoices | None = None) -> None:
-        """Refuse options that have no meaning without others."""
-        trained = training is not None and training.sides is not None
-        for field in fields(self):
-            unused = self.sides is None and (field.name == "enroll_map" or not trained)
-            if unused and getattr(self, field.name) != field.default:
-                raise InputError(f"{option_name(field.name)} has no meaning without embeddings; leave it out")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingChoices:
-    """Embeddings in place of training scores."""
-
-    train_embeddings: Annotated[
-        str | None,
-        _file("Embeddings to train on, in place of --train: each against each other one, or the trials of the key."),
-    ] = None
-    train_test_embeddings: Annotated[str | None, _file("Those of the training tests, if they are in a file apart.")] = (
-        None
-    )
-    train_enroll_map: Annotated[str | None, _file("Training enrolments of several utterances, as in spk2utt.")] = None
-
-    @property
-    def sides(self) -> tuple[str, str] | None:
-        """The files of enrolments and of tests, None if there are none."""
-        if self.train_embeddings is None:
-            for field in fields(self):
-                if getattr(self, field.name) is not None:
-                    raise InputError(f"{option_name(field.name)} has no meaning without --train-embeddings; give both")
-            return None
-        return self.train_embeddings, self.train_test_embeddings or self.train_embeddings
 
 
 def scorer_of(text: str) -> Scorer:

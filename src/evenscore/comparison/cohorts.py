@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.engine.engine import engine_for
-from evenscore.metrics.counting import summarize_table
+from evenscore.metrics.points import Points
 from evenscore.progress import Progress, silent
 from evenscore.tables import TARGET, Axis, LabelledBlocks, Labels, Place, ScoreBlocks, ScoreTable
 from evenscore.tables.score_table import Source
@@ -24,7 +24,6 @@ __all__ = ["CohortDiagnostics", "CohortMember", "HiddenTarget", "cohort_diagnost
 FAR_OUT = 5.0  #: robust standard deviations from the other members
 SURPRISING = 5.0  #: standard deviations above the other scores of either id
 MOST_LISTED = 20
-_BITS = 16  # of the summary that tells the median
 _ROUNDING = 1e-12
 _FEWEST = 10  # of members, to tell which of them stands out
 
@@ -135,17 +134,13 @@ def cohort_diagnostics(
     return tuple(_diagnosed(part, sides, *map(set, speakers)) for part, sides in found if sides)
 
 
-def usual_target(training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent) -> float:
+def usual_target(points: Points) -> float:
     """Return the median score of the target trials; to the width of a bin where they are not in memory."""
-    if all(part.is_in_memory for part in training):
-        lists = [part.trials for part in training]
-        return float(np.median(np.concatenate([one.scores[one.labels == TARGET] for one in lists])))  # type: ignore[index]
-    how: dict[str, Any] = {"client": client, "progress": progress, "bits": _BITS}
-    found = [summarize_table(part.blocks.trials, part.values, **how).class_scores(TARGET) for part in training]
-    scores, weights = map(np.concatenate, zip(*found, strict=True))
-    order = np.argsort(scores)
+    scores, weights = points.class_scores(TARGET)
+    order = np.argsort(scores, kind="stable")
     below = np.cumsum(weights[order])
-    return float(scores[order][np.searchsorted(below, below[-1] / 2)])
+    middle = [np.searchsorted(below, below[-1] / 2, side) for side in ("left", "right")]
+    return float(scores[order][middle].mean())
 
 
 def _diagnosed(

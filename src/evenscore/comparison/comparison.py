@@ -64,7 +64,6 @@ class Judging:
     def of(
         cls,
         calibration: str,
-        options: Mapping[str, Any] | None = None,
         *,
         points: PointLike | Iterable[PointLike],
         metric: str,
@@ -76,7 +75,7 @@ class Judging:
     ) -> Judging:
         """Refuse what cannot be meant before any work is done; ``metric`` is what candidates are ranked by.
 
-        Without options, calibrations that weigh scores get a tiny penalty.
+        Calibrations without options that weigh scores get a tiny penalty.
 
         Examples
         --------
@@ -86,9 +85,9 @@ class Judging:
         >>> Judging.of("logistic:l2=0.1", **how, fewest_folds=3).calibration_options
         {'l2': 0.1}
         """
-        name, spelled = calibration_and_options(calibration)
-        if options is None and not spelled:
-            options = {"l2": _PENALTY} if name in ("logistic", "saturating") else {}
+        name, options = calibration_and_options(calibration)
+        if not options and name in ("logistic", "saturating"):
+            options = {"l2": _PENALTY}
         if metric not in METRICS:
             raise InputError(f"candidates cannot be ranked by {metric!r}; choose one of {', '.join(METRICS)}")
         if replicates < 1:
@@ -99,7 +98,7 @@ class Judging:
             raise InputError(f"folds is {folds}, but must be at least {fewest_folds}")
         return cls(
             calibration=name,
-            calibration_options={**spelled, **(options or {})},
+            calibration_options=options,
             points=as_points(points),
             replicates=replicates,
             level=level,

@@ -80,10 +80,10 @@ class ResultFolder:
             "format": _FORMAT,
             "version": _VERSION,
             "fingerprint": fingerprint,
-            "figures": _record(result.figures),
-            "conditions": {name: _record(figures) for name, figures in result.conditions.items()},
-            "uncalibrated": _record(result.uncalibrated),
-            "training": _record(result.training),
+            "figures": vars(result.figures),
+            "conditions": {name: vars(figures) for name, figures in result.conditions.items()},
+            "uncalibrated": result.uncalibrated and vars(result.uncalibrated),
+            "training": result.training and vars(result.training),
             **{name: getattr(result, name) for name in _KEPT},
         }
         _write_files(place, self.sides.trials, result)
@@ -196,10 +196,6 @@ def _write_files(place: Path, trials: ComparedTrials, result: MethodResult) -> N
     save_calibration(result.calibration, place / CALIBRATION)
     if is_saved(result.model):
         save_trained(result.model, place / MODEL)
-
-
-def _record(figures: Figures | None) -> Any:
-    return None if figures is None else {"values": figures.values, "intervals": figures.intervals}
 
 
 def _figures(record: Any) -> Any:

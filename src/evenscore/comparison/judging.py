@@ -20,12 +20,14 @@ from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError, InputError
 from evenscore.metrics import evaluate
 from evenscore.metrics.counting import summarize_table
+from evenscore.metrics.points import Points
+from evenscore.metrics.trials import Trials
 from evenscore.norms import FittedNorm, fit_norm
 from evenscore.norms.normalize import described_norm
 from evenscore.progress import Progress, silent
 from evenscore.tables import NONTARGET, TARGET, LabelledBlocks, ScoreTable
 
-__all__ = ["Keep", "Trained", "judge", "or_reason", "train"]
+__all__ = ["Keep", "Trained", "judge", "or_reason", "train", "training_points"]
 
 _SEPARATED = "its training scores separate the classes without error, so the scale of its LLRs is a guess"
 _SUMMARIZED = "its training scores are not in memory: they are calibrated from a summary, and not cross-validated"
@@ -109,38 +111,33 @@ def train(
     fitted = fit_norm(
         method.norm, training, client=None if whole else client, progress=progress, **dict(method.options)
     )
-    points = _points(fitted, training, how, client, progress)
+    counting: dict[str, Any] = {"client": client, "progress": progress, "points": how.points}
+    points = training_points(training, fitted.training_scores, **counting)
     kind: Any = calibration_class(how.calibration)
-    calibration = kind.fit(*points, **dict(how.calibration_options))
+    calibration = kind.fit(points, **dict(how.calibration_options))
     in_memory = all(part.is_in_memory for part in training)
     notes = list(fitted.notes) if in_memory else [*fitted.notes, _SUMMARIZED]
-    if _separated(*points):
+    targets, nontargets = (points.class_scores(label)[0] for label in (TARGET, NONTARGET))
+    if targets.min() > nontargets.max():
         notes.append(_SEPARATED)
     figures = None if trials is None or not in_memory else _cross_calibrated(fitted, trials, how, notes)
     return Trained(method=method, norm=fitted, calibration=calibration, training=figures, notes=tuple(notes))
 
 
-def _points(
-    fitted: FittedNorm, training: Sequence[LabelledBlocks], how: Judging, client: Any, progress: Progress
-) -> tuple[Any, ...]:
-    """Return what calibrations are fitted to: scores and labels, or a summary of scores that are not in memory."""
-    pairs = list(zip(training, fitted.training_scores, strict=True))
+def training_points(
+    training: Sequence[LabelledBlocks], tables: Sequence[ScoreTable] | None = None, **counting: Any
+) -> Points:
+    """Return what calibrations are fitted to: the training trials, or a summary of those that are not in memory.
+
+    ``tables`` are other scores of the trials, such as normalized ones; ``counting`` is as in `summarize_table`.
+    """
+    pairs = list(zip(training, tables or [part.blocks.trials for part in training], strict=True))
     if all(part.is_in_memory for part in training):
         lists = [part.labelled(table) for part, table in pairs]
-        return tuple(np.concatenate([getattr(part, name) for part in lists]) for name in ("scores", "labels"))
-    summaries = [
-        summarize_table(table, part.values, client=client, progress=progress, points=how.points)
-        for part, table in pairs
-    ]
-    return (reduce(add, summaries),)
-
-
-def _separated(scores: Any, key: Any = None) -> bool:
-    """Tell whether every target scores higher than every non-target."""
-    targets, nontargets = (
-        scores.class_scores(label)[0] if key is None else scores[key == label] for label in (TARGET, NONTARGET)
-    )
-    return bool(targets.min() > nontargets.max())
+        values, key = (np.concatenate([getattr(one, name) for one in lists]) for name in ("scores", "labels"))
+        return Trials(values=values, key=key)
+    summaries = [summarize_table(table, part.values, **counting) for part, table in pairs]
+    return reduce(add, summaries)
 
 
 def _cross_calibrated(fitted: FittedNorm, trials: ComparedTrials, how: Judging, notes: list[str]) -> Figures | None:

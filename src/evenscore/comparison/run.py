@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -18,7 +18,7 @@ from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
 from evenscore.comparison.comparison import METRICS, Comparison, Judging, Measured, MethodResult, RunFacts
 from evenscore.comparison.data import Sides, check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
-from evenscore.comparison.judging import judge, or_reason
+from evenscore.comparison.judging import judge, or_reason, training_points
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.errors import InputError
 from evenscore.metrics import PairedTest
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
+_BITS = 16  # of the summary that tells how targets usually score
 _LIBRARIES = ("evenscore", "numpy", "scipy", "numba", "polars")
 
 
@@ -42,7 +43,6 @@ def compare(
     methods: Iterable[str | Method] | None = None,
     *,
     calibration: str = "logistic",
-    calibration_options: Mapping[str, Any] | None = None,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
     rank_by: Metric = "cllr",
     bootstrap: int = 1000,
@@ -73,10 +73,10 @@ def compare(
     methods
         Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
         tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
-    calibration, calibration_options
-        A name in `CALIBRATIONS`, the same for all methods, and the options of its ``fit``, which the name can have
-        after colons, too: ``"logistic:l2=1e-3"``. By default logistic, with the penalty l2 = 1e-5 (saturating has it,
-        too), which changes next to nothing but keeps it finite where scores have no errors.
+    calibration
+        A name in `CALIBRATIONS`, the same for all methods, with the options of its ``fit`` after colons, such as
+        ``"logistic:l2=1e-3"``. By default logistic, with the penalty l2 = 1e-5 (saturating has it, too), which changes
+        next to nothing but keeps it finite where scores have no errors.
     points
         Operating points of the detection costs; the first one counts for ``min_dcf`` and ``act_dcf``.
     rank_by
@@ -125,7 +125,6 @@ def compare(
     start = time.perf_counter()
     how = Judging.of(
         calibration,
-        calibration_options,
         points=points,
         metric=rank_by,
         replicates=bootstrap,
@@ -142,7 +141,7 @@ def compare(
     data = summary_of(sides.training_trials, sides.trials)
     speakers = sides.training_trials.speakers, sides.trials.speakers
     warnings = check_data(data, speakers, allow_overlap=allow_overlap) + warnings
-    usual = usual_target(sides.training, client=client, progress=progress)
+    usual = usual_target(training_points(sides.training, client=client, progress=progress, bits=_BITS))
     cohorts = cohort_diagnostics(sides.evaluation, usual, speakers, client=client, progress=progress)
     progress("checking the data", 1.0)
     judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress, write_scores)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evenscore.report.content import Content, System
-from evenscore.report.contributions import contribution_numbers, contribution_section, contributions_of
 from evenscore.report.numbers import percent
 from evenscore.report.plot_data import (
     Curves,
@@ -25,7 +24,14 @@ from evenscore.report.results_table import (
     results_of,
     tiles_of,
 )
-from evenscore.report.side_tables import cohort_sentences, cohort_tables, data_tables, models_of, version_table
+from evenscore.report.side_tables import (
+    cohort_sentences,
+    cohort_tables,
+    contributions_of,
+    data_tables,
+    models_of,
+    version_table,
+)
 
 if TYPE_CHECKING:
     from evenscore.comparison.comparison import Comparison
@@ -40,7 +46,7 @@ def content_of(comparison: Comparison) -> Content:
     plots = plot_numbers(systems, curves, comparison.how.points)
     contributions = contributions_of(comparison)
     if contributions is not None:
-        plots["contributions"] = contribution_numbers(contributions[1])
+        plots["contributions"] = contributions[1]
     several = len(systems) > 1
     run = comparison.run
     return Content(
@@ -63,7 +69,7 @@ def content_of(comparison: Comparison) -> Content:
         conditions=condition_table(comparison),
         condition_details=condition_details(comparison),
         models=models_of(comparison),
-        contributions=None if contributions is None else contribution_section(*contributions),
+        contributions=None if contributions is None else contributions[0],
         cohorts=cohort_tables(comparison.cohorts),
         cohort_sentences=cohort_sentences(comparison.cohorts) if comparison.cohorts else (),
         data=data_tables(comparison.data),

@@ -1,13 +1,15 @@
-"""Data, cohorts, score models, versions: the tables that say where the results come from."""
+"""Data, cohorts, score models, example trials, versions: the tables that say where the results come from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from evenscore.model.parameters import ScoreModel
-from evenscore.report.content import Model, Table
-from evenscore.report.numbers import count, share
+from evenscore.report.content import Contributions, Model, Table
+from evenscore.report.numbers import count, json_numbers, share
 
 if TYPE_CHECKING:
     from evenscore.comparison.cohorts import CohortDiagnostics
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from evenscore.comparison.trials import SideSummary
     from evenscore.model.parameters import VarianceTable
 
-__all__ = ["cohort_sentences", "cohort_tables", "data_tables", "models_of", "version_table"]
+__all__ = ["cohort_sentences", "cohort_tables", "contributions_of", "data_tables", "models_of", "version_table"]
 
 _NAMED = 12  # speakers that are listed by name
 
@@ -76,6 +78,31 @@ def _meaning(table: VarianceTable) -> list[str]:
         f"{share(float(table.sigma2[1] / whole[1]))} of target variance) belongs to the single pair, and no cohort can "
         "tell it.",
     ]
+
+
+def contributions_of(comparison: Comparison) -> tuple[Contributions, dict[str, Any]] | None:
+    """Return what the features of the best method that can tell add to the LLRs of its examples, and for scripts."""
+    for method in comparison.methods:
+        found = method.contributions
+        if found is not None and len(found.trials):
+            break
+    else:
+        return None
+    name, values = method.name, np.asarray(found.values, dtype=np.float64)
+    rows = [
+        [trial, *(f"{value:+.3f}" for value in row), f"{row.sum():+.3f}"]
+        for trial, row in zip(found.trials, values, strict=True)
+    ]
+    section = Contributions(
+        trials=list(found.trials),
+        description=f"Bars: what each of {len(found.features)} features of {name} adds to the LLR of the chosen trial.",
+        table=Table(caption=f"Contributions to the LLR, {name}", head=["Trial", *found.features, "Sum"], rows=rows),
+    )
+    return section, {
+        "features": list(found.features),
+        "values": [json_numbers(row) for row in values],
+        "totals": json_numbers(values.sum(axis=1)),
+    }
 
 
 def cohort_tables(cohorts: Sequence[CohortDiagnostics]) -> list[Table]:

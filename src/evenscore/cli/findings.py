@@ -1,20 +1,24 @@
-"""What looks wrong in a table: things that can be meant so, but seldom are."""
+"""What `evenscore info` tells about a table: sizes, counts, ranges, and what looks wrong, alone or beside a key."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.cli.facts import Facts
+from evenscore.cli.combine import contradictions, labels_in
+from evenscore.errors import InputError
 from evenscore.tables import NONTARGET, TARGET, Embeddings, ScoreMatrix, TrialList
 from evenscore.tables.ids import shown
 
-__all__ = ["suspicions_of"]
+__all__ = ["Facts", "compare_with_key", "facts_of", "suspicions_of"]
+
+Facts = dict[str, Any]
 
 FEW_TRIALS = 30  # with fewer trials in a class, an error rate says little
 UNEQUAL = 10_000  # more non-targets than this for each target
@@ -22,6 +26,93 @@ FEW_ODD = 0.1  # ids that miss on one side are odd only if nearly all others are
 FAR_OUT = 30  # interquartile ranges from the median
 ALIKE = 0.1  # standard deviations between the class means
 MOST_ROWS = 1_000_000  # looked at for ties, outliers and equal vectors
+MOST_SHOWN = 5  # trials named for each kind of disagreement
+
+
+def facts_of(table: ScoreMatrix | TrialList | Embeddings | Mapping[str, str]) -> Facts:
+    """Return the facts about a table, ready to be printed or to become JSON.
+
+    Examples
+    --------
+    >>> facts_of({"utt1": "ann", "utt2": "ann", "utt3": "bob"})
+    {'utterances': 3, 'speakers': 2, 'utterances_per_speaker': {'min': 1, 'mean': 1.5, 'max': 2}}
+    """
+    if isinstance(table, ScoreMatrix):
+        return _matrix_facts(table)
+    if isinstance(table, TrialList):
+        return _trial_facts(table)
+    if isinstance(table, Embeddings):
+        return _embedding_facts(table)
+    return {"utterances": len(table), **_speaker_facts(list(table.values()))}
+
+
+def _score_summary(scores: npt.NDArray[Any]) -> Facts:
+    """Return how many scores there are, and their range, mean and standard deviation; NaN is left out."""
+    count = int(scores.size - np.count_nonzero(np.isnan(scores)))
+    if count == 0:
+        return {"count": 0}
+    return {
+        "count": count,
+        "min": float(np.nanmin(scores)),
+        "mean": float(np.nanmean(scores, dtype=np.float64)),
+        "max": float(np.nanmax(scores)),
+        "std": float(np.nanstd(scores, dtype=np.float64)),
+    }
+
+
+def _matrix_facts(matrix: ScoreMatrix) -> Facts:
+    return {
+        "enrolments": matrix.shape[0],
+        "tests": matrix.shape[1],
+        "trials": matrix.scores.size - matrix.n_missing,
+        "missing": matrix.n_missing,
+        "type": str(matrix.scores.dtype),
+        "scores": {"all": _score_summary(matrix.scores)},
+    }
+
+
+def _trial_facts(trials: TrialList) -> Facts:
+    facts: Facts = {
+        "enrolments": len(trials.enroll_ids),
+        "tests": len(trials.test_ids),
+        "trials": len(trials),
+        "missing": len(trials.enroll_ids) * len(trials.test_ids) - len(trials),
+    }
+    if trials.scores is not None:
+        facts["type"] = str(trials.scores.dtype)
+    if trials.labels is not None:
+        facts["labels"] = dict(zip(("target", "nontarget", "unknown"), trials.counts, strict=True))
+    if trials.scores is not None:
+        facts["scores"] = {"all": _score_summary(trials.scores)}
+        if trials.labels is not None:
+            for name, label in (("target", TARGET), ("nontarget", NONTARGET)):
+                facts["scores"][name] = _score_summary(trials.scores[trials.labels == label])
+    if trials.measures:
+        facts["measures"] = {name: _score_summary(values) for name, values in trials.measures.items()}
+    return facts
+
+
+def _embedding_facts(embeddings: Embeddings) -> Facts:
+    norms = np.linalg.norm(embeddings.vectors.astype(np.float64, copy=False), axis=1)
+    facts: Facts = {
+        "vectors": len(embeddings),
+        "dimensions": embeddings.dim,
+        "type": str(embeddings.vectors.dtype),
+        "lengths": _score_summary(norms),
+    }
+    if embeddings.speakers is not None:
+        facts |= _speaker_facts([name for name in embeddings.speakers if name is not None])
+    if embeddings.columns:
+        facts["columns"] = list(embeddings.columns)
+    return facts
+
+
+def _speaker_facts(speakers: list[str]) -> Facts:
+    counts = list(Counter(speakers).values())
+    facts: Facts = {"speakers": len(counts)}
+    if counts:
+        facts["utterances_per_speaker"] = {"min": min(counts), "mean": len(speakers) / len(counts), "max": max(counts)}
+    return facts
 
 
 def suspicions_of(table: ScoreMatrix | TrialList | Embeddings | Mapping[str, str], facts: Facts) -> list[str]:
@@ -29,7 +120,6 @@ def suspicions_of(table: ScoreMatrix | TrialList | Embeddings | Mapping[str, str
 
     Examples
     --------
-    >>> from evenscore.cli.facts import facts_of
     >>> matrix = ScoreMatrix([[1.0, 1.0]], ["e1"], ["t1", "T1"])
     >>> for line in suspicions_of(matrix, facts_of(matrix)):
     ...     print(line)
@@ -192,3 +282,74 @@ def _about_speakers(speakers: Iterable[str | None]) -> list[str]:
     elif single:
         notes.append(f"{len(single)} of {len(counts)} speakers have only one utterance: {shown(single)}")
     return [*notes, *(f"speaker {line}" for line in _about_similar(name for name in counts if name is not None))]
+
+
+def compare_with_key(trials: TrialList, key: TrialList) -> tuple[Facts, list[str], TrialList]:
+    """Return the facts of the comparison, what looks wrong, and the trials with the labels of the key.
+
+    Examples
+    --------
+    >>> scores = TrialList.from_pairs(["e1", "e1"], ["t1", "t2"], scores=[2.0, -1.0])
+    >>> key = TrialList.from_pairs(["e1", "e2"], ["t1", "t1"], labels=[1, 0])
+    >>> facts, notes, joined = compare_with_key(scores, key)
+    >>> facts["in_both"], facts["only_in_file"]["first"], facts["only_in_key"]["first"]
+    (1, [('e1', 't2')], [('e2', 't1')])
+    """
+    if key.labels is None:
+        raise InputError("the key has no labels; give a file with target and non-target trials")
+    match = trials.match(key)
+    in_key = np.zeros(len(key), dtype=bool)
+    in_key[match[match >= 0]] = True
+    facts: Facts = {
+        "trials": len(key),
+        "in_both": int(np.count_nonzero(in_key)),
+        "only_in_file": _listed(trials, match < 0),
+        "only_in_key": _listed(key, ~in_key),
+    }
+    notes = []
+    for name, what in (
+        ("only_in_file", "trials of the file are not in the key"),
+        ("only_in_key", "trials of the key are not in the file"),
+    ):
+        if facts[name]["count"]:
+            notes.append(f"{facts[name]['count']} {what}, first {facts[name]['first'][0]}")
+    clash = contradictions(trials, labels_in(trials, key))
+    if clash.any():
+        first = trials.pair(int(np.argmax(clash)))
+        notes.append(f"{np.count_nonzero(clash)} labels of the file do not agree with the key, first that of {first}")
+    return facts, notes + _reasons(trials, key), trials.join(key, unmatched="drop")
+
+
+def _listed(trials: TrialList, which: npt.NDArray[np.bool_]) -> Facts:
+    first = np.flatnonzero(which)[:MOST_SHOWN]
+    return {"count": int(np.count_nonzero(which)), "first": [trials.pair(int(place)) for place in first]}
+
+
+def _reasons(trials: TrialList, key: TrialList) -> list[str]:
+    """Guess why ids do not meet."""
+    enroll, test = set(trials.enroll_ids.tolist()), set(trials.test_ids.tolist())
+    key_enroll, key_test = set(key.enroll_ids.tolist()), set(key.test_ids.tolist())
+    notes = []
+    for ours, theirs, side in ((enroll, key_enroll, "enrolment"), (test, key_test, "test")):
+        if ours - theirs:
+            notes.append(f"{len(ours - theirs)} {side} ids are only in the file: {shown(sorted(ours - theirs))}")
+        if theirs - ours:
+            notes.append(f"{len(theirs - ours)} {side} ids are only in the key: {shown(sorted(theirs - ours))}")
+    if not (enroll & key_enroll) and not (test & key_test) and (enroll & key_test) and (test & key_enroll):
+        notes.append("the key's enrolments are the file's tests: are the two sides swapped?")
+    elif not (enroll & key_enroll) or not (test & key_test):
+        notes += _spelling(enroll | test, key_enroll | key_test)
+    return notes
+
+
+def _spelling(ours: set[str], theirs: set[str]) -> list[str]:
+    """Tell whether ids meet when case, folders or file endings are left out."""
+    ways: dict[str, Callable[[str], str]] = {
+        "case": str.casefold,
+        "file endings": lambda name: str(PurePosixPath(name).parent / PurePosixPath(name).stem),
+        "folders and file endings": lambda name: PurePosixPath(name.replace("\\", "/")).stem,
+    }
+    for what, changed in ways.items():
+        if {changed(name) for name in ours - theirs} & {changed(name) for name in theirs - ours}:
+            return [f"ids of the two files meet without regard to {what}: are they written differently?"]
+    return []
