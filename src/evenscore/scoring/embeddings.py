@@ -14,7 +14,7 @@ from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.norms.parts import Keep, speakers_meet
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
-from evenscore.scoring.averages import LengthNorm, average_embeddings
+from evenscore.scoring.cohorts import LengthNorm, average_embeddings
 from evenscore.sources import Bilinear, Cosine, DotProduct, Scorer
 from evenscore.sources.scorers import scored
 from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList

@@ -185,7 +185,7 @@ class Bilinear(ScoreTable):
             out[...] = np.einsum("nd,nd->n", left[rows].astype(np.float64), right[columns].astype(np.float64))
             out += self.left_offset[rows] + self.right_offset[columns]
             return out
-        from evenscore.sources.pair_kernels import score_pairs
+        from evenscore.sources.kernels import score_pairs
 
         left, right = (np.ascontiguousarray(side, dtype=self.dtype) for side in (left, right))
         offsets = np.ascontiguousarray(self.left_offset), np.ascontiguousarray(self.right_offset)

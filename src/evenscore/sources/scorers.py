@@ -101,7 +101,7 @@ def length_normalized(vectors: npt.NDArray[Any], embeddings: Embeddings) -> npt.
             lengths = np.sqrt(np.einsum("nd,nd->n", exact, exact))
             out[...] = exact * np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)[:, None]
     else:
-        from evenscore.sources.vector_kernels import normalize_into
+        from evenscore.sources.kernels import normalize_into
 
         block = np.ascontiguousarray(vectors)
         in_parallel(lambda start, stop: normalize_into(block, start, stop, lengths, out), *vectors.shape)
