@@ -176,8 +176,8 @@ def test_only_the_command_line_prints():
 
 # What recipes need to be commands like those of the package, and to write files as it does.
 OF_COMMANDS = {
-    *(f"evenscore.cli.{name}" for name in ("app.program", "app.run_program", "options", "progress.progress_bar")),
-    *(f"evenscore.cli.output.{name}" for name in ("print_json", "print_lines", "print_table")),
+    *(f"evenscore.cli.{name}" for name in ("app.program", "app.run_program", "options")),
+    *(f"evenscore.cli.output.{name}" for name in ("print_json", "print_lines", "print_table", "progress_bar")),
     *("evenscore.files.streams.atomic_output", "evenscore.files.streams.writing"),
     "evenscore.plot.style.require_matplotlib",
 }

@@ -10,8 +10,7 @@ import typer
 
 from evenscore import EvenscoreError, FileError, InputError
 from evenscore.cli.app import program
-from evenscore.cli.output import print_lines, print_table
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_lines, print_table, progress_bar
 
 if TYPE_CHECKING:
     from recipes.paper.experiment import PaperResult

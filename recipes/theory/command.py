@@ -13,8 +13,7 @@ import typer
 from evenscore import FileError
 from evenscore.cli import options as opt
 from evenscore.cli.app import program
-from evenscore.cli.output import print_json, print_lines, print_table
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_json, print_lines, print_table, progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -29,6 +29,10 @@ USED = [
      "--calibration unsupervised:p_target=0.1:shared_variance=true s -o o"),
     ("compare", "--train d --train-key k --trials s --enroll e --test t --seed 4 -o r",
      "--bootstrap 1000:seed=4 --train d --train-key k --trials s --enroll-cohort e --test-cohort t -o r"),
+    ("compare", "--train-embeddings d --scorer plda --plda C:/p.json --cohort-unit speaker --cohort-pick=kmeans",
+     "--cohort-unit speaker:pick=kmeans --scorer plda:model=C:/p.json --train-embeddings d"),
+    ("score", "--enroll-map m --enroll-length-norm both --center c",
+     "--scorer cosine:center=c --enroll-map m:length_norm=both"),
     ("choose-cohort", "--train d --method as --top-k 10,30", "--train d --norm as --top-k 10,30"),
     ("adapt", "--model m --scores s --enroll e --test t --prior 0.1 -o n",
      "--model m --scores s --enroll-cohort e --test-cohort t --prior 0.1 -o n"),
@@ -38,8 +42,6 @@ USED = [
     ("plot", "det s --bootstrap=50 --level=0.9 -o f", "--bootstrap 50:level=0.9 det s -o f"),
     ("calibrate", "--cross-validate --key k s -o o", "--cross-validate 5 --key k s -o o"),
     ("calibrate", "--folds 4 --cross-validate --key k s -o o", "--cross-validate 4 --key k s -o o"),
-    ("compare", "--train-embeddings d --scorer plda --plda C:/p.json --cohort-unit speaker --cohort-pick=kmeans",
-     "--cohort-unit speaker:pick=kmeans --scorer plda:model=C:/p.json --train-embeddings d"),
     ("normalize", "--trials s -o o -- --method", "--trials s -o o -- --method"),
 ]  # fmt: skip
 

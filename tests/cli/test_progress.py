@@ -3,7 +3,7 @@ import sys
 import time
 
 from evenscore import compiled
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import progress_bar
 from evenscore.progress import silent
 
 

@@ -20,7 +20,7 @@ from evenscore import (
     score_embeddings,
     write,
 )
-from evenscore.cli.cohort_options import CohortChoices
+from evenscore.cli.norm_options import CohortChoices
 from evenscore.norms import NormOptions
 
 ENROLL, TEST, COHORT = 6, 9, 40

@@ -10,8 +10,7 @@ import typer
 from evenscore.cli import options as opt
 from evenscore.cli.norm_options import CohortScores
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import check_model_output, print_json, print_lines
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import check_model_output, print_json, print_lines, progress_bar
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:

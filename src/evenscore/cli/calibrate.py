@@ -8,8 +8,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, printable
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_json, print_lines, printable, progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices
 from evenscore.errors import InputError
 
@@ -91,7 +90,7 @@ def calibrate(
     """
     from evenscore.calibrate import calibration_and_options
     from evenscore.cli.calibration import CalibrationJob, run_job
-    from evenscore.cli.scored_output import scored_output
+    from evenscore.cli.output import scored_output
 
     method, options = calibration_and_options(calibration)
     job = CalibrationJob(

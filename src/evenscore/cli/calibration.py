@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evenscore._version import __version__
 from evenscore.calibrate import Calibration, LogisticCalibration, SaturatingCalibration
 from evenscore.cli.labelled import LabelSources
-from evenscore.cli.scored_output import ScoredOutput
+from evenscore.cli.output import ScoredOutput
 from evenscore.errors import InputError
 from evenscore.files.models import CALIBRATION
 from evenscore.files.records import ModelFile

@@ -25,8 +25,8 @@ from evenscore.calibrate.tables import calibrated, cross_calibrated
 from evenscore.cli.calibration import CalibrationJob, inputs_of
 from evenscore.cli.inputs import open_tiles
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, named, with_maps
+from evenscore.cli.output import ScoredOutput
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.scored_output import ScoredOutput
 from evenscore.errors import InputError
 from evenscore.metrics import ScoreSummary
 from evenscore.metrics.counting import TableCounts

@@ -14,7 +14,7 @@ from evenscore.cli.calibration import CalibrationJob
 from evenscore.cli.combine import as_list
 from evenscore.cli.inputs import open_scores
 from evenscore.cli.labelled import LabelSources, Speakers, labelled_scores, speakers_of
-from evenscore.cli.scored_output import ScoredOutput
+from evenscore.cli.output import ScoredOutput
 from evenscore.cli.trial_columns import numbers_of
 from evenscore.errors import InputError
 from evenscore.files.metadata import read_metadata

@@ -12,8 +12,7 @@ from evenscore.cli.compare import RankBy
 from evenscore.cli.compare_inputs import Facts, Inputs, TrainingScores, TrainingVectors
 from evenscore.cli.norm_options import NormName
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, print_table
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_json, print_lines, print_table, progress_bar
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:

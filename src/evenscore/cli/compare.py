@@ -21,8 +21,7 @@ from evenscore.cli.compare_inputs import (
     TrainingVectors,
 )
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, print_table, printable
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
 from evenscore.cli.scale_options import LARGE_DATA, ScaleChoices
 from evenscore.errors import InputError
 
@@ -88,14 +87,19 @@ def compare(
     rank_by: Annotated[RankBy, typer.Option("--rank-by", help="The metric that ranks the methods.")] = RankBy.cllr,
     points: opt.Points = None,
     bootstrap: opt.Bootstrap = "1000",
-    allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Go on if speakers are on the training and on the evaluation side.")
-    ] = False,
     json: opt.Json = False,
     *,
     training_vectors: TrainingVectors,
     evaluation_vectors: EvaluationVectors,
     facts: Facts,
+    allow_overlap: Annotated[
+        bool,
+        typer.Option(
+            "--allow-overlap",
+            help="Go on if speakers are on the training and on the evaluation side.",
+            rich_help_panel=Facts.PANEL,
+        ),
+    ] = False,
     scale: ScaleChoices,
     no_scores: Annotated[
         bool,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenscore.cli.combine import with_key
-from evenscore.cli.embedding_sets import EmbeddingFiles
-from evenscore.cli.phrases import phrases_of_embeddings
-from evenscore.cli.scorers import scorer_of
+from evenscore.cli.inputs import EmbeddingFiles, of_phrase, phrase_names
+from evenscore.cli.norm_options import scorer_of
 from evenscore.errors import InputError
 from evenscore.files import read_trials
 from evenscore.sources.blocks import cohort_matrix
@@ -40,15 +38,15 @@ def sides_from_embeddings(inputs: Inputs) -> Sides:
         (_, test), listed = trials
         tested = test if listed is None else test.select(listed.test_ids)
     sides: Sides = ([], [])
-    for phrase in _phrases(tested, source):
-        own = _of_phrase(training, phrase, source, "training")
-        others = own if cohort is None else _of_phrase(cohort, phrase, source, "cohort", may_lack=True)
+    for phrase in phrase_names(tested, source):
+        own = of_phrase(training, phrase, source, "training")
+        others = own if cohort is None else of_phrase(cohort, phrase, source, "cohort", may_lack=True)
         sides[0].append(_labelled(scorer, (own, own), others, None, phrase, scale))
         if trials is not None:
             (enroll, test), listed = trials
             pair = (
-                _of_phrase(enroll, phrase, source, "enrolment", may_lack=True),
-                _of_phrase(test, phrase, source, "test"),
+                of_phrase(enroll, phrase, source, "enrolment", may_lack=True),
+                of_phrase(test, phrase, source, "test"),
             )
             sides[1].append(_labelled(scorer, pair, others, _of_tests(listed, pair[1]), phrase, scale))
     return sides
@@ -107,26 +105,6 @@ def _listed(inputs: Inputs) -> TrialList | None:
     if trials.labels is None:
         raise InputError(f"the trials of {paths['trials']} have no labels; give a key with --key")
     return trials
-
-
-def _phrases(embeddings: Embeddings, source: str | None) -> Sequence[str]:
-    """Return the phrases of embeddings; one without a name if phrases are not known."""
-    if source is None:
-        return [""]
-    return list(dict.fromkeys(str(phrase) for phrase in phrases_of_embeddings(embeddings, source, "test")))
-
-
-def _of_phrase(
-    embeddings: Embeddings, phrase: str, source: str | None, side: str, *, may_lack: bool = False
-) -> Embeddings:
-    """Return the vectors of one phrase; those of no phrase belong to all."""
-    if source is None:
-        return embeddings
-    phrases = phrases_of_embeddings(embeddings, source, side, may_lack=may_lack)
-    here = np.array([found in (None, phrase) for found in phrases], dtype=bool)
-    if not here.any():
-        raise InputError(f"there is no {side} vector of phrase {phrase!r}, but there are tests of it; leave them out")
-    return embeddings.take(here)
 
 
 def _of_tests(listed: TrialList | None, tests: Embeddings) -> TrialList | None:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.cohort_options import CohortChoices
+from evenscore.cli.norm_options import CohortChoices, EnrollMap, ScorerOption
 from evenscore.cli.option_records import given_options
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.scorers import EnrollMap, ScorerOption
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenscore.cli.combine import as_matrix
-from evenscore.cli.inputs import open_matrix
+from evenscore.cli.inputs import open_matrix, phrases_of
 from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap, with_map, with_maps
 from evenscore.cli.option_records import option_name
-from evenscore.cli.phrases import phrases_of
 from evenscore.cli.training_data import read_labelled
 from evenscore.errors import InputError
 from evenscore.files import read_speakers

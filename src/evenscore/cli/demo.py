@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.output import print_json, print_lines
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_json, print_lines, progress_bar
 
 if TYPE_CHECKING:
     from evenscore.comparison import Comparison

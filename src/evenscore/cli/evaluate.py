@@ -9,8 +9,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import printable
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import printable, progress_bar
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 

@@ -8,12 +8,10 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.cohort_options import EMBEDDINGS
+from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption, scorer_of
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import check_model_output, print_json, print_lines
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import check_model_output, print_json, print_lines, progress_bar
 from evenscore.cli.scale_options import ScaleChoices
-from evenscore.cli.scorers import ScorerOption, scorer_of
 from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 

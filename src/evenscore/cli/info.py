@@ -8,8 +8,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, print_table
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_json, print_lines, print_table, progress_bar
 
 if TYPE_CHECKING:
     from evenscore.files import Table

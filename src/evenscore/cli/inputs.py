@@ -1,20 +1,53 @@
-"""Reading scores, whatever they are in: all of them, or, where they are large, tile by tile when they are needed."""
+"""Reading what commands work on: scores, whole or tile by tile; embeddings and what is known about them; phrases."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evenscore.errors import FileError
-from evenscore.files import ReadOptions, open_scores as open_file, read_scores
+import numpy as np
+
+from evenscore.errors import FileError, InputError
+from evenscore.files import (
+    ReadOptions,
+    open_scores as open_file,
+    read_embeddings,
+    read_scores,
+    read_speakers,
+    read_trials,
+)
 from evenscore.files.numpy_files import is_score_npy
 from evenscore.files.streams import ZARR_MARKS
-from evenscore.tables import ScoreTable
+from evenscore.tables import Embeddings, ScoreTable
+from evenscore.tables.ids import Ids, shown
 
 if TYPE_CHECKING:
+    from evenscore.cli.norm_options import CohortChoices
+    from evenscore.cli.output import ScoredOutput
     from evenscore.cli.scale_options import ScaleChoices
 
-__all__ = ["open_matrix", "open_scores", "open_tiles"]
+__all__ = [
+    "CONDITION",
+    "EmbeddingFiles",
+    "of_phrase",
+    "open_matrix",
+    "open_scores",
+    "open_tiles",
+    "phrase_names",
+    "phrases_of",
+    "read_conditions",
+    "scores_of",
+]
+
+CONDITION = "condition"  #: the column of the embeddings that are returned, if there are conditions
+_UNKNOWN = "-"  # in a map of conditions
+_LENGTH_NORM = ":length_norm="  # after the name of a map
+_Map = Mapping[str, str | None]
+PATTERN = "re:"  #: what a regular expression begins with, to tell it from the name of a file
+COLUMN = "column:"  #: what the name of a column begins with
 
 
 def open_scores(source: str, scale: ScaleChoices | None = None, *, infinite: bool = False) -> ScoreTable:
@@ -62,3 +95,234 @@ def _opened(path: str, options: ReadOptions) -> ScoreTable | None:
         if error.part not in ("scores", "enroll_ids", "test_ids"):
             raise
         return None  # a store of listed trials, for instance
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingFiles:
+    """Where embeddings and what is known about them come from: names of files."""
+
+    enroll: str
+    test: str
+    cohort: str | None = None
+    enroll_map: str | None = None  #: with its option, as `EnrollMap` explains it
+    speakers: str | None = None
+    cohort_speakers: str | None = None
+    conditions: str | None = None
+    cohort_conditions: str | None = None
+
+    def read_trial_sides(self) -> tuple[Embeddings, Embeddings]:
+        """Read the enrolments and the tests; they are one object if both are the same file."""
+        from evenscore.files.speakers import read_members
+        from evenscore.scoring import average_embeddings
+
+        utterances = self._read(self.enroll)
+        if self.enroll_map is None:
+            enroll = self._with_facts(utterances, utterances, {}, "enrolment")
+            if self.test == self.enroll:
+                return enroll, enroll
+        else:
+            path, _, length_norm = self.enroll_map.partition(_LENGTH_NORM)
+            if not path:
+                raise InputError(f"{self.enroll_map!r} tells how to average, not what; name a file of --enroll-map")
+            models = read_members(path)
+            means = average_embeddings(utterances, models, length_norm=length_norm or "none")  # type: ignore[arg-type]
+            enroll = self._with_facts(means, utterances, models, "enrolment")
+        tests = utterances if self.test == self.enroll else self._read(self.test)
+        return enroll, self._with_facts(tests, tests, {}, "test")
+
+    def read_cohort(self, choices: CohortChoices | None = None) -> Embeddings:
+        """Read the cohort and choose its members."""
+        assert self.cohort is not None  # noqa: S101
+        utterances = self._read(self.cohort)
+        path = self.cohort_speakers or self.speakers
+        if path is not None:
+            known = _speaker_map(path)
+            utterances = utterances.with_speakers(_values(utterances.ids, {}, known, path, "speaker", "cohort member"))
+        members = utterances if choices is None else choices.chosen(utterances)
+        source = self.cohort_conditions or self.conditions
+        if source is None:
+            return members
+        by_speaker: dict[str, list[str]] = {}
+        if choices is not None and choices.by_speaker and utterances.speakers is not None:
+            for name, speaker in zip(utterances.ids, utterances.speakers, strict=True):
+                by_speaker.setdefault(speaker, []).append(name)
+        return _with_conditions(members, utterances, by_speaker, source, "cohort member")
+
+    def _read(self, path: str) -> Embeddings:
+        return read_embeddings(path)
+
+    def _with_facts(
+        self, sides: Embeddings, utterances: Embeddings, models: Mapping[str, Sequence[str]], what: str
+    ) -> Embeddings:
+        path = self.speakers
+        if path is not None:
+            sides = sides.with_speakers(_values(sides.ids, models, _speaker_map(path), path, "speaker", what))
+        if self.conditions is not None:
+            sides = _with_conditions(sides, utterances, models, self.conditions, what)
+        return sides
+
+
+def scores_of(
+    files: EmbeddingFiles,
+    trials: str | None,
+    place: ScoredOutput,
+    scale: ScaleChoices | None,
+    *,
+    members: CohortChoices | None = None,
+    **norm: Any,
+) -> ScoreTable:
+    """Return the scores of embeddings, normalized if a norm is among the options of `score_embeddings`.
+
+    With ``scale`` they are made tile by tile when they are written.
+    """
+    from evenscore.scoring import score_embeddings, score_lazily
+
+    listed = None if trials is None else read_trials(trials)
+    enroll, test = files.read_trial_sides()
+    if files.cohort is not None:
+        norm["cohort"] = files.read_cohort(members)
+    if scale is not None:
+        place.check(listed is not None)
+        how: dict[str, Any] = {"client": place.client, "progress": place.progress, "keep": place.store}
+        return score_lazily(enroll, test, listed, **norm, **how).in_tiles(scale.tile_bytes)
+    return score_embeddings(enroll, test, listed, progress=place.progress, **norm)
+
+
+def _speaker_map(path: str) -> _Map:
+    return dict(read_speakers(path))
+
+
+def read_conditions(path: str) -> dict[str, str | None]:
+    """Read a map from id to condition, None where it is not known."""
+    if path.startswith(COLUMN):
+        raise InputError(f"{path!r}: scores have no columns; give a file with lines 'id condition'")
+    known = read_speakers(path, format="utt2spk")
+    return {name: None if value == _UNKNOWN else value for name, value in known.items()}
+
+
+def _with_conditions(
+    members: Embeddings, utterances: Embeddings, averaged: Mapping[str, Sequence[str]], source: str, what: str
+) -> Embeddings:
+    known: _Map
+    if source.startswith(COLUMN):
+        column = source.removeprefix(COLUMN)
+        if column not in utterances.columns:
+            have = shown(utterances.columns, most=20) if utterances.columns else "none"
+            raise InputError(f"the embeddings of each {what} have no column {column!r}; their columns: {have}")
+        values = utterances.columns[column].tolist()
+        known = {
+            name: None if value is None else str(value) for name, value in zip(utterances.ids, values, strict=True)
+        }
+    else:
+        known = read_conditions(source)
+    found = _values(members.ids, averaged, known, source, "condition", what)
+    return Embeddings(
+        members.ids,
+        members.vectors,
+        members.speakers,
+        columns={**members.columns, CONDITION: np.array(found, dtype=object)},
+    )
+
+
+def _values(
+    ids: Ids, averaged: Mapping[str, Sequence[str]], known: _Map, path: str, fact: str, what: str
+) -> list[str | None]:
+    """Return the value of each id: its own in the map, else the one that the utterances it was averaged from share."""
+    values, absent = [], []
+    for name in ids:
+        if name in known:
+            values.append(known[name])
+            continue
+        parts = averaged.get(name, ())
+        if not parts or any(part not in known for part in parts):
+            absent.append(name)
+        shared = {known[part] for part in parts if part in known}
+        values.append(shared.pop() if len(shared) == 1 else None)
+    if absent:
+        raise InputError(f"{path} has no {fact} for {what} {shown(absent)}; add it to the map")
+    return values
+
+
+def phrases_of(tests: Ids, source: str) -> dict[str, str]:
+    """Return the phrase of each test id.
+
+    Parameters
+    ----------
+    tests
+        The test ids.
+    source
+        ``re:`` and a regular expression with one group, which is the phrase; or a file with an id and its phrase in
+        each line.
+
+    Examples
+    --------
+    >>> phrases_of(["ann_p1_3", "bob_p2_1"], "re:_(p[0-9]+)_")
+    {'ann_p1_3': 'p1', 'bob_p2_1': 'p2'}
+    """
+    if source.startswith(COLUMN):
+        raise InputError(f"--phrase-from {source}: scores have no columns; give 're:' and a pattern, or a file")
+    found = _found(tests, source)
+    _refuse_absent([name for name in tests if name not in found], source, "test")
+    return {name: found[name] for name in tests}
+
+
+def phrase_names(tests: Embeddings, source: str | None) -> list[str]:
+    """Return the phrases of test embeddings; one without a name if phrases are not known."""
+    return [""] if source is None else list(dict.fromkeys(map(str, _of_embeddings(tests, source, "test"))))
+
+
+def of_phrase(
+    embeddings: Embeddings, phrase: str, source: str | None, side: str, *, may_lack: bool = False
+) -> Embeddings:
+    """Return the embeddings of one phrase; with ``may_lack``, all of them if none has a phrase."""
+    if source is None:
+        return embeddings
+    phrases = _of_embeddings(embeddings, source, side, may_lack=may_lack)
+    here = [found in (None, phrase) for found in phrases]
+    if not any(here):
+        raise InputError(f"there is no {side} vector of phrase {phrase!r}, but there are tests of it; leave them out")
+    return embeddings.take(np.array(here))
+
+
+def _of_embeddings(embeddings: Embeddings, source: str, side: str, *, may_lack: bool = False) -> list[str | None]:
+    """Return the phrase of each embedding; with ``may_lack``, all of them None if none has a phrase."""
+    if source.startswith(COLUMN):
+        name = source.removeprefix(COLUMN)
+        if name in embeddings.columns:
+            return [str(value) for value in embeddings.columns[name]]
+        if may_lack:
+            return [None] * len(embeddings)
+        raise InputError(
+            f"--phrase-from {source}: the {side} embeddings have no such column, but {shown(embeddings.columns)}"
+        )
+    found = _found(embeddings.ids, source)
+    absent = [name for name in embeddings.ids if name not in found]
+    if may_lack and len(absent) == len(embeddings):
+        return [None] * len(embeddings)
+    _refuse_absent(absent, source, side)
+    return [found[name] for name in embeddings.ids]
+
+
+def _found(ids: Ids, source: str) -> Mapping[str, str]:
+    if source.startswith(PATTERN):
+        pattern = _compiled(source.removeprefix(PATTERN))
+        return {name: match[1] for name in ids if (match := pattern.search(name)) and match[1] is not None}
+    return read_speakers(source, format="utt2spk")
+
+
+def _refuse_absent(absent: list[str], source: str, side: str) -> None:
+    if absent:
+        remedy = "correct the pattern" if source.startswith(PATTERN) else "add it to the file"
+        raise InputError(f"--phrase-from {source}: no phrase for {side} {shown(absent)}; {remedy}")
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise InputError(f"--phrase-from: {text!r} is not a regular expression: {error}") from None
+    if pattern.groups != 1:
+        raise InputError(
+            f"--phrase-from: {text!r} has {pattern.groups} groups, but needs one pair of parentheses: the phrase"
+        )
+    return pattern

@@ -1,16 +1,36 @@
-"""The options of commands that normalize: the norm in one word, its model, cohort scores, and who speaks."""
+"""The options of commands that normalize: norm, cohort scores, who speaks, embeddings and how they make scores."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from evenscore.errors import InputError
-from evenscore.spelling import name_and_options
+from evenscore.spelling import checked_options, name_and_options
 
-__all__ = ["CohortScores", "ModelFile", "NormName", "TrialFacts", "norm_settings"]
+if TYPE_CHECKING:
+    from evenscore.sources import Scorer
+    from evenscore.tables import Embeddings
+
+__all__ = [
+    "EMBEDDINGS",
+    "CohortChoices",
+    "CohortScores",
+    "EnrollMap",
+    "ModelFile",
+    "NormName",
+    "ScorerOption",
+    "TrialFacts",
+    "norm_settings",
+    "scorer_of",
+]
+
+EMBEDDINGS = "Embeddings in place of scores"  #: a panel of the help
+SCORERS = {"cosine": "center", "dot": "center", "plda": "model"}  # and the file that each may name
+_MEMBER_OPTIONS = {"size": int, "pick": str, "seed": int, "length_norm": str}
 
 
 def _names(incomplete: str) -> list[str]:
@@ -31,6 +51,26 @@ NormName = typer.Option(
     autocompletion=_names,
 )
 ModelFile = Annotated[str | None, typer.Option("--model", metavar="FILE", help="Model file, for lgsm and evidence.")]
+
+ScorerOption = Annotated[
+    str,
+    typer.Option(
+        "--scorer",
+        metavar="NAME[:OPTION=FILE]",
+        help="How two embeddings make a score: cosine, dot, or plda:model=FILE, trained by 'evenscore plda'. With "
+        "cosine:center=FILE the mean of these embeddings is subtracted first; so with dot.",
+        autocompletion=lambda incomplete: [name for name in SCORERS if name.startswith(incomplete)],
+    ),
+]
+EnrollMap = Annotated[
+    str | None,
+    typer.Option(
+        "--enroll-map",
+        metavar="FILE[:length_norm=WHEN]",
+        help="Enrolments of several utterances, as in spk2utt: a model and its utterances per line. Their vectors are "
+        "brought to length 1 before they are averaged, after it, or both.",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +118,44 @@ class TrialFacts:
             raise InputError("--cohort-conditions are those of the cohort; give --conditions of the trials, too")
 
 
+@dataclass(frozen=True, kw_only=True)
+class CohortChoices:
+    """How the members of the cohort are chosen from its embeddings."""
+
+    PANEL: ClassVar[str] = EMBEDDINGS
+
+    cohort_unit: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[:OPTION=VALUE]",
+            help="Cohort members: each utterance, or one mean vector per speaker. Options: size=300 keeps so many, "
+            "pick=random (with seed=0) or pick=kmeans, those nearest to cluster centres; length_norm=before, after or "
+            "both: bring vectors to length 1 before or after they are averaged.",
+        ),
+    ] = "utterance"
+    exclude_speakers: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Speakers that must not be in the cohort, one per line.")
+    ] = None
+
+    @property
+    def by_speaker(self) -> bool:
+        """Whether the members are speakers, not utterances."""
+        return name_and_options(self.cohort_unit, "cohort unit")[0] == "speaker"
+
+    def chosen(self, embeddings: Embeddings) -> Embeddings:
+        """Return the members of the cohort."""
+        from evenscore.files.speakers import read_names
+        from evenscore.scoring import make_cohort
+
+        unit, given = name_and_options(self.cohort_unit, "cohort unit")
+        how: dict[str, Any] = checked_options("a cohort unit", given, _MEMBER_OPTIONS)
+        excluded = () if self.exclude_speakers is None else read_names(self.exclude_speakers)
+        members = make_cohort(embeddings, unit=unit, **how, exclude_speakers=excluded)  # type: ignore[arg-type]
+        if not len(members):
+            raise InputError("nobody is left in the cohort; exclude fewer speakers, or give another cohort")
+        return members
+
+
 def norm_settings(text: str, model: str | None) -> tuple[str, dict[str, Any]]:
     """Return the name of a norm and its options, as `prepare_norm` takes them; wrong ones are refused."""
     from evenscore.files.models import load_model_of, trained_methods
@@ -99,3 +177,23 @@ def norm_settings(text: str, model: str | None) -> tuple[str, dict[str, Any]]:
         raise InputError("trim is for statistic=trimmed; give that too, or leave out trim")
     prepare_norm(norm, **settings)
     return norm, settings
+
+
+def scorer_of(text: str) -> Scorer:
+    """Return the scorer that a text names, such as ``plda:model=FILE``; names of files may have colons."""
+    from evenscore.files import read_embeddings
+    from evenscore.files.models import load_plda
+    from evenscore.sources import Cosine, DotProduct
+
+    name, *pieces = re.split(r":(?=model=|center=)", text)
+    if name not in SCORERS:
+        raise InputError(f"{text!r} is no scorer; choose {', '.join(SCORERS)}, or plda:model=FILE")
+    files = dict(piece.split("=", 1) for piece in pieces)
+    if set(files) - {SCORERS[name]}:
+        raise InputError(f"the scorer {text!r}: {name} has no other option than {SCORERS[name]}=FILE; leave it out")
+    if name == "plda":
+        if "model" not in files:
+            raise InputError("--scorer plda needs a trained PLDA; give plda:model=FILE (made by 'evenscore plda')")
+        return load_plda(files["model"])
+    mean = read_embeddings(files["center"]).vectors.mean(axis=0, dtype=float) if files else None
+    return Cosine(mean=mean) if name == "cosine" else DotProduct(mean=mean)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import norm_options as norms, options as opt
-from evenscore.cli.cohort_options import EMBEDDINGS, CohortChoices
+from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption, scorer_of
 from evenscore.cli.option_records import given_options, with_records
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices
-from evenscore.cli.scorers import EnrollMap, ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.cli.embedding_sets import EmbeddingFiles
+    from evenscore.cli.inputs import EmbeddingFiles
     from evenscore.tables import Labels, ScoreBlocks, ScoreTable, TrialList
 
 __all__ = ["EXAMPLES", "cohort_labels", "normalize"]
@@ -66,7 +65,7 @@ class _Vectors:
 
     def files(self, facts: norms.TrialFacts) -> EmbeddingFiles:
         """Return where they come from, with what is known about them."""
-        from evenscore.cli.embedding_sets import EmbeddingFiles
+        from evenscore.cli.inputs import EmbeddingFiles
 
         paths = {name: getattr(self, f"{name}_embeddings") for name in ("enroll", "test", "cohort")}
         for name, path in paths.items():
@@ -113,8 +112,8 @@ def normalize(
     """
     _refuse_mixture(cohort, vectors, members)
     lazy = resume or (scale.given if vectors.given else scale.in_chunks(trials, *cohort.paths.values()))
-    from evenscore.cli.embedding_sets import CONDITION, scores_of
-    from evenscore.cli.scored_output import scored_output
+    from evenscore.cli.inputs import CONDITION, scores_of
+    from evenscore.cli.output import scored_output
     from evenscore.norms import normalize as normalized
 
     with (
@@ -149,7 +148,7 @@ def _conditions(method: str, facts: norms.TrialFacts) -> dict[str, Any]:
     """Return the conditions of trials and cohort as an option of a norm, or nothing if there are none."""
     if facts.conditions is None:
         return {}
-    from evenscore.cli.embedding_sets import read_conditions
+    from evenscore.cli.inputs import read_conditions
     from evenscore.files.models import trained_methods
     from evenscore.norms import Conditions
 

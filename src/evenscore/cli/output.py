@@ -1,4 +1,7 @@
-"""Printing: JSON for programs, plain tables for people. What users named is never read as markup."""
+"""What commands give back: JSON for programs, plain tables for people, a progress bar, and scores in files.
+
+What users named is never read as markup.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,35 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenscore.errors import FileError, InputError
+from evenscore.progress import Progress, silent
 
-__all__ = ["PIPE_WIDTH", "check_model_output", "print_json", "print_lines", "print_table", "printable"]
+if TYPE_CHECKING:
+    from evenscore.files.chunked_output import ChunkedOutput
+    from evenscore.tables import ScoreMatrix, ScoreTable, TrialList
+
+__all__ = [
+    "PIPE_WIDTH",
+    "ScoredOutput",
+    "check_model_output",
+    "print_json",
+    "print_lines",
+    "print_table",
+    "printable",
+    "progress_bar",
+    "scored_output",
+    "write_scores",
+]
 
 PIPE_WIDTH = 200  #: columns of a table that goes into a pipe, so that little is folded
+_GATHERED = 1 << 28  # bytes of a result that may be brought together in memory, for formats that have no chunks
+_ENDINGS = (".zarr", ".parquet", ".pq")
 
 
 def check_model_output(path: str, json: bool) -> None:
@@ -88,3 +111,95 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """Give the callback that long work reports to; it draws on standard error, so that output can be piped."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress as Bars, TaskID
+
+    from evenscore.compiled import announced
+
+    tasks: dict[str, TaskID] = {}
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+
+        def report(stage: str, fraction: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(escape(stage), total=1.0)
+            bars.update(tasks[stage], completed=min(max(fraction, 0.0), 1.0))
+
+        with announced(lambda: bars.console.print("compiling loops for large data, once on this machine ...")):
+            yield report
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoredOutput:
+    """A place for scores; ``store`` is one that is written tile by tile, None for a file that is written whole."""
+
+    path: str | None
+    format: str | None = None
+    store: ChunkedOutput | None = None
+    client: Any = None
+    progress: Progress = silent
+
+    def begin(self, listed: bool, identity: Callable[[], Mapping[str, str]]) -> None:
+        """Start a store, or go on with one of a run with the same inputs and options."""
+        self.check(listed)
+        if self.store is not None:
+            self.store.begin(identity())
+
+    def check(self, listed: bool) -> None:
+        """Refuse a list of trials that this format has no place for, before anything is computed."""
+        if self.store is not None and listed:
+            self.store.refuse_lists()
+
+    def write(self, scores: ScoreTable) -> None:
+        """Write scores; those that are not in memory must be few if the format has no chunks."""
+        assert self.path is not None  # noqa: S101
+        if self.store is not None:
+            self.store.write(scores, client=self.client, progress=self.progress)
+            return
+        if not scores.is_in_memory and scores.nbytes > _GATHERED:
+            raise FileError(self.path, "these scores are too many for this format; write them to .zarr or .parquet")
+        self.progress("writing", 0.9)
+        write_scores(scores.in_memory(), self.path, self.format)
+
+
+@contextmanager
+def scored_output(
+    path: str | None, format: str | None, *, lazy: bool, resume: bool = False, client: Any = None, progress: Progress
+) -> Iterator[ScoredOutput]:
+    """Give the output of a command, as a context: ``lazy`` scores are written tile by tile where the format can."""
+    if path is not None and not Path(path).absolute().parent.is_dir():  # better now than after the work
+        raise FileError(path, "its directory does not exist; create it first")
+    place = ScoredOutput(path=path, format=format, client=client, progress=progress)
+    if path is None or not lazy:
+        if resume:
+            raise InputError("--resume goes on with an output that was cut short; give its name with -o")
+        yield place
+    elif format in ("zarr", "parquet") or (format is None and Path(path).suffix.lower() in _ENDINGS):
+        from evenscore.files.chunked_output import ChunkedOutput
+
+        with ChunkedOutput(path, format=format, resume=resume) as store:
+            yield ScoredOutput(path=path, format=format, store=store, client=client, progress=progress)
+    elif resume:
+        raise FileError(path, "only .zarr and .parquet are written in chunks, so --resume has nothing to go on with")
+    else:
+        yield place
+
+
+def write_scores(scores: ScoreMatrix | TrialList, output: str, to_format: str | None) -> None:
+    """Write scores; labels that are known for all trials choose a text format that has a place for them."""
+    from evenscore.files import FORMATS, write
+    from evenscore.tables import TrialList
+
+    endings = tuple(ending for format in FORMATS.values() for ending in format.extensions)
+    has_labels = isinstance(scores, TrialList) and scores.labels is not None and not scores.n_unknown
+    if to_format is None and has_labels and not output.lower().removesuffix(".gz").endswith(endings):
+        to_format = "wespeaker"  # the usual format for such names has no place for labels
+    write(scores, output, format=to_format)

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.output import print_lines
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import print_lines, progress_bar
 
 __all__ = ["EXAMPLES", "plda"]
 

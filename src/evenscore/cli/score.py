@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
+from evenscore.cli.norm_options import EnrollMap, ScorerOption, scorer_of
 from evenscore.cli.option_records import with_records
-from evenscore.cli.progress import progress_bar
+from evenscore.cli.output import progress_bar
 from evenscore.cli.scale_options import Resume, ScaleChoices
-from evenscore.cli.scorers import EnrollMap, ScorerOption, scorer_of
 
 __all__ = ["EXAMPLES", "score"]
 
@@ -49,8 +49,8 @@ def score(
     embeddings, too, and normalizes their scores with a cohort. With workers or a memory limit, a matrix is never in
     memory: it is written to .zarr or .parquet chunk by chunk.
     """
-    from evenscore.cli.embedding_sets import EmbeddingFiles, scores_of
-    from evenscore.cli.scored_output import scored_output
+    from evenscore.cli.inputs import EmbeddingFiles, scores_of
+    from evenscore.cli.output import scored_output
 
     lazy = scale.given or resume
     with (

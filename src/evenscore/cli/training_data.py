@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from evenscore.cli.inputs import open_scores
+from evenscore.cli.inputs import of_phrase, open_scores, phrase_names, phrases_of
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, refuse_mismatch, with_map
-from evenscore.cli.phrases import phrases_of, phrases_of_embeddings
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings
 from evenscore.tables import Labels, ScoreTable, TrialList
@@ -115,24 +114,12 @@ def from_embeddings(
         notes.append(
             f"{len(both)} ids stand on both sides and were {use}: {shown(both)}; list the trials to train on with --key"
         )
-    return [_scored(scorer, *part) for part in _pairs_by_phrase(*sides, labels.phrase_from)], notes
-
-
-def _pairs_by_phrase(
-    enroll: Embeddings, test: Embeddings, phrase_from: str | None
-) -> list[tuple[Embeddings, Embeddings]]:
-    """Return the enrolments and tests of each phrase; enrolments without phrases belong to all."""
-    if phrase_from is None:
-        return [(enroll, test)]
-    tests = phrases_of_embeddings(test, phrase_from, "test")
-    enrolments = phrases_of_embeddings(enroll, phrase_from, "enrolment", may_lack=True)
-    parts = []
-    for phrase in dict.fromkeys(tests):
-        rows = np.array([found in (None, phrase) for found in enrolments])
-        if not rows.any():
-            raise InputError(f"there is no enrolment of phrase {phrase!r}, but there are tests of it; leave them out")
-        parts.append((enroll.take(rows), test.take(np.array([found == phrase for found in tests]))))
-    return parts
+    where = labels.phrase_from
+    parts = [
+        (of_phrase(sides[0], phrase, where, "enrolment", may_lack=True), of_phrase(sides[1], phrase, where, "test"))
+        for phrase in phrase_names(sides[1], where)
+    ]
+    return [_scored(scorer, *part) for part in parts], notes
 
 
 def _scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> _Item:
