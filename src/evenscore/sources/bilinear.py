@@ -57,7 +57,7 @@ class Bilinear(ScoreTable):
     ...     test_ids=["t1"],
     ...     left_offset=[0.0, 10.0],
     ... )
-    >>> scores.matrix().scores
+    >>> scores.in_memory().scores
     array([[ 1. ],
            [12.5]])
     >>> scores.weighted_columns(np.array([[0.5, 0.5]]))
@@ -125,7 +125,7 @@ class Bilinear(ScoreTable):
 
     def in_memory(self) -> ScoreMatrix:
         """Return all scores."""
-        return self.matrix()
+        return ScoreMatrix(self.block(), self.enroll_axis, self.test_axis)
 
     def take(self, rows: Any = None, columns: Any = None) -> Bilinear:
         """Return the scores of some enrolments and tests, at these positions; None takes all."""
@@ -167,10 +167,6 @@ class Bilinear(ScoreTable):
         if self.right_offset.any():
             scores += self.right_offset[columns].astype(scores.dtype)
         return scores
-
-    def matrix(self) -> ScoreMatrix:
-        """Return all scores."""
-        return ScoreMatrix(self.block(), self.enroll_axis, self.test_axis)
 
     def score_trials(self, trials: TrialList) -> TrialList:
         """Return the trials with their scores; enrolments and tests are found by id."""

@@ -43,7 +43,7 @@ class DotProduct:
     Examples
     --------
     >>> enroll, test = Embeddings(["e"], [[1.0, 2.0]]), Embeddings(["t1", "t2"], [[3.0, 4.0], [0.0, 1.0]])
-    >>> DotProduct().score(enroll, test).matrix().scores
+    >>> DotProduct().score(enroll, test).in_memory().scores
     array([[11.,  2.]])
     """
 
@@ -71,7 +71,7 @@ class Cosine:
     Examples
     --------
     >>> enroll, test = Embeddings(["e"], [[3.0, 4.0]]), Embeddings(["t1", "t2"], [[3.0, 4.0], [0.0, 2.0]])
-    >>> Cosine().score(enroll, test).matrix().scores
+    >>> Cosine().score(enroll, test).in_memory().scores
     array([[1. , 0.8]])
     """
 
