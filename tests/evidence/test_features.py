@@ -145,7 +145,7 @@ def test_embeddings_give_the_same_coordinates_without_a_matrix(rank):
         left_offset=offsets[0],
         right_offset=offsets[1],
     )
-    dense, quick = pair_space(cohort.matrix().scores, ct, rank), pair_space_of_vectors(cohort, ct, rank)
+    dense, quick = pair_space(cohort.in_memory().scores, ct, rank), pair_space_of_vectors(cohort, ct, rank)
     assert quick.strength == pytest.approx(dense.strength)
     S_e, S_t = E @ CT.T + offsets[1] + 2.0, (CE @ T.T + offsets[0][:, None] - 1.0).T
     for function, ridge in ((impostor_prediction, 0.3), (within_speaker_part, 0.1)):

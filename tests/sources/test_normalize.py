@@ -35,8 +35,8 @@ def test_llrs_are_those_of_the_papers_formula(speakers, scorer, seed):
     labels = Labels.from_speakers(*speakers)
     normalizer = BilinearNormalizer(MODEL, scorer.score(rows, columns), labels)
     llrs = normalizer.normalize(scorer.score(enroll, test)).scores
-    dense = [scorer.score(a, b).matrix().scores for a, b in ((enroll, test), (enroll, columns), (rows, test))]
-    cohort = scorer.score(rows, columns).matrix().scores
+    dense = [scorer.score(a, b).in_memory().scores for a, b in ((enroll, test), (enroll, columns), (rows, test))]
+    cohort = scorer.score(rows, columns).in_memory().scores
     for i in range(2):
         for j in range(3):
             expected = dense_llr(MODEL, dense[0][i, j], dense[1][i], dense[2][:, j], cohort, labels.matrix)
@@ -87,9 +87,9 @@ def test_one_sided_and_empty_cohorts(sides):
     enroll, test = embeddings(rng, "e", 3), embeddings(rng, "t", 2)
     rows, columns = (embeddings(rng, "ce", 4 * (sides == "test")), embeddings(rng, "ct", 5 * (sides == "enroll")))
     blocks = ScoreBlocks(
-        Cosine().score(enroll, test).matrix(),
-        enroll=Cosine().score(enroll, columns).matrix() if sides == "enroll" else None,
-        test=Cosine().score(rows, test).matrix() if sides == "test" else None,
+        Cosine().score(enroll, test).in_memory(),
+        enroll=Cosine().score(enroll, columns).in_memory() if sides == "enroll" else None,
+        test=Cosine().score(rows, test).in_memory() if sides == "test" else None,
     )
     expected = ScoreModelNormalizer(MODEL, blocks).normalize(blocks).scores
     normalizer = BilinearNormalizer(MODEL, Cosine().score(rows, columns))
@@ -121,7 +121,7 @@ def test_blocks_from_embeddings_are_aligned_and_know_their_speakers():
     listed = score_blocks(Cosine(), enroll, test, cohort, trials=trials)
     assert listed.enroll_speakers.tolist() == ["c", "a"]
     assert listed.enroll.enroll_ids.tolist() == ["e2", "e0"]
-    expected = Cosine().score(enroll, test).matrix().scores[[2, 0], [1, 1]]
+    expected = Cosine().score(enroll, test).in_memory().scores[[2, 0], [1, 1]]
     np.testing.assert_allclose(listed.trials.scores, expected)
     assert score_blocks(Cosine(), enroll, test).cohort is None
 

@@ -213,7 +213,7 @@ def _sum_targets(
             rows[row_at], columns[column_at] = scores.sum(axis=1), scores.sum(axis=0)
             squares += float((scores**2).sum())
     else:
-        from evenscore.sources.pair_kernels import add_same_speaker_pairs
+        from evenscore.sources.kernels import add_same_speaker_pairs
 
         by_speaker, speakers = np.zeros(len(n_rows)), np.flatnonzero(~by_gram)
         sides = tuple(np.ascontiguousarray(side.vectors, dtype=dtype) for side in (left, right))
