@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CalibrationJob", "CalibrationResult", "inputs_of", "run_job"]
 
 Facts = dict[str, Any]
+Systems = Any  # TrialSystems of scores in memory, or TableSystems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,12 +111,12 @@ def run_job(job: CalibrationJob, output: ScoredOutput, scale: ScaleChoices | Non
     if scale is None:
         from evenscore.cli.calibration_of_trials import TrialSystems
 
-        opened: Callable[..., Any] = TrialSystems.read
+        opened: Callable[..., Systems] = TrialSystems.read
     else:
         from evenscore.cli.calibration_of_tables import TableSystems
 
         job.refuse_needing_memory()
-        opened = partial(TableSystems.opened, scale=scale, client=output.client, progress=output.progress)
+        opened = partial(TableSystems.opened, scale=scale)
     if job.folds is not None:
         return _cross_validated(job, opened(job.scores, job, job.sources), output)
     if found is not None:
@@ -126,7 +127,7 @@ def run_job(job: CalibrationJob, output: ScoredOutput, scale: ScaleChoices | Non
     return _trained(job, training, scored, output)
 
 
-def _trained(job: CalibrationJob, training: Any, scored: Any, output: ScoredOutput) -> CalibrationResult:
+def _trained(job: CalibrationJob, training: Systems, scored: Systems | None, output: ScoredOutput) -> CalibrationResult:
     """Train, and calibrate the other scores, if there are any."""
     if scored is not None:
         _begin(output, scored, {"training": lambda: _identity(job, training)})
@@ -143,7 +144,7 @@ def _trained(job: CalibrationJob, training: Any, scored: Any, output: ScoredOutp
 
 
 def _applied(
-    job: CalibrationJob, found: ModelFile[Calibration], scored: Any, output: ScoredOutput
+    job: CalibrationJob, found: ModelFile[Calibration], scored: Systems | None, output: ScoredOutput
 ) -> CalibrationResult:
     calibration, names = found.model, job.quality or tuple(found.info.get("quality", ()))
     if scored is not None:
@@ -153,7 +154,7 @@ def _applied(
     return _told(calibration, names, dict(found.info))
 
 
-def _cross_validated(job: CalibrationJob, scored: Any, output: ScoredOutput) -> CalibrationResult:
+def _cross_validated(job: CalibrationJob, scored: Systems, output: ScoredOutput) -> CalibrationResult:
     assert job.folds is not None  # noqa: S101
     _begin(output, scored, {"training": lambda: _identity(job, scored)})
     output.progress("cross-validating", 0.3)
@@ -167,13 +168,13 @@ def _cross_validated(job: CalibrationJob, scored: Any, output: ScoredOutput) -> 
     return CalibrationResult(facts=facts, story=[line])
 
 
-def _begin(output: ScoredOutput, scored: Any, other: Mapping[str, Callable[[], str]]) -> None:
+def _begin(output: ScoredOutput, scored: Systems, other: Mapping[str, Callable[[], str]]) -> None:
     """Start the output; it goes on with one of the same scores, and of the same training or calibration."""
     identities = {"scores": scored.identity, **other}
     output.begin(scored.listed, lambda: {name: identity() for name, identity in identities.items()})
 
 
-def _identity(job: CalibrationJob, training: Any) -> str:
+def _identity(job: CalibrationJob, training: Systems) -> str:
     options = json.dumps([job.method, dict(job.options), job.folds, job.sources.unmatched])
     return hashed(training.identity(job.sources), options)
 

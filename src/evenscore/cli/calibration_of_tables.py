@@ -29,9 +29,7 @@ from evenscore.cli.output import ScoredOutput
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 from evenscore.metrics import ScoreSummary
-from evenscore.metrics.counting import TableCounts
 from evenscore.metrics.target_speakers import speakers_by_targets
-from evenscore.progress import Progress
 from evenscore.tables import TARGET, Axis, ScoreTable
 from evenscore.tables.identity import hashed
 from evenscore.tables.pair_values import SideGroups
@@ -45,9 +43,9 @@ _FOLDS = 5  # of speakers, by which the saturating calibration is chosen
 
 @dataclass(frozen=True, kw_only=True)
 class _Fits:
-    """One calibration (its place is ''), or one for each pair of folds ('0 1'), and facts about the training."""
+    """One calibration, or one for each pair of folds, and facts about the training."""
 
-    calibrations: Mapping[str, Calibration]
+    calibrations: Mapping[tuple[int, ...], Calibration]
     info: dict[str, Any]
 
     @classmethod
@@ -57,13 +55,13 @@ class _Fits:
         if data is None:
             return None
         record = json.loads(data.tobytes())
-        fits = {place: calibration_from_dict(fit) for place, fit in record["fits"].items()}
+        fits = {tuple(folds): calibration_from_dict(fit) for folds, fit in record["fits"]}
         return cls(calibrations=fits, info=record["info"])
 
     def keep(self, output: ScoredOutput) -> _Fits:
         """Keep them for a run that goes on."""
         if output.store is not None:
-            fits = {place: calibration.to_dict() for place, calibration in self.calibrations.items()}
+            fits = [(folds, calibration.to_dict()) for folds, calibration in self.calibrations.items()]
             packed = json.dumps({"fits": fits, "info": self.info}).encode()
             output.store.put(_KEPT, np.frombuffer(packed, dtype=np.uint8))
         return self
@@ -71,38 +69,24 @@ class _Fits:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableSystems:
-    """Scores of one system, or of several that are stacked, and where they are worked on."""
+    """Scores of one system, or of several that are stacked."""
 
     file: LabelledScores
     labelled: bool
-    client: Any
-    progress: Progress
 
     @classmethod
     def opened(
-        cls,
-        paths: Sequence[str],
-        job: CalibrationJob,
-        sources: LabelSources | None = None,
-        *,
-        scale: ScaleChoices,
-        client: Any,
-        progress: Progress,
+        cls, paths: Sequence[str], job: CalibrationJob, sources: LabelSources | None = None, *, scale: ScaleChoices
     ) -> TableSystems:
         """Open the systems, with the labels of the sources; without, all scores count as one class."""
         tables = [open_tiles(path, scale, infinite=job.infinite) for path in paths]
         if sources is None:
-            files = [
-                LabelledScores(path=str(path), scores=table, given=SideGroups.all_one())
-                for path, table in zip(paths, tables, strict=True)
-            ]
+            one = LabelledScores(path=paths[0], scores=tables[0], given=SideGroups.all_one())
         else:
-            files = labelled_scores(paths, tables, sources)
-        one = files[0]
-        if len(files) > 1:
-            stack = stack_systems([file.scores for file in files])
-            one = replace(one, scores=stack, path=" and ".join(file.path for file in files))
-        return cls(file=one, labelled=sources is not None, client=client, progress=progress)
+            one, *_ = labelled_scores(paths, tables, sources)
+        if len(tables) > 1:
+            one = replace(one, scores=stack_systems([one.scores, *tables[1:]]), path=" and ".join(paths))
+        return cls(file=one, labelled=sources is not None)
 
     @property
     def listed(self) -> bool:
@@ -111,11 +95,9 @@ class TableSystems:
 
     def fit(self, job: CalibrationJob, output: ScoredOutput) -> tuple[Calibration, dict[str, Any]]:
         """Train a calibration, or the weights of a fusion, or take that of a run that was cut short."""
-        found = _Fits.kept(output)
-        if found is None:
-            fusion = len(job.train or job.scores) > 1
-            found = (self._fusion(job) if fusion else self._fitted(job)).keep(output)
-        return found.calibrations[""], found.info
+        fit = self._fusion if len(job.train or job.scores) > 1 else self._fitted
+        found = _Fits.kept(output) or fit(job, _how(output)).keep(output)
+        return found.calibrations[()], found.info
 
     def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
         """Return the LLRs, made when they are read."""
@@ -128,8 +110,8 @@ class TableSystems:
         """Return LLRs by fits that never met a trial's speakers."""
         assert job.folds is not None  # noqa: S101
         groups = fold_groups(self.file, job.sources, job.folds)
-        fitted = _Fits.kept(output) or self._cross_fitted(job, groups).keep(output)
-        fits = {_folds(place): fit for place, fit in fitted.calibrations.items()}
+        fitted = _Fits.kept(output) or self._cross_fitted(job, groups, _how(output)).keep(output)
+        fits: Any = fitted.calibrations
         for calibration in fits.values():
             self._refuse_infinite(calibration)
         return cross_calibrated(self.file.scores, groups.pairs, fits), fitted.info
@@ -151,27 +133,19 @@ class TableSystems:
         maps = sources.read_speaker_maps() if sources.by_speaker else ()
         return hashed(scores, self.file.labels.identity(), *(sorted(known.items()) for _, known in maps))
 
-    @property
-    def _how(self) -> dict[str, Any]:
-        return {"client": self.client, "progress": self.progress}
-
-    def _counted(self, groups: FoldGroups | None) -> TableCounts:
-        groupings = [] if groups is None else [groups.pairs]
-        return self.file.count(groupings, group_bits=_FOLD_BITS, **self._how)
-
-    def _fusion(self, job: CalibrationJob) -> _Fits:
+    def _fusion(self, job: CalibrationJob, how: dict[str, Any]) -> _Fits:
         """Fit the weights of several systems, by as many passes as Newton's method takes steps."""
         stack: Any = self.file.scores
-        summaries = [replace(self.file, scores=system).count(**self._how).summary for system in systems_of(stack)]
+        summaries = [replace(self.file, scores=system).count(**how).summary for system in systems_of(stack)]
         with named(self.file.path):
-            calibration = fit_fusion(stack, self.file.labels, summaries, **self._how, **job.options)
-        made = replace(self.file, scores=fused(stack, calibration)).count(**self._how).summary
+            calibration = fit_fusion(stack, self.file.labels, summaries, **how, **job.options)
+        made = replace(self.file, scores=fused(stack, calibration)).count(**how).summary
         counts = {"n_target": made.n_target, "n_nontarget": made.n_nontarget, "cllr": made.cllr()}
-        return _Fits(calibrations={"": calibration}, info=counts)
+        return _Fits(calibrations={(): calibration}, info=counts)
 
-    def _fitted(self, job: CalibrationJob) -> _Fits:
+    def _fitted(self, job: CalibrationJob, how: dict[str, Any]) -> _Fits:
         groups = fold_groups(self.file, job.sources, _FOLDS, at_most=True) if job.method == "saturating" else None
-        counts = self._counted(groups)
+        counts = self.file.count([] if groups is None else [groups.pairs], group_bits=_FOLD_BITS, **how)
         pairs = {} if groups is None else groups.by_pair(counts.groups[0])
         summary = counts.summary
         with named(self.file.path):
@@ -180,10 +154,10 @@ class TableSystems:
         if self.labelled:
             info = {"n_target": summary.n_target, "n_nontarget": summary.n_nontarget}
             info["cllr"] = summary_cllr(calibration, summary)
-        return _Fits(calibrations={"": calibration}, info=info)
+        return _Fits(calibrations={(): calibration}, info=info)
 
-    def _cross_fitted(self, job: CalibrationJob, groups: FoldGroups) -> _Fits:
-        counts = self._counted(groups)
+    def _cross_fitted(self, job: CalibrationJob, groups: FoldGroups, how: dict[str, Any]) -> _Fits:
+        counts = self.file.count([groups.pairs], group_bits=_FOLD_BITS, **how)
         pairs = groups.by_pair(counts.groups[0])
         with named(self.file.path):
             fits = cross_fits(calibration_class(job.method), pairs, job.options)
@@ -196,7 +170,7 @@ class TableSystems:
             "calibrations": len(fits),
             "cllr": (target / summary.n_target + nontarget / summary.n_nontarget) / (2 * math.log(2)),
         }
-        return _Fits(calibrations={f"{low} {high}": fit for (low, high), fit in fits.items()}, info=info)
+        return _Fits(calibrations=fits, info=info)  # type: ignore[arg-type]
 
     def _refuse_infinite(self, calibration: Calibration) -> None:
         """Refuse to write a matrix that no reader would accept."""
@@ -205,9 +179,9 @@ class TableSystems:
             raise InputError("a matrix has no place for the infinite LLRs of this calibration; use pav:smoothing=1")
 
 
-def _folds(place: str) -> tuple[int, int]:
-    low, high = map(int, place.split())
-    return low, high
+def _how(output: ScoredOutput) -> dict[str, Any]:
+    """Return where the work is done, and who is told of it."""
+    return {"client": output.client, "progress": output.progress}
 
 
 @dataclass(frozen=True, kw_only=True)

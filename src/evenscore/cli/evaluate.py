@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -13,7 +14,7 @@ from evenscore.cli.output import printable, progress_bar
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 
-__all__ = ["EXAMPLES", "Eer", "Metric", "evaluate"]
+__all__ = ["EXAMPLES", "EvaluationChoices", "UncertaintyChoices", "evaluate"]
 
 EXAMPLES = """
 evenscore evaluate eval.scores --key eval.trials
@@ -53,51 +54,56 @@ class Form(str, Enum):
     latex = "latex"
 
 
+@dataclass(frozen=True, kw_only=True)
+class EvaluationChoices:
+    """What to measure, and how."""
+
+    points: opt.Points = None
+    eer: Annotated[Eer, typer.Option(help="Convention of the equal error rate.")] = Eer.rocch
+    normalize: Annotated[
+        bool,
+        typer.Option("--normalize/--no-normalize", help="Divide costs by that of the better system that is deaf."),
+    ] = True
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Evaluate each value of a column of the metadata apart, too; enroll:COLUMN or test:COLUMN says whose "
+            "value. Can be repeated.",
+        ),
+    ] = None
+    metadata: opt.Metadata = None
+    equalize: Annotated[
+        bool, typer.Option("--equalize", help="Let every condition of --by weigh the same in the pooled figures.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class UncertaintyChoices:
+    """How sure it is."""
+
+    PANEL: ClassVar[str] = "Uncertainty"
+
+    bootstrap: opt.Bootstrap = "0"
+    paired: Annotated[
+        bool, typer.Option("--paired", help="Test whether the first of two systems is better than the second.")
+    ] = False
+    metric: Annotated[
+        list[Metric] | None,
+        typer.Option(metavar="NAME", help="What --paired compares; can be repeated. The default is eer."),
+    ] = None
+
+
 @with_records
 def evaluate(
     scores: Annotated[
         list[str], typer.Argument(metavar="SCORES", help="Score files, one per system; '-' is standard input.")
     ],
     key: opt.Key = None,
-    points: opt.Points = None,
-    eer: Annotated[Eer, typer.Option("--eer", help="Convention of the equal error rate.")] = Eer.rocch,
-    normalize: Annotated[
-        bool,
-        typer.Option("--normalize/--no-normalize", help="Divide costs by that of the better system that is deaf."),
-    ] = True,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMN",
-            help="Evaluate each value of a column of the metadata apart, too; enroll:COLUMN or test:COLUMN says whose "
-            "value. Can be repeated.",
-        ),
-    ] = None,
-    metadata: opt.Metadata = None,
-    equalize: Annotated[
-        bool, typer.Option("--equalize", help="Let every condition of --by weigh the same in the pooled figures.")
-    ] = False,
     *,
+    what: EvaluationChoices,
     labels: opt.LabelChoices,
-    bootstrap: opt.Bootstrap = "0",
-    paired: Annotated[
-        bool,
-        typer.Option(
-            "--paired",
-            help="Test whether the first of two systems is better than the second.",
-            rich_help_panel="Uncertainty",
-        ),
-    ] = False,
-    metric: Annotated[
-        list[Metric] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME",
-            help="What --paired compares; can be repeated. The default is eer.",
-            rich_help_panel="Uncertainty",
-        ),
-    ] = None,
+    doubt: UncertaintyChoices,
     scale: ScaleChoices,
     json: opt.Json = False,
     table: Annotated[
@@ -120,26 +126,13 @@ def evaluate(
     from evenscore.cli.evaluation import EvaluationOptions, evaluate_systems, open_labelled, warnings_about
     from evenscore.cli.evaluation_output import print_evaluation
 
-    options = EvaluationOptions(
-        points=opt.parsed_points(points),
-        eer_method=eer.value,
-        normalize=normalize,
-        by=tuple(by or ()),
-        metadata=metadata,
-        equalize=equalize,
-        draws=opt.Draws.of(bootstrap),
-        compared=tuple(one.value for one in metric or [Metric.eer]) if paired else (),
-        sources=labels.sources(key),
-    )
-    form = table.value if table is not None else "json" if json else ""
+    options = EvaluationOptions(what=what, doubt=doubt, sources=labels.sources(key))
+    if doubt.paired and len(scores) != 2:
+        raise InputError(f"--paired compares two systems, but there are {len(scores)} score files; give two")
+    if doubt.paired and table is not None:
+        raise InputError("a comparison has no place in a table; use --json, or leave out --paired")
     if table is not None and json:
         raise InputError("both --json and --table were given; choose one")
-    if metric and not paired:
-        raise InputError("--metric says what --paired compares; give --paired, too")
-    if paired and len(scores) != 2:
-        raise InputError(f"--paired compares two systems, but there are {len(scores)} score files; give two")
-    if paired and table is not None:
-        raise InputError(f"a comparison has no place in a table of {form}; use --json, or leave out --paired")
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         large = scale.in_chunks(*scores)
@@ -147,4 +140,4 @@ def evaluate(
         results = evaluate_systems(files, options, large=large, client=client, progress=progress)
     for line in (line for one in results.get("systems", [results]) for line in warnings_about(one)):
         typer.echo(f"warning: {printable(line)}", err=True)
-    print_evaluation(results, options, form)
+    print_evaluation(results, options, table.value if table is not None else "json" if json else "")

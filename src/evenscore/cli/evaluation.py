@@ -6,24 +6,23 @@ Trials in memory are measured one by one; others are counted once, whatever thei
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from evenscore.cli.findings import FEW_TRIALS
 from evenscore.cli.inputs import open_tiles
 from evenscore.cli.labelled import LabelledScores, LabelSources, Speakers, labelled_scores, speakers_of
-from evenscore.cli.options import Draws
+from evenscore.cli.options import Draws, parsed_points
 from evenscore.cli.trial_columns import conditions_of, grouped_by
 from evenscore.errors import InputError
-from evenscore.metrics import OperatingPoint, ScoreSummary, bootstrap, evaluate, evaluate_by, paired_test
-from evenscore.metrics.operating_points import DEFAULT_POINTS
+from evenscore.metrics import OperatingPoint, Points, Trials, bootstrap, evaluate, evaluate_by, paired_test
 from evenscore.metrics.summary import BITS
 from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, TrialList
 
 if TYPE_CHECKING:
+    from evenscore.cli.evaluate import EvaluationChoices, UncertaintyChoices
     from evenscore.cli.scale_options import ScaleChoices
     from evenscore.files.metadata import Metadata
 
@@ -35,39 +34,55 @@ MOST_IN_MEMORY = 1 << 24  # trials that are brought into memory where counts do 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOptions:
-    """What to measure, and how."""
+    """What to measure, how sure that is, and where labels come from."""
 
-    points: tuple[OperatingPoint, ...] = DEFAULT_POINTS
-    eer_method: Any = "rocch"
-    normalize: bool = True
-    by: tuple[str, ...] = ()
-    metadata: str | None = None
-    equalize: bool = False
-    draws: Draws = field(default_factory=Draws)  #: of speakers, for intervals; none of them if their number is 0
-    compared: tuple[Any, ...] = ()  #: metrics by which two systems are compared
-    sources: LabelSources = field(default_factory=LabelSources)
+    what: EvaluationChoices
+    doubt: UncertaintyChoices
+    sources: LabelSources
 
     def __post_init__(self) -> None:
-        if self.equalize and len(self.by) != 1:
+        if self.doubt.metric and not self.doubt.paired:
+            raise InputError("--metric says what --paired compares; give --paired, too")
+        if self.what.equalize and len(self.by) != 1:
             raise InputError("--equalize weighs the conditions of one column; give one --by")
-        if self.draws.number or self.compared:
+        if self.draws.number or self.doubt.paired:
             drawing = "--bootstrap" if self.draws.number else "--paired"
             if self.eer_method != "rocch":
                 raise InputError(f"{drawing} knows the EER by rocch only; leave out --eer {self.eer_method}")
-            if self.equalize:
+            if self.what.equalize:
                 raise InputError(f"{drawing} draws speakers, which changes the weights of --equalize; leave out one")
+
+    @cached_property
+    def points(self) -> tuple[OperatingPoint, ...]:
+        """The operating points."""
+        return parsed_points(self.what.points)
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The draws of speakers for intervals; none of them if their number is 0."""
+        return Draws.of(self.doubt.bootstrap)
+
+    @property
+    def by(self) -> list[str]:
+        """The columns that tell conditions."""
+        return self.what.by or []
+
+    @property
+    def eer_method(self) -> Any:
+        """The convention of the EER."""
+        return self.what.eer.value
 
     @property
     def figures(self) -> dict[str, Any]:
         """The options of the library's `evaluate`."""
-        return {"points": self.points, "eer_method": self.eer_method, "normalize": self.normalize}
+        return {"points": self.points, "eer_method": self.eer_method, "normalize": self.what.normalize}
 
     @property
     def needs_trials(self) -> str | None:
         """The option for which counts do not do, None if there is none."""
         if self.draws.number:
             return "--bootstrap"
-        if self.compared:
+        if self.doubt.paired:
             return "--paired"
         return None if self.eer_method == "rocch" else f"--eer {self.eer_method}"
 
@@ -122,35 +137,37 @@ def evaluate_systems(
     if len(files) == 1:
         return systems[0]
     result: dict[str, Any] = {"systems": systems}
-    if options.compared:
+    if options.doubt.paired:
         progress("comparing", 0.0)
-        result["comparisons"] = [_compared(items[0], items[1], metric, options) for metric in options.compared]
+        metrics = [metric.value for metric in options.doubt.metric or ()] or ["eer"]
+        result["comparisons"] = [_compared(items[0], items[1], metric, options) for metric in metrics]
     return result
 
 
 def evaluated(file: LabelledScores) -> EvaluatedTrials:
     """Return the trials whose class is known, in memory; refuse those that tell nothing."""
     trials = file.trials()
-    target, nontarget, unknown = trials.counts
-    _refuse_one_class(file.path, target, nontarget)
-    assert trials.labels is not None  # noqa: S101
-    known = trials.select(trials.labels != UNKNOWN) if unknown else trials
-    assert known.scores is not None  # noqa: S101
-    if np.min(known.scores) == np.max(known.scores):
-        raise InputError(
-            f"{file.path}: all {len(known)} scores are {known.scores[0]:g}, so they cannot tell targets from "
-            "non-targets; check how they were made"
-        )
-    return EvaluatedTrials(path=file.path, trials=known, n_unknown=unknown)
+    assert trials.labels is not None and trials.scores is not None  # noqa: S101, PT018
+    _refuse_telling_nothing(file.path, Trials(values=trials.scores, key=trials.labels))
+    known = trials.select(trials.labels != UNKNOWN) if trials.n_unknown else trials
+    return EvaluatedTrials(path=file.path, trials=known, n_unknown=trials.n_unknown)
 
 
-def _refuse_one_class(path: str, target: int, nontarget: int) -> None:
+def _refuse_telling_nothing(path: str, found: Points) -> None:
     """Refuse trials of which nothing can be measured."""
+    target, nontarget = found.n_target, found.n_nontarget
     if not target or not nontarget:
         absent = "target" if not target else "non-target"
         raise InputError(
             f"{path}: there are {target} target and {nontarget} non-target trials, and without {absent} trials nothing "
             "can be measured; check the key"
+        )
+    scores, _ = found.pooled_scores()
+    if scores.min() == scores.max():
+        near = "" if isinstance(found, Trials) else " or very near it"
+        raise InputError(
+            f"{path}: all {target + nontarget} scores are {scores[0]:g}{near}, so they cannot tell targets from "
+            "non-targets; check how they were made"
         )
 
 
@@ -180,8 +197,8 @@ def _metadata_of(options: EvaluationOptions) -> Metadata | None:
 
     if not options.by:
         return None
-    if options.metadata is not None:
-        return read_metadata(options.metadata)
+    if options.what.metadata is not None:
+        return read_metadata(options.what.metadata)
     keys = [read_metadata(path) for path in options.sources.keys]
     if not keys or len(keys[0].ids) != 2:
         columns = ", ".join(options.by)
@@ -196,19 +213,21 @@ def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Meta
     for column in options.by:
         assert metadata is not None  # noqa: S101
         values = conditions_of(trials, metadata, column)
-        found = evaluate_by(trials, conditions=values, equalize=options.equalize, **options.figures)
+        found = evaluate_by(trials, conditions=values, equalize=options.what.equalize, **options.figures)
         pooled, conditions[column] = found["pooled"], found["conditions"]
         if speakers is not None:
             for name, figures in found["conditions"].items():
                 if "problem" not in figures:
-                    figures["intervals"] = _condition_intervals(trials.select(values == name), speakers, options)
+                    try:
+                        figures["intervals"] = _intervals(trials.select(values == name), speakers, options)
+                    except InputError as error:  # one condition does not stop the others
+                        figures["intervals"] = {"problem": str(error)}
     pooled = pooled or evaluate(trials, **options.figures) | {"equalized": False}
-    pooled["n_unknown"] = item.n_unknown
-    result = {"scores": item.path, "eer_method": options.eer_method, "pooled": pooled}
+    result = _result(item.path, pooled, item.n_unknown, conditions, options)
     if speakers is not None:
         pooled["intervals"] = _intervals(trials, speakers, options)
         result["speakers_from"] = speakers.origin
-    return result | ({"conditions": conditions} if conditions else {})
+    return result
 
 
 def _counted(
@@ -232,27 +251,23 @@ def _counted(
     conditions = {}
     for column, (names, _), groups in zip(options.by, groupings, counts.groups, strict=True):
         known = {names[number]: summary for number, summary in groups.items() if summary.n_target + summary.n_nontarget}
-        found = evaluate_groups(known, counts.summary, equalize=options.equalize, normalize=options.normalize)
+        found = evaluate_groups(known, counts.summary, equalize=options.what.equalize, normalize=options.what.normalize)
         pooled, conditions[column] = found["pooled"], found["conditions"]
-    pooled = pooled or counts.summary.evaluate(normalize=options.normalize) | {"equalized": False}
-    pooled["n_unknown"] = counts.n_unknown
-    result = {"scores": file.path, "eer_method": options.eer_method, "pooled": pooled}
-    return result | ({"conditions": conditions} if conditions else {})
+    pooled = pooled or counts.summary.evaluate(normalize=options.what.normalize) | {"equalized": False}
+    return _result(file.path, pooled, counts.n_unknown, conditions, options)
+
+
+def _result(
+    path: str, pooled: dict[str, Any], n_unknown: int, conditions: dict[str, Any], options: EvaluationOptions
+) -> dict[str, Any]:
+    pooled["n_unknown"] = n_unknown
+    found = {"scores": path, "eer_method": options.eer_method, "pooled": pooled}
+    return found | ({"conditions": conditions} if conditions else {})
 
 
 def _group_bits(n_groups: int) -> int:
     """Return fewer bits for many conditions, so that their summaries do not take more memory than those of a few."""
     return BITS if n_groups <= 4 else max(BITS - (n_groups // 2).bit_length() + 1, 14)
-
-
-def _refuse_telling_nothing(path: str, summary: ScoreSummary) -> None:
-    _refuse_one_class(path, summary.n_target, summary.n_nontarget)
-    if summary.bins.size == 1:
-        mean = summary.sums.sum() / summary.counts.sum()
-        raise InputError(
-            f"{path}: all {summary.n_target + summary.n_nontarget} scores are {mean:g} or very near it, so they cannot "
-            "tell targets from non-targets; check how they were made"
-        )
 
 
 def _intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions) -> dict[str, Any]:
@@ -261,18 +276,10 @@ def _intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions
         **speakers.sides,
         replicates=options.draws.number,
         points=options.points,
-        normalize=options.normalize,
+        normalize=options.what.normalize,
         seed=options.draws.seed,
     )
     return drawn.to_dict(options.draws.level)
-
-
-def _condition_intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions) -> dict[str, Any]:
-    """Return the intervals, or the reason why this condition has none: it does not stop the others."""
-    try:
-        return _intervals(trials, speakers, options)
-    except InputError as error:
-        return {"problem": str(error)}
 
 
 def _compared(
@@ -290,7 +297,7 @@ def _compared(
         **speakers.sides,
         metric=metric,
         point=options.points[0],
-        normalize=options.normalize,
+        normalize=options.what.normalize,
         replicates=options.draws.number or DRAWS,
         level=options.draws.level,
         seed=options.draws.seed,

@@ -88,9 +88,10 @@ def print_evaluation(results: Figures, options: EvaluationOptions, form: str = "
     if form == "csv":
         _print_csv(rows, options)
     elif form == "latex":
-        _print_latex(rows, len(systems) == 1, options)
+        _print_latex(_lines(rows, len(systems) == 1, options))
     else:
-        _print_table(rows, len(systems) == 1, options)
+        header, *lines = _lines(rows, len(systems) == 1, options)
+        print_table(lines, header=header, numbers=True)
         print_lines(_notes(systems, rows, options))
         for comparison in results.get("comparisons", []):
             print_lines(["", *_comparison_lines(comparison)])
@@ -122,15 +123,16 @@ def _counts(figures: Figures) -> list[str]:
     return [str(figures["n_target"]), str(figures["n_nontarget"])]
 
 
-def _print_table(rows: Sequence[_Row], alone: bool, options: EvaluationOptions) -> None:
+def _lines(rows: Sequence[_Row], alone: bool, options: EvaluationOptions) -> list[list[str]]:
+    """Return the table that people read, the header first; what belongs to the line above it is indented."""
     columns = _columns(options.points)
-    lines: list[list[str]] = []
+    name = rows[0].system if alone else ""
+    lines = [[name, *(column.title for column in columns), "targets", "non-targets"]]
     for row in rows:
         cells = [column.cell(column.value(row.figures)) for column in columns]
         lines.append([row.label(alone), *cells, *_counts(row.figures)])
         lines += [[f"    {name}", *ranges, "", ""] for name, ranges in _ranges(columns, row.figures, options)]
-    header = (rows[0].system if alone else "", *(column.title for column in columns), "targets", "non-targets")
-    print_table(lines, header=header, numbers=True)
+    return lines
 
 
 def _ranges(
@@ -150,10 +152,10 @@ def _notes(systems: Sequence[Figures], rows: Sequence[_Row], options: Evaluation
     points = "; ".join(
         f"p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}" for point in options.points
     )
-    lines = [f"DCF at {points}{'' if options.normalize else ', not normalized'}; EER by {options.eer_method}"]
+    lines = [f"DCF at {points}{'' if options.what.normalize else ', not normalized'}; EER by {options.eer_method}"]
     if any("bounds" in system["pooled"] for system in systems):
         lines.append("EER, minDCF and minCllr from a histogram: certain bounds are given where a digit is not")
-    if options.equalize:
+    if options.what.equalize:
         lines.append(f"every {options.by[0]} weighs the same in the pooled figures")
     for system in systems:
         pooled, name = system["pooled"], "" if len(systems) == 1 else f"{system['scores']}: "
@@ -213,30 +215,30 @@ def _print_csv(rows: Sequence[_Row], options: EvaluationOptions) -> None:
         writer.writerow([row.system, row.column, row.condition, *counts, *("" if v is None else v for v in values)])
 
 
-def _print_latex(rows: Sequence[_Row], alone: bool, options: EvaluationOptions) -> None:
-    columns = _columns(options.points)
-    header = [_escaped(title) for title in ("", *(column.title for column in columns), "targets", "non-targets")]
-    lines = [
-        r"% needs \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{l{'r' * (len(columns) + 2)}}}",
-        r"\toprule",
-        " & ".join(header) + r" \\",
-        r"\midrule",
-    ]
-    for row in rows:
-        name = _escaped(row.label(alone).strip())
-        name = name if row.label(alone).startswith(row.label(alone).strip()) else rf"\quad {name}"
-        cells = [column.cell(column.value(row.figures)) for column in columns]
-        lines.append(" & ".join([name, *cells, *_counts(row.figures)]) + r" \\")
-        for title, ranges in _ranges(columns, row.figures, options):
-            title = title.replace(" %", r"\,\%")
-            ends = [cell.replace("..", "--") for cell in ranges]
-            lines.append(" & ".join([rf"\quad {title}", *ends, "", ""]) + r" \\")
-    print_lines([*lines, r"\bottomrule", r"\end{tabular}"])
+def _print_latex(lines: Sequence[Sequence[str]]) -> None:
+    header, *rows = (
+        [_escaped(cell) for cell in ("" if not at else line[0], *line[1:])] for at, line in enumerate(lines)
+    )
+    print_lines(
+        [
+            r"% needs \usepackage{booktabs}",
+            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+            r"\toprule",
+            " & ".join(["", *header[1:]]) + r" \\",
+            r"\midrule",
+            *(" & ".join(row) + r" \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"[&%$#_{}~^\\]", lambda mark: _SPECIAL[mark[0]], text)
+    """Return a cell as LaTeX writes it: indented, and with a dash between the ends of an interval."""
+    plain = re.sub(r"[&%$#_{}~^\\]", lambda mark: _SPECIAL[mark[0]], text.strip())
+    if text.startswith(" "):
+        return r"\quad " + plain.replace(r" \%", r"\,\%")
+    return re.sub(r"(?<=\d)\.\.(?=-?\d)", "--", plain)
 
 
 def _infinite_as_text(value: Any) -> Any:

@@ -72,7 +72,8 @@ def with_options(message: str, command: str) -> str:
         name = "--from" if found[2] == "format" else option_name(found[2])
         option = name if found[4] == "True" else f"{name} {found[4]}"
         if found[1] and command not in _REPAIRING:
-            names = " ('evenscore formats' lists the names)" if name == "--from" else ""
+            last = found.end() == len(message)  # else the names are told
+            names = " ('evenscore formats' lists the names)" if name == "--from" and last else ""
             return f"mend it with 'evenscore convert {option} IN OUT'{names}"
         return f"{found[1] or ''}{option}"
 

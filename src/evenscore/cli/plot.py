@@ -53,7 +53,7 @@ class Kind(str, Enum):
 class KindChoices:
     """What some kinds of figures show."""
 
-    PANEL: ClassVar[str] = "Of some kinds"
+    PANEL: ClassVar[str] = "For some kinds"
 
     name: Annotated[
         list[str] | None,
