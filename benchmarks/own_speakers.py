@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from evenscore import ScoreBlocks, normalize, open_scores
-from evenscore.norms.by_blocks import ByBlocks
+from evenscore.norms.parts import ByBlocks
 from evenscore.norms.registry import prepare_norm
 
 

@@ -20,11 +20,10 @@ from numba import get_num_threads
 from scipy.linalg import cho_factor, cho_solve
 
 from evenscore import Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer, simulate
-from evenscore.model.moments import m_step
-from evenscore.model.patterns import SpeakerBlocks
+from evenscore.model.em import Statistics, expect, m_step
+from evenscore.model.patterns import SpeakerBlocks, compress
 from evenscore.model.score_weights import llrs_of_sums
-from evenscore.model.shapes import compress
-from evenscore.model.statistics import Statistics, expect, label_sums, standardize
+from evenscore.model.statistics import label_sums, standardize
 from evenscore.model.sums import ClassSums, sum_tile
 
 MODEL = ScoreModel(

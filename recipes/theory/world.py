@@ -132,7 +132,7 @@ def labelled_scores(scorer: Any, recordings: Recordings) -> tuple[LabelledBlocks
     """
     dev = (recordings.dev_enroll, recordings.dev_test)
     trials = (recordings.eval_enroll, recordings.eval_test)
-    training = LabelledBlocks.own_cohort(scorer.score(*dev).matrix(), _labels(*dev))
+    training = LabelledBlocks.own_cohort(scorer.score(*dev).in_memory(), _labels(*dev))
     return training, LabelledBlocks(score_blocks(scorer, *trials, *dev), _labels(*trials))
 
 

@@ -228,21 +228,21 @@ def test_embeddings(fit, refused, files):
     enroll, test = vectors("e", ENROLL, 1), vectors("t", TEST, 2)
     write(enroll, files / "e.npz")
     write(test, files / "t.npz")
-    matrix = Cosine().score(enroll, test).matrix()
+    matrix = Cosine().score(enroll, test).in_memory()
     labels = Labels.from_speakers(ENROLL, TEST)
     model, figures = fit("--enroll", "e.npz", "--test", "t.npz")
     assert same(model, fit_score_model([(matrix, labels)]).model)
     assert figures["notes"] == []
     assert json.loads((files / "m.json").read_text())["info"]["scorer"] == "cosine"
     centered, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--center", "e.npz", "--scorer", "cosine")
-    scored = Cosine(mean=enroll.vectors.mean(axis=0)).score(enroll, test).matrix()
+    scored = Cosine(mean=enroll.vectors.mean(axis=0)).score(enroll, test).in_memory()
     assert same(centered, fit_score_model([(scored, labels)]).model)
     dot, _ = fit("--enroll-embeddings", "e.npz", "--test-embeddings", "t.npz", "--scorer", "dot")
     assert same(dot, fit_score_model([(enroll.vectors @ test.vectors.T, labels)]).model)
     plda = PLDA(mean=np.zeros(8), between=np.eye(8), within=0.5 * np.eye(8))
     save_plda(plda, files / "plda.json")
     model, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda", "--plda", "plda.json")
-    assert same(model, fit_score_model([(plda.score(enroll, test).matrix(), labels)]).model)
+    assert same(model, fit_score_model([(plda.score(enroll, test).in_memory(), labels)]).model)
     (files / "m.json").unlink()
     assert "needs a trained PLDA" in refused("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda")
     assert "cosine has no other option than" in refused("--enroll", "e.npz", "--test", "t.npz", "--plda", "plda.json")
@@ -253,7 +253,7 @@ def test_embeddings_get_speakers_from_maps_and_trials_from_keys(fit, refused, fi
     enroll, test = vectors("e", ENROLL, 1), vectors("t", TEST, 2)
     for side, name in ((enroll, "e.npz"), (test, "t.npz")):
         write(Embeddings(side.ids, side.vectors), files / name)
-    matrix = Cosine().score(enroll, test).matrix()
+    matrix = Cosine().score(enroll, test).in_memory()
     assert "the embeddings of e.npz have no speakers; give --enroll-speakers" in refused(
         "--enroll", "e.npz", "--test", "t.npz"
     )
@@ -280,7 +280,7 @@ def test_phrases_of_embeddings(fit, refused, files):
     write(with_word[0], files / "e.npz")
     write(with_word[1], files / "t.npz")
     write(enroll, files / "plain.npz")
-    matrix, labels = Cosine().score(enroll, test).matrix(), Labels.from_speakers(ENROLL, TEST)
+    matrix, labels = Cosine().score(enroll, test).in_memory(), Labels.from_speakers(ENROLL, TEST)
 
     def parts(rows_of):
         for phrase in (0, 1):

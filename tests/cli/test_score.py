@@ -100,7 +100,7 @@ def test_raw_scores_of_a_matrix_and_of_a_list(run, sets, listed, name, scorer):
     matrix = run(*SIDES, "--scorer", name)
     assert isinstance(matrix, ScoreMatrix)
     assert matrix.enroll_ids.tolist() == sets["e"].ids.tolist()
-    assert close(matrix, scorer.score(sets["e"], sets["t"]).matrix())
+    assert close(matrix, scorer.score(sets["e"], sets["t"]).in_memory())
     for output in ("out.npz", "out.csv", "out"):
         out = run(*SIDES, "--scorer", name, "--trials", "list", output=output)
         assert [out.pair(n) for n in range(30)] == [listed.pair(n) for n in range(30)]
@@ -179,7 +179,7 @@ def test_enrolments_of_several_utterances(run, sets, file, length_norm):
     out = run(*SIDES, "--scorer", "dot", "--enroll-map", "models", "--enroll-length-norm", length_norm)
     assert out.enroll_ids.tolist() == ["m1", "m2", "m3"]
     expected = average_embeddings(sets["e"], models, length_norm=length_norm)
-    assert close(out, DotProduct().score(expected, sets["t"]).matrix())
+    assert close(out, DotProduct().score(expected, sets["t"]).in_memory())
 
 
 def test_speakers_of_averaged_enrolments(run, sets, file, tmp_path):

@@ -7,14 +7,13 @@ import pytest
 from tests.evidence.material import evaluation, product, sides, training
 from tests.reference import naive_evidence as naive
 
-from evenscore import LabelledBlocks, ScoreBlocks, ScoreMatrix, ScoreModelNormalizer, fit_score_model
+from evenscore import LabelledBlocks, ScoreBlocks, ScoreMatrix, fit_score_model
 from evenscore.evidence import (
     Ridges,
     evidence_features,
     impostor_prediction,
     pair_space,
     pair_space_of_vectors,
-    predicted_shifts,
     within_speaker_part,
 )
 from evenscore.evidence.features import TOP, Scales, pattern_of, restricted
@@ -146,7 +145,7 @@ def test_embeddings_give_the_same_coordinates_without_a_matrix(rank):
         left_offset=offsets[0],
         right_offset=offsets[1],
     )
-    dense, quick = pair_space(cohort.matrix().scores, ct, rank), pair_space_of_vectors(cohort, ct, rank)
+    dense, quick = pair_space(cohort.in_memory().scores, ct, rank), pair_space_of_vectors(cohort, ct, rank)
     assert quick.strength == pytest.approx(dense.strength)
     S_e, S_t = E @ CT.T + offsets[1] + 2.0, (CE @ T.T + offsets[0][:, None] - 1.0).T
     for function, ridge in ((impostor_prediction, 0.3), (within_speaker_part, 0.1)):
@@ -193,17 +192,6 @@ def test_no_trial_meets_its_own_speakers(model, scales):
     for name, values in before.items():
         assert after[name][i, j] == pytest.approx(values[i, j], abs=1e-8), name
         assert not np.allclose(after[name], values), name
-
-
-def test_predicted_shifts_are_those_of_the_score_model(model):
-    blocks = evaluation()
-    found = predicted_shifts(model, blocks)
-    normalizer = ScoreModelNormalizer(model, blocks)
-    posterior = normalizer.posterior(blocks.enroll.scores[1], blocks.test.scores[:, 2])
-    expected = model.alpha @ posterior.enroll + model.beta @ posterior.test
-    assert found[1, 2] == pytest.approx(expected)
-    listed = predicted_shifts(model, as_list(blocks))
-    assert listed[0] == pytest.approx(found[0, 0])
 
 
 def test_patterns():

@@ -30,8 +30,7 @@ from evenscore.evidence import (
     within_speaker_part,
 )
 from evenscore.evidence.features import PATTERNS, restricted
-from evenscore.norms.by_blocks import ByBlocks
-from evenscore.norms.parts import ByParts
+from evenscore.norms.parts import ByBlocks, ByParts
 from evenscore.scoring import score_lazily
 from evenscore.tables.tile import Cuts
 

@@ -69,7 +69,7 @@ def test_what_is_written_is_read_again(name, data, packed, chunk, tmp_path):
     write(table, path, format=name)
     kind = "scores" if table.scores is not None else "trials"
     options = ReadOptions(kind=kind)
-    assert FORMATS[name].reader(path)(path, options) == table
+    assert FORMATS[name].reader()(path, options) == table
     assert read_trials_text(path, options, name, chunk_size=chunk) == table
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from designs import draw_scores, speaker_designs
 from evenscore import InputError, Labels, ScoreMatrix, ScoreModel, TrialList, fit_score_model, log_likelihood
-from evenscore.model.moments import m_step
+from evenscore.model.em import m_step
 from reference.dense_score_model import dense_log_likelihood, dense_moments
 from tilings import RAGGED, WHOLE, over_tilings, tiled
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from designs import draw_scores, models
-from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer
-from evenscore.model import leave_one_speaker_out
+from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer
 from evenscore.norms import normalize, prepare_norm
 from evenscore.norms.normalize import normalize_with
 from examples import examples
@@ -210,7 +209,8 @@ def test_leaving_one_speaker_out_is_dropping_by_hand():
     rows, columns = list("aabbbcd"), list("abbccedd")
     labels = Labels.from_speakers(rows, columns)
     scores = draw_scores(labels.shape, 9)
-    result = leave_one_speaker_out(MODEL, ScoreMatrix(scores, names("e", 7), names("t", 8)), labels)
+    blocks = LabelledBlocks.own_cohort(ScoreMatrix(scores, names("e", 7), names("t", 8)), labels).blocks
+    result = ScoreModelNormalizer(MODEL, blocks).normalize(blocks)
     rows, columns = np.array(rows), np.array(columns)
     for i in range(7):
         for j in range(8):
@@ -256,8 +256,6 @@ def test_blocks_of_another_cohort_are_refused():
         ScoreModelNormalizer(MODEL, ScoreMatrix(np.zeros((3, 3)), names("N", 3), names("M", 3))).normalize(blocks)
     with pytest.raises(InputError, match=r"has 3 members"):
         ScoreModelNormalizer(MODEL, blocks.cohort).normalize_one(0.0, [1.0, 2.0])
-    with pytest.raises(InputError, match="speakers"):
-        leave_one_speaker_out(MODEL, blocks.cohort, Labels.from_key(np.eye(3, dtype=np.int8)))
 
 
 @examples(30)

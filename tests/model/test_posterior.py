@@ -9,11 +9,10 @@ from hypothesis import given, settings, strategies as st
 from designs import draw_scores, keys, models, speaker_designs
 from evenscore import Labels, ScoreMatrix, TrialList, log_likelihood
 from evenscore.model import elimination, pattern_posterior
-from evenscore.model.moments import m_step
+from evenscore.model.em import expect, m_step
 from evenscore.model.pattern_posterior import PatternStatistics
-from evenscore.model.patterns import SpeakerBlocks, exceptions_of_key, pattern_of_key
-from evenscore.model.shapes import ShapeStatistics
-from evenscore.model.statistics import expect, label_sums, standardize
+from evenscore.model.patterns import ShapeStatistics, SpeakerBlocks, exceptions_of_key, pattern_of_key
+from evenscore.model.statistics import label_sums, standardize
 from examples import examples
 from reference.dense_score_model import dense_log_likelihood, dense_moments
 from tilings import over_tilings, tiled

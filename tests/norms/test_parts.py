@@ -10,8 +10,7 @@ from norm_blocks import make_blocks
 
 from evenscore import Labels, ScoreModel
 from evenscore.norms import normalize, parts
-from evenscore.norms.by_blocks import ByBlocks
-from evenscore.norms.parts import ByParts
+from evenscore.norms.parts import ByBlocks, ByParts
 from evenscore.tables import LazyScores
 from tilings import RAGGED, cut_tilings, tiled, tiled_blocks
 

@@ -37,7 +37,7 @@ def test_scores_are_the_log_likelihood_ratios_of_the_model(dim, seed, deficient)
     between = covariance(rng, dim, rank=max(dim - 1, 1) if deficient else None)
     enroll, test = 2 * rng.normal(size=(3, dim)), 2 * rng.normal(size=(4, dim))
     plda = PLDA(mean=mean, between=between, within=within)
-    scores = plda.score(embeddings(enroll), embeddings(test)).matrix().scores
+    scores = plda.score(embeddings(enroll), embeddings(test)).in_memory().scores
     expected = [[dense_llr(mean, between, within, u, v) for v in test] for u in enroll]
     np.testing.assert_allclose(scores, expected, rtol=1e-8, atol=1e-8)
 
@@ -45,7 +45,7 @@ def test_scores_are_the_log_likelihood_ratios_of_the_model(dim, seed, deficient)
 def test_a_speaker_who_does_not_differ_from_others_gives_zero():
     plda = PLDA(mean=[0.0, 1.0], between=np.zeros((2, 2)), within=np.eye(2))
     some = embeddings(np.random.default_rng(0).normal(size=(3, 2)))
-    np.testing.assert_array_equal(plda.score(some, some).matrix().scores, np.zeros((3, 3)))
+    np.testing.assert_array_equal(plda.score(some, some).in_memory().scores, np.zeros((3, 3)))
 
 
 def test_the_projection_comes_first():
@@ -56,7 +56,7 @@ def test_the_projection_comes_first():
     plda = PLDA(mean=mean, between=between, within=within, projection=projection)
     u, v = rng.normal(size=(2, 4))
     phi, chi = ((w - center) @ matrix / np.linalg.norm((w - center) @ matrix) for w in (u, v))
-    score = plda.score(embeddings(u[None]), embeddings(v[None])).matrix().scores[0, 0]
+    score = plda.score(embeddings(u[None]), embeddings(v[None])).in_memory().scores[0, 0]
     assert score == pytest.approx(dense_llr(mean, between, within, phi, chi), rel=1e-10)
 
 
@@ -69,7 +69,7 @@ def test_plda_scores_are_a_source_for_training_the_score_model():
     labels = Labels.from_speakers(codes[::2], codes[1::2])
     model = ScoreModel(mu=[-5, 3], alpha=[[1.0, 0], [0.5, 1]], beta=[[1.0, 0], [0.5, 1]], sigma2=[9.0, 4.0])
     assert log_likelihood(model, (source, labels)) == pytest.approx(
-        log_likelihood(model, (source.matrix(), labels)), rel=1e-9
+        log_likelihood(model, (source.in_memory(), labels)), rel=1e-9
     )
 
 
@@ -144,8 +144,8 @@ def test_lda_finds_the_directions_that_differ_and_whitens():
     full = fit_plda(data, whiten=True, length_normalize=False)
     np.testing.assert_allclose(full.model.within, np.eye(5), atol=0.03)
     plain = fit_plda(data, length_normalize=False, tol=1e-10)
-    scores = full.model.score(data.take(np.arange(9)), data.take(np.arange(20, 40))).matrix().scores
-    same = plain.model.score(data.take(np.arange(9)), data.take(np.arange(20, 40))).matrix().scores
+    scores = full.model.score(data.take(np.arange(9)), data.take(np.arange(20, 40))).in_memory().scores
+    same = plain.model.score(data.take(np.arange(9)), data.take(np.arange(20, 40))).in_memory().scores
     np.testing.assert_allclose(scores, same, rtol=0.05, atol=0.05)  # whitening alone changes no ratio
 
 
@@ -156,7 +156,7 @@ def test_directions_that_never_vary_are_left_out():
     for options in ({}, {"lda_dim": 2}):
         fit = fit_plda(embeddings(padded, codes), **options)
         assert fit.model.projection.dim == options.get("lda_dim", 3)
-        assert np.isfinite(fit.model.score(embeddings(padded), embeddings(padded)).matrix().scores).all()
+        assert np.isfinite(fit.model.score(embeddings(padded), embeddings(padded)).in_memory().scores).all()
 
 
 def test_float32_embeddings_give_float32_scores_of_the_same_value():
@@ -164,9 +164,9 @@ def test_float32_embeddings_give_float32_scores_of_the_same_value():
     vectors, codes = draw(rng, [5] * 40, np.zeros(4), 4 * np.eye(4), np.eye(4))
     plda = fit_plda(embeddings(vectors, codes)).model
     single, double = (embeddings(vectors.astype(kind)) for kind in (np.float32, np.float64))
-    scores = plda.score(single, single).matrix().scores
+    scores = plda.score(single, single).in_memory().scores
     assert scores.dtype == np.float32
-    np.testing.assert_allclose(scores, plda.score(double, double).matrix().scores, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(scores, plda.score(double, double).in_memory().scores, rtol=1e-3, atol=1e-4)
 
 
 def test_training_reports_progress_and_says_when_it_did_not_converge():
@@ -184,7 +184,7 @@ def test_a_vector_at_the_centre_has_no_direction_but_a_score():
     vectors, codes = draw(rng, [4] * 20, np.zeros(3), np.eye(3), np.eye(3))
     plda = fit_plda(embeddings(vectors, codes)).model
     center = embeddings(vectors.mean(axis=0, keepdims=True))
-    assert np.isfinite(plda.score(center, center).matrix().scores).all()
+    assert np.isfinite(plda.score(center, center).in_memory().scores).all()
 
 
 def test_training_is_deterministic():
@@ -203,7 +203,7 @@ def test_a_model_survives_its_file(tmp_path, options):
     save_plda(plda, tmp_path / "plda.json")
     again = load_plda(tmp_path / "plda.json")
     some = embeddings(vectors[:5])
-    np.testing.assert_array_equal(again.score(some, some).matrix().scores, plda.score(some, some).matrix().scores)
+    np.testing.assert_array_equal(again.score(some, some).in_memory().scores, plda.score(some, some).in_memory().scores)
 
 
 def test_training_data_that_make_no_sense_are_refused():

@@ -13,7 +13,7 @@ from evenscore import (
     normalize,
 )
 from evenscore.norms.parts import ByParts, Pass
-from evenscore.norms.score_model_parts import cohort_weights
+from evenscore.norms.score_model import cohort_weights
 from scale.chunked_examples import MODEL, ids, in_tiles, matrix, shuffled
 
 pytestmark = pytest.mark.usefixtures("route")

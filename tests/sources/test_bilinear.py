@@ -88,7 +88,7 @@ def test_the_fit_equals_that_of_the_dense_scores(scorer):
     )
     source = scorer.score(enroll, test)
     labels = Labels.from_speakers(*speakers)
-    virtual, dense = fit_score_model((source, labels)), fit_score_model((source.matrix(), labels))
+    virtual, dense = fit_score_model((source, labels)), fit_score_model((source.in_memory(), labels))
     for name in ("mu", "alpha", "beta", "sigma2"):
         np.testing.assert_allclose(getattr(virtual.model, name), getattr(dense.model, name), rtol=1e-6, atol=1e-7)
     assert virtual.log_likelihood[-1] == pytest.approx(dense.log_likelihood[-1], rel=1e-9)
@@ -126,7 +126,7 @@ def test_the_layout_of_the_vectors_does_not_matter(layout):
         left=layout(plain.left), right=layout(plain.right), enroll_ids=plain.enroll_ids, test_ids=plain.test_ids
     )
     plain = Bilinear(left=plain.left, right=plain.right, enroll_ids=plain.enroll_ids, test_ids=plain.test_ids)
-    np.testing.assert_allclose(turned.matrix().scores, plain.matrix().scores, rtol=1e-13)
+    np.testing.assert_allclose(turned.in_memory().scores, plain.in_memory().scores, rtol=1e-13)
     np.testing.assert_allclose(class_sums(turned, labels).rows, class_sums(plain, labels).rows, rtol=1e-11, atol=1e-12)
 
 
@@ -161,8 +161,8 @@ def test_weighted_sums_equal_those_of_the_dense_scores(case, n_sums):
 def test_blocks_matrices_and_listed_trials_are_the_same_scores():
     source = source_of(np.random.default_rng(2), 7, 5, 3)
     dense = dense_scores(source)
-    np.testing.assert_allclose(source.matrix().scores, dense, rtol=1e-13)
-    assert source.matrix().enroll_ids.tolist() == [f"e{i}" for i in range(7)]
+    np.testing.assert_allclose(source.in_memory().scores, dense, rtol=1e-13)
+    assert source.in_memory().enroll_ids.tolist() == [f"e{i}" for i in range(7)]
     rows, columns = np.array([6, 0, 3]), np.array([4, 4, 1])
     np.testing.assert_allclose(source.block(rows, slice(1, 4)), dense[rows, 1:4], rtol=1e-13)
     np.testing.assert_allclose(source.block(slice(2, 5), columns), dense[2:5][:, columns], rtol=1e-13)
@@ -176,7 +176,7 @@ def test_blocks_matrices_and_listed_trials_are_the_same_scores():
 
 def test_float32_embeddings_give_float32_scores_and_float64_sums():
     source = source_of(np.random.default_rng(2), 7, 5, 3, dtype=np.float32)
-    assert source.matrix().scores.dtype == np.float32
+    assert source.in_memory().scores.dtype == np.float32
     assert class_sums(source, Labels.from_speakers(list("abcdefg"), list("abcde"))).rows.dtype == np.float64
     assert repr(source) == "Bilinear(7 enrolments x 5 tests, d = 3, float32)"
 
@@ -192,8 +192,8 @@ def test_cosine_is_the_cosine_after_the_mean_is_subtracted():
     enroll, test = Embeddings(["e"], u[None]), Embeddings(["t"], v[None])
     u, v = u - mean, v - mean
     expected = u @ v / np.sqrt((u @ u) * (v @ v))
-    assert Cosine(mean=mean).score(enroll, test).matrix().scores[0, 0] == pytest.approx(expected, rel=1e-13)
-    assert DotProduct(mean=mean).score(enroll, test).matrix().scores[0, 0] == pytest.approx(u @ v, rel=1e-13)
+    assert Cosine(mean=mean).score(enroll, test).in_memory().scores[0, 0] == pytest.approx(expected, rel=1e-13)
+    assert DotProduct(mean=mean).score(enroll, test).in_memory().scores[0, 0] == pytest.approx(u @ v, rel=1e-13)
 
 
 def test_what_makes_no_sense_is_refused():

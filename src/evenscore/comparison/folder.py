@@ -15,11 +15,21 @@ from evenscore._version import __version__
 from evenscore.calibrate import Calibration
 from evenscore.comparison.comparison import Comparison, Figures, Judging, MethodResult
 from evenscore.comparison.data import Sides
-from evenscore.comparison.layout import CALIBRATION, MODEL, RECORD, RESULTS, method_folders, score_files
+from evenscore.comparison.layout import (
+    CALIBRATION,
+    MODEL,
+    RECORD,
+    RESULTS,
+    load_summaries,
+    method_folders,
+    save_summaries,
+    score_files,
+    stored_tables,
+    write_tables,
+)
 from evenscore.comparison.measuring import calibrated_tables
 from evenscore.comparison.methods import RAW, Method, plain_options
 from evenscore.comparison.results import plain, results_of
-from evenscore.comparison.score_stores import load_summaries, save_summaries, stored_tables, write_tables
 from evenscore.comparison.trials import ComparedTrials
 from evenscore.errors import EvenscoreError
 from evenscore.files import read_scores, write

@@ -16,7 +16,7 @@ from evenscore.evidence.model import CohortEvidence, TrainingReport
 from evenscore.evidence.own_pairs import Ridges, pair_tables
 from evenscore.evidence.training_trials import TrainingTrials
 from evenscore.model.parameters import ScoreModel
-from evenscore.norms.model_norm import training_data
+from evenscore.norms.fitting import training_data
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreMatrix, TrialList
 from evenscore.tables.labelled_blocks import labelled_parts

@@ -1,8 +1,8 @@
-"""Scoring with the cohort-evidence model: four blocks of scores in, log-likelihood ratios out."""
+"""Scoring with the cohort-evidence model, the norm ``evidence``: blocks of scores in, log-likelihood ratios out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,25 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.evidence.features import evidence_features, pattern_of, restricted, with_cohort_speakers
+from evenscore.evidence.fit import train_evidence
 from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
-from evenscore.evidence.own_pairs import cohort_space, meets_cohort
+from evenscore.evidence.pair_space import PairSpace, pair_space, pair_space_of_vectors
 from evenscore.evidence.parts import EvidenceParts
-from evenscore.evidence.vectors import parts_of_vectors
-from evenscore.model.normalizer import ScoreModelNormalizer
-from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing
-from evenscore.model.patterns import SpeakerBlocks
-from evenscore.model.prediction import predict_from_blocks
-from evenscore.model.score_weights import ScoreWeights
+from evenscore.norms.by_trial import one_trial
+from evenscore.norms.fitting import FittedNorm, ModelNorm, prepare_model
 from evenscore.norms.parts import Pass, side_parts, speakers_meet
+from evenscore.norms.registry import refuse_unknown_options
+from evenscore.norms.score_model import cohort_weights
+from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
-from evenscore.tables import Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
-from evenscore.tables.axis import as_axis
+from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.tile import spans
 from evenscore.threads import one_thread_if_small
 
-__all__ = ["EvidenceNormalizer"]
+__all__ = ["EvidenceNormalizer", "fit_evidence_norm", "prepare_evidence"]
 
 _TRIALS = 1 << 21  # whose features are kept at a time
 
@@ -84,7 +83,7 @@ class EvidenceNormalizer:
         trials = blocks.trials
         assert trials.scores is not None  # noqa: S101
         missing = pattern == "full" and (has_missing(blocks.enroll) or has_missing(blocks.test))
-        if not missing and not meets_cohort(blocks):
+        if not missing and not speakers_meet(blocks, ("cohort",)):
             parts = self._parts_of(blocks, pattern)
             return parts.apply(trials, *side_parts(parts, blocks, Pass()))
         out = np.empty(trials.scores.shape, dtype=trials.scores.dtype)
@@ -96,10 +95,6 @@ class EvidenceNormalizer:
         """Return the model prepared for the cohort and the sides of these blocks; None where own speakers are in it."""
         if speakers_meet(blocks, ("cohort",)):
             return None
-        cohort = blocks.cohort
-        if cohort is not None and isinstance(cohort.source, Products) and cohort.enroll_axis.same(cohort.test_axis):
-            vectors = cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis)
-            return parts_of_vectors(self.model, vectors, cohort.test_axis.speakers)
         pattern, _, blocks = self._prepared(_without_trials(blocks))
         return self._parts_of(blocks, pattern)
 
@@ -129,23 +124,18 @@ class EvidenceNormalizer:
             found = self._quick(float(score), enroll, test)
             if found is not None:
                 return found
-        rows = _vector(enroll, None if cohort is None else cohort.cohort_test_axis, "enroll")
-        columns = _vector(test, None if cohort is None else cohort.cohort_enroll_axis, "test")
-        has_cohort = cohort is not None and rows is not None and columns is not None
-        axes = [
-            as_axis([name], "ids", speakers=[who])
-            for name, who in (("enrolment", enroll_speaker), ("test", test_speaker))
-        ]
-        blocks = ScoreBlocks(
-            ScoreMatrix([[float(score)]], *axes),
-            enroll=None if rows is None else ScoreMatrix(rows[0][None, :], axes[0], rows[1], missing="nan"),
-            test=None if columns is None else ScoreMatrix(columns[0][:, None], columns[1], axes[1], missing="nan"),
-            cohort=cohort.cohort if has_cohort and cohort is not None else None,
-            cohort_labels=cohort.cohort_labels if has_cohort and cohort is not None else None,
+        axes = (None, None) if cohort is None else (cohort.cohort_test_axis, cohort.cohort_enroll_axis)
+        known: dict[str, Any] = {}
+        if cohort is not None and enroll is not None and test is not None:
+            known = {"cohort": cohort.cohort, "cohort_labels": cohort.cohort_labels}
+        blocks = one_trial(
+            score,
+            {"enroll": enroll, "test": test},
+            {"enroll": axes[0], "test": axes[1]},
+            {"enroll": enroll_speaker, "test": test_speaker},
+            **known,
         )
-        llrs = self.normalize(blocks).scores
-        assert llrs is not None  # noqa: S101
-        return float(llrs[0, 0])
+        return float(self.normalize(blocks).tile.scores[0, 0])
 
     def _quick(self, score: float, enroll: npt.ArrayLike | None, test: npt.ArrayLike | None) -> float | None:
         """Return the log-likelihood ratio of a trial with complete cohort scores on both sides, else None."""
@@ -181,9 +171,9 @@ class EvidenceNormalizer:
         head, weights, space = self.model.heads[pattern], None, None
         if pattern == "full":
             if "score_model" in head.views:
-                weights = _weights(self.model.score_model, blocks)
+                weights = cohort_weights(self.model.score_model, blocks, Pass())
             if {"b", "w"} & set(head.extras):
-                space = cohort_space(blocks, self.model.ridges.rank)
+                space = _space(blocks, self.model.ridges.rank)
         parts = EvidenceParts.of(self.model, pattern, weights, space)
         if pattern != "full" or (self._cohort is not None and self._cohort.cohort is not None):
             self._parts[pattern] = parts
@@ -205,38 +195,25 @@ class EvidenceNormalizer:
         return blocks.replace(cohort=own.cohort, cohort_labels=own.cohort_labels)
 
     def _with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
-        own = self._cohort
-        if own is None or own.cohort is None or blocks.cohort is not None:
-            if own is not None and own.cohort is not None and blocks.cohort.scores is not own.cohort.scores:
-                blocks = self._checked(blocks, own)
-            return with_cohort_speakers(blocks)
-        return self.with_cohort(blocks)
-
-    def _checked(self, blocks: ScoreBlocks, own: ScoreBlocks) -> ScoreBlocks:
-        if blocks.cohort != own.cohort:
+        own = None if self._cohort is None else self._cohort.cohort
+        if own is not None and blocks.cohort is None:
+            return self.with_cohort(blocks)
+        if own is not None and blocks.cohort.scores is not own.scores and blocks.cohort != own:
             raise InputError("the cohort scores of the blocks are not those the normalizer was prepared for")
-        return blocks
+        return with_cohort_speakers(blocks)
 
 
-def _weights(model: ScoreModel, blocks: ScoreBlocks) -> ScoreWeights:
-    """Condition the score model on the cohort; where labels come from speakers, the pattern need not be searched."""
-    cohort, labels = blocks.cohort, blocks.cohort_labels
-    assert cohort is not None and labels is not None  # noqa: S101, PT018
-    if not labels.by_speaker or labels.n_unknown or cohort.n_missing:
-        return ScoreModelNormalizer(model, blocks).weights()
-    rows, columns, number = labels.speaker_codes
-    speakers = SpeakerBlocks(row_codes=rows, column_codes=columns, n_speakers=number)
-    return ScoreWeights.of(model, predict_from_blocks(model, cohort.scores, speakers))
+def _space(blocks: ScoreBlocks, rank: int) -> PairSpace:
+    """Return the coordinates that the whole cohort gives."""
+    cohort, speakers = blocks.cohort, blocks.cohort_test_speakers
+    if not _of_vectors(cohort):
+        return pair_space(cohort.scores, speakers, rank)
+    return pair_space_of_vectors(cohort.source.scores.with_axes(cohort.enroll_axis, cohort.test_axis), speakers, rank)
 
 
-def _vector(scores: npt.ArrayLike | None, ids: Axis | None, what: str) -> tuple[npt.NDArray[np.float64], Any] | None:
-    if scores is None:
-        return None
-    vector = np.asarray(scores, dtype=np.float64)
-    size = len(vector) if ids is None else len(ids)
-    if vector.shape != (size,):
-        raise InputError(f"{what} has shape {vector.shape}, but the cohort has {size} members")
-    return vector, [str(at) for at in range(size)] if ids is None else ids
+def _of_vectors(cohort: ScoreTable) -> bool:
+    """Tell whether cohort scores are products of embeddings that serve both sides, so that they need not be formed."""
+    return isinstance(cohort.source, Products) and cohort.enroll_axis.same(cohort.test_axis)
 
 
 def _pieces(blocks: ScoreBlocks) -> Iterator[tuple[Any, ScoreBlocks]]:
@@ -251,12 +228,37 @@ def _pieces(blocks: ScoreBlocks) -> Iterator[tuple[Any, ScoreBlocks]]:
 
 
 def _without_trials(blocks: ScoreBlocks) -> ScoreBlocks:
-    """Return the cohort of blocks in memory, with its labels and speakers, and no trials."""
-    rows, columns = blocks.cohort_enroll_axis, blocks.cohort_test_axis
+    """Return the cohort of blocks, with its labels and speakers, and no trials; in memory if need be."""
+    rows, columns, cohort = blocks.cohort_enroll_axis, blocks.cohort_test_axis, blocks.cohort
+    if cohort is not None and not _of_vectors(cohort):
+        cohort = cohort.in_memory()
     return ScoreBlocks(
         ScoreMatrix(np.empty((0, 0)), [], []),
         enroll=None if blocks.enroll is None else ScoreMatrix(np.empty((0, len(columns))), [], columns),  # type: ignore[arg-type]
         test=None if blocks.test is None else ScoreMatrix(np.empty((len(rows), 0)), rows, []),  # type: ignore[arg-type]
-        cohort=None if blocks.cohort is None else blocks.cohort.in_memory(),
+        cohort=cohort,
         cohort_labels=blocks.cohort_labels,
+    )
+
+
+def prepare_evidence(method: str, **options: Any) -> Any:
+    """Return the cohort-evidence model as a norm, see `prepare_model`."""
+    return prepare_model(method, CohortEvidence, EvidenceNormalizer, **options)
+
+
+def fit_evidence_norm(
+    method: str, training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent, **options: Any
+) -> FittedNorm:
+    """Train the cohort-evidence model; ``options`` are those of `fit_evidence`."""
+    if not all(part.is_in_memory for part in training):
+        raise InputError("it is trained on scores in memory, but the training side is too large; give a smaller one")
+    refuse_unknown_options(method, train_evidence, options)
+    fit = train_evidence(training, progress=progress, **options)
+    return FittedNorm(
+        method=method,
+        normalizer=ModelNorm(fit.model, EvidenceNormalizer),
+        training_scores=fit.scores,  # of heads that have not met the trials' speakers
+        model=fit.model,
+        is_llr=True,
+        notes=tuple(fit.model.report.lines()),
     )

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.evidence.pair_space import PairSpace, impostor_prediction, pair_space, within_speaker_part
-from evenscore.tables import ScoreBlocks, ScoreMatrix
+from evenscore.evidence.pair_space import impostor_prediction, pair_space, within_speaker_part
+from evenscore.norms.conditions import coded
+from evenscore.norms.parts import speakers_meet
+from evenscore.tables import ScoreBlocks
 
-__all__ = ["Ridges", "cohort_space", "meets_cohort", "pair_features", "pair_tables"]
+__all__ = ["Ridges", "pair_features", "pair_tables"]
 
 Array = npt.NDArray[np.float64]
 _FOLDS = 10  # folds of speakers for small cohorts
@@ -27,22 +29,6 @@ class Ridges:
     impostor: float = 0.3
     within: float = 0.1
     rank: int = 128
-
-
-def meets_cohort(blocks: ScoreBlocks) -> bool:
-    """Tell whether a speaker of the trials is in the cohort."""
-
-    def names(*sides: npt.NDArray[Any] | None) -> set[Any]:
-        return {name for side in sides if side is not None for name in side.tolist()} - {None}
-
-    trials = names(blocks.enroll_speakers, blocks.test_speakers)
-    return bool(trials & names(blocks.cohort_enroll_speakers, blocks.cohort_test_speakers))
-
-
-def cohort_space(blocks: ScoreBlocks, rank: int) -> PairSpace:
-    """Return the coordinates that the whole cohort gives."""
-    assert blocks.cohort is not None  # noqa: S101
-    return pair_space(blocks.cohort.scores, blocks.cohort_test_speakers, rank)
 
 
 def pair_features(blocks: ScoreBlocks, ridges: Ridges) -> dict[str, Array]:
@@ -90,7 +76,7 @@ class _Part:
 
     def write(self, blocks: ScoreBlocks, table: Array, out: Array) -> None:
         trials = blocks.trials
-        if isinstance(trials, ScoreMatrix):
+        if not trials.listed:
             at = np.ix_(self.trial_rows, self.trial_columns)
             out[at] = table if self.mask is None else np.where(self.mask, table, out[at])
             return
@@ -124,7 +110,7 @@ def _parts(blocks: ScoreBlocks) -> Iterator[_Part]:
     assert blocks.cohort is not None  # noqa: S101
     n, m = blocks.cohort.shape
     size = (len(blocks.trials.enroll_ids), len(blocks.trials.test_ids))
-    if not meets_cohort(blocks):
+    if not speakers_meet(blocks, ("cohort",)):
         everyone = [np.arange(count) for count in (n, m, *size)]
         yield _Part(
             enrolments=everyone[0], tests=everyone[1], trial_rows=everyone[2], trial_columns=everyone[3], mask=None
@@ -132,13 +118,9 @@ def _parts(blocks: ScoreBlocks) -> Iterator[_Part]:
         return
     fold_of, number = _speaker_folds(blocks)
 
-    def folds(speakers: npt.NDArray[Any] | None, count: int) -> npt.NDArray[np.intp]:
-        if speakers is None:
-            return np.full(count, -1, dtype=np.intp)
-        return np.fromiter((fold_of.get(name, -1) for name in speakers.tolist()), dtype=np.intp, count=count)
-
-    cohort_rows, cohort_columns = folds(blocks.cohort_enroll_speakers, n), folds(blocks.cohort_test_speakers, m)
-    rows, columns = folds(blocks.enroll_speakers, size[0]), folds(blocks.test_speakers, size[1])
+    cohort_rows = coded(blocks.cohort_enroll_speakers, fold_of, n)
+    cohort_columns = coded(blocks.cohort_test_speakers, fold_of, m)
+    rows, columns = coded(blocks.enroll_speakers, fold_of, size[0]), coded(blocks.test_speakers, fold_of, size[1])
     for first in range(-1, number):
         for second in range(first, number):
             chosen_rows = np.flatnonzero((rows == first) | (rows == second))

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.compiled import few
-from evenscore.evidence.features import SIDES, TOP, Scales
+from evenscore.evidence.features import SIDES, TOP, Scales, shrunk_log_scale, summary_of
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence
-from evenscore.evidence.moments import shrunk_log_scale, summary_of
 from evenscore.evidence.pair_space import PairSpace
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.sides import turned

@@ -13,9 +13,9 @@ from evenscore.calibrate.folds import assign_folds
 from evenscore.errors import InputError
 from evenscore.metrics.speakers import TrialSpeakers
 from evenscore.metrics.target_speakers import speakers_by_targets
-from evenscore.tables import UNKNOWN, LabelledBlocks
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN, LabelledBlocks, Labels, ScoreMatrix, TrialList
 
-__all__ = ["TrainingTrials"]
+__all__ = ["TrainingTrials", "sampled_own_cohort"]
 
 _FOLDS = 5
 _SPEAKERS_PER_FOLD = 2  # at least; two folds are left out at a time, and both classes must remain
@@ -83,11 +83,7 @@ class TrainingTrials:
     def sample(self, most: int) -> npt.NDArray[np.intp]:
         """Return the labelled trials, with at most about so many non-targets, which are the same every time."""
         targets, others = np.flatnonzero(self.key == 1), np.flatnonzero(self.key == 0)
-        if len(others) > most:
-            # a multiplicative hash spreads the choice evenly over rows and columns
-            mixed = (others.astype(np.uint64) * np.uint64(2654435761)) % np.uint64(1 << 32)
-            others = others[mixed < np.uint64(int(most / len(others) * (1 << 32)))]
-        return np.sort(np.concatenate([targets, others]))
+        return np.sort(np.concatenate([targets, spread_evenly(others, most)]))
 
     def split(self, values: Array) -> list[Array]:
         """Return what belongs to each part."""
@@ -136,3 +132,51 @@ def _index(part: LabelledBlocks, side: int) -> npt.NDArray[Any]:
     trials = part.blocks.trials
     places = trials.tile.pair(*(np.arange(size) for size in trials.shape))
     return np.broadcast_arrays(*places)[side].reshape(-1)
+
+
+def sampled_own_cohort(scores: ScoreMatrix, labels: Labels, *, most: int = 150_000) -> LabelledBlocks:
+    """Return a labelled matrix as the cohort of some of its trials, the same ones every time.
+
+    Features of trials take a hundred times the memory of their scores, and the head is fitted to a sample anyway.
+
+    Parameters
+    ----------
+    scores, labels
+        As in `LabelledBlocks.own_cohort`.
+    most
+        About how many trials of each class are taken, at most.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreModel, simulate
+    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> scores, labels = simulate(model, range(50), range(50), seed=1)
+    >>> len(sampled_own_cohort(scores, labels, most=300).blocks.trials)
+    349
+    """
+    whole = LabelledBlocks.own_cohort(scores, labels).blocks
+    assert whole.cohort_labels is not None  # noqa: S101
+    key = whole.cohort_labels.matrix
+    if scores.n_missing:
+        key = np.where(scores.missing, np.int8(UNKNOWN), key)
+    chosen = np.sort(
+        np.concatenate([spread_evenly(np.flatnonzero(key == label), most) for label in (TARGET, NONTARGET)])
+    )
+    rows, columns = np.divmod(chosen, scores.shape[1])
+    trials = TrialList(
+        whole.trials.enroll_axis,
+        whole.trials.test_axis,
+        rows,
+        columns,
+        scores=scores.scores[rows, columns],
+        labels=key[rows, columns],
+    )
+    return LabelledBlocks(whole.replace(trials=trials))
+
+
+def spread_evenly(places: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]:
+    """Return about so many of the places, spread evenly over rows and columns by a multiplicative hash."""
+    if len(places) <= most:
+        return places
+    mixed = (places.astype(np.uint64) * np.uint64(2654435761)) % np.uint64(1 << 32)
+    return places[mixed < np.uint64(int(most / len(places) * (1 << 32)))]

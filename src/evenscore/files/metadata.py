@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,7 +10,7 @@ from evenscore.errors import FileError
 from evenscore.files.parquet import ID_NAMES, read_text_columns
 from evenscore.files.streams import PathLike, open_input, reading, spooled
 from evenscore.files.text.chunks import text_lines
-from evenscore.files.text.layouts import ENROLL_NAMES, TEST_NAMES
+from evenscore.files.text.layouts import ENROLL_NAMES, TEST_NAMES, split_quoted
 from evenscore.tables.ids import first_repeat
 
 __all__ = ["Metadata", "read_metadata"]
@@ -103,16 +102,8 @@ def _rows(local: PathLike, path: PathLike) -> Iterator[tuple[int, list[str]]]:
             continue
         if separator is None:
             separator = next((mark for mark in "\t,;" if mark in line), " ")
-        yield number, [value.strip() for value in _split(line, separator, path, number)]
-
-
-def _split(line: str, separator: str, path: PathLike, number: int) -> list[str]:
-    if separator == " ":
-        return line.split()
-    if '"' not in line:
-        return line.split(separator)
-    try:
-        return next(csv.reader([line], delimiter=separator, strict=True))
-    except (csv.Error, StopIteration) as error:
-        problem = f"the quotes do not fit together ({error}); close each quoted field"
-        raise FileError(path, problem, line=number) from None
+        try:
+            fields = line.split() if separator == " " else split_quoted(line, separator)
+        except ValueError as error:
+            raise FileError(path, str(error), line=number) from None
+        yield number, [value.strip() for value in fields]

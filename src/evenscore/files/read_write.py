@@ -181,9 +181,9 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
 
 def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:
     if format is not None:
-        return format_named(format).reader(path)(path, options)
+        return format_named(format).reader()(path, options)
     with spooled(path) as local:
-        return sniff(local, kind=options.kind).reader(path)(local, options)
+        return sniff(local, kind=options.kind).reader()(local, options)
 
 
 def _format_for(table: Table, path: PathLike) -> Format:

@@ -50,38 +50,37 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Format:
-    """A file format; `read` or `write` is None where evenscore does not do it."""
+    """A file format; `write` is None where evenscore only reads it."""
 
     name: str  #: what it is called
     kinds: tuple[Kind, ...]  #: what it can hold
     layout: str  #: one line for people: the columns, or what the file contains
-    read: str | None  #: ``module.function(path, options)``
+    read: str  #: ``module.function(path, options)``
     write: str | None = None  #: ``module.function(table, path)``
     extensions: tuple[str, ...] = ()  #: file names that suggest it, such as ".npz"
     one_of_several: bool = False  #: its functions serve other formats, too, and are told this one's name
 
-    def reader(self, path: PathLike) -> Callable[[PathLike, ReadOptions], Table]:
-        """Return the function that reads such files; ``path`` is for the error if there is none."""
-        return self._function(self.read, path, "written, but not read")
+    def reader(self) -> Callable[[PathLike, ReadOptions], Table]:
+        """Return the function that reads such files."""
+        return self._function(self.read)
 
     def writer(self, table: object, path: PathLike) -> Callable[[Any, PathLike], None]:
         """Return the function that writes this table; a format that has no place for it is refused."""
-        function = self._function(self.write, path, "read, but not written")
+        if self.write is None:
+            raise FileError(path, f"the format {self.name} can be read, but not written; choose another format")
         if isinstance(table, ScoreMatrix | TrialList):
             holds = "scores" in self.kinds or "trials" in self.kinds  # some of them want more of it, and say so
         else:
             holds = kind_of(table) in self.kinds
         if holds:
-            return function
+            return self._function(self.write)
         *others, last = (_SHOWN.get(kind, kind) for kind in self.kinds)
         what = f"{', '.join(others)} and {last}" if others else last
         found = type(table).__name__
         problem = f"the format {self.name} holds {what}, not {_SHOWN.get(found, found)}; choose another format"
         raise FileError(path, problem)
 
-    def _function(self, name: str | None, path: PathLike, why: str) -> Callable[..., Any]:
-        if name is None:
-            raise FileError(path, f"the format {self.name} can be {why}; choose another format")
+    def _function(self, name: str) -> Callable[..., Any]:
         module, _, function = name.rpartition(".")
         found: Callable[..., Any] = getattr(import_module(f"evenscore.files.{module}"), function)
         return partial(found, format=self.name) if self.one_of_several else found

@@ -216,9 +216,7 @@ class NpyTiles:
 
     def identity(self) -> str:
         """Return a hash of the size and time of the file."""
-        with reading(self.path):
-            status = os.stat(self.path)
-        return hashed(status.st_size, status.st_mtime_ns)
+        return _stamped(self.path)
 
 
 def open_trials(path: PathLike, options: ReadOptions | None = None) -> LazyScores:
@@ -278,9 +276,13 @@ class ParquetTrials:
 
     def identity(self) -> str:
         """Return a hash of the sizes and times of the files."""
-        with reading(self.parts[0]):
-            status = [os.stat(part) for part in self.parts]
-        return hashed([(one.st_size, one.st_mtime_ns) for one in status])
+        return _stamped(*self.parts)
+
+
+def _stamped(*files: str) -> str:
+    with reading(files[0]):
+        status = [os.stat(file) for file in files]
+    return hashed([(one.st_size, one.st_mtime_ns) for one in status])
 
 
 def _scan(path: str) -> pl.LazyFrame:

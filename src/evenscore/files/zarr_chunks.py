@@ -2,7 +2,8 @@
 
 Plain is two dimensions, float32 or float64 in C order, little-endian, NaN where a chunk is missing, and packed not at
 all or with a checksum: CRC-32 before the numbers in format 2 (numcodecs' ``crc32``), CRC-32C after them in format 3.
-The zarr library reads and writes such arrays, too; it only takes several times as long.
+The zarr library reads and writes such arrays, too; it only takes longer (0.5 GB with checksums: 0.8 s to write here,
+2.2 s there, best of six turns on two busy cores).
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from .fit import (
 from .normalizer import (
     HiddenPosterior as HiddenPosterior,
     ScoreModelNormalizer as ScoreModelNormalizer,
-    leave_one_speaker_out as leave_one_speaker_out,
 )
 from .parameters import (
     ScoreModel as ScoreModel,

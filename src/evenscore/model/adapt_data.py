@@ -12,7 +12,6 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.parameters import ScoreModel
 from evenscore.tables import NONTARGET, UNKNOWN, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
-from evenscore.tables.arrays import as_scores
 from evenscore.tables.ids import Ids
 
 if TYPE_CHECKING:
@@ -64,44 +63,31 @@ class DenseScores:
 def hidden_scores(data: UnlabelledData | Iterable[UnlabelledData]) -> list[DenseScores]:
     """Return every independent matrix with the labels that are known; the others are hidden.
 
-    Rows and columns without any score are left out. Rows of arrays have no ids; they get names that no other has.
+    Rows and columns without any score are left out.
     """
-    single = isinstance(data, ScoreMatrix | TrialList | ScoreBlocks | LabelledBlocks)
     pair = isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels)
-    items: list[Any] = [data] if single or pair else list(data)  # type: ignore[arg-type]
+    single = pair or isinstance(data, ScoreTable | ScoreBlocks | LabelledBlocks)
+    items: list[Any] = [data] if single else list(data)  # type: ignore[arg-type]
     if not items:
         raise InputError("there are no trials; give a score matrix, a list of trials or score blocks")
-    return [_one(item, place) for place, item in enumerate(items)]
+    return [_one(item) for item in items]
 
 
-def _one(item: object, place: int) -> DenseScores:
+def _one(item: object) -> DenseScores:
     if isinstance(item, LabelledBlocks):
         raise InputError("these blocks have labels, which would be hidden; give their `blocks`")
     if isinstance(item, ScoreBlocks):
         return _present(*_joined(item))
-    if not isinstance(item, ScoreMatrix | TrialList | tuple):
-        raise InputError("data must be a score matrix, a list of trials, score blocks or pairs (scores, labels)")
-    scores: Any
     scores, labels = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-    if isinstance(scores, ScoreTable) and not scores.is_in_memory:
+    if not isinstance(scores, ScoreTable):
+        raise InputError("data must be a score matrix, a list of trials, score blocks or pairs (scores, labels)")
+    if not scores.is_in_memory:
         raise InputError("scores that are not in memory cannot be looked at in each iteration; read a part of them")
-    if isinstance(scores, TrialList):
-        trials = scores if labels is None else scores.join(labels)
-        if trials.scores is None:
-            raise InputError("the trial list needs scores; join it with them first")
-        return _present(*_joined(ScoreBlocks(trials)))
-    if isinstance(scores, ScoreMatrix):
-        key = None if labels is None else labels.align(scores.enroll_ids, scores.test_ids).matrix
-        return _present(scores.scores, key, scores.enroll_ids.tolist())
-    array = as_scores(scores, "scores", ndim=2)
-    if not np.isfinite(array).all():
-        raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
-    if labels is not None and labels.shape != array.shape:
-        raise InputError(
-            f"scores are {array.shape[0]} x {array.shape[1]}, but labels are {labels.shape[0]} x {labels.shape[1]}"
-        )
-    names = [f"row {row} of {place}" for row in range(len(array))]
-    return _present(array, None if labels is None else labels.matrix, names)
+    trials: Any = scores
+    if trials.listed:
+        return _present(*_joined(ScoreBlocks(trials if labels is None else trials.join(labels))))
+    key = None if labels is None else labels.align(trials.enroll_ids, trials.test_ids).matrix
+    return _present(trials.scores, key, trials.enroll_ids.tolist())
 
 
 def _present(scores: npt.NDArray[np.floating], key: npt.NDArray[np.int8] | None, names: list[str]) -> DenseScores:

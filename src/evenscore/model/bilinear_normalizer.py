@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.bilinear_cohort import cohort_weights
+from evenscore.model.bilinear_sums import cohort_sums
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.prediction import predict_from_sums
 from evenscore.model.score_weights import ScoreWeights, llrs_of_sums
 from evenscore.sources.bilinear import Bilinear, Places
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
-from evenscore.tables import Labels, ScoreMatrix, TrialList
+from evenscore.tables import Labels, ScoreMatrix
 from evenscore.tables.ids import Ids, shown
 
 if TYPE_CHECKING:
@@ -112,15 +113,6 @@ class BilinearNormalizer:
         # What is predicted is subtracted from the score, so the offsets of the score go with the prediction.
         return llrs_of_sums(self.weights, scores, enroll.T, test, out=scores)
 
-    def normalize_trials(self, trials: Bilinear, listed: TrialList) -> TrialList:
-        """Return listed trials with their log-likelihood ratios; enrolments and tests are found by id."""
-        rows = trials.enroll_axis.positions(listed.enroll_ids, "enrolment", "the embeddings")
-        columns = trials.test_axis.positions(listed.test_ids, "test", "the embeddings")
-        scores = trials.score_trials(listed).scores
-        assert scores is not None  # noqa: S101
-        shifts = self._enroll_shifts(trials, rows).T, self._test_shifts(trials, columns)
-        return listed.with_scores(llrs_of_sums(self.weights, scores, *shifts, listed))
-
     def _enroll_shifts(self, trials: Bilinear, rows: Places) -> Float[Array, "2 m"]:
         """Return the enrolments' part of the predicted scores, (S3)."""
         _check_trials(trials, trials.enroll_ids[rows], self._test_ids, self._enroll)
@@ -150,5 +142,5 @@ def _weights(model: ScoreModel, cohort: Bilinear, labels: Labels | None) -> Scor
     labels = labels.align(cohort.enroll_ids, cohort.test_ids)
     sides = (n_columns > 0, n_rows > 0)
     if labels.by_speaker and not labels.n_unknown and all(sides):
-        return cohort_weights(model, cohort, labels)
+        return ScoreWeights.of(model, predict_from_sums(model, cohort_sums(cohort, labels)))
     return ScoreModelNormalizer(model, cohort_matrix(cohort), labels).weights(enroll=sides[0], test=sides[1])

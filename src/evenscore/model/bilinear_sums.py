@@ -11,7 +11,7 @@ very many, summed by (B2) again; scores of different speakers are the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,16 +19,18 @@ import numpy.typing as npt
 
 from evenscore.compiled import few
 from evenscore.errors import InputError
+from evenscore.model.patterns import LabelledSums
 from evenscore.model.sums import ClassSums, group_order
+from evenscore.model.table_sums import pattern_of_labels
 from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.chunks import chunk_slices, float64_chunks
-from evenscore.tables import Labels
+from evenscore.tables import NONTARGET, TARGET, Labels
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["class_sums"]
+__all__ = ["class_sums", "cohort_sums", "same_utterances"]
 
 Array = np.ndarray
 
@@ -81,6 +83,31 @@ def class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
     if sums is None or not np.isfinite(sums.squares).all():
         raise InputError("the scores of these embeddings are too large for float64; scale the embeddings down")
     return sums
+
+
+def same_utterances(scores: Bilinear) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the rows and columns of the utterances that stand on both sides."""
+    columns = scores.test_axis.find(scores.enroll_ids)
+    rows = np.flatnonzero(columns >= 0)
+    return rows, columns[rows]
+
+
+def cohort_sums(cohort: Bilinear, labels: Labels) -> LabelledSums:
+    """Return the sums of a cohort against itself, in which an utterance is not compared with itself.
+
+    Labels must follow from speakers, all of them known. The squares, which nobody asks for, are of all scores.
+    """
+    (rows, columns), sums = same_utterances(cohort), class_sums(cohort, labels)
+    left, right = cohort.left[rows].astype(np.float64), cohort.right[columns].astype(np.float64)
+    own = np.einsum("nd,nd->n", left, right) + cohort.left_offset[rows] + cohort.right_offset[columns] - sums.center
+    row_codes, column_codes, _ = labels.speaker_codes
+    own_class = np.where(row_codes[rows] == column_codes[columns], TARGET, NONTARGET)
+    changed = {name: getattr(sums, name).copy() for name in ("rows", "columns", "row_counts", "column_counts")}
+    changed["rows"][own_class, rows] -= own
+    changed["columns"][own_class, columns] -= own
+    changed["row_counts"][own_class, rows] -= 1
+    changed["column_counts"][own_class, columns] -= 1
+    return LabelledSums(sums=replace(sums, **changed), pattern=pattern_of_labels(labels, rows, columns))
 
 
 def _class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
@@ -186,7 +213,7 @@ def _sum_targets(
             rows[row_at], columns[column_at] = scores.sum(axis=1), scores.sum(axis=0)
             squares += float((scores**2).sum())
     else:
-        from evenscore.sources.pair_kernels import add_same_speaker_pairs
+        from evenscore.sources.kernels import add_same_speaker_pairs
 
         by_speaker, speakers = np.zeros(len(n_rows)), np.flatnonzero(~by_gram)
         sides = tuple(np.ascontiguousarray(side.vectors, dtype=dtype) for side in (left, right))

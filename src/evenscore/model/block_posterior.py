@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenscore.model.moments import Moments, SideMoments
+from evenscore.model.moments import Moments, SideMoments, regressors
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.patterns import ShapeStatistics
 from evenscore.model.precision import PrecisionTerms, background_correction, marginal, precision_terms
-from evenscore.model.shapes import ShapeStatistics
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -177,19 +177,12 @@ def expect_blocks(model: ScoreModel, stats: ShapeStatistics) -> Moments:
     row_share = np.stack([stats.n_columns - size, size])  # scores of each class in a row of this shape
     column_share = np.stack([stats.n_rows - k, k])
 
-    # What the regression (E9) of the scores on w = (1, x, y) needs: <w w'> and <s w> of each class.
-    ww, sw = np.empty((2, 1 + 2 * dim, 1 + 2 * dim)), np.empty((2, 1 + 2 * dim))
-    at_x, at_y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
-    ww[:, 0, 0], sw[:, 0] = stats.count, stats.total
-    ww[:, 0, at_x] = ww[:, at_x, 0] = row_share @ x_sum
-    ww[:, 0, at_y] = ww[:, at_y, 0] = column_share @ y_sum
-    ww[:, at_x, at_x] = np.einsum("hs,sde->hde", row_share, xx)
-    ww[:, at_y, at_y] = np.einsum("hs,sde->hde", column_share, yy)
-    ww[:, at_x, at_y], ww[:, at_y, at_x] = cross, cross.transpose(0, 2, 1)
-    per_row, per_column = inverse_root(k), inverse_root(size)
-    for h, (row_phi, column_phi) in enumerate(((2, 3), (1, 1))):
-        sw[h, at_x] = (per_row * groups.first[:, x, row_phi] + rows.sums[:, :, h]).sum(axis=0)
-        sw[h, at_y] = (per_column * groups.first[:, y, column_phi] + columns.sums[:, :, h]).sum(axis=0)
+    # What the regression (E9) of the scores on w = (1, x, y) needs; phi has the sums of non-targets and of targets.
+    row_sums = (inverse_root(k)[:, :, None] * groups.first[:, x, [2, 1]] + rows.sums).sum(axis=0).T
+    column_sums = (inverse_root(size)[:, :, None] * groups.first[:, y, [3, 1]] + columns.sums).sum(axis=0).T
+    in_x = (row_share @ x_sum, np.einsum("hs,sde->hde", row_share, xx), row_sums)
+    in_y = (column_share @ y_sum, np.einsum("hs,sde->hde", column_share, yy), column_sums)
+    ww, sw = regressors(stats.count, stats.total, in_x, in_y, cross)
 
     explained = groups.explained + rows.explained + columns.explained
     log_dets = n_matrices * (post.log_det + log_det)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.moments import m_step
+from evenscore.model.em import Run, Statistics, expect, run_em
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.statistics import Statistics, TrainingData, expect, label_sums, standardize
-from evenscore.progress import silent
+from evenscore.model.statistics import TrainingData, label_sums, standardize
+from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
@@ -24,9 +23,7 @@ __all__ = ["FitResult", "fit_score_model", "log_likelihood"]
 Array = np.ndarray
 _LARGEST_USEFUL_DIM = 2  # x enters only through (alpha_0'x, alpha_1'x)
 _FIRST_ITERATIONS = 100  # of every start; then only the best goes on
-_ROUNDING = 1e-15  # relative rounding error of the log-likelihood
 _FULLY_EXPLAINED = 1 - 1e-6  # share of a class's variance from which the data cannot support the dimension
-_SMALLEST_SIGMA2 = 1e-12  # of the standardized scores
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +81,7 @@ def fit_score_model(
     tol: float = 1e-10,
     max_iter: int = 5000,
     starts: int = 3,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress = silent,
     client: Any = None,
 ) -> FitResult:
     """Train the score model on labelled scores by maximum likelihood.
@@ -124,21 +121,19 @@ def fit_score_model(
     (True, True)
     """
     _check_options(dim, tol, max_iter, starts)
-    statistics = standardize(label_sums(data, client=client, progress=progress or silent))
+    statistics = standardize(label_sums(data, client=client, progress=progress))
     _check_scores(statistics)
     count = _counts(statistics)
     inner_dim = min(dim, _LARGEST_USEFUL_DIM)
     runs = []
     for number, start in enumerate(_starting_points(statistics, inner_dim, starts, tol, max_iter, min_divergence)):
-        runs.append(_run_em(start, statistics, min_divergence, tol, min(max_iter, _FIRST_ITERATIONS)))
-        if progress is not None:
-            progress("fit", (number + 1) / (starts + 1))
+        runs.append(run_em(start, statistics, min_divergence, tol, min(max_iter, _FIRST_ITERATIONS)))
+        progress("fit", (number + 1) / (starts + 1))
     best = max(runs, key=lambda run: run.trace[-1])
     if not best.converged and best.n_iter < max_iter:
-        rest = _run_em(best.model, statistics, min_divergence, tol, max_iter - best.n_iter)
-        best = _Run(model=rest.model, trace=best.trace + rest.trace[1:], converged=rest.converged)
-    if progress is not None:
-        progress("fit", 1.0)
+        rest = run_em(best.model, statistics, min_divergence, tol, max_iter - best.n_iter)
+        best = Run(model=rest.model, trace=best.trace + rest.trace[1:], converged=rest.converged)
+    progress("fit", 1.0)
     center, scale = statistics[0].center, statistics[0].scale
     model = best.model.rescaled(scale, center)
     notes = []
@@ -159,41 +154,6 @@ def fit_score_model(
         n_scores=(int(count[0]), int(count[1])),
         notes=tuple(notes),
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Run:
-    model: ScoreModel
-    trace: list[float]
-    converged: bool
-
-    @property
-    def n_iter(self) -> int:
-        return len(self.trace) - 1
-
-
-def _run_em(model: ScoreModel, statistics: list[Statistics], min_divergence: bool, tol: float, max_iter: int) -> _Run:
-    moments = expect(model, statistics)
-    trace = [moments.log_likelihood]
-    enough = tol * (moments.enroll.count + moments.test.count)
-    for _ in range(1 if model.dim == 0 else max_iter):
-        proposal = _floored(m_step(moments, min_divergence=min_divergence))
-        moments = expect(proposal, statistics)
-        gain = moments.log_likelihood - trace[-1]
-        if gain < 0:  # less than the rounding error of the likelihood: nothing is left to gain
-            return _Run(model=model, trace=trace, converged=True)
-        model = proposal
-        trace.append(moments.log_likelihood)
-        if gain <= max(enough, _ROUNDING * abs(trace[-1])) or model.dim == 0:
-            return _Run(model=model, trace=trace, converged=True)
-    return _Run(model=model, trace=trace, converged=False)
-
-
-def _floored(model: ScoreModel) -> ScoreModel:
-    if (model.sigma2 >= _SMALLEST_SIGMA2).all():
-        return model
-    sigma2 = np.maximum(model.sigma2, _SMALLEST_SIGMA2)
-    return ScoreModel(mu=model.mu, alpha=model.alpha, beta=model.beta, sigma2=sigma2)
 
 
 def _starting_points(
@@ -217,7 +177,7 @@ def _starting_points(
         general.append(ScoreModel(mu=np.zeros(2), alpha=root, beta=root, sigma2=(1 - 2 * share) * variance))
     if dim == _LARGEST_USEFUL_DIM:
         return general
-    solved = _run_em(general[0], statistics, min_divergence, tol, max_iter).model
+    solved = run_em(general[0], statistics, min_divergence, tol, max_iter).model
     return [_one_dimensional(solved, number) for number in range(starts)]
 
 

@@ -1,4 +1,4 @@
-"""What the E-step hands to the M-step: sums of expectations, and the regression on them."""
+"""What the E-step hands to the M-step: sums of expectations."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenscore.model.parameters import ScoreModel
 from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["HiddenSide", "Moments", "SideMoments", "m_step", "sum_moments"]
+__all__ = ["HiddenSide", "Moments", "SideMoments", "regressors", "sum_moments"]
 
 Array = np.ndarray
 
@@ -81,47 +80,29 @@ def sum_moments(
     sums: ClassSums, x: HiddenSide, y: HiddenSide, cross: Float[Array, "2 d d"], log_likelihood: float
 ) -> Moments:
     """Return the moments of one matrix; ``cross`` are the sums of <x_i y_j'> over the scores of each class."""
-    dim = x.mean.shape[1]
-    at_x, at_y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
-    ww, sw = np.empty((2, 1 + 2 * dim, 1 + 2 * dim)), np.empty((2, 1 + 2 * dim))
-    ww[:, 0, 0], sw[:, 0] = sums.count, sums.total
-    sides = ((at_x, x, sums.row_counts, sums.rows), (at_y, y, sums.column_counts, sums.columns))
-    for at, side, counts, scores in sides:
-        ww[:, 0, at] = ww[:, at, 0] = counts @ side.mean
-        ww[:, at, at] = np.einsum("hk,kde->hde", counts, side.second)
-        sw[:, at] = scores @ side.mean
-    ww[:, at_x, at_y], ww[:, at_y, at_x] = cross, cross.transpose(0, 2, 1)
+    sides = ((x, sums.row_counts, sums.rows), (y, sums.column_counts, sums.columns))
+    in_x, in_y = (
+        (counts @ side.mean, np.einsum("hk,kde->hde", counts, side.second), scores @ side.mean)
+        for side, counts, scores in sides
+    )
+    ww, sw = regressors(sums.count, sums.total, in_x, in_y, cross)
     return Moments(ww=ww, sw=sw, ss=sums.squares, enroll=x.moments, test=y.moments, log_likelihood=log_likelihood)
 
 
-def m_step(moments: Moments, *, min_divergence: bool = True) -> ScoreModel:
-    """Regress the scores of each class on (1, x, y), then absorb the fitted prior (minimum divergence)."""
-    dim = moments.enroll.first.size
-    count = moments.ww[:, 0, 0]
-    weights = np.stack([_solve_psd(ww, sw) for ww, sw in zip(moments.ww, moments.sw, strict=True)])  # (E9)
-    # (E10) in the form of a residual of a quadratic, which stays accurate when the regression is only approximate
-    residual = moments.ss - 2 * np.einsum("hw,hw->h", weights, moments.sw)
-    residual += np.einsum("hv,hvw,hw->h", weights, moments.ww, weights)
-    sigma2 = np.maximum(residual / count, np.finfo(float).tiny)
-    mu, alpha, beta = weights[:, 0], weights[:, 1 : 1 + dim], weights[:, 1 + dim :]
-    if min_divergence and dim:
-        for loading, side in ((alpha, moments.enroll), (beta, moments.test)):
-            mean = side.first / side.count
-            covariance = side.second / side.count - np.outer(mean, mean)
-            mu = mu + loading @ mean  # (E11)
-            loading[:] = loading @ np.linalg.cholesky(covariance)  # (E12)
-    return ScoreModel(mu=mu, alpha=alpha, beta=beta, sigma2=sigma2)
-
-
-def _solve_psd(matrix: Float[Array, "w w"], vector: Float[Array, " w"]) -> Float[Array, " w"]:
-    """Solve a system that may be singular when a class has fewer scores than weights (then the shortest solution)."""
-    scale = 1 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-    scaled = matrix * np.outer(scale, scale)
-    try:
-        factor = np.linalg.cholesky(scaled)
-        if np.diag(factor).min() > 1e-7:
-            half = np.linalg.solve(factor, scale * vector)
-            return scale * np.linalg.solve(factor.T, half)
-    except np.linalg.LinAlgError:
-        pass
-    return scale * np.linalg.lstsq(scaled, scale * vector, rcond=1e-12)[0]
+def regressors(
+    count: Float[Array, "2"],
+    total: Float[Array, "2"],
+    in_x: tuple[Array, Array, Array],
+    in_y: tuple[Array, Array, Array],
+    cross: Float[Array, "2 d d"],
+) -> tuple[Float[Array, "2 w w"], Float[Array, "2 w"]]:
+    """Return <w w'> and <s w> of each class; of x and y are given the sums of <x>, <x x'> and s<x> over its scores."""
+    dim = cross.shape[1]
+    at_x, at_y = slice(1, 1 + dim), slice(1 + dim, 1 + 2 * dim)
+    ww, sw = np.empty((2, 1 + 2 * dim, 1 + 2 * dim)), np.empty((2, 1 + 2 * dim))
+    ww[:, 0, 0], sw[:, 0] = count, total
+    for at, (first, second, scored) in ((at_x, in_x), (at_y, in_y)):
+        ww[:, 0, at] = ww[:, at, 0] = first
+        ww[:, at, at], sw[:, at] = second, scored
+    ww[:, at_x, at_y], ww[:, at_y, at_x] = cross, cross.transpose(0, 2, 1)
+    return ww, sw

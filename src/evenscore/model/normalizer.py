@@ -15,14 +15,14 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing, score_without_missing, score_without_own
 from evenscore.model.prediction import Prediction, predict
 from evenscore.model.score_weights import ScoreWeights, llrs_of_sums, side_shifts
-from evenscore.tables import NONTARGET, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import NONTARGET, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 from evenscore.tables.rescore import as_list, rescored, rescored_pairs
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["HiddenPosterior", "ScoreModelNormalizer", "apply_shifts", "leave_one_speaker_out"]
+__all__ = ["HiddenPosterior", "ScoreModelNormalizer", "apply_shifts"]
 
 Array = np.ndarray
 _Sides = tuple[bool, bool]  # which of S_e and S_t there are
@@ -194,39 +194,13 @@ class ScoreModelNormalizer:
 
 def apply_shifts(weights: ScoreWeights, trials: Any, rows: Float[Array, "m 2"], columns: Float[Array, "n 2"]) -> Any:
     """Return the log-likelihood ratios of trials, from the two sides' parts of their predicted scores."""
-    scores = np.ascontiguousarray(_scores_of(trials))
+    if trials.scores is None:
+        raise InputError("the trials have no scores")
+    scores = np.ascontiguousarray(trials.scores)
     out = llrs_of_sums(weights, scores, rows, columns.T, trials if trials.listed else None)
     if scores.dtype == np.float32 and _cannot_overflow(weights, rows, columns):
         return rescored(trials, out, 0 if trials.listed else trials.n_missing)
     return trials.with_scores(out)  # which refuses what is not finite
-
-
-def leave_one_speaker_out(model: ScoreModel, scores: ScoreMatrix, labels: Labels) -> ScoreMatrix:
-    """Normalize a labelled matrix by itself: the cohort of a trial is everything but the trial's two speakers.
-
-    Parameters
-    ----------
-    model
-        The score model, usually trained on these scores.
-    scores
-        The scores; they are trials and cohort at the same time.
-    labels
-        Their labels, by speaker.
-
-    Examples
-    --------
-    >>> from evenscore import Labels, ScoreMatrix, ScoreModel, simulate
-    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
-    >>> scores, labels = simulate(model, ["a", "b", "c"], ["a", "b", "b", "c"], seed=1)
-    >>> leave_one_speaker_out(model, scores, labels).shape
-    (3, 4)
-    """
-    if not labels.by_speaker:
-        raise InputError("leaving one speaker out needs speakers; make the labels with Labels.from_speakers")
-    blocks = LabelledBlocks.own_cohort(scores, labels).blocks
-    result = ScoreModelNormalizer(model, blocks).normalize(blocks)
-    assert isinstance(result, ScoreMatrix)  # noqa: S101
-    return result
 
 
 def _cannot_overflow(weights: ScoreWeights, rows: Float[Array, "m 2"], columns: Float[Array, "2 n"]) -> bool:
@@ -242,9 +216,3 @@ def _vector(scores: npt.ArrayLike | None, size: int, what: str) -> npt.NDArray[A
     if vector.shape != (size,):
         raise InputError(f"{what} has shape {vector.shape}, but the cohort has {size} members")
     return vector
-
-
-def _scores_of(trials: ScoreMatrix | TrialList) -> npt.NDArray[Any]:
-    if trials.scores is None:
-        raise InputError("the trials have no scores")
-    return trials.scores

@@ -17,7 +17,14 @@ from evenscore.errors import InputError
 from evenscore.model.block_posterior import evidence_of_groups, group_precisions, inverse_root
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern_posterior import PatternPrecision
-from evenscore.model.patterns import Exceptions, SpeakerBlocks, components, exceptions_of_key, pattern_of_key
+from evenscore.model.patterns import (
+    Exceptions,
+    LabelledSums,
+    SpeakerBlocks,
+    components,
+    exceptions_of_key,
+    pattern_of_key,
+)
 from evenscore.model.precision import PrecisionTerms, background, evidence_of_sums, precision_terms
 from evenscore.model.sums import ClassSums, sum_blocks, sum_by_key
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN
@@ -30,8 +37,6 @@ __all__ = [
     "Prediction",
     "effect_posterior",
     "predict",
-    "predict_from_blocks",
-    "predict_from_exceptions",
     "predict_from_sums",
     "trial_posterior",
 ]
@@ -60,23 +65,23 @@ def predict(
     sides: tuple[bool, bool] = (True, True),
 ) -> Prediction:
     """Condition on the cohort in the cheapest exact way; `key` is -1 where a pair is missing or unknown."""
-    pattern = pattern_of_key(key)
+    pattern, center = pattern_of_key(key), float(model.mu[NONTARGET])
     if isinstance(pattern, SpeakerBlocks):
-        return predict_from_blocks(model, cohort, pattern, sides)
-    return predict_from_exceptions(model, sum_by_key(cohort, key, float(model.mu[NONTARGET])), pattern, sides)
+        sums = sum_blocks(cohort, pattern.row_codes, pattern.column_codes, pattern.n_speakers, center)
+    else:
+        sums = sum_by_key(cohort, key, center)
+    return predict_from_sums(model, LabelledSums(sums=sums, pattern=pattern), sides)
 
 
-def predict_from_blocks(
-    model: ScoreModel, cohort: npt.NDArray[Any], blocks: SpeakerBlocks, sides: tuple[bool, bool] = (True, True)
-) -> Prediction:
-    """Condition on a complete cohort whose targets are the same-speaker pairs."""
-    center = float(model.mu[NONTARGET])
-    sums = sum_blocks(cohort, blocks.row_codes, blocks.column_codes, blocks.n_speakers, center)
-    return predict_from_sums(model, sums, blocks, sides)
+def predict_from_sums(model: ScoreModel, cohort: LabelledSums, sides: tuple[bool, bool] = (True, True)) -> Prediction:
+    """Condition on a cohort of which only the sums are known; none of its rows and columns may be left out."""
+    if isinstance(cohort.pattern, SpeakerBlocks):
+        return _predict_from_blocks(model, cohort.sums, cohort.pattern, sides)
+    return _predict_from_exceptions(model, cohort.sums, cohort.pattern, sides)
 
 
-def predict_from_sums(
-    model: ScoreModel, sums: ClassSums, blocks: SpeakerBlocks, sides: tuple[bool, bool] = (True, True)
+def _predict_from_blocks(
+    model: ScoreModel, sums: ClassSums, blocks: SpeakerBlocks, sides: tuple[bool, bool]
 ) -> Prediction:
     """Condition on a complete cohort of speaker blocks of which only the sums are known.
 
@@ -127,10 +132,10 @@ def trial_posterior(
     return P_inv - spread @ T @ spread.T, spread @ T
 
 
-def predict_from_exceptions(
-    model: ScoreModel, sums: ClassSums, pattern: Exceptions, sides: tuple[bool, bool] = (True, True)
+def _predict_from_exceptions(
+    model: ScoreModel, sums: ClassSums, pattern: Exceptions, sides: tuple[bool, bool]
 ) -> Prediction:
-    """Condition on a cohort of any pattern of which only the sums are known; no row and no column may be left out."""
+    """Condition on a cohort of any pattern of which only the sums are known."""
     n, m, dim = pattern.n_rows, pattern.n_columns, model.dim
     rhs_x, rhs_y = np.zeros((n + sides[0], dim, 2 * dim)), np.zeros((m + sides[1], dim, 2 * dim))
     rhs_x[n:, :, :dim] = rhs_y[m:, :, dim:] = np.eye(dim)

@@ -1,7 +1,7 @@
 """From labelled scores to the statistics of training: one pass over the scores, then standardized records.
 
 After this no step looks at a score again. Every kind of data (a complete matrix, one with missing pairs, a list of
-trials, scores that are a bilinear form of embeddings) ends as one of two records, and `expect` serves both.
+trials, scores that are a bilinear form of embeddings) ends as one of two records, and `em.expect` serves both.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model.bilinear_sums import class_sums
-from evenscore.model.block_posterior import expect_blocks
-from evenscore.model.moments import Moments
-from evenscore.model.parameters import ScoreModel
-from evenscore.model.pattern_posterior import PatternStatistics, expect_pattern
-from evenscore.model.patterns import LabelledSums, SpeakerBlocks, components
-from evenscore.model.shapes import ShapeStatistics, compress, merge
+from evenscore.model.em import Statistics
+from evenscore.model.pattern_posterior import PatternStatistics
+from evenscore.model.patterns import LabelledSums, ShapeStatistics, SpeakerBlocks, components, compress, merge
 from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
@@ -33,15 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LabelledSums",
-    "Statistics",
     "TrainingData",
-    "expect",
     "label_sums",
     "standardize",
 ]
 
 Array = np.ndarray
-Statistics = ShapeStatistics | PatternStatistics
 
 
 Scores = ScoreTable | npt.NDArray[Any]
@@ -79,7 +73,8 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
     labels: Any
     scores, labels = item
     if isinstance(scores, Bilinear):
-        return [_sum_bilinear(scores, labels)]
+        labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
+        return [LabelledSums(sums=class_sums(scores, labels), pattern=SpeakerBlocks.of(labels))]
     if hasattr(scores, "dask"):
         raise InputError("a Dask array has no ids; give as_table(array, enroll_ids, test_ids) in its place")
     if not isinstance(scores, ScoreTable):
@@ -94,25 +89,14 @@ def _named(scores: Any, labels: Labels) -> ScoreMatrix:
     array = as_scores(scores, "scores", ndim=2)
     if not np.isfinite(array).all():
         raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
-    _check_shape(array.shape, labels)
+    if array.shape != labels.shape:
+        size, known_size = (f"{shape[0]} x {shape[1]}" for shape in (array.shape, labels.shape))
+        raise InputError(f"scores are {size}, but labels are {known_size}")
     known = (labels.enroll_ids, labels.test_ids)
     rows, columns = (
         as_axis(range(size) if ids is None else ids, "ids") for size, ids in zip(array.shape, known, strict=True)
     )
     return ScoreMatrix.trusted(array, rows, columns)
-
-
-def _check_shape(shape: tuple[int, ...], labels: Labels) -> None:
-    if shape != labels.shape:
-        raise InputError(f"scores are {shape[0]} x {shape[1]}, but labels are {labels.shape[0]} x {labels.shape[1]}")
-
-
-def _sum_bilinear(scores: Bilinear, labels: Labels | None) -> LabelledSums:
-    labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
-    _check_shape(scores.shape, labels)
-    if not labels.by_speaker or labels.enroll_speakers is None or labels.n_unknown:
-        raise InputError("scores from embeddings need labels by speaker, with every speaker known")
-    return LabelledSums(sums=class_sums(scores, labels), pattern=SpeakerBlocks.of(labels))
 
 
 def standardize(parts: list[LabelledSums]) -> list[Statistics]:
@@ -147,13 +131,3 @@ def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -
         center=center,
         scale=scale,
     )
-
-
-def expect(model: ScoreModel, statistics: list[Statistics]) -> Moments:
-    """Return the E-step's moments over all matrices; `model` is in standardized units."""
-    total: Moments | None = None
-    for stats in statistics:
-        moments = expect_blocks(model, stats) if isinstance(stats, ShapeStatistics) else expect_pattern(model, stats)
-        total = moments if total is None else total + moments
-    assert total is not None  # noqa: S101
-    return total

@@ -69,15 +69,9 @@ def _add_eight_rows(scores: Any, i: int, left: int, right: int, center: float, c
 
 @loop("F2 float I1 I1 I1 I1 -> D1 D1")
 def add_targets(
-    scores: Any,
-    center: float,
-    row_order: Any,
-    row_bounds: Any,
-    column_order: Any,
-    column_bounds: Any,
-    rows: Any,
+    scores: Any, center: float, row_order: Any, row_bounds: Any, column_order: Any, column_bounds: Any, rows: Any,
     columns: Any,
-) -> float:
+) -> float:  # fmt: skip
     """Add (score - center) of same-speaker pairs to sums of rows (K) and columns (L); return the sum of squares.
 
     The rows of speaker g are row_order[row_bounds[g]:row_bounds[g + 1]], its columns likewise.

@@ -22,7 +22,7 @@ from evenscore.tables.score_table import ScoreTable, Source
 from evenscore.tables.tile import Place
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["TileSums", "sum_cohort", "sum_table"]
+__all__ = ["TileSums", "pattern_of_labels", "sum_cohort", "sum_table"]
 
 Index = npt.NDArray[np.intp]
 _NOWHERE: Index = np.empty(0, dtype=np.intp)
@@ -90,16 +90,15 @@ def _sum_matrix(scores: ScoreTable, labels: Labels, client: Any, progress: Progr
     """Pass once over the tiles of a matrix; rows and columns without any score are left out."""
     total = _total(scores, labels, "summing scores", client, progress)
     kept = [counts.sum(axis=0) > 0 for counts in (total.sums.row_counts, total.sums.column_counts)]
-    return LabelledSums(sums=without_empty(total.sums), pattern=_pattern(total, labels, kept))
+    pattern = pattern_of_labels(labels, total.rows, total.columns, kept)
+    return LabelledSums(sums=without_empty(total.sums), pattern=pattern)
 
 
 def sum_cohort(cohort: ScoreTable, labels: Labels, *, client: Any = None, progress: Progress = silent) -> LabelledSums:
     """Pass once over the scores of a cohort against itself; all of its members stay."""
     labels = labels.align(cohort.enroll_ids, cohort.test_ids)
     total = _total(cohort, labels, "cohort against itself", client, progress)
-    return LabelledSums(
-        sums=total.sums, pattern=_pattern(total, labels, [np.ones(n, dtype=bool) for n in cohort.shape])
-    )
+    return LabelledSums(sums=total.sums, pattern=pattern_of_labels(labels, total.rows, total.columns))
 
 
 def _total(scores: ScoreTable, labels: Labels, stage: str, client: Any, progress: Progress) -> TileSums:
@@ -128,15 +127,18 @@ def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
     return TileSums(sums=sums, rows=rows + tile.rows.start, columns=columns + tile.columns.start)
 
 
-def _pattern(total: TileSums, labels: Labels, kept: list[npt.NDArray[np.bool_]]) -> SpeakerBlocks | Exceptions:
-    """Return the pattern of labels and missing pairs of the rows and columns that are kept."""
+def pattern_of_labels(
+    labels: Labels, rows: Index, columns: Index, kept: list[npt.NDArray[np.bool_]] | None = None
+) -> SpeakerBlocks | Exceptions:
+    """Return the pattern of labels where some pairs are missing, of the rows and columns that are kept."""
+    kept = [np.ones(size, dtype=bool) for size in labels.shape] if kept is None else kept
     place = [np.cumsum(which) - 1 for which in kept]
     size = [int(np.count_nonzero(which)) for which in kept]
-    inside = kept[0][total.rows] & kept[1][total.columns]
+    inside = kept[0][rows] & kept[1][columns]
     if labels.by_speaker and not inside.any():
         row_codes, column_codes, number = labels.speaker_codes
         return SpeakerBlocks(row_codes=row_codes[kept[0]], column_codes=column_codes[kept[1]], n_speakers=number)
-    absent_rows, absent_columns = place[0][total.rows[inside]], place[1][total.columns[inside]]
+    absent_rows, absent_columns = place[0][rows[inside]], place[1][columns[inside]]
     rows, columns = _targets(labels)
     inside = kept[0][rows] & kept[1][columns]
     rows, columns = place[0][rows[inside]], place[1][columns[inside]]

@@ -23,13 +23,20 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.norms.by_trial import (
+    TrialScores,
+    add_cross_side,
+    chain_without_own_speakers,
+    finished,
+    one_trial,
+    statistics_without_own,
+)
 from evenscore.norms.classical_parts import ClassicalParts, cohort_statistics
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.options import NormOptions
 from evenscore.norms.parts import Pass, table_fits
 from evenscore.norms.sides import Side, Sides, other_side
 from evenscore.norms.statistics import Affine, Statistics, Summary, side_statistics
-from evenscore.norms.trial_scores import TrialScores, finished, statistics_without_own
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.ids import IdsLike, shown
@@ -142,8 +149,6 @@ class ClassicalNorm:
         given = {"enroll": blocks.enroll, "test": blocks.test}
         both = [None if block is None else sides.side(name, block.scores) for name, block in given.items()]
         if "cohort" in self.needs:
-            from evenscore.norms.chained import chain_without_own_speakers
-
             cohort = sides.cohort(blocks.cohort.scores, blocks.cohort_labels, self.method)  # type: ignore[arg-type]
             first, second = both if self.method == "zt" else both[::-1]
             assert first is not None and second is not None  # noqa: S101, PT018  (the method needs them)
@@ -153,8 +158,6 @@ class ClassicalNorm:
             if side is None or side.name not in self.needs:
                 continue
             if self.options.select == "cross":
-                from evenscore.norms.cross import add_cross_side
-
                 if other is None:
                     raise InputError(f"select='cross' needs both cohort blocks, but there is only `{side.name}`")
                 add_cross_side(table, side, other, self.method, self.options, self.factor)
@@ -190,21 +193,15 @@ class ClassicalNorm:
         float
             NaN if nothing is left of the cohort and ``vanished="missing"``.
         """
-        one, other = (as_axis([name], "ids") for name in ("enrolment", "test"))
-        one = one if enroll_speaker is None else one.with_speakers([enroll_speaker])
-        other = other if test_speaker is None else other.with_speakers([test_speaker])
-        enroll = self._one_row(enroll_cohort_scores, "enroll", self.members[1])
-        test = self._one_row(test_cohort_scores, "test", self.members[0])
-        blocks = ScoreBlocks(
-            ScoreMatrix([[score]], one, other),
-            enroll=None if enroll is None else ScoreMatrix(enroll[0][None, :], one, enroll[1], missing="nan"),
-            test=None if test is None else ScoreMatrix(test[0][:, None], test[1], other, missing="nan"),
+        blocks = one_trial(
+            score,
+            {"enroll": enroll_cohort_scores, "test": test_cohort_scores},
+            {"enroll": self.members[1], "test": self.members[0]},
+            {"enroll": enroll_speaker, "test": test_speaker},
             cohort=self.cohort,
             cohort_labels=self.cohort_labels,
         )
-        normalized = self.normalize(blocks)
-        assert normalized.scores is not None  # noqa: S101
-        return float(normalized.scores[0, 0])
+        return float(self.normalize(blocks).tile.scores[0, 0])
 
     def with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         """Return blocks that have all that the method reads, if need be with the cohort it was prepared with."""
@@ -214,19 +211,6 @@ class ClassicalNorm:
             if getattr(blocks, name) is None:
                 raise InputError(f"the norm {self.method!r} needs the block `{name}`: the scores of {_MEANING[name]}")
         return blocks
-
-    @staticmethod
-    def _one_row(values: npt.ArrayLike | None, side: str, members: Axis | None) -> tuple[npt.NDArray[Any], Axis] | None:
-        """Return the cohort scores of one side of a single trial, and their cohort members."""
-        if values is None:
-            return None
-        row = np.asarray(values, dtype=np.float64)
-        if row.ndim != 1:
-            raise InputError(f"{side}_cohort_scores must be one row of scores, but has shape {row.shape}")
-        members = as_axis(range(len(row)), "ids") if members is None else members
-        if len(row) != len(members):
-            raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {len(members)} members")
-        return row, members
 
     def _ready(self, blocks: ScoreBlocks, sides: Sides) -> Statistics | None:
         """Return statistics of the cohort against itself, where the method needs them; of its own cohort once."""

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.compiled import few
-from evenscore.norms.parts import Part, Pass, Piece
+from evenscore.norms.by_trial import TrialScores, finished
+from evenscore.norms.parts import Part, Pass
 from evenscore.norms.sides import Codes, Sides, other_side
 from evenscore.norms.statistics import LeftOut, Statistics, tables_without
-from evenscore.norms.trial_scores import TrialScores, finished
 from evenscore.tables import Labels, Place, ScoreBlocks, ScoreMatrix
 from evenscore.tables.ids import Ids
 from evenscore.tables.score_table import Source
@@ -162,7 +162,7 @@ class ClassicalParts:
             _, mean, std = table.look_up(name, slice(None), which, found.mean, found.std)
             table.out[...] += factor * ((table.raw(slice(None)) - mean) / std)
             return
-        from evenscore.norms.kernel_own import add_by_column, add_by_row
+        from evenscore.norms.kernel_apply import add_by_column, add_by_row
 
         mean, std = (np.ascontiguousarray(x if by_row else x.T) for x in (found.mean, found.std))
         add = add_by_row if by_row else add_by_column
@@ -182,18 +182,10 @@ def cohort_statistics(norm: ClassicalNorm, sides: Sides, blocks: ScoreBlocks, ho
     """Return location and scale of the cohort members by which ZT and TZ normalize the second side's scores."""
     cohort, labels = blocks.cohort, blocks.cohort_labels
     assert labels is not None  # noqa: S101
-    by_row = norm.method == "zt"
-    places = cohort.layout.whole_rows() if by_row else cohort.layout.whole_columns()
-    out = np.empty((cohort.shape[0 if by_row else 1], 2))
     if labels.by_speaker:
         _ = labels.speaker_codes  # so that it is made once, not in every task
-    how.fill(
-        {"cohort": out},
-        [Piece("cohort", place.rows if by_row else place.columns, place) for place in places],
-        _members,
-        _CohortTask(norm, sides, cohort.source, labels),
-        "cohort against itself",
-    )
+    task = _members, _CohortTask(norm, sides, cohort.source, labels)
+    out = how.along("cohort", cohort, norm.method == "zt", 2, task)
     return Statistics(np.ones(len(out), dtype=np.int64), out[:, 0], out[:, 1])
 
 

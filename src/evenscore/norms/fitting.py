@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy.typing as npt
+
+from evenscore.errors import InputError
 from evenscore.norms.normalize import described_norm, normalize_with
 from evenscore.norms.registry import METHODS, Normalizer, loaded, method_named, prepare_norm, refuse_unknown_options
 from evenscore.progress import Progress, silent
-from evenscore.tables import LabelledBlocks, ScoreBlocks, ScoreTable
+from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables.ids import IdsLike, shown
 from evenscore.tables.labelled_blocks import labelled_parts
 
-__all__ = ["FittedNorm", "fit_methods", "fit_norm", "normalized_training"]
+__all__ = [
+    "FittedNorm",
+    "ModelNorm",
+    "fit_methods",
+    "fit_norm",
+    "fitted_model",
+    "normalized_training",
+    "prepare_model",
+    "training_data",
+]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -146,3 +159,87 @@ def fit_raw(
 ) -> FittedNorm:
     """Leave scores as they are."""
     return FittedNorm(method=method, normalizer=_Raw(), training_scores=[part.blocks.trials for part in training])
+
+
+@dataclass(frozen=True, eq=False)
+class ModelNorm:
+    """A trained model that takes the cohort from the blocks that it normalizes.
+
+    Attributes
+    ----------
+    model
+        The model.
+    prepare
+        Makes of it and a cohort (or blocks, or nothing) what normalizes trials, and has ``parts``.
+    """
+
+    model: Any
+    prepare: Callable[..., Any]
+
+    def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
+        """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
+        normalized: ScoreMatrix | TrialList = self.prepare(self.model, blocks).normalize(blocks)
+        return normalized
+
+    def parts(self, blocks: ScoreBlocks, how: Any) -> Any:
+        """Return the norm by parts, as the model knows them; None where it has none for these blocks."""
+        return self.prepare(self.model).parts(blocks, how)
+
+    def normalize_one(
+        self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the log-likelihood ratio of one trial, without knowing the cohort's scores against itself."""
+        return float(self.prepare(self.model).normalize_one(score, enroll, test))
+
+
+def prepare_model(
+    method: str,
+    kind: type,
+    prepare: Callable[..., Any],
+    *,
+    model: Any = None,
+    cohort: ScoreMatrix | None = None,
+    cohort_labels: Labels | None = None,
+    cohort_enroll_speakers: IdsLike | None = None,
+    cohort_test_speakers: IdsLike | None = None,
+    **unknown: Any,
+) -> Any:
+    """Return a model of this kind as a norm: prepared for a cohort if one is given, else for any blocks."""
+    if unknown:
+        raise InputError(f"the norm {method!r} knows no option {shown(unknown)}; it takes `model` and the cohort")
+    if not isinstance(model, kind):
+        raise InputError(f"the norm {method!r} needs a trained {kind.__name__}; give it as `model`")
+    if cohort is None:
+        return ModelNorm(model, prepare)
+    return prepare(
+        model, cohort, cohort_labels, enroll_speakers=cohort_enroll_speakers, test_speakers=cohort_test_speakers
+    )
+
+
+def training_data(training: Sequence[LabelledBlocks]) -> list[Any]:
+    """Return labelled scores as the models' ``fit`` functions take them."""
+    data: list[Any] = []
+    for part in training:
+        trials = part.blocks.trials
+        if not trials.listed:
+            data.append((trials, part.table()))
+        elif part.is_in_memory:
+            data.append(part.trials)
+        else:
+            data.append(trials if part.labels is None else (trials, part.labels))
+    return data
+
+
+def fitted_model(
+    method: str,
+    norm: ModelNorm,
+    training: Sequence[LabelledBlocks],
+    notes: tuple[str, ...],
+    progress: Progress,
+    client: Any = None,
+) -> FittedNorm:
+    """Normalize the training trials, each without its own speakers, and return the norm with them."""
+    scores = normalized_training(method, norm, training, client=client, progress=progress, model=norm.model)
+    return FittedNorm(
+        method=method, normalizer=norm, training_scores=scores, model=norm.model, is_llr=True, notes=notes
+    )

@@ -8,23 +8,16 @@ import numpy as np
 
 from evenscore.compiled import loop
 
-__all__ = ["chain_matrix", "sum_list", "sum_matrix", "transpose"]
+__all__ = ["add_by_column", "add_by_row", "chain_matrix", "sum_list", "sum_matrix", "transpose"]
 
 _SQUARE = 16
 
 
 @loop("F2 D1 D1 D1 D1 int int -> F2 B1")
 def sum_matrix(
-    S: Any,
-    row_mean: Any,
-    row_weight: Any,
-    column_mean: Any,
-    column_weight: Any,
-    start: int,
-    stop: int,
-    out: Any,
+    S: Any, row_mean: Any, row_weight: Any, column_mean: Any, column_weight: Any, start: int, stop: int, out: Any,
     finite: Any,
-) -> None:
+) -> None:  # fmt: skip
     """(s - row mean) * row weight + (s - column mean) * column weight, and whether all of a row are finite."""
     for i in range(start, stop):
         m, w = row_mean[i], row_weight[i]
@@ -38,17 +31,9 @@ def sum_matrix(
 
 @loop("F1 J1 J1 D1 D1 D1 D1 int int -> D1")
 def sum_list(
-    scores: Any,
-    row: Any,
-    column: Any,
-    row_mean: Any,
-    row_weight: Any,
-    column_mean: Any,
-    column_weight: Any,
-    start: int,
-    stop: int,
-    out: Any,
-) -> None:
+    scores: Any, row: Any, column: Any, row_mean: Any, row_weight: Any, column_mean: Any, column_weight: Any,
+    start: int, stop: int, out: Any,
+) -> None:  # fmt: skip
     """Do the same for listed pairs of rows and columns."""
     for p in range(start, stop):
         i, j, s = row[p], column[p], np.float64(scores[p])
@@ -57,17 +42,9 @@ def sum_list(
 
 @loop("F2 D1 D1 D1 D1 bool int int -> F2 B1")
 def chain_matrix(
-    S: Any,
-    row_mean: Any,
-    row_weight: Any,
-    column_mean: Any,
-    column_weight: Any,
-    rows_first: bool,
-    start: int,
-    stop: int,
-    out: Any,
-    finite: Any,
-) -> None:
+    S: Any, row_mean: Any, row_weight: Any, column_mean: Any, column_weight: Any, rows_first: bool, start: int,
+    stop: int, out: Any, finite: Any,
+) -> None:  # fmt: skip
     """((s - row mean) * row weight - column mean) * column weight, or with columns first and then rows."""
     for i in range(start, stop):
         m, w = row_mean[i], row_weight[i]
@@ -98,3 +75,23 @@ def transpose(X: Any, first: int, start: int, stop: int, out: Any) -> None:
                 row = out[j - first]
                 for i in range(top, bottom):
                     row[i] = square[j - left, i - top]
+
+
+@loop("F2 D2 D2 I1 float int int -> F2")
+def add_by_row(scores: Any, mean: Any, std: Any, column: Any, factor: float, start: int, stop: int, out: Any) -> None:
+    """Add the normalized scores of some rows; row i and column j look up entry (i, column[j])."""
+    for i in range(start, stop):
+        for j in range(scores.shape[1]):
+            at = column[j]
+            out[i, j] += factor * ((scores[i, j] - mean[i, at]) / std[i, at])
+
+
+@loop("F2 D2 D2 I1 float int int -> F2")
+def add_by_column(
+    scores: Any, mean: Any, std: Any, column: Any, factor: float, start: int, stop: int, out: Any
+) -> None:
+    """Add the normalized scores of some rows; row i and column j look up entry (column[i], j)."""
+    for i in range(start, stop):
+        at = column[i]
+        for j in range(scores.shape[1]):
+            out[i, j] += factor * ((scores[i, j] - mean[at, j]) / std[at, j])

@@ -131,20 +131,9 @@ def _group_sums(X: Any, i: int, center: float, group: int, member_start: Any, me
 
 @loop("F2 I1 I1 I1 I1 I1 B2 int int int -> I2 D2 D2")
 def moments_without(
-    X: Any,
-    code: Any,
-    member_start: Any,
-    member: Any,
-    first: Any,
-    second: Any,
-    needed: Any,
-    ddof: int,
-    start: int,
-    stop: int,
-    count: Any,
-    mean: Any,
-    std: Any,
-) -> None:
+    X: Any, code: Any, member_start: Any, member: Any, first: Any, second: Any, needed: Any, ddof: int, start: int,
+    stop: int, count: Any, mean: Any, std: Any,
+) -> None:  # fmt: skip
     """Count, mean and standard deviation of each row without each pair of groups, where they are needed.
 
     ``code`` is the group of each column, ``member[member_start[g]:member_start[g + 1]]`` are the columns of group g,

@@ -149,24 +149,9 @@ def ranked_members(X: Any, start: int, stop: int, picked: Any, length: Any) -> N
 
 @loop("F2 I1 int I1 I1 B2 int int int int float int int int -> I2 D2 D2")
 def ranked_tables(
-    X: Any,
-    code: Any,
-    n_groups: int,
-    first: Any,
-    second: Any,
-    needed: Any,
-    length: int,
-    k: int,
-    drop: int,
-    statistic: int,
-    trim: float,
-    ddof: int,
-    start: int,
-    stop: int,
-    count: Any,
-    mean: Any,
-    std: Any,
-) -> None:
+    X: Any, code: Any, n_groups: int, first: Any, second: Any, needed: Any, length: int, k: int, drop: int,
+    statistic: int, trim: float, ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any,
+) -> None:  # fmt: skip
     """Statistics of the k largest of each row (after the ``drop`` very largest) without each pair of groups.
 
     ``length`` must be k + drop + the size of the largest pair of groups, or the width of X.
@@ -207,21 +192,9 @@ def ranked_tables(
 
 @loop("F2 D2 D2 B2 int int int float int int int -> I2 D2 D2")
 def scaled_tables(
-    X: Any,
-    shift: Any,
-    weight: Any,
-    needed: Any,
-    k: int,
-    drop: int,
-    statistic: int,
-    trim: float,
-    ddof: int,
-    start: int,
-    stop: int,
-    count: Any,
-    mean: Any,
-    std: Any,
-) -> None:
+    X: Any, shift: Any, weight: Any, needed: Any, k: int, drop: int, statistic: int, trim: float, ddof: int,
+    start: int, stop: int, count: Any, mean: Any, std: Any,
+) -> None:  # fmt: skip
     """Statistics of each row of (X - shift[p]) * weight[p], for each p where they are needed; NaN is skipped."""
     values = np.empty(X.shape[1] + 1)
     for i in range(start, stop):
@@ -238,23 +211,9 @@ def scaled_tables(
 
 @loop("F2 I1 I1 J2 I1 B2 int int int float int int int -> I2 D2 D2")
 def cross_tables(
-    X: Any,
-    code: Any,
-    own: Any,
-    picked: Any,
-    length: Any,
-    needed: Any,
-    k: int,
-    drop: int,
-    statistic: int,
-    trim: float,
-    ddof: int,
-    start: int,
-    stop: int,
-    count: Any,
-    mean: Any,
-    std: Any,
-) -> None:
+    X: Any, code: Any, own: Any, picked: Any, length: Any, needed: Any, k: int, drop: int, statistic: int, trim: float,
+    ddof: int, start: int, stop: int, count: Any, mean: Any, std: Any,
+) -> None:  # fmt: skip
     """Statistics of each row over the columns that another side ranks highest: row i, the p-th ranking.
 
     Columns whose group is ``own[i]`` are passed over in the ranking; those where X is NaN are ranked, but skipped.

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenscore.errors import InputError
-from evenscore.norms.by_blocks import ByBlocks
-from evenscore.norms.parts import ByParts, Keep, Pass, side_parts
+from evenscore.norms.parts import ByBlocks, ByParts, Keep, Pass, side_parts
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
 from evenscore.tables import Axis, Place, ScoreBlocks, Tile

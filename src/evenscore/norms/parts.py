@@ -1,31 +1,51 @@
-"""Norms in which a trial's two sides meet only at the very end.
+"""Normalizing tile by tile: by a few numbers for each side, or with the cohort scores of the tile.
 
-What the cohort scores of an enrolment say about it does not depend on the test then, and the other way round. So a few
-numbers per enrolment and per test are found first, in one pass over the cohort scores, and any tile of the trials needs
-nothing else.
+In many norms a trial's two sides meet only at the very end. What the cohort scores of an enrolment say about it does
+not depend on the test then, and the other way round. So a few numbers per enrolment and per test are found first, in
+one pass over the cohort scores, and any tile of the trials needs nothing else (`ByParts`). Other norms get the cohort
+scores of the rows and columns of each tile (`ByBlocks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.engine.engine import Engine, engine_for
+from evenscore.norms.sides import Sides
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
-from evenscore.tables import Axis, ScoreBlocks, ScoreTable, Tile
+from evenscore.tables import Axis, ScoreBlocks, ScoreMatrix, ScoreTable, Tile, TrialList
 from evenscore.tables.rescore import table_of_tile, tile_of_table
 from evenscore.tables.score_table import Source
 from evenscore.tables.tile import Place
 
-__all__ = ["ByParts", "Keep", "Part", "Parts", "Pass", "Piece", "mirrored", "side_parts", "speakers_meet", "table_fits"]
+__all__ = [
+    "ByBlocks",
+    "ByParts",
+    "Keep",
+    "Part",
+    "Parts",
+    "Pass",
+    "mirrored",
+    "side_parts",
+    "speakers_meet",
+    "table_fits",
+]
 
 Part = npt.NDArray[np.float64]  #: n x width, a row for each member
 _MOST_TABLE = 1 << 29  # bytes of the tables of both sides
+_STAGES = {
+    "enroll": "cohort scores of enrolments",
+    "test": "cohort scores of tests",
+    "cohort": "cohort against itself",
+}
 
 
 def table_fits(blocks: ScoreBlocks, width: int) -> bool:
@@ -77,20 +97,6 @@ class Keep(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """Some elements of a side, and where what they need is found."""
-
-    side: str
-    span: slice
-    place: Any
-
-    @property
-    def name(self) -> str:
-        """By which the numbers of these elements are kept."""
-        return f"{self.side}-{self.span.start}-{self.span.stop}"
-
-
-@dataclass(frozen=True, eq=False)
 class Pass:
     """How passes over cohort scores are made: where, who is told about it, and where what is found is kept."""
 
@@ -103,45 +109,39 @@ class Pass:
         """Here, or the workers of a cluster."""
         return engine_for(self.client)
 
-    def fill(
-        self,
-        found: Mapping[str, npt.NDArray[np.float64]],
-        pieces: Sequence[Piece],
-        function: Callable[[Any, Any], Any],
-        shared: Any,
-        stage: str,
-    ) -> None:
-        """Fill in the numbers of each piece, ``function(shared, place)``, but those kept of a run that is continued."""
-        wanted = []
-        for piece in pieces:
-            kept = None if self.keep is None else self.keep.get(piece.name)
+    def along(
+        self, name: str, table: ScoreTable, by_row: bool, width: int, task: tuple[Callable[[Any, Place], Part], Any]
+    ) -> Part:
+        """Return a few numbers for each row of a table (or for each column), from whole rows that are read together.
+
+        ``task`` is a function and what it shares: ``function(shared, place)`` gives the numbers of a place. Those that
+        were kept under this name by a run that is continued are not computed again.
+        """
+        places = table.layout.whole_rows() if by_row else table.layout.whole_columns()  # type: ignore[union-attr]
+        out, wanted, (function, shared) = np.empty((table.shape[0 if by_row else 1], width)), [], task
+
+        def span(place: Place) -> tuple[slice, str]:
+            at: slice = place.rows if by_row else place.columns
+            return at, f"{name}-{at.start}-{at.stop}"
+
+        for place in places:
+            at, kept_as = span(place)
+            kept = None if self.keep is None else self.keep.get(kept_as)
             if kept is None:
-                wanted.append(piece)
+                wanted.append(place)
             else:
-                found[piece.side][piece.span] = kept
-        for piece, part in self.engine.map(_part, (function, shared), wanted, stage=stage, progress=self.progress):
-            found[piece.side][piece.span] = part
+                out[at] = kept
+        for place, part in self.engine.map(function, shared, wanted, stage=_STAGES[name], progress=self.progress):
+            at, kept_as = span(place)
+            out[at] = part
             if self.keep is not None:
-                self.keep.put(piece.name, part)
-
-
-def _part(how: tuple[Callable[[Any, Any], Any], Any], piece: Piece) -> Any:
-    function, shared = how
-    return function(shared, piece.place)
+                self.keep.put(kept_as, part)
+        return out
 
 
 def speakers_meet(blocks: ScoreBlocks, needs: Sequence[str]) -> bool:
     """Tell whether a trial's cohort depends on both of its speakers, because they are in it."""
-
-    def names(*axes: Axis | None) -> set[str]:
-        known = [axis.speakers for axis in axes if axis is not None and axis.speakers is not None]
-        return {name for side in known for name in side} - {None}
-
-    enroll, test = names(blocks.trials.enroll_axis), names(blocks.trials.test_axis)
-    cohort_enroll, cohort_test = names(blocks.cohort_enroll_axis), names(blocks.cohort_test_axis)
-    if "cohort" in needs:
-        return bool((enroll | test) & (cohort_enroll | cohort_test))
-    return bool(("enroll" in needs and test & cohort_test) or ("test" in needs and enroll & cohort_enroll))
+    return Sides.of(blocks).meet(tuple(needs))
 
 
 def side_parts(
@@ -173,19 +173,11 @@ def _side(parts: Parts, name: str, block: ScoreTable, how: Pass) -> Part:
     whole = parts.from_vectors(name, block) if hasattr(parts, "from_vectors") else None
     if whole is not None:
         return whole
-    by_row, layout = name == "enroll", (block.in_tiles() if block.is_in_memory else block).layout
+    by_row = name == "enroll"
     if not block.shape[1 if by_row else 0]:  # a cohort of nobody has no tiles
         return _without_cohort(parts, name, max(block.shape))
-    places = layout.whole_rows() if by_row else layout.whole_columns()  # type: ignore[union-attr]
-    out = np.empty((block.shape[0 if by_row else 1], parts.width))
-    how.fill(
-        {name: out},
-        [Piece(name, place.rows if by_row else place.columns, place) for place in places],
-        _side_part,
-        _SideTask(parts, block.source, name),
-        "cohort scores of enrolments" if by_row else "cohort scores of tests",
-    )
-    return out
+    tiles = block.in_tiles() if block.is_in_memory else block
+    return how.along(name, tiles, by_row, parts.width, (_side_part, _SideTask(parts, block.source, name)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,3 +214,70 @@ class ByParts:
         trials = table_of_tile(tile, enroll_axis, test_axis)
         sides = (self.enroll, self.test) if tile.listed else (self.enroll[tile.rows], self.test[tile.columns])
         return tile_of_table(self.parts.apply(trials, *sides), tile)
+
+
+class _LastRows:
+    """Cohort scores of the rows that were read last; they stay behind when tasks travel."""
+
+    def __init__(self) -> None:
+        self._lock, self._key, self._found = Lock(), (-1, -1), None
+
+    def get(self, key: tuple[int, int], read: Callable[[], Any]) -> Any:
+        """Return what was read for these rows, or read it."""
+        with self._lock:
+            if key != self._key:
+                self._found, self._key = read(), key
+            return self._found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _LastRows, ()
+
+
+@dataclass(frozen=True, eq=False)
+class ByBlocks:
+    """Normalizes a tile with all cohort scores of its enrolments and tests: right for every norm."""
+
+    norm: Any
+    blocks: ScoreBlocks
+    last: _LastRows = field(default_factory=lambda: _LastRows())
+
+    def tile(self, tile: Tile, enroll_axis: Axis, test_axis: Axis) -> Tile:
+        """Return a tile of raw scores normalized."""
+        if not tile.listed:
+            axes = enroll_axis.take(tile.rows), test_axis.take(tile.columns)
+            trials: Any = ScoreMatrix(tile.scores, *axes, missing="nan")
+            # Tiles come row by row, so those of a row share the cohort scores of its enrolments.
+            rows = tile.rows
+            enroll = self.last.get((rows.start, rows.stop), lambda: self._part("enroll", rows, None))
+            normalized = self._normalized(trials, enroll, self._part("test", None, tile.columns))
+            return tile_of_table(normalized, tile)
+        listed = TrialList.trusted(enroll_axis, test_axis, tile)
+        row, column = np.unique(listed.enroll_index), np.unique(listed.test_index)
+        trials = listed.select(np.arange(len(listed)))
+        normalized = self._normalized(trials, self._part("enroll", row, None), self._part("test", None, column))
+        # The normalized list has the ids that it uses only; its trials go back to their places on the axes.
+        return Tile(
+            normalized.scores,
+            enroll_axis.find(normalized.enroll_ids)[normalized.enroll_index],
+            test_axis.find(normalized.test_ids)[normalized.test_index],
+            normalized.labels,
+            measures=normalized.measures,
+        )
+
+    def _normalized(self, trials: Any, enroll: ScoreMatrix | None, test: ScoreMatrix | None) -> Any:
+        return self.norm.normalize(self.blocks.replace(trials=trials, enroll=enroll, test=test, cohort=self._cohort))
+
+    def _part(self, name: str, rows: Any, columns: Any) -> ScoreMatrix | None:
+        block: ScoreTable | None = getattr(self.blocks, name)
+        if block is None:
+            return None
+        every = [slice(0, size) for size in block.shape]
+        at = [whole if some is None else some for some, whole in zip((rows, columns), every, strict=True)]
+        if not all(isinstance(some, slice) for some in at):
+            return block.take(rows, columns).in_memory()
+        axes = block.enroll_axis.take(at[0]), block.test_axis.take(at[1])
+        return ScoreMatrix(block.block(at[0], at[1]), *axes, missing="nan")
+
+    @cached_property
+    def _cohort(self) -> ScoreMatrix | None:
+        return None if self.blocks.cohort is None else self.blocks.cohort.in_memory()

@@ -73,8 +73,8 @@ METHODS: dict[str, Method] = {
         record="evenscore.model.parameters:ScoreModel",
     ),
     "evidence": Method(
-        prepare="evenscore.evidence.norm:prepare_evidence",
-        train="evenscore.evidence.norm:fit_evidence_norm",
+        prepare="evenscore.evidence.normalizer:prepare_evidence",
+        train="evenscore.evidence.normalizer:fit_evidence_norm",
         record="evenscore.evidence.model:CohortEvidence",
     ),
 }

@@ -162,7 +162,7 @@ class Sides:
     def _codes(self) -> dict[str, int]:
         """A number for each speaker who stands both in cohort and trials; only these must be left out anywhere."""
         trials, cohort = (
-            {name for side in sides if self._names(side) is not None for name in self._names(side).tolist()}  # type: ignore[union-attr]
+            {name for names in map(self._names, sides) if names is not None for name in names.tolist()}
             for sides in (("enroll", "test"), ("cohort_enroll", "cohort_test"))
         )
         return {name: number for number, name in enumerate(sorted((trials & cohort) - {None}))}

@@ -45,7 +45,7 @@ class PLDA:
     --------
     >>> plda = PLDA(mean=[0.0], between=[[3.0]], within=[[1.0]])
     >>> enroll, test = Embeddings(["e"], [[2.0]]), Embeddings(["same", "other"], [[1.5], [-2.0]])
-    >>> plda.score(enroll, test).matrix().scores.round(3)
+    >>> plda.score(enroll, test).in_memory().scores.round(3)
     array([[ 0.695, -2.587]])
     """
 

@@ -14,7 +14,7 @@ from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.norms.parts import Keep, speakers_meet
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
-from evenscore.scoring.averages import LengthNorm, average_embeddings
+from evenscore.scoring.cohorts import LengthNorm, average_embeddings
 from evenscore.sources import Bilinear, Cosine, DotProduct, Scorer
 from evenscore.sources.scorers import scored
 from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
@@ -98,7 +98,7 @@ def score_embeddings(
         enroll = average_embeddings(enroll, models, length_norm=length_norm)
     enroll, test = _used(enroll, test, trials)
     scores = scored(scorer, enroll, test)
-    found: Any = scores.matrix() if trials is None else _listed(scores, trials)
+    found: Any = scores.in_memory() if trials is None else _listed(scores, trials)
     if method is not None and cohort is not None:
         blocks = _blocks(scorer, enroll, test, cohort, found, method, memory)
         found = normalize(blocks, method, progress=progress, **_conditions(blocks, condition, method), **options)
@@ -170,7 +170,7 @@ def _refuse_half_a_norm(cohort: Embeddings | None, method: str | None, condition
 def _listed(scores: Bilinear, trials: TrialList) -> TrialList:
     """Return listed trials with their scores, on the axes of the embeddings."""
     table = scores.of_trials(trials)
-    [tile] = [table.read(place) for place in (Place(0, slice(0, len(trials))),)]
+    tile = table.read(Place(0, slice(0, len(trials))))
     if not np.isfinite(tile.scores).all():
         trials.with_scores(tile.scores)  # refuses them by name
     return TrialList.trusted(table.enroll_axis, table.test_axis, tile)

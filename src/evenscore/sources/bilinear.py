@@ -57,7 +57,7 @@ class Bilinear(ScoreTable):
     ...     test_ids=["t1"],
     ...     left_offset=[0.0, 10.0],
     ... )
-    >>> scores.matrix().scores
+    >>> scores.in_memory().scores
     array([[ 1. ],
            [12.5]])
     >>> scores.weighted_columns(np.array([[0.5, 0.5]]))
@@ -125,7 +125,7 @@ class Bilinear(ScoreTable):
 
     def in_memory(self) -> ScoreMatrix:
         """Return all scores."""
-        return self.matrix()
+        return ScoreMatrix(self.block(), self.enroll_axis, self.test_axis)
 
     def take(self, rows: Any = None, columns: Any = None) -> Bilinear:
         """Return the scores of some enrolments and tests, at these positions; None takes all."""
@@ -168,10 +168,6 @@ class Bilinear(ScoreTable):
             scores += self.right_offset[columns].astype(scores.dtype)
         return scores
 
-    def matrix(self) -> ScoreMatrix:
-        """Return all scores."""
-        return ScoreMatrix(self.block(), self.enroll_axis, self.test_axis)
-
     def score_trials(self, trials: TrialList) -> TrialList:
         """Return the trials with their scores; enrolments and tests are found by id."""
         rows, columns = self._places_of(trials)
@@ -185,7 +181,7 @@ class Bilinear(ScoreTable):
             out[...] = np.einsum("nd,nd->n", left[rows].astype(np.float64), right[columns].astype(np.float64))
             out += self.left_offset[rows] + self.right_offset[columns]
             return out
-        from evenscore.sources.pair_kernels import score_pairs
+        from evenscore.sources.kernels import score_pairs
 
         left, right = (np.ascontiguousarray(side, dtype=self.dtype) for side in (left, right))
         offsets = np.ascontiguousarray(self.left_offset), np.ascontiguousarray(self.right_offset)

@@ -58,7 +58,7 @@ def score_blocks(
     columns = cohort_enroll if cohort_test is None else cohort_test
     both = rows is not None and columns is not None
     return ScoreBlocks(
-        scores.matrix() if trials is None else scores.score_trials(trials).with_axes(enroll.axis, test.axis),
+        scores.in_memory() if trials is None else scores.score_trials(trials).with_axes(enroll.axis, test.axis),
         enroll=None if columns is None else cohort_matrix(scored(scorer, enroll, columns)),
         test=None if rows is None else cohort_matrix(scored(scorer, rows, test)),
         cohort=cohort_matrix(scored(scorer, rows, columns)) if both else None,  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def cohort_matrix(scores: Bilinear) -> ScoreMatrix:
     own = scores.test_axis.find(scores.enroll_ids)
     rows = np.flatnonzero(own >= 0)
     if not len(rows):
-        return scores.matrix()
+        return scores.in_memory()
     values = scores.block()
     values[rows, own[rows]] = np.nan
     return ScoreMatrix(values, scores.enroll_axis, scores.test_axis, missing="nan")

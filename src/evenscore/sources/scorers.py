@@ -43,7 +43,7 @@ class DotProduct:
     Examples
     --------
     >>> enroll, test = Embeddings(["e"], [[1.0, 2.0]]), Embeddings(["t1", "t2"], [[3.0, 4.0], [0.0, 1.0]])
-    >>> DotProduct().score(enroll, test).matrix().scores
+    >>> DotProduct().score(enroll, test).in_memory().scores
     array([[11.,  2.]])
     """
 
@@ -71,7 +71,7 @@ class Cosine:
     Examples
     --------
     >>> enroll, test = Embeddings(["e"], [[3.0, 4.0]]), Embeddings(["t1", "t2"], [[3.0, 4.0], [0.0, 2.0]])
-    >>> Cosine().score(enroll, test).matrix().scores
+    >>> Cosine().score(enroll, test).in_memory().scores
     array([[1. , 0.8]])
     """
 
@@ -101,7 +101,7 @@ def length_normalized(vectors: npt.NDArray[Any], embeddings: Embeddings) -> npt.
             lengths = np.sqrt(np.einsum("nd,nd->n", exact, exact))
             out[...] = exact * np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)[:, None]
     else:
-        from evenscore.sources.vector_kernels import normalize_into
+        from evenscore.sources.kernels import normalize_into
 
         block = np.ascontiguousarray(vectors)
         in_parallel(lambda start, stop: normalize_into(block, start, stop, lengths, out), *vectors.shape)

@@ -1,4 +1,4 @@
-"""Scores of single pairs of vectors, compiled: listed pairs, and those of equal speakers."""
+"""Passes over many vectors, compiled, in float64: lengths, scores of listed pairs, scores of equal speakers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from evenscore.compiled import loop
 
-__all__ = ["add_same_speaker_pairs", "score_pairs"]
+__all__ = ["add_same_speaker_pairs", "normalize_into", "score_pairs"]
 
 
 @loop("F2 F2 D1 D1 I1 I1 I1 I1 I1 int int -> D1 D1 D1", reorder=True)
@@ -59,3 +59,16 @@ def score_pairs(
         for k in range(left.shape[1]):
             score += np.float64(left[i, k]) * np.float64(right[j, k])
         out[n] = score
+
+
+@loop("F2 int int -> D1 F2", reorder=True)
+def normalize_into(vectors: Any, start: int, stop: int, lengths: Any, out: Any) -> None:
+    """Set lengths to those of the vectors, and out to the vectors at length 1; a vector of zeros stays."""
+    for i in range(start, stop):
+        square = 0.0
+        for k in range(vectors.shape[1]):
+            square += np.float64(vectors[i, k]) * np.float64(vectors[i, k])
+        lengths[i] = np.sqrt(square)
+        scale = 1 / lengths[i] if square > 0 else 0.0
+        for k in range(vectors.shape[1]):
+            out[i, k] = vectors[i, k] * scale
