@@ -101,7 +101,7 @@ def adapt(
 def _trials(paths: list[str], key: str | None, cohort: CohortScores) -> list[Any]:
     """Read the trials with the labels of the key alone; those that it lacks stay, unlabelled."""
     from evenscore.cli.inputs import open_matrix
-    from evenscore.cli.labelled import LabelSources, as_list, labels_in
+    from evenscore.cli.labelled import LabelSources, labels_in
     from evenscore.files import read_scores
     from evenscore.tables import ScoreBlocks, TrialList
 
@@ -110,7 +110,7 @@ def _trials(paths: list[str], key: str | None, cohort: CohortScores) -> list[Any
     for path in paths:
         table = read_scores(path)
         if known is not None:
-            table = as_list(table)
+            table = table.to_trials()
             if (table.match(known) < 0).all():
                 raise InputError("the key has none of these trials; do the two files belong together?")
             table = table.with_labels(labels_in(table, known))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore.calibrate import Calibration, LogisticCalibration, calibration_class, cross_calibrate
 from evenscore.cli.calibration import CalibrationJob
 from evenscore.cli.inputs import open_scores
-from evenscore.cli.labelled import LabelSources, Speakers, as_list, labelled_scores, speakers_of
+from evenscore.cli.labelled import LabelSources, Speakers, labelled_scores, speakers_of
 from evenscore.cli.output import ScoredOutput
 from evenscore.cli.trial_columns import numbers_of
 from evenscore.errors import InputError
@@ -42,7 +42,7 @@ class TrialSystems:
         tables = [open_scores(path, infinite=job.infinite) for path in paths]
         key = None
         if sources is None:
-            lists = [as_list(table.in_memory()) for table in tables]
+            lists = [table.in_memory().to_trials() for table in tables]
         else:
             joined = [file.trials() for file in labelled_scores(paths, tables, sources)]
             key = joined[0].labels

@@ -54,7 +54,7 @@ def convert(
     that ends in .gz is packed. OUT appears only when everything is written. Several inputs are put together by id. What
     the output's format has no place for (labels in a Kaldi score file) is left out.
     """
-    from evenscore.cli.labelled import as_list, as_matrix, with_key
+    from evenscore.cli.labelled import as_matrix, with_key
     from evenscore.files import read, read_speakers, read_trials, write
     from evenscore.tables import ScoreMatrix
 
@@ -73,7 +73,7 @@ def convert(
         if matrix:
             table = as_matrix(table)
         elif matrix is False and isinstance(table, ScoreMatrix):
-            table = as_list(table)
+            table = table.to_trials()
         progress("writing", 0.0)
         write(table, output, format=to_format or _labelled_format(table, output, key or speakers))
 
@@ -91,7 +91,6 @@ def _labelled_format(table: Table, output: str, labels: str | None) -> str | Non
 
 def _concatenated(tables: Sequence[Table]) -> Table:
     """Return several tables of one kind as one."""
-    from evenscore.cli.labelled import as_list
     from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 
     if len(tables) == 1:
@@ -99,7 +98,7 @@ def _concatenated(tables: Sequence[Table]) -> Table:
     matrices = [table for table in tables if isinstance(table, ScoreMatrix)]
     if len(matrices) == len(tables):
         return ScoreMatrix.concat(matrices)
-    lists = [as_list(table) for table in tables if isinstance(table, ScoreMatrix | TrialList)]
+    lists = [table.to_trials() for table in tables if isinstance(table, ScoreMatrix | TrialList)]
     if len(lists) == len(tables):
         for what in ("scores", "labels"):
             if len({getattr(trials, what) is None for trials in lists}) > 1:
@@ -125,14 +124,14 @@ def _one_map(maps: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 def _with_speakers(table: Table, speakers: Mapping[str, str]) -> Table:
     """Return embeddings with the speakers of a map, or trials with the labels that follow from it."""
-    from evenscore.cli.labelled import as_list, refuse_contradiction, with_maps
+    from evenscore.cli.labelled import refuse_contradiction, with_maps
     from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
 
     if isinstance(table, Embeddings):
         return table.with_speakers(speakers)
     if not isinstance(table, ScoreMatrix | TrialList):
         raise InputError("a speaker map cannot get speakers from another one; leave out --speakers")
-    trials, known = as_list(table), ("the speaker map", speakers)
+    trials, known = table.to_trials(), ("the speaker map", speakers)
     spoken = with_maps(trials, known, known)
     labels = Labels.of_axes(spoken.enroll_axis, spoken.test_axis).of_pairs(trials.enroll_index, trials.test_index)
     refuse_contradiction(trials, labels, "speaker map")

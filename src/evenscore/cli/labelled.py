@@ -29,7 +29,6 @@ __all__ = [
     "LabelledScores",
     "SpeakerMap",
     "Speakers",
-    "as_list",
     "as_matrix",
     "contradictions",
     "labelled_scores",
@@ -121,7 +120,7 @@ class LabelledScores:
 
     def trials(self) -> TrialList:
         """Return the trials as a list in memory, with their labels; they must match the key."""
-        trials = as_list(self.scores.in_memory())
+        trials = self.scores.in_memory().to_trials()
         with named(self.path):
             if isinstance(self.given, TrialList):
                 trials = with_key(trials, self.given, self.unmatched)
@@ -329,11 +328,6 @@ def _of_ids(key: TrialList, scores: ScoreTable) -> npt.NDArray[np.bool_]:
     return (rows >= 0) & (columns >= 0)
 
 
-def as_list(table: ScoreMatrix | TrialList) -> TrialList:
-    """Return scores in long form."""
-    return table.to_trials() if isinstance(table, ScoreMatrix) else table
-
-
 def as_matrix(table: Table) -> ScoreMatrix:
     """Return scores as a matrix; pairs that are not listed are missing."""
     if isinstance(table, ScoreMatrix):
@@ -347,7 +341,7 @@ def with_key(table: Table, key: TrialList, unmatched: Unmatched) -> TrialList:
     """Return the trials with the labels of a key."""
     if not isinstance(table, ScoreMatrix | TrialList):
         raise InputError("only trials can get labels from a key; leave out --key")
-    trials = as_list(table)
+    trials = table.to_trials()
     joined = trials.join(key, unmatched=unmatched)
     refuse_contradiction(trials, labels_in(trials, key), "key")
     return joined

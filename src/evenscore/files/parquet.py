@@ -23,7 +23,7 @@ from evenscore.files.parquet_sizes import check_sizes
 from evenscore.files.registry import ArrayTable, ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, listed, local_file, parsing, refuse_larger_than_memory
 from evenscore.files.text.layouts import ENROLL_NAMES, LABEL_NAMES, LABEL_WORDS, SCORE_NAMES, TEST_NAMES
-from evenscore.tables import NONTARGET, UNKNOWN, Embeddings, ScoreMatrix, TrialList
+from evenscore.tables import NONTARGET, UNKNOWN, Embeddings, TrialList
 from evenscore.tables.ids import Ids
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def write_parquet(table: ArrayTable, path: PathLike) -> None:
     if isinstance(table, Embeddings):
         columns = _embedding_columns(table, path)
     else:
-        columns = _trial_columns(table.to_trials() if isinstance(table, ScoreMatrix) else table, path)
+        columns = _trial_columns(table.to_trials(), path)
     frame = pl.DataFrame([_series(name, values, path) for name, values in columns.items()])
     with atomic_output(path) as stream:
         try:

@@ -17,7 +17,6 @@ from evenscore.model.prediction import Prediction, predict
 from evenscore.model.score_weights import ScoreWeights, llrs_of_sums, side_shifts
 from evenscore.tables import NONTARGET, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
-from evenscore.tables.rescore import as_list, rescored, rescored_pairs
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -123,12 +122,12 @@ class ScoreModelNormalizer:
         own = self._has_own_speakers(blocks)
         if not own and not has_missing(enroll) and not has_missing(test):
             return self._complete(blocks.trials, enroll, test)
-        trials = as_list(blocks.trials)
+        trials = blocks.trials.to_trials()
         if own:
             llrs = score_without_own(self.model, self._cohort, blocks, trials, enroll, test)
         else:
             llrs = score_without_missing(self.model, self._cohort, trials, enroll, test)
-        return rescored_pairs(blocks.trials, trials, llrs)
+        return blocks.trials.with_pairs(trials, llrs)
 
     def normalize_one(
         self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None
@@ -199,7 +198,7 @@ def apply_shifts(weights: ScoreWeights, trials: Any, rows: Float[Array, "m 2"], 
     scores = np.ascontiguousarray(trials.scores)
     out = llrs_of_sums(weights, scores, rows, columns.T, trials if trials.listed else None)
     if scores.dtype == np.float32 and _cannot_overflow(weights, rows, columns):
-        return rescored(trials, out, 0 if trials.listed else trials.n_missing)
+        return trials.rescored(out, 0 if trials.listed else trials.n_missing)
     return trials.with_scores(out)  # which refuses what is not finite
 
 

@@ -27,7 +27,6 @@ from evenscore.norms.statistics import (
 from evenscore.tables import ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.ids import shown
-from evenscore.tables.rescore import rescored
 from evenscore.threads import in_parallel
 
 __all__ = [
@@ -191,7 +190,7 @@ def finished(trials: Any, out: Array, finite: bool, vanished: str) -> ScoreMatri
             lost &= ~trials.missing
         if lost.any():
             return _without_cohort(trials, out, lost, vanished)
-    return rescored(trials, out, missing)
+    return trials.rescored(out, missing)
 
 
 def _without_cohort(trials: Any, out: Array, lost: npt.NDArray[np.bool_], vanished: str) -> ScoreMatrix | TrialList:
@@ -203,8 +202,8 @@ def _without_cohort(trials: Any, out: Array, lost: npt.NDArray[np.bool_], vanish
     if vanished == "raw":
         out[lost] = np.asarray(trials.scores)[lost]
     if not trials.listed:
-        return rescored(trials, out, int(np.count_nonzero(np.isnan(out))))
-    return rescored(trials, out) if vanished == "raw" else rescored(trials.kept(~lost), out[~lost])
+        return trials.rescored(out, int(np.count_nonzero(np.isnan(out))))
+    return trials.rescored(out) if vanished == "raw" else trials.kept(~lost).rescored(out[~lost])
 
 
 def _named(trials: ScoreTable, which: npt.NDArray[np.bool_]) -> str:

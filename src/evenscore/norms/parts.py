@@ -22,7 +22,6 @@ from evenscore.norms.sides import Sides
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
 from evenscore.tables import Axis, ScoreBlocks, ScoreMatrix, ScoreTable, Tile, TrialList
-from evenscore.tables.rescore import table_of_tile, tile_of_table
 from evenscore.tables.score_table import Source
 from evenscore.tables.tile import Place
 
@@ -211,9 +210,20 @@ class ByParts:
 
     def tile(self, tile: Tile, enroll_axis: Axis, test_axis: Axis) -> Tile:
         """Return a tile of raw scores normalized."""
-        trials = table_of_tile(tile, enroll_axis, test_axis)
+        trials = _table_of(tile, enroll_axis, test_axis)
         sides = (self.enroll, self.test) if tile.listed else (self.enroll[tile.rows], self.test[tile.columns])
-        return tile_of_table(self.parts.apply(trials, *sides), tile)
+        return self.parts.apply(trials, *sides).as_tile(tile)
+
+
+def _table_of(tile: Tile, enroll_axis: Axis, test_axis: Axis) -> Any:
+    """Return a tile as a table in memory, which nobody has looked through for missing and infinite scores.
+
+    A list keeps all ids of the axes, so that its trials stand where they stood.
+    """
+    if tile.listed:
+        return TrialList.trusted(enroll_axis, test_axis, tile)
+    axes = enroll_axis.take(tile.rows), test_axis.take(tile.columns)
+    return ScoreMatrix.trusted(tile.scores, *axes, tile.n_missing or 0)
 
 
 class _LastRows:
@@ -250,7 +260,7 @@ class ByBlocks:
             rows = tile.rows
             enroll = self.last.get((rows.start, rows.stop), lambda: self._part("enroll", rows, None))
             normalized = self._normalized(trials, enroll, self._part("test", None, tile.columns))
-            return tile_of_table(normalized, tile)
+            return normalized.as_tile(tile)
         listed = TrialList.trusted(enroll_axis, test_axis, tile)
         row, column = np.unique(listed.enroll_index), np.unique(listed.test_index)
         trials = listed.select(np.arange(len(listed)))

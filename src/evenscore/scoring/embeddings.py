@@ -18,7 +18,6 @@ from evenscore.scoring.cohorts import LengthNorm, average_embeddings
 from evenscore.sources import Bilinear, Cosine, DotProduct, Scorer
 from evenscore.sources.scorers import scored
 from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
-from evenscore.tables.rescore import rescored
 from evenscore.tables.tile import TILE_BYTES
 
 __all__ = ["score_embeddings", "score_lazily", "scorer_named"]
@@ -179,7 +178,7 @@ def _listed(scores: Bilinear, trials: TrialList) -> TrialList:
 def _like(trials: TrialList, scored: TrialList) -> TrialList:
     """Return scores of listed trials on the list's own axes; a norm may have left out some of the trials."""
     if len(scored) == len(trials):
-        return rescored(trials, np.array(scored.scores))
+        return trials.rescored(np.array(scored.scores))
     return scored.select(np.arange(len(scored)))
 
 

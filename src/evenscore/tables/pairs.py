@@ -1,4 +1,4 @@
-"""Pairs of ids as numbers: finding repeated pairs, and matching the pairs of two lists."""
+"""Pairs of ids as numbers: checking them, finding repeated pairs, and matching the pairs of two lists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["any_repeated_pair", "first_repeated_pair", "match_pairs", "pair_codes"]
+from evenscore.errors import InputError
+from evenscore.tables.arrays import frozen
+from evenscore.tables.labels import TARGET, UNKNOWN
+
+__all__ = [
+    "any_repeated_pair",
+    "as_index",
+    "as_trial_labels",
+    "check_length",
+    "first_repeated_pair",
+    "match_pairs",
+    "pair_codes",
+]
 
 # A table of all possible pairs is quicker than sorting as long as it stays small.
 _TABLE_LIMIT = 1 << 28
@@ -59,3 +71,33 @@ def match_pairs(codes: npt.NDArray[np.int64], among: npt.NDArray[np.int64], n_po
     place = np.minimum(np.searchsorted(among, codes, sorter=order), among.size - 1)
     found = order[place]
     return np.where(among[found] == codes, found, -1)
+
+
+def check_length(length: int, needed: int, what: str) -> None:
+    """Refuse what has not an entry for each trial."""
+    if length != needed:
+        raise InputError(f"{what} has {length} entries, but there are {needed} trials")
+
+
+def as_index(values: npt.ArrayLike, size: int, side: str) -> npt.NDArray[np.int32]:
+    """Return where the ids of one side of the trials stand, checked."""
+    index = np.asarray(values)
+    if index.size == 0:
+        index = index.astype(np.int32)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise InputError(f"{side}_index must be a list of whole numbers, but is {index.dtype} of shape {index.shape}")
+    if index.size and (index.min() < 0 or index.max() >= size):
+        raise InputError(
+            f"{side}_index goes from {index.min()} to {index.max()}, but there are {size} ids (0 to {size - 1})"
+        )
+    return frozen(index.astype(np.int32, copy=False))
+
+
+def as_trial_labels(values: npt.ArrayLike, size: int) -> npt.NDArray[np.int8]:
+    """Return a label for each trial, checked."""
+    labels = np.asarray(values)
+    check_length(labels.size, size, "labels")
+    known = labels.dtype.kind in "biu" and (labels.size == 0 or (labels.min() >= UNKNOWN and labels.max() <= TARGET))
+    if labels.ndim != 1 or (labels.size and not known):
+        raise InputError("labels must be a list of 1 (target), 0 (non-target) and -1 (unknown)")
+    return frozen(labels.astype(np.int8, copy=False))

@@ -15,7 +15,7 @@ from evenscore.tables.arrays import as_scores, frozen, same_array, span
 from evenscore.tables.axis import Axis, as_axis, merged
 from evenscore.tables.ids import Ids, IdsLike
 from evenscore.tables.score_table import Array, LazyScores, ScoreTable
-from evenscore.tables.tile import Whole
+from evenscore.tables.tile import Tile, Whole
 
 if TYPE_CHECKING:
     from evenscore.tables.labels import Labels
@@ -121,6 +121,20 @@ class ScoreMatrix(ScoreTable):
     def in_memory(self) -> ScoreMatrix:
         """Return the scores as they are."""
         return self
+
+    def rescored(self, scores: npt.NDArray[Any], n_missing: int = 0) -> ScoreMatrix:
+        """Return other scores that are known to be finite, but for the missing ones, not looked through again."""
+        return ScoreMatrix.trusted(scores, self.enroll_axis, self.test_axis, n_missing)
+
+    def with_pairs(self, listed: TrialList, scores: npt.NDArray[Any]) -> ScoreMatrix:
+        """Return a matrix with these scores of the pairs that `to_trials` lists; all others are missing."""
+        whole = np.full(self.shape, np.nan, dtype=self.dtype)
+        whole[listed.enroll_index, listed.test_index] = scores
+        return self.with_scores(whole)
+
+    def as_tile(self, place: Tile) -> Tile:
+        """Return the scores as a tile, in place of the one that they were made of."""
+        return place.with_scores(self.scores, self.n_missing)
 
     @cached_property
     def missing(self) -> npt.NDArray[np.bool_]:

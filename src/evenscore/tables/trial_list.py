@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -17,7 +18,15 @@ from evenscore.tables.arrays import as_scores, frozen, same_array, span
 from evenscore.tables.axis import Axis, as_axis, merged
 from evenscore.tables.ids import Ids, IdsLike, encode
 from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
-from evenscore.tables.pairs import any_repeated_pair, first_repeated_pair, match_pairs, pair_codes
+from evenscore.tables.pairs import (
+    any_repeated_pair,
+    as_index,
+    as_trial_labels,
+    check_length,
+    first_repeated_pair,
+    match_pairs,
+    pair_codes,
+)
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.score_table import Listed, ScoreTable
 from evenscore.tables.tile import Cuts, Tile
@@ -78,19 +87,19 @@ class TrialList(ScoreTable):
         set_field = object.__setattr__
         set_field(self, "enroll_axis", as_axis(enroll_ids, "enroll_ids"))
         set_field(self, "test_axis", as_axis(test_ids, "test_ids"))
-        set_field(self, "enroll_index", _as_index(enroll_index, len(self.enroll_axis), "enroll"))
-        set_field(self, "test_index", _as_index(test_index, len(self.test_axis), "test"))
+        set_field(self, "enroll_index", as_index(enroll_index, len(self.enroll_axis), "enroll"))
+        set_field(self, "test_index", as_index(test_index, len(self.test_axis), "test"))
         size = len(self.enroll_index)
-        _check_length(len(self.test_index), size, "test_index")
+        check_length(len(self.test_index), size, "test_index")
         if any_repeated_pair(self.enroll_index, self.test_index, *self.shape):
             _, later = first_repeated_pair(self._codes())  # type: ignore[misc]
             raise InputError(f"the trial {self.pair(later)} is listed more than once; keep one of them")
         set_field(self, "scores", None if scores is None else self._checked_scores(scores, allow_infinite))
-        set_field(self, "labels", None if labels is None else _as_labels(labels, size))
+        set_field(self, "labels", None if labels is None else as_trial_labels(labels, size))
         checked = {}
         for name, values in (measures or {}).items():
             checked[name] = frozen(as_scores(values, f"measure {name!r}", ndim=1))
-            _check_length(len(checked[name]), size, f"measure {name!r}")
+            check_length(len(checked[name]), size, f"measure {name!r}")
         set_field(self, "measures", MappingProxyType(checked))
 
     @classmethod
@@ -174,6 +183,24 @@ class TrialList(ScoreTable):
         """Return the trials as they are."""
         return self
 
+    def to_trials(self) -> TrialList:
+        """Return the trials as they are; a matrix makes a list of its scores."""
+        return self
+
+    def rescored(self, scores: npt.NDArray[Any], n_missing: int = 0) -> TrialList:
+        """Return the trials with other scores that are known to be finite, which nobody looks through again."""
+        trials = copy(self)
+        object.__setattr__(trials, "scores", frozen(scores))
+        return trials
+
+    def with_pairs(self, listed: TrialList, scores: npt.NDArray[Any]) -> TrialList:
+        """Return the trials with these scores; ``listed`` is what `to_trials` returns."""
+        return self.with_scores(scores.astype(self.dtype))
+
+    def as_tile(self, place: Tile) -> Tile:
+        """Return the trials as a tile, in place of the one that they were made of."""
+        return self.tile
+
     def pair(self, place: int) -> tuple[str, str]:
         """Return the two ids of one trial."""
         return self.enroll_ids[self.enroll_index[place]], self.test_ids[self.test_index[place]]
@@ -204,7 +231,7 @@ class TrialList(ScoreTable):
         """Return the trials that are True in a mask, or that stand at the given positions; unused ids are dropped."""
         at = np.asarray(which)
         if at.dtype == bool:
-            _check_length(len(at), len(self), "the mask")
+            check_length(len(at), len(self), "the mask")
             at = np.flatnonzero(at)
         rows, enroll_index = np.unique(self.enroll_index[at], return_inverse=True)
         columns, test_index = np.unique(self.test_index[at], return_inverse=True)
@@ -327,7 +354,7 @@ class TrialList(ScoreTable):
 
     def _checked_scores(self, values: npt.ArrayLike, allow_infinite: bool) -> npt.NDArray[Any]:
         scores = as_scores(values, "scores", ndim=1)
-        _check_length(len(scores), len(self), "scores")
+        check_length(len(scores), len(self), "scores")
         finite = ~np.isnan(scores) if allow_infinite else np.isfinite(scores)
         if not finite.all():
             place = int(np.argmin(finite))
@@ -360,33 +387,6 @@ class TrialList(ScoreTable):
             unused[match] = False
             pair = key.pair(int(np.argmax(unused)))
             raise InputError(f"{unused.sum()} of the {len(key)} trials of the key have no score, first {pair}{remedy}")
-
-
-def _check_length(length: int, needed: int, what: str) -> None:
-    if length != needed:
-        raise InputError(f"{what} has {length} entries, but there are {needed} trials")
-
-
-def _as_index(values: npt.ArrayLike, size: int, side: str) -> npt.NDArray[np.int32]:
-    index = np.asarray(values)
-    if index.size == 0:
-        index = index.astype(np.int32)
-    if index.ndim != 1 or index.dtype.kind not in "iu":
-        raise InputError(f"{side}_index must be a list of whole numbers, but is {index.dtype} of shape {index.shape}")
-    if index.size and (index.min() < 0 or index.max() >= size):
-        raise InputError(
-            f"{side}_index goes from {index.min()} to {index.max()}, but there are {size} ids (0 to {size - 1})"
-        )
-    return frozen(index.astype(np.int32, copy=False))
-
-
-def _as_labels(values: npt.ArrayLike, size: int) -> npt.NDArray[np.int8]:
-    labels = np.asarray(values)
-    _check_length(labels.size, size, "labels")
-    known = labels.dtype.kind in "biu" and (labels.size == 0 or (labels.min() >= UNKNOWN and labels.max() <= TARGET))
-    if labels.ndim != 1 or (labels.size and not known):
-        raise InputError("labels must be a list of 1 (target), 0 (non-target) and -1 (unknown)")
-    return frozen(labels.astype(np.int8, copy=False))
 
 
 def _refuse_larger_than_memory(shape: tuple[int, int], itemsize: int) -> None:
