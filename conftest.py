@@ -19,18 +19,19 @@ import compiled_loops
 # and type checkers, and jaxtyping is not loaded, so its names are given to the modules here. Kernels are compiled, and
 # the public boundary checks its input itself, with messages that the tests look at.
 _CHECKED = (
+    "adapt_steps",
     "block_posterior",
     "elimination",
+    "em",
     "moments",
     "own_speakers",
     "partial_cohorts",
     "pattern_posterior",
+    "patterns",
     "precision",
     "prediction",
     "score_weights",
-    "shapes",
     "sums",
-    "weighted_posterior",
 )
 _RECIPE = tuple(f"recipes.text_dependent.{name}" for name in ("ubm", "statistics", "eigenchannels"))
 for _name in ("Bool", "Float", "Int", "Num"):

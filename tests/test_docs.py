@@ -20,6 +20,12 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 #: A command with one of these is for a shell.
 SHELL = frozenset("|&;<>()$`*?[]{}~#!\\")
+#: Libraries of the extras that the examples of a page need.
+NEEDED = {
+    **dict.fromkeys(("choose-cohort", "evidence", "plots", "theory"), ("matplotlib",)),
+    "scale": ("zarr", "distributed"),
+    "text-dependent": ("soundfile", "kaldi_native_fbank"),
+}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -75,6 +81,8 @@ def run_python(text, page, names):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
+    for library in NEEDED.get(page.stem, ()):
+        pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")  # what a program assumes that writes to no terminal
     monkeypatch.delenv("EVENSCORE_DEBUG", raising=False)

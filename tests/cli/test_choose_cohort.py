@@ -40,6 +40,7 @@ TRAIN = ("--train", "dev.npz", "--train-speakers", "utt2spk")
 
 
 def test_sizes(cli, dev, tmp_path):
+    pytest.importorskip("matplotlib")
     run = cli("choose-cohort", *TRAIN, "--method", "s", "--sizes", "4,8,all", *QUICK, "--plot", "sizes.svg")
     assert run.exit_code == 0, run.stderr
     expected = choose_cohort([dev], "s", sizes=[4, 8, None], bootstrap=20, repeats=2)

@@ -10,6 +10,8 @@ from evenscore import Embeddings, ScoreMatrix, ScoreModel, simulate_blocks, writ
 from evenscore.files import write_table
 from evenscore.sources import as_table
 
+pytest.importorskip("zarr", reason="stores need the extra 'zarr'")
+
 MODEL = ScoreModel(mu=[-2.0, 2.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 QUICK = ("--bootstrap", "20", "--methods", "raw,z,s")
 CHUNKS = ("--memory-limit", "1GB")

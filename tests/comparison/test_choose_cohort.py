@@ -229,10 +229,9 @@ def test_no_cohort_scores():
     ],
 )
 def test_the_plot_shows_what_differs(options, label, lines):
-    from matplotlib.figure import Figure
-
+    figure = pytest.importorskip("matplotlib.figure")
     choice = choose_cohort(own(), "as", **options, **QUICK, metric="eer")
-    ax = plot_cohort_choice(choice, ax=Figure().subplots())
+    ax = plot_cohort_choice(choice, ax=figure.Figure().subplots())
     assert ax.get_xlabel() == label
     assert ax.get_ylabel() == "EER (%)"
     assert len(ax.containers) == lines

@@ -25,6 +25,8 @@ from evenscore.comparison.data import summary_of
 from evenscore.comparison.trials import compared_trials
 from evenscore.files import open_scores
 
+pytest.importorskip("zarr", reason="stores need the extra 'zarr'")
+
 METHODS = ("raw", "z", "zt", "as:top_k=5", "lgsm")
 EXACT = ("cllr", "act_dcf", "n_target", "n_nontarget")
 BOUNDED = ("eer", "min_dcf", "min_cllr", "auc")

@@ -210,6 +210,7 @@ def test_contributions_add_up(model):
 
 
 def test_the_plot_shows_every_contribution(model):
+    pytest.importorskip("matplotlib")
     found = contributions(model, evaluation(), ("e1", "t3"))
     ax = plot_contributions(found)
     shown = [bar.get_width() for bar in ax.patches]

@@ -20,7 +20,7 @@ from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.sources import as_table
 from scale.chunked_examples import contents, ids, in_tiles, matrix
 from slow_tiles import SlowTiles
-from zarr_formats import FORMATS, chunk_name, write_format
+from zarr_formats import FORMATS, ZARR_3, chunk_name, write_format
 
 E, T = ids("e", 23), ids("t", 31)
 
@@ -42,12 +42,15 @@ def stored_by_zarr(path, table, **how):
     write(table, path)
     group = zarr.open_group(str(path), mode="r+")
     del group["scores"]
-    array = group.create_array("scores", shape=table.shape, chunks=(5, 7), dtype="float32", fill_value=np.nan, **how)
+    if not ZARR_3:
+        how = {"compressor": None} if how else {}
+    create = group.create_array if ZARR_3 else group.create_dataset
+    array = create("scores", shape=table.shape, chunks=(5, 7), dtype="float32", fill_value=np.nan, **how)
     array[...] = table.scores
     return path
 
 
-def test_written_stores_are_read_by_us_and_by_zarr(tmp_path, whole):
+def test_written_stores_are_read_by_us_and_by_zarr(tmp_path, whole, format):
     path = tmp_path / "out.zarr"
     write_table(in_tiles(whole), path)
     assert read_scores(path) == whole
@@ -59,7 +62,7 @@ def test_written_stores_are_read_by_us_and_by_zarr(tmp_path, whole):
 
 
 @pytest.mark.parametrize("piece", [1, 60, 100], ids=["a row", "two rows", "three rows"])
-def test_chunks_are_read_and_written_in_pieces(tmp_path, whole, monkeypatch, piece):
+def test_chunks_are_read_and_written_in_pieces(tmp_path, whole, format, monkeypatch, piece):
     write_table(in_tiles(whole), tmp_path / "at once.zarr")
     monkeypatch.setattr("evenscore.files.zarr_chunks._PIECE", piece)
     write_table(in_tiles(whole), tmp_path / "in pieces.zarr")
@@ -85,7 +88,7 @@ def test_stores_of_the_zarr_library_are_read(tmp_path, whole, format, how):
     np.testing.assert_array_equal(part, whole.scores[3:18, 6:30])
 
 
-def test_a_missing_chunk_is_missing_scores(tmp_path, whole):
+def test_a_missing_chunk_is_missing_scores(tmp_path, whole, format):
     path = tmp_path / "out.zarr"
     write_table(in_tiles(whole), path)
     (path / "scores" / chunk_name(path, 1, 1)).unlink()
@@ -94,7 +97,7 @@ def test_a_missing_chunk_is_missing_scores(tmp_path, whole):
     np.testing.assert_array_equal(there[10:], whole.scores[10:])
 
 
-def test_a_store_that_is_not_there_is_no_store_of_missing_scores(tmp_path, whole):
+def test_a_store_that_is_not_there_is_no_store_of_missing_scores(tmp_path, whole, format):
     path = tmp_path / "out.zarr"
     write_table(in_tiles(whole), path)
     scores = open_scores(os.path.relpath(path))
@@ -127,7 +130,7 @@ def cut(data):
 
 
 @pytest.mark.parametrize("change", [flip, cut])
-def test_a_damaged_chunk_is_named(tmp_path, whole, change):
+def test_a_damaged_chunk_is_named(tmp_path, whole, format, change):
     path = tmp_path / "out.zarr"
     write_table(in_tiles(whole), path)
     name = damaged(path, change)
@@ -137,7 +140,7 @@ def test_a_damaged_chunk_is_named(tmp_path, whole, change):
         write_table(open_scores(path), tmp_path / "copy.zarr")
 
 
-def test_a_chunk_of_the_output_is_not_tiny(tmp_path, whole, monkeypatch):
+def test_a_chunk_of_the_output_is_not_tiny(tmp_path, whole, format, monkeypatch):
     monkeypatch.setattr("evenscore.files.score_tiles._MANY", 20)
     monkeypatch.setattr("evenscore.files.score_tiles._SMALL", 400)
     path = stored_by_zarr(tmp_path / "in.zarr", whole)  # 5 x 5 chunks of 5 x 7 float32, 140 bytes
@@ -216,7 +219,7 @@ def cut_short(scores, path, fraction=0.5):
         write_table(scores, path, progress=stop_at(fraction))
 
 
-def test_a_run_goes_on_with_what_is_left(tmp_path, whole, monkeypatch):
+def test_a_run_goes_on_with_what_is_left(tmp_path, whole, format, monkeypatch):
     write_table(in_tiles(whole), tmp_path / "one.zarr")
     cut_short(in_tiles(whole), tmp_path / "two.zarr")
     partial = tmp_path / "two.zarr.partial"
@@ -235,13 +238,24 @@ def test_a_run_goes_on_with_what_is_left(tmp_path, whole, monkeypatch):
     assert not partial.exists()
 
 
-def test_a_chunk_that_got_lost_is_made_again(tmp_path, whole):
+def test_a_chunk_that_got_lost_is_made_again(tmp_path, whole, format):
     write_table(in_tiles(whole), tmp_path / "one.zarr")
     cut_short(in_tiles(whole), tmp_path / "two.zarr")
     data = tmp_path / "two.zarr.partial" / "data"
     (data / "scores" / chunk_name(data, 0, 0)).unlink()
     write_table(in_tiles(whole), tmp_path / "two.zarr", resume=True)
     assert contents(tmp_path / "two.zarr") == contents(tmp_path / "one.zarr")
+
+
+@pytest.mark.skipif(not ZARR_3, reason="zarr 2 writes no format 3")
+def test_a_run_goes_on_in_the_format_in_which_it_was_begun(tmp_path, whole, monkeypatch):
+    write_format(monkeypatch, 2)
+    write_table(in_tiles(whole), tmp_path / "one.zarr")
+    cut_short(in_tiles(whole), tmp_path / "two.zarr")
+    write_format(monkeypatch, 3)
+    write_table(in_tiles(whole), tmp_path / "two.zarr", resume=True)
+    assert contents(tmp_path / "two.zarr") == contents(tmp_path / "one.zarr")
+    assert read_scores(tmp_path / "two.zarr") == whole
 
 
 def test_a_run_with_other_scores_or_chunks_is_not_gone_on_with(tmp_path, whole):

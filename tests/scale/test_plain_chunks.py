@@ -1,5 +1,6 @@
 """Plain chunks against the zarr library, in all layouts: each reads what the other writes, and damage is named."""
 
+import json
 import re
 import shutil
 
@@ -12,22 +13,26 @@ from evenscore.files import open_scores
 from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.tables import Place, Tile
 from scale.chunked_examples import contents, ids, matrix
-from zarr_formats import FORMATS, write_format
+from zarr_formats import FORMATS, ZARR_3, write_format
 
 NAMES = {2: ["{}.{}", "{}/{}"], 3: ["c/{}/{}", "c.{}.{}", "{}.{}", "{}/{}"]}
-LAYOUTS = [
-    (format, names, checksum) for format in FORMATS for names in NAMES[format] for checksum in {False, format == 3}
-]
+LAYOUTS = [(format, names, checksum) for format in FORMATS for names in NAMES[format] for checksum in (True, False)]
 SIZES = {"odd": ("f4", (7, 10), (3, 4)), "even": ("f8", (6, 4), (3, 4)), "within a chunk": ("f8", (3, 4), (8, 9))}
 
 
 def array_of(folder, table, chunks, format, names, checksum, **changes):
     """Return an empty array that the zarr library made, in a group at ``folder``."""
+    import numcodecs
+
     how = {"shape": table.shape, "chunks": chunks, "dtype": table.dtype, "fill_value": np.nan}
     separator = "/" if "/" in names else "."
+    if not ZARR_3:
+        packed = {"compressor": numcodecs.CRC32() if checksum else None, "dimension_separator": separator}
+        return zarr.open_group(str(folder), mode="a").create_dataset("scores", **{**how, **packed, **changes})
     group = zarr.open_group(str(folder), mode="a", zarr_format=format)
     encoding = {"name": "default" if names[0] == "c" else "v2", "separator": separator}
-    packed = {"compressors": zarr.codecs.Crc32cCodec() if checksum else None, "chunk_key_encoding": encoding}
+    codec = numcodecs.CRC32() if format == 2 else zarr.codecs.Crc32cCodec()
+    packed = {"compressors": codec if checksum else None, "chunk_key_encoding": encoding}
     return group.create_array("scores", **{**how, **packed, **changes})
 
 
@@ -55,7 +60,7 @@ def test_we_and_zarr_write_the_same_bytes_and_read_each_other(tmp_path, layout, 
     by_zarr = array_of(tmp_path / "zarr", scores, chunks, *layout)
     by_zarr[...] = scores
     plain = PlainChunks.of(tmp_path / "zarr" / "scores")
-    assert (plain.names, plain.checksum, plain.dtype) == (*layout[1:], dtype)
+    assert (plain.format, plain.names, plain.checksum, plain.dtype) == (*layout, dtype)
     for _ in range(10):
         (top, bottom), (left, right) = (np.sort(rng.integers(0, size + 1, 2)) for size in shape)
         found = plain.read(slice(top, bottom), slice(left, right))
@@ -67,6 +72,19 @@ def test_we_and_zarr_write_the_same_bytes_and_read_each_other(tmp_path, layout, 
     np.testing.assert_array_equal(by_us[...], scores)
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_array_that_we_create_is_one_of_zarr(tmp_path, format):
+    how = {"zarr_format": format} if ZARR_3 else {}
+    group = zarr.open_group(str(tmp_path / "us"), mode="w", **how)
+    PlainChunks.create(tmp_path / "us" / "scores", (23, 31), (5, 7), np.dtype(np.float32))
+    array_of(tmp_path / "zarr", np.empty((23, 31), np.float32), (5, 7), format, NAMES[format][0], True)
+    found = [json.loads(file.read_text()) for file in tmp_path.glob("*/scores/*") if ".zattrs" not in file.name]
+    found += [json.loads(file.read_text()) for file in tmp_path.glob("*/scores/.zarray") if format == 2 and not found]
+    assert len(found) == 2
+    assert found[0] == found[1]
+    assert np.isnan(group["scores"][...]).all()
+
+
 def not_plain(format):
     """Return settings of arrays that are not plain, for the zarr library."""
     import numcodecs
@@ -76,7 +94,7 @@ def not_plain(format):
         packed = {"compressors": zarr.codecs.BloscCodec()}
         big = {"serializer": zarr.codecs.BytesCodec(endian="big")}
     else:
-        packed = {"compressors": numcodecs.Blosc()}
+        packed = {"compressors" if ZARR_3 else "compressor": numcodecs.Blosc()}
         turned, big = {"order": "F"}, {"dtype": ">f4"}
     return {"packed": packed, "turned": turned, "big": big, "half": {"dtype": "f2"}, "other fill": {"fill_value": 0.0}}
 
@@ -96,14 +114,15 @@ def test_what_is_not_plain_is_read_by_the_zarr_library(tmp_path, monkeypatch, wh
             scores.in_memory()
 
 
-def test_without_the_checksum_of_zarr(tmp_path, monkeypatch, whole):
+@pytest.mark.skipif(not ZARR_3, reason="zarr 2 writes no format 3")
+def test_without_the_checksum_of_zarr_3(tmp_path, monkeypatch, whole):
     path = store_of(tmp_path / "in.zarr", whole, monkeypatch, 3, "c/{}/{}", True)
     plain = PlainChunks.of(path / "scores")
     monkeypatch.setattr("evenscore.files.zarr_chunks.fast_crc32c", lambda: None)
     scores = open_scores(path)
     assert scores.source.plain is None
     assert scores.in_memory() == whole
-    with pytest.raises(FileError, match=r"the checksums of zarr cannot be had on .*; install the same zarr"):
+    with pytest.raises(FileError, match=r"the checksums of zarr 3 cannot be had on .*; install the same zarr"):
         plain.read(slice(0, 1), slice(0, 1))
 
 
@@ -147,7 +166,7 @@ def test_a_damaged_chunk_is_named(tmp_path, layout):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_folder_that_a_worker_does_not_see_is_not_made(tmp_path, format):
-    array_of(tmp_path / "out.zarr", np.empty((5, 7)), (5, 7), format, NAMES[format][0], False)
+    array_of(tmp_path / "out.zarr", np.empty((5, 7)), (5, 7), format, NAMES[format][0], True)
     plain = PlainChunks.of(tmp_path / "out.zarr" / "scores")
     shutil.rmtree(tmp_path / "out.zarr" / "scores")
     with pytest.raises(FileNotFoundError):

@@ -41,13 +41,19 @@ def sides_from_scores(inputs: Inputs) -> Sides:
     paths = [*train, *(trials.trials or [] if trials else []), *(path for some in cohort.values() for path in some)]
     scale = inputs.scale if inputs.scale is not None and inputs.scale.in_chunks(*paths) else None
     maps = _speaker_maps(inputs)
-    options = ("--train-key", "--train-speakers")
-    training = _labelled(train, files.train_key or [], maps["train"], options, inputs, scale)
+    labels = LabelSources(
+        keys=files.train_key or [],
+        enroll_speakers=None if files.train_key else facts.train_speakers or files.speakers,
+        unmatched=facts.unmatched.value,
+        phrase_from=facts.phrase_from,
+        options=("--train-key", "--train-speakers"),
+    )
+    training = _labelled(train, labels, scale)
     evaluation: dict[str, LabelledScores] = {}
     if trials is not None:
-        evaluation = _labelled(
-            trials.trials or [], trials.key or [], maps["trials"], ("--key", "--speakers"), inputs, scale
-        )
+        everybody = None if trials.key else files.speakers
+        labels = replace(labels, keys=trials.key or [], enroll_speakers=everybody, options=("--key", "--speakers"))
+        evaluation = _labelled(trials.trials or [], labels, scale)
     conditions = list(evaluation or training)
     tables = {
         name: _cohort_tables(some, name, conditions, facts.phrase_from, scale) for name, some in cohort.items() if some
@@ -68,35 +74,20 @@ def _speaker_maps(inputs: Inputs) -> dict[str, SpeakerMap | None]:
         "trials": everybody,
         "cohort": facts.cohort_speakers or everybody,
     }
-    known = {path: read_speakers(path) for path in paths.values() if path is not None}
-    return {side: None if path is None else (path, known[path]) for side, path in paths.items()}
+    return {side: None if path is None else (path, read_speakers(path)) for side, path in paths.items()}
 
 
-def _labelled(
-    paths: Sequence[str],
-    keys: Sequence[str],
-    known: SpeakerMap | None,
-    options: tuple[str, str],
-    inputs: Inputs,
-    scale: ScaleChoices | None,
-) -> dict[str, LabelledScores]:
+def _labelled(paths: Sequence[str], labels: LabelSources, scale: ScaleChoices | None) -> dict[str, LabelledScores]:
     """Read the scores of one side with their labels, by condition: by phrase if phrases are known, else by file."""
-    sources = LabelSources(
-        keys=keys,
-        enroll_speakers=known[0] if known is not None and not keys else None,
-        unmatched=inputs.facts.unmatched.value,
-        options=options,
-    )
-    data = [file.settled() for file in read_labelled(paths, sources, scale)]
-    phrase_from = inputs.facts.phrase_from
-    if phrase_from is None:
+    data = [file.settled() for file in read_labelled(paths, labels, scale)]
+    if labels.phrase_from is None:
         stems = [PurePath(path).name.partition(".")[0] for path in paths]
         numbers = map(str, range(1, len(data) + 1))
         names = [""] if len(data) == 1 else stems if len(set(stems)) == len(stems) else numbers
         return dict(zip(names, data, strict=True))
     found: dict[str, LabelledScores] = {}
     for item in data:
-        for phrase, part in _by_phrase(item, item.scores, phrase_from).items():
+        for phrase, part in _by_phrase(item, item.scores, labels.phrase_from).items():
             if phrase in found:
                 raise InputError(f"the phrase {phrase!r} stands in two files; put the scores of a phrase into one")
             found[phrase] = part
@@ -106,14 +97,14 @@ def _labelled(
 def _cohort_tables(
     paths: Sequence[str], name: str, conditions: Sequence[str], phrase_from: str | None, scale: ScaleChoices | None
 ) -> dict[str, list[ScoreTable]]:
-    """Read cohort scores for each condition; files that are given for no condition in particular serve all."""
+    """Read cohort scores for each condition; files of --cohort that are not as many serve all."""
     tables = [open_matrix(path, scale) for path in paths]
     if phrase_from is not None:
         parts = [_by_phrase(table, table, phrase_from) for table in tables]
         return {phrase: [part[phrase] for part in parts if phrase in part] for phrase in conditions}
     if len(tables) == len(conditions):
         return {condition: [table] for condition, table in zip(conditions, tables, strict=True)}
-    if len(conditions) > 1 and len(tables) > 1:
+    if len(conditions) > 1 and len(tables) > 1 and name != "cohort":
         raise InputError(
             f"there are {len(conditions)} evaluation matrices and {len(tables)} files of {option_name(name)}; "
             "give one for all, or one for each in the same order"

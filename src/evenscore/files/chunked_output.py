@@ -195,7 +195,7 @@ class ChunkedOutput:
             raise FileError(self.path, problem)
 
     def _store(self, scores: ScoreTable) -> PlainChunks:
-        """Return where the chunks go: to the store that was begun, or to a new one."""
+        """Return where the chunks go: to the store that was begun, whichever its format, or to a new one."""
         folder = self.partial / "data"
         with parsing(folder, "a zarr store"):
             begun = PlainChunks.of(folder / "scores")
@@ -203,10 +203,8 @@ class ChunkedOutput:
             return begun
         with writing(self.path):
             shutil.rmtree(folder)
-            create_score_store(folder, (scores.enroll_ids, scores.test_ids), _sizes(scores), scores.dtype, self.path)
-        created = PlainChunks.of(folder / "scores")
-        assert created is not None  # noqa: S101
-        return created
+            create_score_store(folder, scores.enroll_ids, scores.test_ids, self.path)
+            return PlainChunks.create(folder / "scores", scores.shape, _sizes(scores), scores.dtype)
 
     def _finish(self) -> None:
         data = self.partial / "data"

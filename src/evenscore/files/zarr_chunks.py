@@ -1,13 +1,16 @@
 """The chunks of plain zarr arrays, read and written without the zarr library, at the speed of the disk.
 
 Plain is two dimensions, float32 or float64 in C order, little-endian, NaN where a chunk is missing, and packed not at
-all or with a checksum, CRC-32C after the numbers. The zarr library reads and writes such arrays, too; it only takes
-longer (0.5 GB with checksums: 0.8 s to write here, 2.2 s there, best of six turns on two busy cores).
+all or with a checksum: CRC-32 before the numbers in format 2 (numcodecs' ``crc32``), CRC-32C after them in format 3.
+The zarr library reads and writes such arrays, too; it only takes longer (0.5 GB with checksums: 0.8 s to write here,
+2.2 s there, best of six turns on two busy cores).
 """
 
 from __future__ import annotations
 
+import json
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.zarr_metadata import array_metadata, store_format
+from evenscore.files.zarr_metadata import METADATA_FILES, ZarrFormat, array_metadata, store_format
 from evenscore.tables.tile import Place, Tile, spans
 
 __all__ = ["PlainChunks", "chunk_places", "damaged_chunk", "fast_crc32c"]
@@ -30,18 +33,23 @@ __all__ = ["PlainChunks", "chunk_places", "damaged_chunk", "fast_crc32c"]
 Checksum = Callable[[Any, int], int]  #: of the bytes of an array, given that of what stands before them
 
 _CHECKSUM = 4  # bytes
+_CHECKSUM_CODECS: dict[ZarrFormat, str] = {2: "crc32", 3: "crc32c"}
 _PIECE = 1 << 19  # bytes that are read or written at a time; they stay in the cache for the checksum and the copy
 
 
 @cache
 def fast_crc32c() -> Checksum | None:
-    """Return the checksum that comes with zarr; None where it is not installed, or was not compiled."""
+    """Return the checksum that comes with zarr 3; None where it is not installed, or was not compiled."""
     with suppress(ImportError):
         import google_crc32c
 
         if google_crc32c.implementation == "c":
             # It takes arrays, but no memoryviews, and keeps other threads waiting, but for less time than a copy takes.
             return lambda numbers, before: int(google_crc32c.extend(before, numbers))
+    with suppress(ImportError):  # that of earlier releases of zarr 3
+        import crc32c
+
+        return lambda numbers, before: int(crc32c.crc32c(numbers, before))
     return None
 
 
@@ -68,6 +76,7 @@ class PlainChunks:
     chunks: tuple[int, int]
     dtype: np.dtype[Any]
     checksum: bool
+    format: ZarrFormat
     names: str  #: of the files, ``{}.{}`` or ``c/{}/{}``
 
     @classmethod
@@ -77,7 +86,7 @@ class PlainChunks:
         if found is None:
             return None
         packed = found.codecs[1:]
-        checked = packed == (("crc32c", {}),)
+        checked = packed == ((_CHECKSUM_CODECS[found.format], {}),)
         plain = (
             len(found.shape) == 2
             and all(found.chunks)
@@ -86,7 +95,7 @@ class PlainChunks:
             and found.fill_value == "NaN"
             and (not packed or checked)
         )
-        if not plain or (checked and fast_crc32c() is None):
+        if not plain or (checked and found.format == 3 and fast_crc32c() is None):
             return None
         (rows, columns), (chunk_rows, chunk_columns) = found.shape, found.chunks
         return cls(
@@ -95,8 +104,34 @@ class PlainChunks:
             chunks=(chunk_rows, chunk_columns),
             dtype=found.dtype.newbyteorder("<"),
             checksum=checked,
+            format=found.format,
             names=found.names,
         )
+
+    @classmethod
+    def create(cls, folder: Path, shape: tuple[int, int], chunks: tuple[int, int], dtype: np.dtype[Any]) -> PlainChunks:
+        """Add an array with checksums to a store, in its format; the array has no chunk yet."""
+        format = store_format(folder.parent)
+        assert format is not None  # noqa: S101
+        dtype = dtype.newbyteorder("<")
+        metadata: dict[str, Any] = {"zarr_format": format, "shape": shape, "fill_value": "NaN"}
+        if format == 2:
+            metadata |= {"chunks": chunks, "dtype": dtype.str, "order": "C", "filters": None}
+            metadata |= {"compressor": {"id": _CHECKSUM_CODECS[2]}, "dimension_separator": "."}
+        else:
+            metadata |= {"node_type": "array", "data_type": dtype.name, "attributes": {}, "storage_transformers": []}
+            metadata["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": chunks}}
+            metadata["chunk_key_encoding"] = {"name": "default", "configuration": {"separator": "/"}}
+            numbers = {"name": "bytes", "configuration": {"endian": "little"}}
+            metadata["codecs"] = [numbers, {"name": _CHECKSUM_CODECS[3]}]
+        folder.mkdir()
+        file = folder / METADATA_FILES[format]
+        temporary = file.with_name(f".{file.name}.part")
+        temporary.write_text(json.dumps(metadata, indent=2), encoding="utf-8")
+        os.replace(temporary, file)
+        created = cls.of(folder)
+        assert created is not None  # noqa: S101
+        return created
 
     def read(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Return some rows and columns; a chunk that is not there is missing scores, a damaged one is an error."""
@@ -154,7 +189,7 @@ class PlainChunks:
                     place = target[max(start - first, 0) :][: len(wanted)]
                     place[:] = wanted[: len(place)]
         except FileNotFoundError:
-            if not Path(self.folder).is_dir():
+            if not Path(self.folder, METADATA_FILES[self.format]).is_file():
                 problem = f"there is no such store on {gethostname()}; all workers must see the same files"
                 raise FileError(Path(self.folder).parent, problem) from None
             target[:] = np.nan
@@ -166,6 +201,7 @@ class PlainChunks:
         if os.fstat(stream.fileno()).st_size != self._file_size:
             raise self._damaged(i, j, f"it does not have the {self._file_size} bytes that are expected")
         checksum = self._checksum()
+        expected = stream.read(_CHECKSUM) if checksum and self.format == 2 else b""
         found = 0
         buffer = np.empty((self._piece_rows, self.chunks[1]), dtype=self.dtype)
         for rows in spans(self.chunks[0], self._piece_rows):
@@ -179,7 +215,9 @@ class PlainChunks:
             if checksum:
                 found = checksum(piece, found)
             yield rows.start, piece
-        if checksum and found != int.from_bytes(stream.read(_CHECKSUM), "little"):
+        if checksum and self.format == 3:
+            expected = stream.read(_CHECKSUM)
+        if checksum and found != int.from_bytes(expected, "little"):
             raise self._damaged(i, j, "its checksum is wrong")
 
     @property
@@ -192,9 +230,9 @@ class PlainChunks:
     def _checksum(self) -> Checksum | None:
         if not self.checksum:
             return None
-        found = fast_crc32c()
+        found: Checksum | None = zlib.crc32 if self.format == 2 else fast_crc32c()
         if found is None:
-            problem = f"the checksums of zarr cannot be had on {gethostname()}; install the same zarr there as here"
+            problem = f"the checksums of zarr 3 cannot be had on {gethostname()}; install the same zarr there as here"
             raise FileError(Path(self.folder).parent, problem)
         return found
 
@@ -210,10 +248,14 @@ class PlainChunks:
         found = 0
         try:
             with open(temporary, "wb") as stream:
+                if checksum and self.format == 2:
+                    stream.write(bytes(_CHECKSUM))
                 for rows in spans(self.chunks[0], self._piece_rows):
                     piece = np.ascontiguousarray(part[rows], dtype=self.dtype)
                     found = checksum(piece, found) if checksum else 0
                     stream.write(piece.data)
+                if checksum and self.format == 2:
+                    stream.seek(0)
                 if checksum:
                     stream.write(found.to_bytes(_CHECKSUM, "little"))
             os.replace(temporary, file)

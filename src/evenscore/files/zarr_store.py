@@ -1,6 +1,6 @@
 """zarr stores: directories with the arrays of `named_arrays`, in chunks that can be read and written one by one.
 
-Written in zarr's format 3; format 2 is read, too.
+Written in zarr's format 3, or in format 2 where zarr 2 is installed, which reads no other; format 2 is always read.
 Text (ids, speakers) is a group with two arrays, ``utf8`` (all texts, joined, as bytes) and ``offsets`` (where each
 begins, and the end of the last). A chunk of scores that is not there means missing pairs (the fill value is NaN), so
 scores can be filled in chunk by chunk.
@@ -26,12 +26,11 @@ from evenscore.files.named_arrays import StoredArrays, from_arrays, ids_of, to_a
 from evenscore.files.registry import ArrayTable, ReadOptions, Table
 from evenscore.files.streams import PathLike, atomic_directory, parsing, reading, refuse_larger_than_memory
 from evenscore.files.zarr_chunks import fast_crc32c
-from evenscore.files.zarr_metadata import ArrayMetadata, array_metadata, store_format
+from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
 from evenscore.tables.ids import Ids
 
 __all__ = ["StoredScores", "create_score_store", "open_store", "read_zarr", "write_zarr"]
 
-_FORMAT = 3  # that is written
 _VALUES_PER_CHUNK = 1 << 22
 _COLUMNS_PER_CHUNK = 4096
 _CODECS = {
@@ -89,32 +88,33 @@ def write_zarr(table: ArrayTable, path: PathLike) -> None:
                 _create(group, _on_disk(name), values)
 
 
-def create_score_store(
-    folder: Path, ids: tuple[Ids, Ids], chunks: tuple[int, int], dtype: np.dtype[Any], path: PathLike
-) -> None:
-    """Write a store that has ids, but no scores yet, which get checksums; ``path`` is its name in an error."""
-    zarr = _library(path)
-    group = _new_group(zarr, folder)
-    for name, texts in zip(("enroll_ids", "test_ids"), ids, strict=True):
-        _create_text(group.create_group(name), texts, path, name)
-    shape = len(ids[0]), len(ids[1])
-    checks = [zarr.codecs.Crc32cCodec()] if fast_crc32c() else None
-    how = {"shape": shape, "chunks": chunks, "dtype": dtype.newbyteorder("<"), "fill_value": np.nan}
-    group.create_array("scores", **how, compressors=checks)
+def create_score_store(folder: Path, enroll_ids: Ids, test_ids: Ids, path: PathLike) -> None:
+    """Write a store that has ids, but no scores yet; ``path`` is its name in an error."""
+    group = _new_group(_library(path), folder)
+    for name, ids in (("enroll_ids", enroll_ids), ("test_ids", test_ids)):
+        _create_text(group.create_group(name), ids, path, name)
 
 
 def _new_group(zarr: Any, folder: Path) -> Any:
-    return zarr.open_group(str(folder), mode="w", zarr_format=_FORMAT)
+    version = {"zarr_format": _written_format(zarr)} if _has_format_3(zarr) else {}
+    return zarr.open_group(str(folder), mode="w", **version)
+
+
+def _has_format_3(zarr: Any) -> bool:
+    return hasattr(zarr.Group, "create_array")  # zarr 3 or newer
+
+
+def _written_format(zarr: Any) -> ZarrFormat:
+    """Return the newest format that is written at full speed, which needs the checksum that comes with zarr 3."""
+    return 3 if _has_format_3(zarr) and fast_crc32c() is not None else 2
 
 
 def _library(path: PathLike) -> Any:
     try:
         import zarr
-
-        zarr.Group.create_array  # noqa: B018
-    except (ImportError, AttributeError):
-        problem = "a zarr store needs the package zarr, version 3.1 or newer; install it: pip install 'evenscore[zarr]'"
-        raise FileError(path, f"{problem} (with Python 3.11 or newer)") from None
+    except ImportError:
+        problem = "a zarr store needs the package zarr; install it: pip install 'evenscore[zarr]'"
+        raise FileError(path, problem) from None
     return zarr
 
 
@@ -129,10 +129,13 @@ def _create(group: Any, name: str, values: npt.NDArray[Any]) -> None:
     how = {
         "shape": values.shape,
         "chunks": (rows, max(columns, 1))[: values.ndim],
-        "dtype": values.dtype.newbyteorder("<"),
+        "dtype": values.dtype.newbyteorder("<"),  # the first releases of zarr 3 know no other
         "fill_value": {"f": np.nan, "i": -1, "u": 255, "b": False}[values.dtype.kind],
     }
-    array = group.create_array(name, **how, **({"compressors": None} if values.dtype.kind == "f" else {}))
+    if hasattr(group, "create_array"):
+        array = group.create_array(name, **how, **({"compressors": None} if values.dtype.kind == "f" else {}))
+    else:
+        array = group.create_dataset(name, **how, **({"compressor": None} if values.dtype.kind == "f" else {}))
     if values.size:
         array[...] = values
 
@@ -148,8 +151,13 @@ def _opened(path: PathLike) -> Iterator[_Arrays]:
     zarr = _library(path)
     with parsing(path, "a zarr store"):
         arrays = _checked_arrays(Path(path), path)
-        # What was checked is what is used, not a copy of it, nor what is in the other format.
-        how = {"zarr_format": store_format(Path(path)), "use_consolidated": False}
+        how: dict[str, Any] = {}
+        format = store_format(Path(path))
+        if _has_format_3(zarr):  # what was checked is what is used, not a copy of it, nor what is in the other format
+            how = {"zarr_format": format, "use_consolidated": False}
+        elif format == 3:
+            problem = "it is in zarr's format 3; install zarr 3 or newer, which needs Python 3.11, to read it"
+            raise FileError(path, problem)
         yield _Arrays(zarr.open_group(str(path), mode="r", **how), arrays, path)
 
 

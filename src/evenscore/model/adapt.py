@@ -144,7 +144,7 @@ def adapt_score_model(
     unadapted = run.settled(start, parts)
     affine = run.affine(start, parts)
     progress("scale and shift", 0.5)
-    best = run.full(affine, Anchor(model=affine.model, strength=strength)) if change == "all" else affine
+    best = run.full(affine, Anchor(model=affine.model, strength=float(strength))) if change == "all" else affine
     progress("all parameters", 1.0)
     n_parameters = 2 if change == "affine" else 4 + 4 * min(model.dim, 2)
     alone = run.one_class(affine)
