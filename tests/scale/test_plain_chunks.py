@@ -11,6 +11,7 @@ import zarr
 from evenscore import FileError, write
 from evenscore.files import open_scores
 from evenscore.files.zarr_chunks import PlainChunks
+from evenscore.tables import Place, Tile
 from scale.chunked_examples import contents, ids, matrix
 from zarr_formats import FORMATS, ZARR_3, write_format
 
@@ -65,7 +66,8 @@ def test_we_and_zarr_write_the_same_bytes_and_read_each_other(tmp_path, layout, 
         found = plain.read(slice(top, bottom), slice(left, right))
         np.testing.assert_array_equal(found, scores[top:bottom, left:right])
     by_us = array_of(tmp_path / "us", scores, chunks, *layout)
-    PlainChunks.of(tmp_path / "us" / "scores").write(slice(0, shape[0]), slice(0, shape[1]), scores)
+    everything = slice(0, shape[0]), slice(0, shape[1])
+    PlainChunks.of(tmp_path / "us" / "scores").write(Place(0, *everything), Tile(scores, *everything))
     assert contents(tmp_path / "us") == contents(tmp_path / "zarr")
     np.testing.assert_array_equal(by_us[...], scores)
 
@@ -168,5 +170,5 @@ def test_a_folder_that_a_worker_does_not_see_is_not_made(tmp_path, format):
     plain = PlainChunks.of(tmp_path / "out.zarr" / "scores")
     shutil.rmtree(tmp_path / "out.zarr" / "scores")
     with pytest.raises(FileNotFoundError):
-        plain.write(slice(0, 5), slice(0, 7), np.zeros((5, 7)))
+        plain.write(Place(0, slice(0, 5), slice(0, 7)), Tile(np.zeros((5, 7)), slice(0, 5), slice(0, 7)))
     assert not (tmp_path / "out.zarr" / "scores").exists()

@@ -156,7 +156,7 @@ class ChunkedOutput:
 
     def write(self, scores: ScoreTable, *, client: Any = None, progress: Progress = silent) -> None:
         """Write the tiles that are not written yet, then give the output its name."""
-        target: _ZarrTarget | _ParquetTarget
+        target: PlainChunks | _ParquetTarget
         if scores.is_in_memory:
             scores = scores.in_tiles()
         if scores.listed:
@@ -166,7 +166,7 @@ class ChunkedOutput:
             layout = scores.layout if scores.listed else scores.in_tiles(_LISTED_BYTES).layout
             places = layout.whole_rows() if isinstance(layout, Grid) else layout.places()
         else:
-            target, places = _ZarrTarget(self._store(scores)), scores.places()
+            target, places = self._store(scores), scores.places()
         self._check_layout(places)
         missing = [place for place in places if place.number not in self._written or not target.is_written(place)]
         task = _WriteTask(scores.source, target, str(self.path))
@@ -272,18 +272,9 @@ def _sizes(scores: ScoreTable) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _ZarrTarget:
-    chunks: PlainChunks
-
-    def write(self, place: Place, tile: Tile) -> None:
-        self.chunks.write(place.rows, place.columns, tile.scores)
-
-    def is_written(self, place: Place) -> bool:
-        return self.chunks.is_written(place.rows, place.columns)
-
-
-@dataclass(frozen=True, eq=False)
 class _ParquetTarget:
+    """What `PlainChunks` are for zarr: where the trials of a place go."""
+
     folder: str
     enroll: Axis
     test: Axis
@@ -306,7 +297,7 @@ class _ParquetTarget:
 @dataclass(frozen=True, eq=False)
 class _WriteTask:
     source: Source
-    target: _ZarrTarget | _ParquetTarget
+    target: PlainChunks | _ParquetTarget
     path: str
 
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.zarr_metadata import METADATA_FILES, ZarrFormat, array_metadata, store_format
-from evenscore.tables.tile import spans
+from evenscore.tables.tile import Place, Tile, spans
 
 __all__ = ["PlainChunks", "chunk_places", "damaged_chunk", "fast_crc32c"]
 
@@ -147,10 +147,11 @@ class PlainChunks:
         in_parallel(work, len(places), out.size // max(len(places), 1))
         return out
 
-    def write(self, rows: slice, columns: slice, scores: npt.NDArray[Any]) -> None:
+    def write(self, place: Place, tile: Tile) -> None:
         """Write whole chunks; each appears under its name only when all of it is written."""
         from evenscore.threads import in_parallel
 
+        rows, columns, scores = place.rows, place.columns, tile.scores
         places = chunk_places(rows, columns, self.chunks)
 
         def work(start: int, stop: int) -> None:
@@ -164,9 +165,9 @@ class PlainChunks:
 
         in_parallel(work, len(places), scores.size // max(len(places), 1))
 
-    def is_written(self, rows: slice, columns: slice) -> bool:
-        """Tell whether the files of all these chunks are there, in full length."""
-        files = [self._file(*place) for place in chunk_places(rows, columns, self.chunks)]
+    def is_written(self, place: Place) -> bool:
+        """Tell whether the files of all its chunks are there, in full length."""
+        files = [self._file(*chunk) for chunk in chunk_places(place.rows, place.columns, self.chunks)]
         return all(file.is_file() and file.stat().st_size == self._file_size for file in files)
 
     @property
