@@ -120,6 +120,7 @@ Bootstrap = Annotated[
         metavar="N[:level=L:seed=S]",
         help="Confidence intervals from N draws of the speakers, such as 1000; their level is 0.95 unless it is given. "
         "Another seed, other draws.",
+        rich_help_panel="Uncertainty",
     ),
 ]
 OnUnmatched = Annotated[
