@@ -136,7 +136,7 @@ def _labels(part: LabelledBlocks) -> npt.NDArray[np.int8]:
 
 def _with_cohort(blocks: ScoreBlocks, names: Sequence[str]) -> ScoreBlocks:
     """Keep the trials without labels, and the chosen cohort blocks; trials and cohort have no speaker in common."""
-    trials = blocks.trials.to_trials() if hasattr(blocks.trials, "to_trials") else blocks.trials.with_labels(None)
+    trials = blocks.trials.to_trials().with_labels(None)
     kept = {name: getattr(blocks, name) for name in names}
     if "cohort" in names:
         kept["cohort_labels"] = blocks.cohort_labels

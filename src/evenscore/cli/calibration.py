@@ -15,7 +15,7 @@ from evenscore.cli.output import ScoredOutput
 from evenscore.errors import InputError
 from evenscore.files.models import CALIBRATION
 from evenscore.files.records import ModelFile
-from evenscore.tables.identity import hashed
+from evenscore.tables.arrays import hashed
 
 if TYPE_CHECKING:
     from evenscore.cli.scale_options import ScaleChoices

@@ -20,8 +20,7 @@ from evenscore.calibrate import (
 )
 from evenscore.calibrate.cross_validation import cross_fits, fit_to_folds, summary_cllr, summed_cost
 from evenscore.calibrate.folds import FoldPairs, spread_speakers
-from evenscore.calibrate.table_fusion import fit_fusion, fused, stack_systems, systems_of
-from evenscore.calibrate.tables import calibrated, cross_calibrated
+from evenscore.calibrate.tables import calibrated, cross_calibrated, fit_fusion, fused, stack_systems, systems_of
 from evenscore.cli.calibration import CalibrationJob, inputs_of
 from evenscore.cli.inputs import open_tiles
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, named, with_maps
@@ -29,9 +28,9 @@ from evenscore.cli.output import ScoredOutput
 from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 from evenscore.metrics import ScoreSummary
-from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.metrics.speakers import speakers_by_targets
 from evenscore.tables import TARGET, Axis, ScoreTable
-from evenscore.tables.identity import hashed
+from evenscore.tables.arrays import hashed
 from evenscore.tables.pair_values import SideGroups
 
 __all__ = ["TableSystems"]

@@ -65,13 +65,14 @@ def choose_cohort(
     calibration: opt.CalibrationName = "logistic",
     points: opt.Points = None,
     bootstrap: opt.Bootstrap = "200",
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Figure to draw: .svg, .pdf or .png.")
-    ] = None,
-    json: opt.Json = False,
     *,
     training_vectors: TrainingVectors,
     facts: Facts,
+    plot: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Figure to draw: .svg, .pdf or .png.", rich_help_panel=opt.OUTPUT),
+    ] = None,
+    json: opt.Json = False,
 ) -> None:
     """Choose the cohort and its size, or top-k, by cross-validation on the training side.
 

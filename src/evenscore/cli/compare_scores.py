@@ -15,7 +15,7 @@ from evenscore.cli.option_records import option_name
 from evenscore.cli.training_data import read_labelled
 from evenscore.errors import InputError
 from evenscore.files import read_speakers
-from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.metrics.speakers import speakers_by_targets
 from evenscore.tables import TARGET, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.ids import shown
 from evenscore.tables.pair_values import table_of_labels

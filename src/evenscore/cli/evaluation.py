@@ -233,7 +233,7 @@ def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Meta
 def _counted(
     file: LabelledScores, options: EvaluationOptions, metadata: Metadata | None, client: Any, progress: Progress
 ) -> dict[str, Any]:
-    from evenscore.metrics.summary_groups import evaluate_groups
+    from evenscore.metrics.counting import evaluate_groups
 
     groupings = []
     for column in options.by:

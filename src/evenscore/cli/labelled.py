@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.files import read_speakers, read_trials
-from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.metrics.speakers import speakers_by_targets
 from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, Axis, Labels, ScoreMatrix, ScoreTable, TrialList, labels_for
 from evenscore.tables.ids import shown
-from evenscore.tables.labelled_source import with_labels
+from evenscore.tables.labelled_blocks import with_labels
 from evenscore.tables.pair_values import MATCHING_REMEDY, UNLISTED, PairValues, Unmatched, table_of_labels
 
 if TYPE_CHECKING:

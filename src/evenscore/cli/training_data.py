@@ -13,7 +13,7 @@ from evenscore.errors import InputError
 from evenscore.files import read_embeddings
 from evenscore.tables import Labels, ScoreTable, TrialList
 from evenscore.tables.ids import shown
-from evenscore.tables.labelled_source import apart_by_phrase
+from evenscore.tables.labelled_blocks import apart_by_phrase
 
 if TYPE_CHECKING:
     from evenscore.cli.scale_options import ScaleChoices
@@ -154,7 +154,7 @@ def fit_evidence_model(data: TrainingScores, progress: Progress, dim: int = 2) -
 
 def _by_speaker(item: _Item) -> tuple[Any, Labels]:
     """Return a matrix in memory with labels by speaker; an utterance has no score against itself."""
-    from evenscore.metrics.target_speakers import speakers_by_targets
+    from evenscore.metrics.speakers import speakers_by_targets
     from evenscore.sources import Bilinear
     from evenscore.sources.blocks import cohort_matrix
 

@@ -38,8 +38,7 @@ from evenscore.files.records import check_header, read_json, write_object
 from evenscore.files.streams import PathLike, writing
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreTable
-from evenscore.tables.arrays import frozen
-from evenscore.tables.identity import hashed
+from evenscore.tables.arrays import frozen, hashed
 
 __all__ = ["ResultFolder", "save_comparison", "write_results"]
 

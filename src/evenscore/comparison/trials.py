@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from evenscore.engine.engine import engine_for
 from evenscore.errors import InputError
-from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.metrics.speakers import speakers_by_targets
 from evenscore.progress import Progress, silent
 from evenscore.tables import (
     NONTARGET,

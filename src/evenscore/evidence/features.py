@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.evidence.own_pairs import Ridges, pair_features
-from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.metrics.speakers import speakers_by_targets
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.norms.by_trial import TrialScores, statistics_without_own

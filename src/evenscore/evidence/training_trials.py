@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from evenscore.calibrate.folds import assign_folds
 from evenscore.errors import InputError
-from evenscore.metrics.speakers import TrialSpeakers
-from evenscore.metrics.target_speakers import speakers_by_targets
+from evenscore.metrics.speakers import TrialSpeakers, speakers_by_targets
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, LabelledBlocks, Labels, ScoreMatrix, TrialList
 
 __all__ = ["TrainingTrials", "sampled_own_cohort"]

@@ -26,8 +26,8 @@ from evenscore.files.streams import PathLike, parsing, reading
 from evenscore.files.zarr_chunks import PlainChunks, chunk_places, damaged_chunk
 from evenscore.files.zarr_metadata import array_metadata, store_format
 from evenscore.files.zarr_store import open_store
+from evenscore.tables.arrays import hashed
 from evenscore.tables.axis import Axis, as_axis, merged
-from evenscore.tables.identity import hashed
 from evenscore.tables.score_table import LazyScores
 from evenscore.tables.tile import Cuts, Grid, Place, Tile
 

@@ -19,9 +19,8 @@ from evenscore.errors import InputError
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks, pattern_of_key
 from evenscore.model.sums import ClassSums, place_in_group
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
-from evenscore.tables.connected import connect
 from evenscore.tables.ids import Ids, merge
-from evenscore.tables.pairs import any_repeated_pair, first_repeated_pair, pair_codes
+from evenscore.tables.pairs import any_repeated_pair, connect, first_repeated_pair, pair_codes
 
 __all__ = ["ListSums", "ListedPairs", "independent_parts", "pairs_of_list", "sum_list"]
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from evenscore.model.sums import ClassSums, group_order, place_in_group
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, Labels
-from evenscore.tables.connected import connect
+from evenscore.tables.pairs import connect
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

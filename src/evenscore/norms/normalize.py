@@ -14,7 +14,7 @@ from evenscore.norms.parts import ByBlocks, ByParts, Keep, Pass, side_parts
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
 from evenscore.tables import Axis, Place, ScoreBlocks, Tile
-from evenscore.tables.identity import hashed
+from evenscore.tables.arrays import hashed
 from evenscore.tables.score_table import Source
 
 __all__ = ["Inputs", "Normalized", "described_norm", "normalize", "normalize_with"]

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.errors import InputError
 from evenscore.tables import ScoreMatrix, TrialList
-from evenscore.tables.arrays import as_scores, frozen
+from evenscore.tables.arrays import as_scores, frozen, hashed
 from evenscore.tables.axis import NOWHERE, Axis, as_axis
-from evenscore.tables.identity import hashed
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.score_table import LazyScores, ScoreTable
 from evenscore.tables.tile import Cuts, Grid, Place, Tile
@@ -274,7 +273,7 @@ def _weighted(
     kept_offset: Float[Array, " k"],
 ) -> Float[Array, "h k"]:
     """Fold one side of the scores into a vector per row of weights, and multiply it with the other side."""
-    from evenscore.sources.chunks import float64_chunks
+    from evenscore.sources.as_table import float64_chunks
 
     weights = np.asarray(weights, dtype=np.float64)
     vectors = np.zeros((len(weights), folded.shape[1]))

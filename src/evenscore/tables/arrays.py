@@ -1,7 +1,8 @@
-"""What every table does with its arrays: check, freeze, compare."""
+"""What every table does with its arrays: check, freeze, compare, and know them again by a hash."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 
-__all__ = ["as_scores", "frozen", "same_array", "span"]
+__all__ = ["as_scores", "frozen", "hashed", "same_array", "span"]
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -55,3 +56,22 @@ def span(scores: npt.NDArray[Any]) -> str:
     if scores.size == 0 or np.isnan(scores).all():
         return "no scores"
     return f"scores {np.nanmin(scores):.4g} to {np.nanmax(scores):.4g}"
+
+
+def hashed(*parts: object) -> str:
+    """Return a short text that stands for arrays, texts and numbers.
+
+    Examples
+    --------
+    >>> hashed("a", np.zeros(2)) == hashed("a", np.zeros(2)), hashed("a") == hashed("b")
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray) and part.dtype != object:
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+        else:
+            digest.update(repr(part.tolist() if isinstance(part, np.ndarray) else part).encode())
+        digest.update(b"\0")
+    return digest.hexdigest()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from evenscore.errors import InputError
+from evenscore.tables.arrays import hashed
 from evenscore.tables.axis import Axis, SpeakersLike
-from evenscore.tables.identity import hashed
 from evenscore.tables.ids import Ids, shown
 from evenscore.tables.labels import NONTARGET, Labels
 from evenscore.tables.score_matrix import ScoreMatrix

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.tables.arrays import frozen, same_array
+from evenscore.tables.arrays import frozen, hashed, same_array
 from evenscore.tables.axis import Axis, SpeakersLike, speakers_of_ids
-from evenscore.tables.identity import hashed
 from evenscore.tables.ids import Ids, IdsLike, as_ids, as_speakers
 from evenscore.tables.tile import Tile
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.tables.arrays import hashed
 from evenscore.tables.axis import Axis, SpeakersLike
-from evenscore.tables.identity import hashed
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.labels import TARGET, UNKNOWN, Labels
 from evenscore.tables.score_table import ScoreTable

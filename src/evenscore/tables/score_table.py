@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.tables.arrays import hashed
 from evenscore.tables.axis import Axis, SpeakersLike
-from evenscore.tables.identity import hashed
 from evenscore.tables.ids import Ids, IdsLike
 from evenscore.tables.tile import TILE_BYTES, Cuts, Grid, Layout, Place, Tile
 
