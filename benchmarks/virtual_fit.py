@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 from evenscore import Cosine, Embeddings, Labels, fit_score_model
-from evenscore.sources.as_table import float64_chunks
+from evenscore.sources.chunks import float64_chunks
 
 
 def draw(prefix: str, size: int, dim: int, speakers: int, seed: int) -> Embeddings:

@@ -111,7 +111,7 @@ def test_chunks_add_up_to_the_whole(monkeypatch):
     labels = Labels.from_speakers([f"s{n % 7}" for n in range(50)], [f"s{n % 9}" for n in range(41)])
     weights = np.random.default_rng(5).normal(size=(2, 41))
     whole, rows = class_sums(source, labels), source.weighted_rows(weights)
-    monkeypatch.setattr("evenscore.sources.as_table._NUMBERS", 12)
+    monkeypatch.setattr("evenscore.sources.chunks._NUMBERS", 12)
     parts = class_sums(source, labels)
     for name in ("rows", "columns", "squares"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-12, atol=1e-11)

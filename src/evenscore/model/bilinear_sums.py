@@ -22,8 +22,8 @@ from evenscore.errors import InputError
 from evenscore.model.patterns import LabelledSums
 from evenscore.model.sums import ClassSums, group_order
 from evenscore.model.table_sums import pattern_of_labels
-from evenscore.sources.as_table import chunk_slices, float64_chunks
 from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.chunks import chunk_slices, float64_chunks
 from evenscore.tables import NONTARGET, TARGET, Labels
 from evenscore.threads import in_parallel
 

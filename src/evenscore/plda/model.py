@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.plda.projection import Projection
-from evenscore.sources.as_table import float64_chunks
 from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.sources.as_table import float64_chunks
+from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
 

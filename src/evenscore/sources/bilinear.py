@@ -273,7 +273,7 @@ def _weighted(
     kept_offset: Float[Array, " k"],
 ) -> Float[Array, "h k"]:
     """Fold one side of the scores into a vector per row of weights, and multiply it with the other side."""
-    from evenscore.sources.as_table import float64_chunks
+    from evenscore.sources.chunks import float64_chunks
 
     weights = np.asarray(weights, dtype=np.float64)
     vectors = np.zeros((len(weights), folded.shape[1]))
