@@ -190,8 +190,9 @@ def cohort_statistics(norm: ClassicalNorm, sides: Sides, blocks: ScoreBlocks, ho
 
 
 def _members(task: _CohortTask, place: Place) -> npt.NDArray[np.float64]:
-    places = (np.arange(span.start, span.stop) for span in (place.rows, place.columns))
-    labels = task.labels.take(*places)
+    labels = task.labels
+    if place.shape != labels.shape:  # else a table of all pairs would be copied
+        labels = labels.take(*(np.arange(span.start, span.stop) for span in (place.rows, place.columns)))
     side = task.sides.cohort(task.source.read(place).scores, labels, task.norm.method, place.rows, place.columns)
     found = task.norm.statistics(side)
     return np.stack([found.mean, found.std], axis=1)
