@@ -43,13 +43,6 @@ def test_the_licence_is_apache_2():
     assert "Version 2.0, January 2004" in text
 
 
-def test_the_version_is_the_same_everywhere():
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert re.search(r"^version: (.+)$", citation, re.MULTILINE).group(1) == evenscore.__version__
-    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|(a|b|rc)\d+)?", evenscore.__version__)
-    assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-
-
 def test_the_citation_parses_and_names_the_paper():
     yaml = pytest.importorskip("yaml", reason="PyYAML comes with the docs extra")
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

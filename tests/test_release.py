@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 from pathlib import Path
 from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
+
+import evenscore
 
 ROOT = Path(__file__).parent.parent
 NAMED = ("src/evenscore/_version.py", "CHANGELOG.md", "CITATION.cff")
@@ -29,6 +32,7 @@ def check() -> ModuleType:
 
 def test_version_changelog_and_citation_agree(check):
     assert check.disagreements(ROOT) == []
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|(a|b|rc)\d+)?", evenscore.__version__)
 
 
 def test_disagreements_are_told(check, tmp_path):
