@@ -8,10 +8,9 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from enum import Enum
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from typer.main import get_command
 
@@ -135,14 +134,13 @@ def _argument(parameter: Any) -> str:
 
 
 def _metavar(parameter: Any) -> str:
-    if isinstance(parameter.default, Enum):
-        return f"{{{','.join(member.value for member in type(parameter.default))}}}"
+    kind = parameter.type_descriptor.annotation
+    if get_origin(kind) is Literal:
+        return f"{{{','.join(get_args(kind))}}}"
     return str(parameter.metavar or "VALUE")
 
 
 def _default(value: Any) -> str:
-    if isinstance(value, Enum):
-        value = value.value
     return f"`{value}`" if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 

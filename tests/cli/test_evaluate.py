@@ -10,7 +10,7 @@ import pytest
 
 from evenscore import TrialList, bootstrap, evaluate, evaluate_by, paired_test, write
 from evenscore.cli.evaluate import Eer, Metric
-from evenscore.cli.labelled import LabelSources, speakers_of
+from evenscore.cli.labelled import LabelSources, with_known_speakers
 from evenscore.metrics.error_rates import EerMethod
 from evenscore.metrics.uncertainty import Metric as LibraryMetric
 
@@ -75,7 +75,7 @@ def refused(cli, files):
 
 
 def test_the_choices_are_those_of_the_library():
-    assert [one.value for one in Eer] == list(get_args(EerMethod))
+    assert get_args(Eer) == get_args(EerMethod)
     assert {one.value for one in Metric} == set(get_args(LibraryMetric))
 
 
@@ -231,9 +231,11 @@ def test_without_maps_target_trials_tell_the_speakers(figures):
 
 def test_speakers_by_chains_of_targets_and_equal_ids():
     pairs = [("a", "b"), ("b", "c"), ("d", "e"), ("x", "e"), ("x", "y")]
-    found = speakers_of(trials([0.0] * 5, [1, 1, 1, 0, -1], pairs), LabelSources())
-    assert found.enroll == {"a": "a", "b": "a", "d": "d", "x": "x"}
-    assert found.test == {"b": "a", "c": "a", "e": "d", "y": "y"}
+    listed = trials([0.0] * 5, [1, 1, 1, 0, -1], pairs)
+    found, _ = with_known_speakers(listed, LabelSources(), listed)
+    enroll, test = (dict(zip(axis.ids, axis.speakers, strict=True)) for axis in (found.enroll_axis, found.test_axis))
+    assert enroll == {"a": "a", "b": "a", "d": "d", "x": "x"}
+    assert test == {"b": "a", "c": "a", "e": "d", "y": "y"}
 
 
 def test_intervals_of_conditions(figures, run):

@@ -1,4 +1,4 @@
-"""Every example in the help of a command runs, in a folder with the files that it names."""
+"""Every example in the help of every command runs, in a folder with the files that it names."""
 
 import gzip
 import shlex
@@ -7,57 +7,173 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from evenscore import Embeddings, ScoreModel, TrialList, save_model, write
+from evenscore import (
+    Embeddings,
+    Labels,
+    ScoreMatrix,
+    ScoreModel,
+    TrialList,
+    save_model,
+    simulate,
+    simulate_blocks,
+    write,
+)
+from evenscore.cli.app import COMMANDS
+from evenscore.files.models import save_plda
+from evenscore.plda import fit_plda
 
-EXAMINED = ("info", "convert", "calibrate", "evaluate", "plot", "formats")
+MODEL = ScoreModel(mu=[0.0, 5.0], alpha=[[0.5], [0.4]], beta=[[0.4], [0.5]], sigma2=[1.0, 1.0])
 RNG = np.random.default_rng(8)
-ENROLL, TEST = np.repeat([f"e{n}" for n in range(12)], 36), np.tile([f"t{n}" for n in range(36)], 12)
-SPEAKERS = {f"e{n}": f"s{n}" for n in range(12)} | {f"t{n}": f"s{n % 12}" for n in range(36)}
-LABELS = np.array([SPEAKERS[e] == SPEAKERS[t] for e, t in zip(ENROLL, TEST, strict=True)])
-LISTS = ("dev.scores", "eval.scores", "e.scores", "a.scores", "raw.scores", "norm.scores", "llr.scores", "a", "b")
-SYSTEMS = ("d1", "d2", "e1", "e2")
-KEYS = ("k", "dev.trials", "eval.trials", "eval.key")
-MODEL = ScoreModel(mu=[-2.0, 2.0], alpha=[[1.0], [1.0]], beta=[[1.0], [1.0]], sigma2=[2.0, 2.0])
+QUICK = {
+    "compare": ["--bootstrap", "20", "--methods", "raw,s"],
+    "choose-cohort": ["--bootstrap", "20", "--repeats", "2"],
+    "demo": ["--bootstrap", "20", "--methods", "raw"],
+}
 
 
 def examples(command):
     """Return the lines of a command's examples, without what only a person reads."""
-    text = import_module(f"evenscore.cli.{command}").EXAMPLES.replace("\\\n", " ")
-    return [" ".join(shlex.split(line, comments=True)) for line in text.strip().splitlines()]
+    text = import_module(f"evenscore.cli.{command.replace('-', '_')}").EXAMPLES.replace("\\\n", " ")
+    return [shlex.join(shlex.split(line, comments=True)) for line in text.strip().splitlines()]
 
 
-def trials():
-    return TrialList.from_pairs(ENROLL, TEST, scores=RNG.normal(np.where(LABELS, 2.0, -2.0), 1.5))
+def unscored(trials):
+    return TrialList(trials.enroll_ids, trials.test_ids, trials.enroll_index, trials.test_index, labels=trials.labels)
 
 
-@pytest.fixture
-def folder(tmp_path):
+def noisy(*size):
+    """Return vectors of as many speakers, who say as many utterances each in turn."""
+    speakers, times, dim = size
+    return np.tile(RNG.normal(size=(speakers, dim)), (times, 1)) + 0.3 * RNG.normal(size=(speakers * times, dim))
+
+
+def measured(folder):
+    """Scores of several systems on the same trials, and what is known about them."""
+    enroll, test = [f"e{n}" for n in range(12)], [f"t{n}" for n in range(36)]
+    speakers = [f"s{n}" for n in range(12)], [f"s{n % 12}" for n in range(36)]
+    key = Labels.from_speakers(*speakers, enroll_ids=enroll, test_ids=test)
+
+    def scores():
+        return ScoreMatrix(RNG.normal(4.0 * key.matrix - 2.0, 1.5), enroll, test)
+
+    lists = ("dev.scores", "eval.scores", "e.scores", "a.scores", "b.scores", "raw.scores", "norm.scores", "llr.scores")
+    for name in (*lists, "a", "b", "d1", "d2", "e1", "e2"):
+        write(scores(), folder / name, format="kaldi")
+    for name in ("k", "dev.trials", "eval.trials", "eval.key"):
+        write(unscored(scores().to_trials(key)), folder / name, format="kaldi")
+    for name in ("raw.npz", "llr.npz", "eval.zarr", "dev.h5"):
+        write(scores(), folder / name)
+    for name in ("big.gz", "dev.gz"):
+        (folder / name).write_bytes(gzip.compress((folder / "a.scores").read_bytes()))
+    known = dict(zip([*enroll, *test], [*speakers[0], *speakers[1]], strict=True))
+    write(known, folder / "utt2spk", format="utt2spk")
+    write(Embeddings(list(known), RNG.normal(size=(len(known), 3))), folder / "xvector.scp")
+    (folder / "meta.csv").write_text("id,gender\n" + "".join(f"t{n},{'fm'[n % 2]}\n" for n in range(36)))
+
+
+def to_be_joined(folder):
+    """The same, but a second file with other trials."""
+    measured(folder)
+    write(TrialList.from_pairs(["new"], ["t0"], scores=[1.0]), folder / "b.scores", format="kaldi")
+
+
+def to_train_on(folder):
+    """Labelled scores of ten speakers and two phrases, and embeddings of the same utterances."""
+    speakers = [f"s{n % 10}" for n in range(20)]
+    drawn, _ = simulate(MODEL, speakers, speakers, seed=8)
+    enroll, tests = drawn.enroll_ids.tolist(), [f"t{n}_p{n // 10}_" for n in range(20)]
+    scores = ScoreMatrix(drawn.scores, enroll, tests)
+    key = unscored(scores.to_trials(Labels.from_speakers(speakers, speakers, enroll_ids=enroll, test_ids=tests)))
+    for name in ("dev.npz", "dev.zarr", "a.npz", "b.npz", "d.npz"):
+        write(scores, folder / name)
+    for name in ("dev.scores", "d"):
+        write(scores, folder / name, format="kaldi")
+    for name in ("dev.trials", "a", "b", "k"):
+        write(key, folder / name, format="kaldi")
+    write(dict(zip([*enroll, *tests], speakers * 2, strict=True)), folder / "utt2spk", format="utt2spk")
+    (folder / "spk2utt").write_text("".join(f"s{n} e{n} e{n + 10}\n" for n in range(10)))
+    for name, ids in (("x", [*enroll, *tests]), ("e", enroll), ("t", tests)):
+        write(Embeddings(ids, RNG.normal(size=(len(ids), 4)), speakers * (len(ids) // 20)), folder / f"{name}.npz")
+    takes = Embeddings([f"u{n}" for n in range(40)], noisy(10, 4, 4), speakers * 2)
+    save_plda(fit_plda(takes).model, folder / "plda.json")
+
+
+def to_normalize(folder):
+    """The same, and trials of another domain with scores of a cohort of 300 speakers."""
+    to_train_on(folder)
+    speakers, cohort = [f"s{n % 10}" for n in range(20)], [f"c{n}" for n in range(300)]
+    blocks, labels = simulate_blocks(MODEL.rescaled(1.0, 2.5), speakers, speakers, cohort, cohort, seed=8)
+    for name, table in (("s", blocks.trials), ("e", blocks.enroll), ("t", blocks.test), ("c", blocks.cohort)):
+        write(table, folder / name, format="kaldi")
+        write(table, folder / f"{name}.zarr")
+    write(blocks.trials, folder / "eval.scores", format="kaldi")
+    known = unscored(blocks.trials.to_trials(labels).select(np.arange(0, 400, 2)))
+    write(known, folder / "some", format="kaldi")
+    write(Embeddings(cohort, RNG.normal(size=(300, 4)), cohort), folder / "c.npz")
+
+
+def vectors(folder):
+    """Embeddings of more dimensions than the PLDA keeps."""
+    names, who = [f"u{n}" for n in range(320)], [f"s{n % 160}" for n in range(320)]
+    found = noisy(160, 2, 152)
+    write(Embeddings(names, found, who), folder / "train.npz")
+    write(Embeddings(names, found), folder / "xvector.scp")
+    write(dict(zip(names, who, strict=True)), folder / "utt2spk", format="utt2spk")
+
+
+def compared(folder):
+    """Scores of three groups, of two utterances a speaker, against each other."""
+    who = [f"s{n // 2}" for n in range(180)]
+    whole, labels = simulate(MODEL, who, who, seed=1)
+    dev, new, cohort, others = np.arange(120), np.arange(120, 150), np.arange(150, 180), np.arange(150)
+    for name, *part in (("dev", dev, dev), ("eval", new, new), ("e", new, dev), ("t", dev, new)):
+        write(whole.take(*part), folder / f"{name}.npz")
+        write(whole.take(*part), folder / f"{name}.zarr")
+        write(whole.take(*part), folder / name, format="npz")
+        write(whole.take(*part).to_trials(labels.take(*part)), folder / f"{name}.key", format="csv")
+    write(ScoreMatrix.concat([whole.take(others, cohort), whole.take(cohort, others)]), folder / "coh", format="npz")
+    write(dict(zip([*whole.enroll_ids, *whole.test_ids], who * 2, strict=True)), folder / "utt2spk", format="utt2spk")
+
+
+def compared_vectors(folder):
+    """Embeddings in place of scores, a key of some of them, and lists of speakers."""
+    for group, names in (("dev", ["dev.npz", "d.npz"]), ("new", ["x.npz"]), ("coh", ["coh.npz"])):
+        said = Embeddings([f"{group}-{n}" for n in range(45)], noisy(15, 3, 6), [f"{group}{n % 15}" for n in range(45)])
+        for name in names:
+            write(said, folder / name)
+    pairs = [(one, other) for one in range(15) for other in range(45) if one != other]
+    key = [f"new-{one} new-{other} {'' if one == other % 15 else 'non'}target" for one, other in pairs]
+    (folder / "key").write_text("\n".join(key) + "\n")
+    for first, name in enumerate(("women.list", "men.list")):
+        (folder / name).write_text("".join(f"coh{n}\n" for n in range(first, 15, 2)))
+
+
+#: What makes the files that the examples name.
+FOLDERS = {
+    **dict.fromkeys(("app", "fit", "score", "normalize", "adapt", "model", "simulate", "demo"), to_normalize),
+    **dict.fromkeys(("info", "calibrate", "evaluate", "plot", "formats"), measured),
+    **dict.fromkeys(("compare", "choose-cohort"), compared),
+    "convert": to_be_joined,
+    "plda": vectors,
+}
+
+
+@pytest.mark.parametrize("command", ["app", *COMMANDS])
+def test_every_example_runs(cli, tmp_path, command):
     pytest.importorskip("matplotlib", reason="figures need the extra 'plot'")
     pytest.importorskip("zarr", reason="zarr stores need the extra 'zarr'")
-    for name in (*LISTS, *SYSTEMS):
-        write(trials(), tmp_path / name, format="kaldi")
-    write(trials(), tmp_path / "b.scores", format="kaldi")
-    for name in KEYS:
-        write(TrialList.from_pairs(ENROLL, TEST, labels=LABELS), tmp_path / name, format="kaldi")
-    for name in ("raw.npz", "llr.npz", "eval.zarr", "dev.h5"):
-        write(trials().to_matrix(), tmp_path / name)
-    for name in ("big.gz", "dev.gz"):
-        (tmp_path / name).write_bytes(gzip.compress((tmp_path / "a.scores").read_bytes()))
-    write(SPEAKERS, tmp_path / "utt2spk", format="utt2spk")
-    write(Embeddings(list(SPEAKERS), RNG.normal(size=(len(SPEAKERS), 3))), tmp_path / "xvector.scp")
-    rows = [f"t{n},{'fm'[n % 2]}\n" for n in range(36)]
-    (tmp_path / "meta.csv").write_text("id,gender\n" + "".join(rows))
+    FOLDERS[command](tmp_path)
     save_model(MODEL, tmp_path / "m.json")
-    return tmp_path
-
-
-@pytest.mark.parametrize("command", EXAMINED)
-def test_every_example_runs(cli, folder, command):
-    if command == "convert":  # which puts two files together
-        write(TrialList.from_pairs(["new"], ["t0"], scores=[1.0]), folder / "b.scores", format="kaldi")
-    for line in examples(command):
-        line = line.replace("--workers 4", "--memory-limit 1GB")  # a cluster takes long to start
+    lines = examples(command)
+    assert lines
+    for line in sorted(lines, key=lambda line: "--train-embeddings" in line):
+        if "--train-embeddings" in line:
+            compared_vectors(tmp_path)
         piped, _, run = line.rpartition("evenscore ")
-        text = gzip.decompress((folder / piped.split()[1]).read_bytes()) if piped else None
-        result = cli(*shlex.split(run.partition("|")[0]), input=text)
+        text = gzip.decompress((tmp_path / piped.split()[1]).read_bytes()) if piped else None
+        words = shlex.split(run.partition(" '|' ")[0])
+        if "--workers" in words:  # a cluster takes long to start
+            place = words.index("--workers")
+            words[place : place + 2] = ["--memory-limit", "1GB"]
+        result = cli(*words, *QUICK.get(words[0], []), input=text)
         assert result.exit_code == 0, f"{line}: {result.stderr}"

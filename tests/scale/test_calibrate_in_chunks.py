@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evenscore import ScoreMatrix, TrialList, read_scores, write
-from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.options import ScaleChoices
 from evenscore.files import write_table
 from in_process import output_of
 from scale.chunked_examples import contents, ids, in_tiles
@@ -294,7 +294,7 @@ def test_a_fusion_that_was_cut_short_goes_on(second, monkeypatch):
     cut_short(monkeypatch, *how, "-o", "out.zarr")
     other = ("--train", "train.zarr", "--train", "train2.zarr", *SPEAKERS, "s.zarr", "full.zarr", *CHUNKS)
     assert "another scores" in run(*other, "--resume", "-o", "out.zarr", code=2)
-    monkeypatch.setattr("evenscore.cli.calibration_of_tables.fit_fusion", None)  # it was kept
+    monkeypatch.setattr("evenscore.cli.calibration_systems.fit_fusion", None)  # it was kept
     run(*how, "--resume", "-o", "out.zarr")
     assert contents(second / "out.zarr") == contents(second / "whole.zarr")
 

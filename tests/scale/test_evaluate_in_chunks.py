@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evenscore import ScoreMatrix, TrialList, write
-from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.options import ScaleChoices
 from evenscore.files import write_table
 from evenscore.metrics.counting import summarize_table
 from in_process import output_of

@@ -9,7 +9,7 @@ import zarr
 
 from evenscore import Embeddings, ScoreMatrix, TrialList, read_scores, write
 from evenscore.cli.inputs import open_scores
-from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.options import ScaleChoices
 from evenscore.files import write_table
 from evenscore.tables import LazyScores
 from in_process import output_of as run

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -27,13 +26,6 @@ evenscore adapt --model m.json --scores s --prior 0.1 -o n.json \\
 """
 
 
-class Change(str, Enum):
-    """What may change."""
-
-    all = "all"
-    affine = "affine"
-
-
 @with_records
 def adapt(
     output: opt.ModelOutput,
@@ -46,8 +38,8 @@ def adapt(
         opt.file("Map from enrolment to speaker: those of one speaker are no independent witnesses of a shift."),
     ] = None,
     change: Annotated[
-        Change, typer.Option(help="Let all parameters change, or only scale and shift of the scores.")
-    ] = Change.all,
+        Literal["all", "affine"], typer.Option(help="Let all parameters change, or only scale and shift of the scores.")
+    ] = "all",
     strength: Annotated[
         float, typer.Option(metavar="N", help="Imaginary scores of each class that hold the parameters.")
     ] = 20.0,
@@ -78,7 +70,7 @@ def adapt(
             trained,
             _trials(scores, key, cohort),
             prior=prior,
-            change=change.value,
+            change=change,
             strength=strength,
             enroll_speakers=None if enroll_speakers is None else read_speakers(enroll_speakers),
             max_iter=max_iter,
@@ -88,7 +80,7 @@ def adapt(
     inputs = {"scores": scores, **cohort.paths, "key": key, "enroll_speakers": enroll_speakers, "prior": prior}
     given = {name: value for name, value in inputs.items() if value}
     kept = ("scale", "shift", "trials", "known", "share_of_targets", "certainty", "gain", "iterations", "converged")
-    info = {"evenscore": __version__, "adapted_from": model, **given, "change": change.value}
+    info = {"evenscore": __version__, "adapted_from": model, **given, "change": change}
     save_model(result.model, output, info={**info, **{name: facts[name] for name in kept}})
     if json:
         from evenscore.cli.model import model_facts
@@ -103,18 +95,18 @@ def _trials(paths: list[str], key: str | None, cohort: CohortScores) -> list[Any
     from evenscore.cli.inputs import open_matrix
     from evenscore.cli.labelled import LabelSources, labels_in
     from evenscore.files import read_scores
-    from evenscore.tables import ScoreBlocks, TrialList
+    from evenscore.tables import ScoreBlocks
 
     data: list[Any] = []
     known = LabelSources(keys=[key]).read_keys()[0] if key else None
     for path in paths:
-        table = read_scores(path)
+        table: Any = read_scores(path)
         if known is not None:
             table = table.to_trials()
             if (table.match(known) < 0).all():
                 raise InputError("the key has none of these trials; do the two files belong together?")
             table = table.with_labels(labels_in(table, known))
-        elif isinstance(table, TrialList) and table.labels is not None:
+        elif table.listed:
             table = table.with_labels(None)
         data.append(table)
     if not cohort.paths:

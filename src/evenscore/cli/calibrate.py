@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, printable, progress_bar
-from evenscore.cli.scale_options import Resume, ScaleChoices
+from evenscore.cli.options import Resume, ScaleChoices
+from evenscore.cli.output import print_json, print_lines, printable, scored_output
 from evenscore.errors import InputError
 
 __all__ = ["EXAMPLES", "calibrate"]
@@ -32,24 +32,14 @@ def calibrate(
         list[str] | None,
         typer.Argument(metavar="SCORES", help="Scores to be calibrated; several files are systems to be fused."),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; '-' is standard output.")
-    ] = None,
+    output: Annotated[str | None, opt.file("File to write; '-' is standard output.", "--output", "-o")] = None,
     train: Annotated[
-        list[str] | None,
-        typer.Option("--train", metavar="FILE", help="Scores to train on; for a fusion one file per system, in order."),
+        list[str] | None, opt.file("Scores to train on; for a fusion one file per system, in order.")
     ] = None,
-    train_key: Annotated[
-        str | None, typer.Option("--train-key", metavar="FILE", help="Labels of the training scores, found by id.")
-    ] = None,
+    train_key: Annotated[str | None, opt.file("Labels of the training scores, found by id.")] = None,
     calibration: opt.CalibrationName = "logistic",
-    save: Annotated[
-        str | None, typer.Option("--save", metavar="FILE", help="Keep the calibration in a JSON file.")
-    ] = None,
-    load: Annotated[
-        str | None,
-        typer.Option("--load", metavar="FILE", help="Apply a calibration that was kept, instead of training."),
-    ] = None,
+    save: Annotated[str | None, opt.file("Keep the calibration in a JSON file.")] = None,
+    load: Annotated[str | None, opt.file("Apply a calibration that was kept, instead of training.")] = None,
     cross_validate: Annotated[
         int | None,
         typer.Option(
@@ -58,10 +48,7 @@ def calibrate(
             help="Calibrate labelled SCORES by fits that never met a trial's speakers; 5 folds of them are usual.",
         ),
     ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", "-k", metavar="FILE", help="Labels of SCORES, for --cross-validate only."),
-    ] = None,
+    key: Annotated[str | None, opt.file("Labels of SCORES, for --cross-validate only.", "--key", "-k")] = None,
     *,
     labels: opt.LabelChoices,
     measures: opt.QualityChoices,
@@ -90,7 +77,6 @@ def calibrate(
     """
     from evenscore.calibrate import calibration_and_options
     from evenscore.cli.calibration import CalibrationJob, run_job
-    from evenscore.cli.output import scored_output
 
     method, options = calibration_and_options(calibration)
     job = CalibrationJob(
@@ -108,16 +94,14 @@ def calibrate(
         sources=labels.sources(*((train_key, "--train-key") if cross_validate is None else (key, "--key"))),
     )
     _check_outputs(job.scores, output, save, json, cross_validate is not None)
-    with progress_bar() as progress, scale.client(progress) as client:
-        lazy = resume or scale.given or (scale.in_chunks(*job.train, *job.scores) and not job.needs_memory)
-        how: dict[str, Any] = {"resume": resume, "client": client, "progress": progress}
-        with scored_output(output, to_format, lazy=lazy, **how) as place:
-            result = run_job(job, place, scale if lazy else None)
-        if save is not None:
-            from evenscore.files.models import save_calibration
+    lazy = resume or scale.given or (scale.in_chunks(*job.train, *job.scores) and not job.needs_memory)
+    with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
+        result = run_job(job, place, scale if lazy else None)
+    if save is not None:
+        from evenscore.files.models import save_calibration
 
-            assert result.calibration is not None  # noqa: S101
-            save_calibration(result.calibration, save, info=result.info)
+        assert result.calibration is not None  # noqa: S101
+        save_calibration(result.calibration, save, info=result.info)
     for line in result.warnings:
         typer.echo(f"warning: {printable(line)}", err=True)
     if json:

@@ -18,7 +18,7 @@ from evenscore.files.records import ModelFile
 from evenscore.tables.arrays import hashed
 
 if TYPE_CHECKING:
-    from evenscore.cli.scale_options import ScaleChoices
+    from evenscore.cli.options import ScaleChoices
 
 __all__ = ["CalibrationJob", "CalibrationResult", "inputs_of", "run_job"]
 
@@ -109,11 +109,11 @@ def run_job(job: CalibrationJob, output: ScoredOutput, scale: ScaleChoices | Non
     found = None if job.load is None else _loaded(job)
     job = replace(job, infinite=(job.method if found is None else found.model.kind) == "pav")
     if scale is None:
-        from evenscore.cli.calibration_of_trials import TrialSystems
+        from evenscore.cli.calibration_systems import TrialSystems
 
         opened: Callable[..., Systems] = TrialSystems.read
     else:
-        from evenscore.cli.calibration_of_tables import TableSystems
+        from evenscore.cli.calibration_systems import TableSystems
 
         job.refuse_needing_memory()
         opened = partial(TableSystems.opened, scale=scale)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.compare import RankBy
-from evenscore.cli.compare_inputs import Facts, Inputs, TrainingScores, TrainingVectors
+from evenscore.cli.compare import Facts, Inputs, RankBy, TrainingScores, TrainingVectors
 from evenscore.cli.norm_options import NormName
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, print_table, progress_bar
@@ -61,7 +60,7 @@ def choose_cohort(
         int, typer.Option("--repeats", metavar="N", help="How many cohorts of each size are drawn.")
     ] = 5,
     folds: Annotated[int, typer.Option("--folds", metavar="N", help="Folds of speakers.")] = 5,
-    rank_by: Annotated[RankBy, typer.Option("--rank-by", help="What candidates are compared by.")] = RankBy.cllr,
+    rank_by: Annotated[RankBy, typer.Option("--rank-by", help="What candidates are compared by.")] = "cllr",
     calibration: opt.CalibrationName = "logistic",
     points: opt.Points = None,
     bootstrap: opt.Bootstrap = "200",
@@ -69,8 +68,7 @@ def choose_cohort(
     training_vectors: TrainingVectors,
     facts: Facts,
     plot: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Figure to draw: .svg, .pdf or .png.", rich_help_panel=opt.OUTPUT),
+        str | None, typer.Option(metavar="FILE", help="Figure to draw: .svg, .pdf or .png.", rich_help_panel=opt.OUTPUT)
     ] = None,
     json: opt.Json = False,
 ) -> None:
@@ -105,7 +103,7 @@ def choose_cohort(
             sizes=wanted[0],
             top_k=wanted[1],
             cohorts=_cohorts(blocks, named),
-            metric=rank_by.value,
+            metric=rank_by,
             calibration=calibration,
             points=costs,
             folds=folds,
@@ -124,13 +122,7 @@ def choose_cohort(
 
 
 def _listed(text: str | None, option: str, read: Callable[[str], Any], what: str) -> list[Any]:
-    """Return the numbers between commas; None stands for all of them, or for what is usual.
-
-    Examples
-    --------
-    >>> _listed("10, 0.5", "--top-k", _count_or_fraction, "numbers"), _listed(None, "--top-k", int, "numbers")
-    ([10, 0.5], [None])
-    """
+    """Return the numbers between commas; None stands for all of them, or for what is usual."""
     if text is None:
         return [None]
     parts = [part.strip() for part in text.split(",") if part.strip()]

@@ -5,30 +5,34 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from enum import Enum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.compare_inputs import (
-    EvaluationScores,
-    EvaluationVectors,
-    Facts,
-    Inputs,
-    TrainingScores,
-    TrainingVectors,
-)
-from evenscore.cli.option_records import with_records
+from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption
+from evenscore.cli.option_records import given_options, with_records
+from evenscore.cli.options import LARGE_DATA, ScaleChoices
 from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
-from evenscore.cli.scale_options import LARGE_DATA, ScaleChoices
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.comparison import Comparison, Figures, MethodResult
+    from evenscore.tables import LabelledBlocks
 
-__all__ = ["EXAMPLES", "RankBy", "compare", "listed_methods", "print_comparison"]
+__all__ = [
+    "EXAMPLES",
+    "Facts",
+    "Inputs",
+    "RankBy",
+    "TrainingScores",
+    "TrainingVectors",
+    "compare",
+    "listed_methods",
+    "print_comparison",
+]
 
 EXAMPLES = """
 evenscore compare --train dev --train-key dev.key --cohort coh \\
@@ -42,19 +46,131 @@ evenscore compare --train dev.zarr --trials eval.zarr --speakers utt2spk \\
     --workers 4 --no-scores -o report/
 """
 
-
 _TITLES = {"eer": "EER %", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
 _TRAINING = 0.25  # of the memory limit, for training scores
 
+RankBy = Literal["cllr", "eer", "min_dcf", "act_dcf", "min_cllr"]  #: what can rank methods
+Sides = tuple["list[LabelledBlocks]", "list[LabelledBlocks]"]  #: training and evaluation, a part for each condition
 
-class RankBy(str, Enum):
-    """What can rank methods."""
 
-    cllr = "cllr"
-    eer = "eer"
-    min_dcf = "min_dcf"
-    act_dcf = "act_dcf"
-    min_cllr = "min_cllr"
+@dataclass(frozen=True, kw_only=True)
+class TrainingScores:
+    """Where the training side and its cohort come from."""
+
+    train: Annotated[
+        list[str] | None, opt.file("Training scores with labels; several files are several phrases or conditions.")
+    ] = None
+    train_key: Annotated[
+        list[str] | None, opt.file("Labels of the training scores: one file for all, or one each.")
+    ] = None
+    cohort: Annotated[
+        list[str] | None,
+        opt.file(
+            "All scores in which cohort members stand, in one file or several: of enrolments against them, of them "
+            "against tests, and of them against each other. Ids tell which is which. Without, the training side is "
+            "the cohort."
+        ),
+    ] = None
+    speakers: Annotated[str | None, opt.file("Map from id to speaker, for all who have no map of their own.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationScores:
+    """Where the evaluation trials and their cohort scores come from."""
+
+    trials: Annotated[
+        list[str] | None,
+        opt.file(
+            "Evaluation scores, a file for each of --train in the same order; for embeddings, the trials to score."
+        ),
+    ] = None
+    key: Annotated[list[str] | None, opt.file("Labels of the evaluation trials, likewise.", "--key", "-k")] = None
+    enroll_cohort: Annotated[
+        list[str] | None, opt.file("Cohort scores in a file apart: evaluation enrolments against the cohort's tests.")
+    ] = None
+    test_cohort: Annotated[
+        list[str] | None, opt.file("The same: the cohort's enrolments against evaluation tests.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingVectors(CohortChoices):
+    """Embeddings of the training side and of the cohort."""
+
+    PANEL: ClassVar[str] = EMBEDDINGS
+
+    train_embeddings: Annotated[str | None, opt.file("Embeddings of the training side.")] = None
+    cohort_embeddings: Annotated[
+        str | None, opt.file("Embeddings of the cohort; without, the training side is the cohort.")
+    ] = None
+    scorer: ScorerOption = "cosine"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationVectors:
+    """Embeddings of the evaluation trials."""
+
+    PANEL: ClassVar[str] = EMBEDDINGS
+
+    enroll_embeddings: Annotated[str | None, opt.file("Embeddings of the evaluation enrolments.")] = None
+    test_embeddings: Annotated[str | None, opt.file("Embeddings of the evaluation tests; may be the same file.")] = None
+    enroll_map: EnrollMap = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What else is known about scores and embeddings."""
+
+    PANEL: ClassVar[str] = "Speakers, phrases and keys"
+
+    train_speakers: Annotated[str | None, opt.file("Map from id to speaker for the training side.")] = None
+    cohort_speakers: Annotated[str | None, opt.file("Map from id to speaker for the cohort.")] = None
+    phrase_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Split all scores by the phrase of the test: 're:' and a regular expression with one group on the "
+            "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
+        ),
+    ] = None
+    unmatched: opt.OnUnmatched = "error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """All options that say where scores come from, and reading them."""
+
+    training: TrainingScores
+    training_vectors: TrainingVectors
+    facts: Facts
+    evaluation: EvaluationScores | None = None  #: None, like the next, if only the training side is wanted
+    evaluation_vectors: EvaluationVectors | None = None
+    scale: ScaleChoices | None = None  #: whether and how scores are read in chunks
+
+    def read(self) -> Sides:
+        """Read the training side, and the evaluation side if it is wanted."""
+        vectors = self.training_vectors
+        if bool(self.training.train) == bool(vectors.train_embeddings):
+            raise InputError("give the training side with one of --train and --train-embeddings")
+        from evenscore.cli.compare_sides import sides_from_embeddings, sides_from_scores
+
+        if self.training.train:
+            _refuse("--train", vectors, self.evaluation_vectors)
+            if self.evaluation is not None and not self.evaluation.trials:
+                raise InputError("there are no evaluation trials; give their scores with --trials")
+            return sides_from_scores(self)
+        _refuse("--train-embeddings", self.training, self.evaluation, but=("--speakers", "--trials", "--key"))
+        if vectors.cohort_embeddings is None:
+            allowed = ("--train-embeddings", "--scorer")
+            _refuse("a cohort that is the training side", vectors, but=allowed)
+        return sides_from_embeddings(self)
+
+
+def _refuse(way: str, *records: Any, but: tuple[str, ...] = ()) -> None:
+    """Refuse options that have no meaning with this way to give the scores."""
+    odd = [name for record in records if record is not None for name in given_options(record) if name not in but]
+    if odd:
+        raise InputError(f"{odd[0]} has no meaning with {way}; leave it out")
 
 
 def listed_methods(text: str | None) -> list[str] | None:
@@ -84,7 +200,7 @@ def compare(
         ),
     ] = None,
     calibration: opt.CalibrationName = "logistic",
-    rank_by: Annotated[RankBy, typer.Option("--rank-by", help="The metric that ranks the methods.")] = RankBy.cllr,
+    rank_by: Annotated[RankBy, typer.Option("--rank-by", help="The metric that ranks the methods.")] = "cllr",
     points: opt.Points = None,
     bootstrap: opt.Bootstrap = "1000",
     json: opt.Json = False,
@@ -142,7 +258,7 @@ def compare(
             chosen,
             calibration=calibration,
             points=costs,
-            rank_by=rank_by.value,
+            rank_by=rank_by,
             bootstrap=draws.number,
             level=draws.level,
             seed=draws.seed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,12 +33,9 @@ def convert(
     to_format: opt.ToFormat = None,
     key: opt.Key = None,
     speakers: Annotated[
-        str | None,
-        typer.Option(
-            "--speakers", metavar="FILE", help="Map from id to speaker: speakers for embeddings, labels for trials."
-        ),
+        str | None, opt.file("Map from id to speaker: speakers for embeddings, labels for trials.")
     ] = None,
-    unmatched: opt.OnUnmatched = opt.Unmatched.error,
+    unmatched: opt.OnUnmatched = "error",
     matrix: Annotated[
         bool | None,
         typer.Option(
@@ -54,9 +51,9 @@ def convert(
     that ends in .gz is packed. OUT appears only when everything is written. Several inputs are put together by id. What
     the output's format has no place for (labels in a Kaldi score file) is left out.
     """
+    from evenscore.cli.inputs import TRIALS, kind_of
     from evenscore.cli.labelled import as_matrix, with_key
     from evenscore.files import read, read_speakers, read_trials, write
-    from evenscore.tables import ScoreMatrix
 
     if matrix and (key or speakers):
         raise typer.BadParameter("a matrix holds no labels: leave out --matrix, or --key and --speakers")
@@ -65,51 +62,50 @@ def convert(
         for number, path in enumerate(inputs):
             progress("reading", number / len(inputs))
             tables.append(read(path, **repairs.options))
-        table = _concatenated(tables)
+        table: Any = _concatenated(tables)
         if key is not None:
-            table = with_key(table, read_trials(key), unmatched.value)
+            table = with_key(table, read_trials(key), unmatched)
         if speakers is not None:
             table = _with_speakers(table, read_speakers(speakers))
         if matrix:
             table = as_matrix(table)
-        elif matrix is False and isinstance(table, ScoreMatrix):
+        elif matrix is False and kind_of(table) in TRIALS:
             table = table.to_trials()
         progress("writing", 0.0)
         write(table, output, format=to_format or _labelled_format(table, output, key or speakers))
 
 
-def _labelled_format(table: Table, output: str, labels: str | None) -> str | None:
+def _labelled_format(table: Any, output: str, labels: str | None) -> str | None:
     """Return a text format with labels where the name of the output suggests none and labels were asked for."""
+    from evenscore.cli.inputs import kind_of
     from evenscore.files import FORMATS
-    from evenscore.tables import TrialList
 
     known = tuple(ending for format in FORMATS.values() for ending in format.extensions)
     if labels is None or output.lower().removesuffix(".gz").endswith(known):
         return None
-    return "wespeaker" if isinstance(table, TrialList) and table.scores is not None else None
+    return "wespeaker" if kind_of(table) == "scores" and table.listed else None
 
 
-def _concatenated(tables: Sequence[Table]) -> Table:
+def _concatenated(tables: Sequence[Any]) -> Table:
     """Return several tables of one kind as one."""
+    from evenscore.cli.inputs import TRIALS, kind_of
     from evenscore.tables import Embeddings, ScoreMatrix, TrialList
 
     if len(tables) == 1:
         return tables[0]
-    matrices = [table for table in tables if isinstance(table, ScoreMatrix)]
-    if len(matrices) == len(tables):
-        return ScoreMatrix.concat(matrices)
-    lists = [table.to_trials() for table in tables if isinstance(table, ScoreMatrix | TrialList)]
-    if len(lists) == len(tables):
+    kinds = {kind_of(table) for table in tables}
+    if kinds <= set(TRIALS):
+        if not any(table.listed for table in tables):
+            return ScoreMatrix.concat(tables)
+        lists = [table.to_trials() for table in tables]
         for what in ("scores", "labels"):
             if len({getattr(trials, what) is None for trials in lists}) > 1:
                 raise InputError(f"some of the files have {what} and others have none; convert them apart")
         return TrialList.concat(lists)
-    vectors = [table for table in tables if isinstance(table, Embeddings)]
-    if len(vectors) == len(tables):
-        return Embeddings.concat(vectors)
-    maps = [table for table in tables if isinstance(table, dict)]
-    if len(maps) == len(tables):
-        return _one_map(maps)
+    if kinds == {"embeddings"}:
+        return Embeddings.concat(tables)
+    if kinds == {"speakers"}:
+        return _one_map(tables)
     raise InputError("the files hold different kinds of things, so they cannot become one; convert them apart")
 
 
@@ -122,14 +118,16 @@ def _one_map(maps: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return whole
 
 
-def _with_speakers(table: Table, speakers: Mapping[str, str]) -> Table:
+def _with_speakers(table: Any, speakers: Mapping[str, str]) -> Table:
     """Return embeddings with the speakers of a map, or trials with the labels that follow from it."""
+    from evenscore.cli.inputs import kind_of
     from evenscore.cli.labelled import refuse_contradiction, with_maps
-    from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
+    from evenscore.tables import Labels
 
-    if isinstance(table, Embeddings):
+    kind = kind_of(table)
+    if kind == "embeddings":
         return table.with_speakers(speakers)
-    if not isinstance(table, ScoreMatrix | TrialList):
+    if kind == "speakers":
         raise InputError("a speaker map cannot get speakers from another one; leave out --speakers")
     trials, known = table.to_trials(), ("the speaker map", speakers)
     spoken = with_maps(trials, known, known)

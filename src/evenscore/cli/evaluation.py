@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenscore.cli.findings import FEW_TRIALS
 from evenscore.cli.inputs import open_tiles
-from evenscore.cli.labelled import LabelledScores, LabelSources, Speakers, labelled_scores, speakers_of
+from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, speakers_of, with_known_speakers
 from evenscore.cli.options import Draws, parsed_points
 from evenscore.cli.trial_columns import conditions_of, grouped_by
 from evenscore.errors import InputError
@@ -23,7 +23,7 @@ from evenscore.tables import UNKNOWN, TrialList
 
 if TYPE_CHECKING:
     from evenscore.cli.evaluate import EvaluationChoices, UncertaintyChoices
-    from evenscore.cli.scale_options import ScaleChoices
+    from evenscore.cli.options import ScaleChoices
     from evenscore.files.metadata import Metadata
 
 __all__ = ["EvaluationOptions", "evaluate_systems", "evaluated", "open_labelled", "warnings_about"]
@@ -70,7 +70,7 @@ class EvaluationOptions:
     @property
     def eer_method(self) -> Any:
         """The convention of the EER."""
-        return self.what.eer.value
+        return self.what.eer
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -207,26 +207,27 @@ def _metadata_of(options: EvaluationOptions) -> Metadata | None:
 
 
 def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Metadata | None) -> dict[str, Any]:
-    trials = item.trials
-    speakers = speakers_of(trials, options.sources) if options.draws.number else None
+    trials, origin = item.trials, ""
+    if options.draws.number:
+        trials, origin = with_known_speakers(trials, options.sources, trials)
     conditions, pooled = {}, None
     for column in options.by:
         assert metadata is not None  # noqa: S101
         values = conditions_of(trials, metadata, column)
         found = evaluate_by(trials, conditions=values, equalize=options.what.equalize, **options.figures)
         pooled, conditions[column] = found["pooled"], found["conditions"]
-        if speakers is not None:
+        if origin:
             for name, figures in found["conditions"].items():
                 if "problem" not in figures:
                     try:
-                        figures["intervals"] = _intervals(trials.select(values == name), speakers, options)
+                        figures["intervals"] = _intervals(trials.select(values == name), options)
                     except InputError as error:  # one condition does not stop the others
                         figures["intervals"] = {"problem": str(error)}
     pooled = pooled or evaluate(trials, **options.figures) | {"equalized": False}
     result = _result(item.path, pooled, item.n_unknown, conditions, options)
-    if speakers is not None:
-        pooled["intervals"] = _intervals(trials, speakers, options)
-        result["speakers_from"] = speakers.origin
+    if origin:
+        pooled["intervals"] = _intervals(trials, options)
+        result["speakers_from"] = origin
     return result
 
 
@@ -270,10 +271,10 @@ def _group_bits(n_groups: int) -> int:
     return BITS if n_groups <= 4 else max(BITS - (n_groups // 2).bit_length() + 1, 14)
 
 
-def _intervals(trials: TrialList, speakers: Speakers, options: EvaluationOptions) -> dict[str, Any]:
+def _intervals(trials: TrialList, options: EvaluationOptions) -> dict[str, Any]:
     drawn = bootstrap(
         trials,
-        **speakers.sides,
+        **speakers_of(trials),
         replicates=options.draws.number,
         points=options.points,
         normalize=options.what.normalize,
@@ -290,11 +291,11 @@ def _compared(
         raise InputError(
             f"{first.path} has {lengths[0]} trials and {second.path} has {lengths[1]}; compare systems on the same ones"
         )
-    speakers = speakers_of(first.trials, options.sources)
+    trials, origin = with_known_speakers(first.trials, options.sources, first.trials)
     found = paired_test(
-        first.trials,
+        trials,
         second.trials,
-        **speakers.sides,
+        **speakers_of(trials),
         metric=metric,
         point=options.points[0],
         normalize=options.what.normalize,
@@ -303,4 +304,4 @@ def _compared(
         seed=options.draws.seed,
     )
     names = {"system_a": first.path, "system_b": second.path}
-    return {**names, **asdict(found), "speakers_from": speakers.origin}
+    return {**names, **asdict(found), "speakers_from": origin}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.cli.inputs import TRIALS, kind_of
 from evenscore.cli.labelled import contradictions, labels_in
 from evenscore.errors import InputError
 from evenscore.tables import NONTARGET, TARGET, Embeddings, ScoreMatrix, TrialList
@@ -29,19 +30,12 @@ MOST_ROWS = 1_000_000  # looked at for ties, outliers and equal vectors
 MOST_SHOWN = 5  # trials named for each kind of disagreement
 
 
-def facts_of(table: ScoreMatrix | TrialList | Embeddings | Mapping[str, str]) -> Facts:
-    """Return the facts about a table, ready to be printed or to become JSON.
-
-    Examples
-    --------
-    >>> facts_of({"utt1": "ann", "utt2": "ann", "utt3": "bob"})
-    {'utterances': 3, 'speakers': 2, 'utterances_per_speaker': {'min': 1, 'mean': 1.5, 'max': 2}}
-    """
-    if isinstance(table, ScoreMatrix):
-        return _matrix_facts(table)
-    if isinstance(table, TrialList):
-        return _trial_facts(table)
-    if isinstance(table, Embeddings):
+def facts_of(table: Any) -> Facts:
+    """Return the facts about a table, ready to be printed or to become JSON."""
+    kind = kind_of(table)
+    if kind in TRIALS:
+        return _trial_facts(table) if table.listed else _matrix_facts(table)
+    if kind == "embeddings":
         return _embedding_facts(table)
     return {"utterances": len(table), **_speaker_facts(list(table.values()))}
 
@@ -115,23 +109,15 @@ def _speaker_facts(speakers: list[str]) -> Facts:
     return facts
 
 
-def suspicions_of(table: ScoreMatrix | TrialList | Embeddings | Mapping[str, str], facts: Facts) -> list[str]:
-    """Return one sentence for each thing that looks wrong.
-
-    Examples
-    --------
-    >>> matrix = ScoreMatrix([[1.0, 1.0]], ["e1"], ["t1", "T1"])
-    >>> for line in suspicions_of(matrix, facts_of(matrix)):
-    ...     print(line)
-    all 2 scores are 1
-    ids that differ only in case or blanks: 't1' and 'T1'
-    """
-    if isinstance(table, ScoreMatrix):
+def suspicions_of(table: Any, facts: Facts) -> list[str]:
+    """Return one sentence for each thing that looks wrong."""
+    kind = kind_of(table)
+    if kind in TRIALS and not table.listed:
         return [*_about_scores(table.scores), *_about_missing(table), *_about_sides(table)]
-    if isinstance(table, TrialList):
+    if kind in TRIALS:
         scores = [] if table.scores is None else _about_scores(table.scores)
         return [*scores, *_about_labels(table, facts), *_about_sides(table), *_about_self_trials(table)]
-    if isinstance(table, Embeddings):
+    if kind == "embeddings":
         speakers = [] if table.speakers is None else table.speakers.tolist()
         return [*_about_vectors(table, facts), *_about_similar(table.ids), *_about_speakers(speakers)]
     return [*_about_similar(table), *_about_speakers(table.values())]
@@ -285,16 +271,7 @@ def _about_speakers(speakers: Iterable[str | None]) -> list[str]:
 
 
 def compare_with_key(trials: TrialList, key: TrialList) -> tuple[Facts, list[str], TrialList]:
-    """Return the facts of the comparison, what looks wrong, and the trials with the labels of the key.
-
-    Examples
-    --------
-    >>> scores = TrialList.from_pairs(["e1", "e1"], ["t1", "t2"], scores=[2.0, -1.0])
-    >>> key = TrialList.from_pairs(["e1", "e2"], ["t1", "t1"], labels=[1, 0])
-    >>> facts, notes, joined = compare_with_key(scores, key)
-    >>> facts["in_both"], facts["only_in_file"]["first"], facts["only_in_key"]["first"]
-    (1, [('e1', 't2')], [('e2', 't1')])
-    """
+    """Return the facts of the comparison, what looks wrong, and the trials with the labels of the key."""
     if key.labels is None:
         raise InputError("the key has no labels; give a file with target and non-target trials")
     match = trials.match(key)

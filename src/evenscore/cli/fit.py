@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption, scorer_of
 from evenscore.cli.option_records import with_records
+from evenscore.cli.options import ScaleChoices
 from evenscore.cli.output import check_model_output, print_json, print_lines, progress_bar
-from evenscore.cli.scale_options import ScaleChoices
 from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
+
+if TYPE_CHECKING:
+    from evenscore.evidence import CohortEvidence
+    from evenscore.model import FitResult
 
 __all__ = ["EXAMPLES", "fit"]
 
@@ -78,8 +82,7 @@ def fit(
     vectors: _Vectors,
     scale: ScaleChoices,
     verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="Print the covariances of the effects, too.", rich_help_panel=opt.OUTPUT),
+        bool, typer.Option("--verbose", help="Print the covariances of the effects, too.", rich_help_panel=opt.OUTPUT)
     ] = False,
     json: opt.Json = False,
 ) -> None:
@@ -106,15 +109,12 @@ def fit(
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
     from evenscore._version import __version__
-    from evenscore.cli.model import evidence_facts, model_facts, print_covariances, print_evidence, print_variances
     from evenscore.cli.training_data import fit_evidence_model, from_embeddings, from_scores
-    from evenscore.files.models import save_evidence, save_model
     from evenscore.model import fit_score_model
 
     sources = replace(labels.sources(None), keys=key or (), phrase_from=phrase_from)
-    made_by = vectors.scorer if enroll else None
-    inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test, "scorer": made_by}
-    inputs["phrase_from"] = phrase_from
+    inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test}
+    inputs |= {"scorer": vectors.scorer if enroll else None, "phrase_from": phrase_from}
     info = {"evenscore": __version__, **{option: value for option, value in inputs.items() if value}}
     notes: list[str] = []
     with progress_bar() as progress, scale.client(progress) as client:
@@ -130,27 +130,53 @@ def fit(
             evidence = fit_evidence_model(data, progress, **how)
         else:
             result = fit_score_model(data, **how, progress=progress, client=client)
+    told = _Told(output=output, info=info, notes=notes, verbose=verbose, json=json)
     if name == "evidence":
-        save_evidence(evidence, output, info=info)
-        if json:
-            print_json({**evidence_facts(evidence), "notes": notes})
-        elif output != "-":
-            print_evidence(evidence, notes, verbose=verbose)
-        return
+        _tell_of_evidence(evidence, told)
+    else:
+        _tell_of_score_model(result, len(data), told)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Told:
+    """Where a model goes, and what is said about it."""
+
+    output: str
+    info: dict[str, Any]  #: what it was trained on, kept with the model
+    notes: list[str]
+    verbose: bool
+    json: bool
+
+
+def _tell_of_evidence(model: CohortEvidence, told: _Told) -> None:
+    from evenscore.cli.model import evidence_facts, print_evidence
+    from evenscore.files.models import save_evidence
+
+    save_evidence(model, told.output, info=told.info)
+    if told.json:
+        print_json({**evidence_facts(model), "notes": told.notes})
+    elif told.output != "-":
+        print_evidence(model, told.notes, verbose=told.verbose)
+
+
+def _tell_of_score_model(result: FitResult, n_matrices: int, told: _Told) -> None:
+    from evenscore.cli.model import model_facts, print_covariances, print_variances
+    from evenscore.files.models import save_model
+
     nontarget, target = result.n_scores
     figures = {"log_likelihood": float(result.log_likelihood[-1])}
     figures |= {"iterations": result.n_iter, "converged": result.converged}
-    save_model(result.model, output, info={**info, "n_nontarget": nontarget, "n_target": target, **figures})
-    notes = [*result.notes, *notes]
-    if json:
-        counts = {"matrices": len(data), "scores": {"nontarget": nontarget, "target": target}}
+    save_model(result.model, told.output, info={**told.info, "n_nontarget": nontarget, "n_target": target, **figures})
+    notes = [*result.notes, *told.notes]
+    if told.json:
+        counts = {"matrices": n_matrices, "scores": {"nontarget": nontarget, "target": target}}
         facts = {"model": model_facts(result.model), **counts, **figures, "restarts": result.restarts, "notes": notes}
         print_json(facts)
-    elif output != "-":
+    elif told.output != "-":
         print_variances(result.model)
-        if verbose:
+        if told.verbose:
             print_covariances(result.model)
-        matrices = "1 matrix" if len(data) == 1 else f"{len(data)} matrices"
+        matrices = "1 matrix" if n_matrices == 1 else f"{n_matrices} matrices"
         end = "converged" if result.converged else "not converged"
         print_lines(
             [

@@ -11,7 +11,6 @@ from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_json, print_lines, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from evenscore.files import Table
     from evenscore.tables import TrialList
 
 __all__ = ["EXAMPLES", "info"]
@@ -55,34 +54,24 @@ def info(
 
 def _report(path: str, repairs: opt.ReadingChoices, key: TrialList | None) -> dict[str, Any]:
     from evenscore.cli.findings import compare_with_key, facts_of, suspicions_of
+    from evenscore.cli.inputs import TRIALS, kind_of
     from evenscore.errors import FileError
     from evenscore.files import read, sniff, spooled
-    from evenscore.tables import ScoreMatrix, TrialList
 
     with spooled(path) as local:  # standard input can be read only once
         format = repairs.from_format or sniff(local).name
-        table = read(local, **{**repairs.options, "format": format})
+        table: Any = read(local, **{**repairs.options, "format": format})
     comparison, notes = None, list[str]()
     if key is not None:
-        if isinstance(table, ScoreMatrix):
-            table = table.to_trials()
-        if not isinstance(table, TrialList):
+        if kind_of(table) not in TRIALS:
             raise FileError(path, "it holds no trials, so there is nothing to compare with the key; leave out --key")
-        comparison, notes, table = compare_with_key(table, key)
+        comparison, notes, table = compare_with_key(table.to_trials(), key)
     facts = facts_of(table)
-    report = {"file": path, "kind": _kind(table), "format": format, **facts}
+    report = {"file": path, "kind": kind_of(table), "format": format, **facts}
     if comparison is not None:
         report["key"] = comparison
     report["suspicious"] = [*notes, *suspicions_of(table, facts)]
     return report
-
-
-def _kind(table: Table) -> str:
-    from evenscore.tables import Embeddings, ScoreMatrix, TrialList
-
-    if isinstance(table, TrialList):
-        return "trials" if table.scores is None else "scores"
-    return "scores" if isinstance(table, ScoreMatrix) else "embeddings" if isinstance(table, Embeddings) else "speakers"
 
 
 _APART = ("file", "scores", "measures", "suspicious")  # what does not stand in the list of facts

@@ -26,12 +26,14 @@ from evenscore.tables.ids import Ids, shown
 
 if TYPE_CHECKING:
     from evenscore.cli.norm_options import CohortChoices
+    from evenscore.cli.options import ScaleChoices
     from evenscore.cli.output import ScoredOutput
-    from evenscore.cli.scale_options import ScaleChoices
 
 __all__ = [
     "CONDITION",
+    "TRIALS",
     "EmbeddingFiles",
+    "kind_of",
     "of_phrase",
     "open_matrix",
     "open_scores",
@@ -47,20 +49,21 @@ _UNKNOWN = "-"  # in a map of conditions
 _LENGTH_NORM = ":length_norm="  # after the name of a map
 _Map = Mapping[str, str | None]
 PATTERN = "re:"  #: what a regular expression begins with, to tell it from the name of a file
+TRIALS = ("scores", "trials")  #: the kinds of tables that have trials
 COLUMN = "column:"  #: what the name of a column begins with
 
 
-def open_scores(source: str, scale: ScaleChoices | None = None, *, infinite: bool = False) -> ScoreTable:
-    """Read scores.
+def kind_of(table: Any) -> str:
+    """Return what a table that was read holds: scores, trials without scores, embeddings or speakers."""
+    if isinstance(table, Embeddings):
+        return "embeddings"
+    return "speakers" if isinstance(table, Mapping) else "trials" if table.scores is None else "scores"
 
-    Parameters
-    ----------
-    source
-        Name of a file.
-    scale
-        If given, scores that can be read tile by tile stay where they are.
-    infinite
-        Whether infinite scores are scores like others, as those of log-likelihood ratios are.
+
+def open_scores(source: str, scale: ScaleChoices | None = None, *, infinite: bool = False) -> ScoreTable:
+    """Read scores; with ``scale``, those that can be read tile by tile stay where they are.
+
+    ``infinite`` tells whether infinite scores are scores like others, as those of log-likelihood ratios are.
     """
     options = ReadOptions(kind="scores", infinite="accept" if infinite else "error")
     found = None if scale is None else _opened(source, options)
@@ -180,8 +183,7 @@ def scores_of(
         norm["cohort"] = files.read_cohort(members)
     if scale is not None:
         place.check(listed is not None)
-        how: dict[str, Any] = {"client": place.client, "progress": place.progress, "keep": place.store}
-        return score_lazily(enroll, test, listed, **norm, **how).in_tiles(scale.tile_bytes)
+        return score_lazily(enroll, test, listed, **norm, **place.how, keep=place.store).in_tiles(scale.tile_bytes)
     return score_embeddings(enroll, test, listed, progress=place.progress, **norm)
 
 
@@ -239,18 +241,8 @@ def _values(
 def phrases_of(tests: Ids, source: str) -> dict[str, str]:
     """Return the phrase of each test id.
 
-    Parameters
-    ----------
-    tests
-        The test ids.
-    source
-        ``re:`` and a regular expression with one group, which is the phrase; or a file with an id and its phrase in
-        each line.
-
-    Examples
-    --------
-    >>> phrases_of(["ann_p1_3", "bob_p2_1"], "re:_(p[0-9]+)_")
-    {'ann_p1_3': 'p1', 'bob_p2_1': 'p2'}
+    They come from ``re:`` and a regular expression with one group, which is the phrase; or from a file with an id and
+    its phrase in each line.
     """
     if source.startswith(COLUMN):
         raise InputError(f"--phrase-from {source}: scores have no columns; give 're:' and a pattern, or a file")

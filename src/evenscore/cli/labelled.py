@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.cli.inputs import TRIALS, kind_of
 from evenscore.errors import InputError
 from evenscore.files import read_speakers, read_trials
 from evenscore.metrics.speakers import speakers_by_targets
@@ -21,14 +22,12 @@ from evenscore.tables.labelled_blocks import with_labels
 from evenscore.tables.pair_values import MATCHING_REMEDY, UNLISTED, PairValues, Unmatched, table_of_labels
 
 if TYPE_CHECKING:
-    from evenscore.files import Table
     from evenscore.metrics.counting import TableCounts
 
 __all__ = [
     "LabelSources",
     "LabelledScores",
     "SpeakerMap",
-    "Speakers",
     "as_matrix",
     "contradictions",
     "labelled_scores",
@@ -38,11 +37,13 @@ __all__ = [
     "refuse_mismatch",
     "speakers_of",
     "with_key",
+    "with_known_speakers",
     "with_map",
     "with_maps",
 ]
 
 Side = TypeVar("Side", bound=Axis)
+Scores = TypeVar("Scores", bound=ScoreTable)
 SpeakerMap: TypeAlias = tuple[str, Mapping[str, str]]  #: name of the file, and the speaker of each id
 _STRANGERS = "the key has none of these trials; do the two files belong together?"
 
@@ -81,27 +82,13 @@ class LabelSources:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledScores:
-    """Scores of one file, and their labels.
+    """Scores of one file, in memory or not, and their labels."""
 
-    Attributes
-    ----------
-    path
-        How the scores are called in messages.
-    scores
-        In memory, or not.
-    given
-        Where the labels come from, as `labels_for` takes it; None for those that the trials of a list bring.
-    unmatched
-        What to do with trials that stand only in the scores or only in a key.
-    listed
-        The target trials, as far as they are known without reading the scores.
-    """
-
-    path: str
+    path: str  #: how the scores are called in messages
     scores: ScoreTable
-    given: Labels | TrialList | PairValues | None = None
-    unmatched: Unmatched = "error"
-    listed: TrialList | None = None
+    given: Labels | TrialList | PairValues | None = None  #: as `labels_for` takes it; None: a list has labels itself
+    unmatched: Unmatched = "error"  #: what to do with trials that stand only in the scores or only in a key
+    listed: TrialList | None = None  #: the target trials, as far as they are known without reading the scores
 
     @cached_property
     def labels(self) -> PairValues:
@@ -150,14 +137,8 @@ def labelled_scores(
 ) -> list[LabelledScores]:
     """Return scores with labels: of their key if there is one, else their own, else by the speaker maps.
 
-    Parameters
-    ----------
-    names, tables
-        Names of files, and their scores.
-    sources
-        Where labels come from. One key serves all scores.
-    maps_first
-        Whether speaker maps come before labels that a list has itself.
+    One key serves all scores, or there is one for each. With ``maps_first``, speaker maps come before labels that a
+    list has itself.
     """
     if len(sources.keys) > 1 and len(sources.keys) != len(tables):
         raise InputError(
@@ -192,19 +173,13 @@ def named(path: str) -> Iterator[None]:
         raise InputError(f"{path}: {error}") from None
 
 
-def with_maps(table: ScoreTable, enroll: SpeakerMap, test: SpeakerMap) -> ScoreTable:
+def with_maps(table: Scores, enroll: SpeakerMap, test: SpeakerMap) -> Scores:
     """Return scores that know the speakers of maps."""
     return table.with_axes(with_map(table.enroll_axis, enroll, "enrolment"), with_map(table.test_axis, test, "test"))
 
 
 def with_map(axis: Side, known: SpeakerMap, side: str) -> Side:
-    """Return ids with the speakers of a map; the side is for the message.
-
-    Examples
-    --------
-    >>> with_map(Axis(np.array(["u2"])), ("utt2spk", {"u1": "ann", "u2": "bob"}), "test").speakers
-    array(['bob'], dtype=object)
-    """
+    """Return ids with the speakers of a map; the side is for the message."""
     path, speakers = known
     absent = [name for name in axis.ids if name not in speakers]
     if absent:
@@ -212,49 +187,24 @@ def with_map(axis: Side, known: SpeakerMap, side: str) -> Side:
     return axis.with_speakers(speakers)  # type: ignore[return-value]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Speakers:
-    """The speaker of each id, and where that is known from."""
-
-    enroll: Mapping[str, str]
-    test: Mapping[str, str]
-    origin: str
-
-    @property
-    def sides(self) -> dict[str, Any]:
-        """The two maps, as the library's functions take them."""
-        return {"enroll_speakers": self.enroll, "test_speakers": self.test}
-
-
-def speakers_of(trials: TrialList, sources: LabelSources) -> Speakers:
-    """Return the speakers by the maps that are given, else by the target trials.
+def with_known_speakers(table: Scores, sources: LabelSources, targets: TrialList) -> tuple[Scores, str]:
+    """Return scores with their speakers, by the maps that are given, else by target trials; and which of the two.
 
     Without maps, two ids are of one speaker if they are equal, or if a chain of target trials leads from one to the
-    other; an id without target trials is a speaker of its own.
-
-    Examples
-    --------
-    >>> trials = TrialList.from_pairs(["m1", "m1", "m2"], ["a", "b", "b"], labels=[1, 0, 1])
-    >>> found = speakers_of(trials, LabelSources())
-    >>> found.enroll, found.test
-    ({'m1': 'm1', 'm2': 'm2'}, {'a': 'm1', 'b': 'm2'})
+    other; an id without target trials is a speaker of its own. Of ids that the list lacks nothing is known.
     """
-    if not sources.by_speaker:
-        return _speakers_by_targets(trials)
-    (_, enroll), (_, test) = maps = sources.read_speaker_maps()
-    with_maps(trials, *maps)  # refuses a map that lacks somebody
-    return Speakers(enroll=enroll, test=test, origin="the speaker maps")
+    if sources.by_speaker:
+        return with_maps(table, *sources.read_speaker_maps()), "the speaker maps"
+    known, axes = speakers_by_targets([targets]), []
+    for axis, ids in ((table.enroll_axis, targets.enroll_ids), (table.test_axis, targets.test_ids)):
+        here = set(ids.tolist())
+        axes.append(axis.with_speakers([known[name] if name in here else None for name in axis.ids]))
+    return table.with_axes(*axes), "the target trials"
 
 
-def _speakers_by_targets(trials: TrialList) -> Speakers:
-    if trials.labels is None:
-        raise InputError("the trials have no labels, so their speakers are not known; give --enroll-speakers")
-    speaker = speakers_by_targets([trials])
-    return Speakers(
-        enroll={name: speaker[name] for name in trials.enroll_ids},
-        test={name: speaker[name] for name in trials.test_ids},
-        origin="the target trials",
-    )
+def speakers_of(trials: TrialList) -> dict[str, Any]:
+    """Return the speakers of both sides, as the functions of the library take them."""
+    return {"enroll_speakers": trials.enroll_axis.speakers, "test_speakers": trials.test_axis.speakers}
 
 
 @dataclass(frozen=True)
@@ -328,20 +278,19 @@ def _of_ids(key: TrialList, scores: ScoreTable) -> npt.NDArray[np.bool_]:
     return (rows >= 0) & (columns >= 0)
 
 
-def as_matrix(table: Table) -> ScoreMatrix:
+def as_matrix(table: Any) -> ScoreMatrix:
     """Return scores as a matrix; pairs that are not listed are missing."""
-    if isinstance(table, ScoreMatrix):
-        return table
-    if isinstance(table, TrialList):
-        return table.to_matrix()
-    raise InputError("only scores can become a matrix; leave out --matrix")
+    if kind_of(table) not in TRIALS:
+        raise InputError("only scores can become a matrix; leave out --matrix")
+    matrix: ScoreMatrix = table.to_matrix() if table.listed else table
+    return matrix
 
 
-def with_key(table: Table, key: TrialList, unmatched: Unmatched) -> TrialList:
+def with_key(table: Any, key: TrialList, unmatched: Unmatched) -> TrialList:
     """Return the trials with the labels of a key."""
-    if not isinstance(table, ScoreMatrix | TrialList):
+    if kind_of(table) not in TRIALS:
         raise InputError("only trials can get labels from a key; leave out --key")
-    trials = table.to_trials()
+    trials: TrialList = table.to_trials()
     joined = trials.join(key, unmatched=unmatched)
     refuse_contradiction(trials, labels_in(trials, key), "key")
     return joined

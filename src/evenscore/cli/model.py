@@ -188,14 +188,7 @@ def print_covariances(model: ScoreModel) -> None:
 
 
 def meaning_of(model: ScoreModel) -> list[str]:
-    """Return plain sentences about what the variances mean.
-
-    Examples
-    --------
-    >>> from evenscore import ScoreModel
-    >>> meaning_of(ScoreModel(mu=[0, 2], alpha=[[], []], beta=[[], []], sigma2=[1, 1]))
-    ['The model has no hidden variables (D = 0): it calibrates scores, and cohort scores change nothing.']
-    """
+    """Return plain sentences about what the variances mean."""
     if model.dim == 0:
         return ["The model has no hidden variables (D = 0): it calibrates scores, and cohort scores change nothing."]
     table = model.variances

@@ -47,7 +47,7 @@ NormName = typer.Option(
     "as as:top_k=300.",
     autocompletion=_names,
 )
-ModelFile = Annotated[str | None, typer.Option("--model", metavar="FILE", help="Model file, for lgsm and evidence.")]
+ModelFile = Annotated[str | None, opt.file("Model file, for lgsm and evidence.", "--model")]
 
 ScorerOption = Annotated[
     str,
@@ -130,9 +130,7 @@ class CohortChoices:
             "both: bring vectors to length 1 before or after they are averaged.",
         ),
     ] = "utterance"
-    exclude_speakers: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Speakers that must not be in the cohort, one per line.")
-    ] = None
+    exclude_speakers: Annotated[str | None, opt.file("Speakers that must not be in the cohort, one per line.")] = None
 
     @property
     def by_speaker(self) -> bool:

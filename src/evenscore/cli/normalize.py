@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from evenscore.cli import norm_options as norms, options as opt
 from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption, scorer_of
 from evenscore.cli.option_records import given_options, with_records
-from evenscore.cli.output import progress_bar
-from evenscore.cli.scale_options import Resume, ScaleChoices
+from evenscore.cli.options import Resume, ScaleChoices
+from evenscore.cli.output import scored_output
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class _CohortScores(norms.CohortScores):
     """Files with the scores of trials against the cohort, and its labels."""
 
     cohort_key: Annotated[str | None, opt.file("Labels of the cohort scores; by default all are non-targets.")] = None
-    unmatched: opt.OnUnmatched = opt.Unmatched.error
+    unmatched: opt.OnUnmatched = "error"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +107,11 @@ def normalize(
     _refuse_mixture(cohort, vectors, members)
     lazy = resume or (scale.given if vectors.given else scale.in_chunks(trials, *cohort.paths.values()))
     from evenscore.cli.inputs import CONDITION, scores_of
-    from evenscore.cli.output import scored_output
     from evenscore.norms import normalize as normalized
 
-    with (
-        progress_bar() as progress,
-        scale.client(progress) as client,
-        scored_output(output, to_format, lazy=lazy, resume=resume, client=client, progress=progress) as place,
-    ):
+    with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
         method, settings = norms.norm_settings(norm, model)
-        progress("reading", 0.0)
+        place.progress("reading", 0.0)
         kept = scale if lazy else None
         if vectors.given:
             condition = None if facts.conditions is None else CONDITION
@@ -126,8 +121,8 @@ def normalize(
         settings |= _conditions(method, facts)
         blocks = _read_blocks(trials, cohort, facts, kept)
         place.check(blocks.trials.listed)
-        progress("normalizing", 0.3)
-        place.write(normalized(blocks, method, client=client, progress=progress, keep=place.store, **settings))
+        place.progress("normalizing", 0.3)
+        place.write(normalized(blocks, method, **place.how, keep=place.store, **settings))
 
 
 def _refuse_mixture(cohort: _CohortScores, vectors: _Vectors, members: CohortChoices) -> None:
@@ -190,7 +185,7 @@ def _cohort_labels(cohort: _CohortScores, table: ScoreTable | None) -> Labels | 
         return None
     if cohort.cohort is None or table is None:
         raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
-    sources = LabelSources(keys=[cohort.cohort_key], unmatched=cohort.unmatched.value)
+    sources = LabelSources(keys=[cohort.cohort_key], unmatched=cohort.unmatched)
     [file] = labelled_scores([cohort.cohort], [table], sources)
     refuse_mismatch([file])
     return table_of_labels(table, file.labels)

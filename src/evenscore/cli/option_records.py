@@ -43,13 +43,7 @@ def with_records(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def option_name(field: str) -> str:
-    """Return how an option is written on the command line.
-
-    Examples
-    --------
-    >>> option_name("top_k")
-    '--top-k'
-    """
+    """Return how an option is written on the command line."""
     return f"--{field.replace('_', '-')}"
 
 

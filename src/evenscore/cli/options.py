@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -14,55 +18,38 @@ from evenscore.spelling import checked_options, name_and_options
 if TYPE_CHECKING:
     from evenscore.cli.labelled import LabelSources
     from evenscore.metrics import OperatingPoint
+    from evenscore.progress import Progress
 
 __all__ = [
+    "LARGE_DATA",
     "OUTPUT",
     "Bootstrap",
     "CalibrationName",
     "Draws",
-    "Duplicates",
-    "EnrollSpeakers",
     "Json",
     "Key",
     "LabelChoices",
     "Metadata",
-    "Missing",
     "ModelOutput",
     "OnUnmatched",
     "Output",
     "Points",
     "QualityChoices",
     "ReadingChoices",
-    "TestSpeakers",
+    "Resume",
+    "ScaleChoices",
     "ToFormat",
-    "Unmatched",
     "file",
     "parsed_points",
 ]
 
-
 OUTPUT = "Output"  #: title of the options that say what is written, and how
+LARGE_DATA = "Large data"  #: title of those for data that is larger than memory or than one machine
 
-
-class Missing(str, Enum):
-    """What to do with a score that is absent, nan or infinite."""
-
-    error = "error"
-    skip = "skip"
-
-
-class Duplicates(str, Enum):
-    """What to do with a trial that is listed twice."""
-
-    error = "error"
-    drop = "drop"
-
-
-class Unmatched(str, Enum):
-    """What to do with trials that stand only in the scores or only in the key."""
-
-    error = "error"
-    drop = "drop"
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_LARGE = 0.25  # of the memory: files above this are read chunk by chunk
+_SMALLEST = 1e6  # bytes of memory; a number without a unit, most likely
+_TILES = 16  # that fit into the memory limit, with all that is computed from them
 
 
 def file(meaning: str, *names: str) -> Any:
@@ -101,9 +88,7 @@ ToFormat = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Key = Annotated[
-    str | None, typer.Option("--key", "-k", metavar="FILE", help="File with labels for the trials, found by id.")
-]
+Key = Annotated[str | None, file("File with labels for the trials, found by id.", "--key", "-k")]
 Points = Annotated[
     list[str] | None,
     typer.Option(
@@ -124,32 +109,26 @@ Bootstrap = Annotated[
     ),
 ]
 OnUnmatched = Annotated[
-    Unmatched,
+    Literal["error", "drop"],
     typer.Option("--unmatched", help="Trials only in the scores or only in the key: refuse, or leave them out."),
 ]
-EnrollSpeakers = Annotated[
-    str | None,
-    typer.Option(
-        "--enroll-speakers", metavar="FILE", help="Map from enrolment to speaker; labels, if there is no key."
-    ),
-]
-TestSpeakers = Annotated[
-    str | None,
-    typer.Option("--test-speakers", metavar="FILE", help="Map from test to speaker; else --enroll-speakers."),
-]
 Metadata = Annotated[
-    str | None,
-    typer.Option(
-        "--metadata",
-        metavar="FILE",
-        help="CSV, TSV or parquet with a header, and a row per enrolment, per test or per trial; else the key.",
-    ),
+    str | None, file("CSV, TSV or parquet with a header, and a row per enrolment, per test or per trial; else the key.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT)]
-ModelOutput = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write; '-' is standard output.")
+ModelOutput = Annotated[str, file("Model file to write; '-' is standard output.", "--output", "-o")]
+Output = Annotated[str, file("File to write; '-' is standard output.", "--output", "-o")]
+
+
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on with a run that was cut short: only the chunks that OUTPUT.partial lacks are made. Inputs and "
+        "options must be the same.",
+        rich_help_panel=LARGE_DATA,
+    ),
 ]
-Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; '-' is standard output.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,22 +147,21 @@ class ReadingChoices:
         ),
     ] = None
     missing: Annotated[
-        Missing, typer.Option(help="A score that is absent, nan or infinite: refuse, or leave the trial out.")
-    ] = Missing.error
-    duplicates: Annotated[Duplicates, typer.Option(help="A trial listed twice: refuse, or drop identical repeats.")] = (
-        Duplicates.error
-    )
+        Literal["error", "skip"],
+        typer.Option(help="A score that is absent, nan or infinite: refuse, or leave the trial out."),
+    ] = "error"
+    duplicates: Annotated[
+        Literal["error", "drop"], typer.Option(help="A trial listed twice: refuse, or drop identical repeats.")
+    ] = "error"
     score_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column with the scores, for files with a header.")
     ] = None
-    ids: Annotated[str | None, typer.Option(metavar="FILE", help="List of ids, one per line, for npy embeddings.")] = (
-        None
-    )
+    ids: Annotated[str | None, file("List of ids, one per line, for npy embeddings.")] = None
 
     @property
     def options(self) -> dict[str, Any]:
         """The options of `evenscore.read`."""
-        found = {"missing": self.missing.value, "duplicates": self.duplicates.value}
+        found = {"missing": self.missing, "duplicates": self.duplicates}
         return {"format": self.from_format, **found, "score_column": self.score_column, "ids": self.ids}
 
 
@@ -193,9 +171,9 @@ class LabelChoices:
 
     PANEL: ClassVar[str] = "Labels"
 
-    enroll_speakers: EnrollSpeakers = None
-    test_speakers: TestSpeakers = None
-    unmatched: OnUnmatched = Unmatched.error
+    enroll_speakers: Annotated[str | None, file("Map from enrolment to speaker; labels, if there is no key.")] = None
+    test_speakers: Annotated[str | None, file("Map from test to speaker; else --enroll-speakers.")] = None
+    unmatched: OnUnmatched = "error"
 
     def sources(self, key: str | None, key_option: str = "--key") -> LabelSources:
         """Return where labels come from; the option that gives a key is for messages."""
@@ -205,7 +183,7 @@ class LabelChoices:
             keys=(key,) if key else (),
             enroll_speakers=self.enroll_speakers,
             test_speakers=self.test_speakers,
-            unmatched=self.unmatched.value,
+            unmatched=self.unmatched,
             options=(key_option, "--enroll-speakers"),
         )
 
@@ -226,10 +204,7 @@ class QualityChoices:
         ),
     ] = None
     metadata: Metadata = None
-    train_metadata: Annotated[
-        str | None,
-        typer.Option("--train-metadata", metavar="FILE", help="The same for the training scores; else --metadata."),
-    ] = None
+    train_metadata: Annotated[str | None, file("The same for the training scores; else --metadata.")] = None
 
 
 @dataclass(frozen=True)
@@ -277,3 +252,108 @@ def parsed_points(texts: list[str] | None) -> tuple[OperatingPoint, ...]:
             )
         points.append(OperatingPoint(*numbers))
     return tuple(points) or DEFAULT_POINTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleChoices:
+    """Where and in how much memory the work is done. With any of these, data is read and written chunk by chunk."""
+
+    PANEL: ClassVar[str] = LARGE_DATA
+
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Start a Dask cluster of N processes on this machine, a core each."),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Use the Dask cluster of this scheduler, like tcp://head:8786."),
+    ] = None
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Most memory of each process, like 2GB; larger files are read in chunks."),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether one of the options was given."""
+        return (self.workers, self.scheduler, self.memory_limit) != (None, None, None)
+
+    @property
+    def limit(self) -> float | None:
+        """The memory limit in bytes, None if there is none."""
+        if self.memory_limit is None:
+            return None
+        size = _bytes_of(self.memory_limit)
+        if size < _SMALLEST:
+            raise InputError(f"--memory-limit is {self.memory_limit!r}, less than 1 MB; give a size like 500MB or 2GB")
+        return size
+
+    @property
+    def tile_bytes(self) -> float:
+        """About how large the tiles are that are worked on at a time."""
+        from evenscore.tables.tile import TILE_BYTES
+
+        return TILE_BYTES if self.limit is None else min(max(self.limit / _TILES, 1 << 20), TILE_BYTES)
+
+    def in_chunks(self, *paths: str | None) -> bool:
+        """Tell whether files are read chunk by chunk: one of these options is given, or they are large together."""
+        from evenscore.files.numpy_files import is_score_npy
+        from evenscore.files.streams import memory_size
+
+        found = [Path(path) for path in paths if path is not None and path != "-"]
+        sizes = [_size(path) for path in found if path.suffix.lower() in (".zarr", ".npy", ".parquet", ".pq")]
+        return self.given or any(map(is_score_npy, found)) or sum(sizes) > _LARGE * (self.limit or memory_size())
+
+    @contextmanager
+    def client(self, progress: Progress) -> Iterator[Any]:
+        """Give a `distributed.Client`, or None to work in this process; where to watch it is said on standard error."""
+        from evenscore.engine.cluster import connected, dashboard_link
+
+        progress("starting workers", 0.0)
+        with (
+            _logs_restored(),
+            connected(workers=self.workers, scheduler=self.scheduler, memory_limit=self.limit) as client,
+        ):
+            progress("starting workers", 1.0)
+            link = None if client is None else dashboard_link(client)
+            if link is not None:
+                typer.echo(f"dashboard: {link}", err=True)
+            with _closed_quietly():
+                yield client
+
+
+@contextmanager
+def _logs_restored() -> Iterator[None]:
+    before = logging.root.manager.disable
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+@contextmanager
+def _closed_quietly() -> Iterator[None]:
+    """Keep the scheduler from reporting work that was dropped because a run ends by an error or by Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        logging.disable(logging.CRITICAL)
+        raise
+
+
+def _bytes_of(text: str) -> float:
+    """Return the bytes of a size like 1.5GB or 64KiB."""
+    found = _SIZE.fullmatch(text.strip())
+    size = 0.0
+    if found is not None:
+        number, prefix, binary = found.groups()
+        size = float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " ")
+    if not size > 0:
+        raise InputError(f"--memory-limit is {text!r}, but must be a size above 0, like 500MB or 2GB")
+    return size
+
+
+def _size(path: Path) -> int:
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return path.stat().st_size if path.exists() else 0

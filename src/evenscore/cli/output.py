@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,9 @@ from evenscore.errors import FileError, InputError
 from evenscore.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from evenscore.cli.options import ScaleChoices
     from evenscore.files.chunked_output import ChunkedOutput
-    from evenscore.tables import ScoreMatrix, ScoreTable, TrialList
+    from evenscore.tables import ScoreTable
 
 __all__ = [
     "PIPE_WIDTH",
@@ -60,9 +61,9 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON; numbers that JSON does not know (nan, infinity) become null."""
-    json.dump(_jsonable(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+def print_json(value: Any, *, spell_infinity: bool = False) -> None:
+    """Print a value as JSON; numbers that JSON does not know become null, but infinity may be the text 'inf'."""
+    json.dump(_jsonable(value, spell_infinity), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
@@ -101,15 +102,15 @@ def print_table(
     sys.stdout.writelines(f"{line}\n" for line in lines if line)
 
 
-def _jsonable(value: Any) -> Any:
+def _jsonable(value: Any, spell_infinity: bool) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _jsonable(item) for key, item in value.items()}
+        return {str(key): _jsonable(item, spell_infinity) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_jsonable(item) for item in value]
+        return [_jsonable(item, spell_infinity) for item in value]
     if hasattr(value, "tolist"):  # a numpy number or array
-        return _jsonable(value.tolist())
+        return _jsonable(value.tolist(), spell_infinity)
     if isinstance(value, float) and not math.isfinite(value):
-        return None
+        return str(value) if spell_infinity and math.isinf(value) else None
     return value
 
 
@@ -147,6 +148,11 @@ class ScoredOutput:
     client: Any = None
     progress: Progress = silent
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """Where the work is done, and who is told of it."""
+        return {"client": self.client, "progress": self.progress}
+
     def begin(self, listed: bool, identity: Callable[[], Mapping[str, str]]) -> None:
         """Start a store, or go on with one of a run with the same inputs and options."""
         self.check(listed)
@@ -162,7 +168,7 @@ class ScoredOutput:
         """Write scores; those that are not in memory must be few if the format has no chunks."""
         assert self.path is not None  # noqa: S101
         if self.store is not None:
-            self.store.write(scores, client=self.client, progress=self.progress)
+            self.store.write(scores, **self.how)
             return
         if not scores.is_in_memory and scores.nbytes > _GATHERED:
             raise FileError(self.path, "these scores are too many for this format; write them to .zarr or .parquet")
@@ -172,34 +178,37 @@ class ScoredOutput:
 
 @contextmanager
 def scored_output(
-    path: str | None, format: str | None, *, lazy: bool, resume: bool = False, client: Any = None, progress: Progress
+    path: str | None, format: str | None, scale: ScaleChoices, *, lazy: bool, resume: bool = False
 ) -> Iterator[ScoredOutput]:
-    """Give the output of a command, as a context: ``lazy`` scores are written tile by tile where the format can."""
+    """Give the output of a command, as a context: ``lazy`` scores are written tile by tile where the format can.
+
+    It has the cluster that the work is done on, and the progress bar that it is told to.
+    """
     if path is not None and not Path(path).absolute().parent.is_dir():  # better now than after the work
         raise FileError(path, "its directory does not exist; create it first")
-    place = ScoredOutput(path=path, format=format, client=client, progress=progress)
-    if path is None or not lazy:
-        if resume:
-            raise InputError("--resume goes on with an output that was cut short; give its name with -o")
-        yield place
-    elif format in ("zarr", "parquet") or (format is None and Path(path).suffix.lower() in _ENDINGS):
+    if path is None and resume:
+        raise InputError("--resume goes on with an output that was cut short; give its name with -o")
+    ending = "" if path is None else Path(path).suffix.lower()
+    in_chunks = lazy and (format in ("zarr", "parquet") or (format is None and ending in _ENDINGS))
+    if path is not None and resume and not in_chunks:
+        raise FileError(path, "only .zarr and .parquet are written in chunks, so --resume has nothing to go on with")
+    with progress_bar() as progress, scale.client(progress) as client:
+        place = ScoredOutput(path=path, format=format, client=client, progress=progress)
+        if path is None or not in_chunks:
+            yield place
+            return
         from evenscore.files.chunked_output import ChunkedOutput
 
         with ChunkedOutput(path, format=format, resume=resume) as store:
-            yield ScoredOutput(path=path, format=format, store=store, client=client, progress=progress)
-    elif resume:
-        raise FileError(path, "only .zarr and .parquet are written in chunks, so --resume has nothing to go on with")
-    else:
-        yield place
+            yield replace(place, store=store)
 
 
-def write_scores(scores: ScoreMatrix | TrialList, output: str, to_format: str | None) -> None:
+def write_scores(scores: Any, output: str, to_format: str | None) -> None:
     """Write scores; labels that are known for all trials choose a text format that has a place for them."""
     from evenscore.files import FORMATS, write
-    from evenscore.tables import TrialList
 
     endings = tuple(ending for format in FORMATS.values() for ending in format.extensions)
-    has_labels = isinstance(scores, TrialList) and scores.labels is not None and not scores.n_unknown
+    has_labels = scores.listed and scores.labels is not None and not scores.n_unknown
     if to_format is None and has_labels and not output.lower().removesuffix(".gz").endswith(endings):
         to_format = "wespeaker"  # the usual format for such names has no place for labels
     write(scores, output, format=to_format)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,20 +17,10 @@ evenscore plda xvector.scp --speakers utt2spk --lda-dim 150 -o plda.json
 """
 
 
-class Training(str, Enum):
-    """Ways to train."""
-
-    em = "em"
-    moments = "moments"
-
-
 def plda(
     embeddings: Annotated[str, typer.Argument(metavar="FILE", help="Training embeddings; '-' is standard input.")],
     output: opt.Output,
-    speakers: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Map from id to speaker, if the embeddings have none."),
-    ] = None,
+    speakers: Annotated[str | None, opt.file("Map from id to speaker, if the embeddings have none.")] = None,
     lda_dim: Annotated[
         int | None, typer.Option(min=1, metavar="D", help="Keep the D directions that tell most speakers.")
     ] = None,
@@ -41,8 +30,8 @@ def plda(
         bool, typer.Option("--length-norm/--no-length-norm", help="Bring vectors to length 1 before the model.")
     ] = True,
     training: Annotated[
-        Training, typer.Option(help="Maximum likelihood by EM, or moments in closed form.")
-    ] = Training.em,
+        Literal["em", "moments"], typer.Option(help="Maximum likelihood by EM, or moments in closed form.")
+    ] = "em",
 ) -> None:
     """Train two-covariance PLDA on embeddings with known speakers, and write it to a JSON file.
 
@@ -64,7 +53,7 @@ def plda(
             lda_dim=lda_dim,
             whiten=whiten,
             length_normalize=length_normalize,
-            method=training.value,
+            method=training,
             progress=progress,
         )
     save_plda(fit.model, output)

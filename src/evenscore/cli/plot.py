@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from enum import Enum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -36,17 +35,7 @@ evenscore plot effect raw.scores norm.scores --key k -o effect.png
 """
 
 _SMALLEST, _LARGEST = 1.0, 100.0  # inches
-
-
-class Kind(str, Enum):
-    """The kinds of figures."""
-
-    det = "det"
-    bayes = "bayes"
-    hist = "hist"
-    tippett = "tippett"
-    reliability = "reliability"
-    effect = "effect"
+Kind = Literal["det", "bayes", "hist", "tippett", "reliability", "effect"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +53,13 @@ class KindChoices:
         typer.Option(metavar="P[,CM,CF]", help="det, bayes: operating point, prior of a target, and costs if not 1."),
     ] = None
     bootstrap: Annotated[
-        str,
-        typer.Option(metavar="N[:level=L:seed=S]", help="det: confidence bands from N draws of the speakers."),
+        str, typer.Option(metavar="N[:level=L:seed=S]", help="det: confidence bands from N draws of the speakers.")
     ] = "0"
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="hist: draw the densities of a model of 'evenscore fit', or of a Gaussian, Bayesian or unsupervised "
-            "calibration.",
+        opt.file(
+            "hist: draw the densities of a model of 'evenscore fit', or of a Gaussian, Bayesian or unsupervised "
+            "calibration."
         ),
     ] = None
     bins: Annotated[
@@ -89,8 +76,8 @@ class KindChoices:
         """Refuse an option that this kind has no use for."""
         for field in fields(self):
             users = [other for other, names in _USED.items() if field.name in names]
-            if kind.value not in users and getattr(self, field.name) != field.default:
-                raise InputError(f"{option_name(field.name)} is for {' and '.join(users)}, not for {kind.value}")
+            if kind not in users and getattr(self, field.name) != field.default:
+                raise InputError(f"{option_name(field.name)} is for {' and '.join(users)}, not for {kind}")
 
 
 _USED = {
@@ -105,19 +92,17 @@ _USED = {
 
 @with_records
 def plot(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(Kind.__members__)}.")],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(_USED)}.")],
     scores: Annotated[
-        list[str],
-        typer.Argument(metavar="SCORES", help="Scores, a file for each system; hist takes one, effect two."),
+        list[str], typer.Argument(metavar="SCORES", help="Scores, a file for each system; hist takes one, effect two.")
     ],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Figure to write: .svg, .pdf or .png.")],
+    output: Annotated[str, opt.file("Figure to write: .svg, .pdf or .png.", "--output", "-o")],
     key: opt.Key = None,
     *,
     labels: opt.LabelChoices,
     choices: KindChoices,
     title: Annotated[
-        str | None,
-        typer.Option("--title", metavar="TEXT", help="Title above the figure.", rich_help_panel=opt.OUTPUT),
+        str | None, typer.Option("--title", metavar="TEXT", help="Title above the figure.", rich_help_panel=opt.OUTPUT)
     ] = None,
     size: Annotated[
         str | None,
@@ -155,9 +140,9 @@ def plot(
     require_matplotlib()  # all that can be wrong is looked at before anything is read
     figure_format(output)
     choices.refuse_unused(kind)
-    wanted = {Kind.hist: 1, Kind.effect: 2}.get(kind, len(scores))
+    wanted = {"hist": 1, "effect": 2}.get(kind, len(scores))
     if len(scores) != wanted:
-        raise InputError(f"{kind.value} draws {wanted} file{'s' * (wanted > 1)} of scores, but there are {len(scores)}")
+        raise InputError(f"{kind} draws {wanted} file{'s' * (wanted > 1)} of scores, but there are {len(scores)}")
     inches = None if size is None else size_of(size)
     sources = labels.sources(key)
     draw = _drawing(kind, choices, lambda: read_systems(scores, choices.name or (), sources), sources)
@@ -174,29 +159,28 @@ def _drawing(
     draws, densities = opt.Draws.of(choices.bootstrap), None if choices.model is None else _densities(choices.model)
     systems = read()
     alone: Any = systems.get("", systems)  # a system without a name is drawn as itself
-    if kind is Kind.det:
+    if kind == "det":
         bands = _bands(systems, sources, draws) if draws.number else {}
         return lambda ax: draw.plot_det(alone, points=points, band=bands, ax=ax)
-    if kind is Kind.bayes:
+    if kind == "bayes":
         return lambda ax: draw.plot_bayes_error(alone, points=points, ax=ax)
-    if kind is Kind.hist:
+    if kind == "hist":
         return lambda ax: draw.plot_histograms(alone, model=densities, bins=choices.bins, ax=ax)
-    if kind is Kind.tippett:
+    if kind == "tippett":
         return lambda ax: draw.plot_tippett(alone, log10=choices.log10, ax=ax)
-    if kind is Kind.reliability:
+    if kind == "reliability":
         return lambda ax: draw.plot_reliability(alone, p_target=choices.p_target, ax=ax)
     (first, raw), (second, normalized) = systems.items()
     return lambda ax: draw.plot_norm_effect(raw, normalized, names=(first, second), most=choices.most, ax=ax)
 
 
 def _bands(systems: Mapping[str, TrialList], sources: LabelSources, draws: opt.Draws) -> dict[str, Any]:
-    from evenscore.cli.labelled import speakers_of
+    from evenscore.cli.labelled import speakers_of, with_known_speakers
     from evenscore.metrics import bootstrap_det
 
     how: dict[str, Any] = {"replicates": draws.number, "level": draws.level, "seed": draws.seed}
-    return {
-        name: bootstrap_det(trials, **speakers_of(trials, sources).sides, **how) for name, trials in systems.items()
-    }
+    known = {name: with_known_speakers(trials, sources, trials)[0] for name, trials in systems.items()}
+    return {name: bootstrap_det(trials, **speakers_of(trials), **how) for name, trials in known.items()}
 
 
 def _densities(path: str) -> object:
@@ -230,13 +214,7 @@ def save(
 
 
 def size_of(text: str) -> tuple[float, float]:
-    """Return width and height in inches from a text such as '5x4'.
-
-    Examples
-    --------
-    >>> size_of("5.5x4")
-    (5.5, 4.0)
-    """
+    """Return width and height in inches from a text such as '5x4'."""
     try:
         width, height = (float(part) for part in text.lower().split("x"))
     except ValueError:
@@ -247,15 +225,7 @@ def size_of(text: str) -> tuple[float, float]:
 
 
 def names_of(paths: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the names of the systems: those given, else the files' names, with folders where they are equal.
-
-    Examples
-    --------
-    >>> names_of(["a/dev.scores", "b/dev.scores"], [])
-    ['a/dev.scores', 'b/dev.scores']
-    >>> names_of(["a/raw.scores", "a/norm.npz"], [])
-    ['raw.scores', 'norm.npz']
-    """
+    """Return the names of the systems: those given, else the files' names, with folders where they are equal."""
     if not names:
         short = [PurePath(path).name for path in paths]
         names = short if len(set(short)) == len(short) else list(paths)

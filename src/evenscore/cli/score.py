@@ -7,8 +7,8 @@ from typing import Annotated
 from evenscore.cli import options as opt
 from evenscore.cli.norm_options import EnrollMap, ScorerOption, scorer_of
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import progress_bar
-from evenscore.cli.scale_options import Resume, ScaleChoices
+from evenscore.cli.options import Resume, ScaleChoices
+from evenscore.cli.output import scored_output
 
 __all__ = ["EXAMPLES", "score"]
 
@@ -44,14 +44,9 @@ def score(
     memory: it is written to .zarr or .parquet chunk by chunk.
     """
     from evenscore.cli.inputs import EmbeddingFiles, scores_of
-    from evenscore.cli.output import scored_output
 
     lazy = scale.given or resume
-    with (
-        progress_bar() as progress,
-        scale.client(progress) as client,
-        scored_output(output, to_format, lazy=lazy, resume=resume, client=client, progress=progress) as place,
-    ):
-        progress("reading", 0.0)
+    with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
+        place.progress("reading", 0.0)
         files = EmbeddingFiles(enroll=enroll_embeddings, test=test_embeddings, enroll_map=enroll_map)
         place.write(scores_of(files, trials, place, scale if lazy else None, scorer=scorer_of(scorer)))

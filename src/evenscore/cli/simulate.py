@@ -30,19 +30,15 @@ _SIZE = 8  # bytes of a score
 
 def simulate(
     output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="DIR|FILE", help="Directory for all files, or one file of scores."),
+        str, typer.Option("--output", "-o", metavar="DIR|FILE", help="Directory for all files, or one file of scores.")
     ],
     speakers: Annotated[int, typer.Option(min=1, metavar="N", help="Number of speakers.")] = 100,
     enroll_per_speaker: Annotated[int, typer.Option(min=1, metavar="A", help="Enrolments of each speaker.")] = 2,
     test_per_speaker: Annotated[int, typer.Option(min=1, metavar="B", help="Tests of each speaker.")] = 4,
     cohort_speakers: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Further speakers as a cohort, with all cohort scores."),
+        int, typer.Option(min=0, metavar="N", help="Further speakers as a cohort, with all cohort scores.")
     ] = 0,
-    model: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Model file; a built-in model (D = 2) if not given.")
-    ] = None,
+    model: Annotated[str | None, opt.file("Model file; a built-in model (D = 2) if not given.")] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Another number, other scores.")] = 0,
     to_format: opt.ToFormat = None,
 ) -> None:

@@ -11,18 +11,19 @@ from evenscore.cli.inputs import of_phrase, open_scores, phrase_names, phrases_o
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, refuse_mismatch, with_map
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings
-from evenscore.tables import Labels, ScoreTable, TrialList
+from evenscore.metrics.speakers import speakers_by_targets
+from evenscore.tables import TARGET, Labels, ScoreTable, TrialList
 from evenscore.tables.ids import shown
 from evenscore.tables.labelled_blocks import apart_by_phrase
 
 if TYPE_CHECKING:
-    from evenscore.cli.scale_options import ScaleChoices
+    from evenscore.cli.options import ScaleChoices
     from evenscore.evidence import CohortEvidence
     from evenscore.progress import Progress
     from evenscore.sources import Scorer
     from evenscore.tables import Embeddings
 
-__all__ = ["TrainingScores", "fit_evidence_model", "from_embeddings", "from_scores", "read_labelled"]
+__all__ = ["fit_evidence_model", "from_embeddings", "from_scores", "labels_by_targets", "read_labelled"]
 
 _Item: TypeAlias = ScoreTable | tuple[ScoreTable, Labels]  # a list that has labels, or a matrix and its labels
 TrainingScores: TypeAlias = list[_Item]
@@ -33,10 +34,7 @@ SAMPLE = 150_000  # of more trials: how many of each class are used
 
 
 def from_scores(
-    paths: Sequence[str],
-    labels: LabelSources,
-    scale: ScaleChoices | None = None,
-    client: Any = None,
+    paths: Sequence[str], labels: LabelSources, scale: ScaleChoices | None = None, client: Any = None
 ) -> TrainingScores:
     """Read labelled scores, one matrix or list per file and phrase; with ``scale``, some stay where they are."""
     if labels.keys and labels.by_speaker:
@@ -46,10 +44,7 @@ def from_scores(
 
 
 def read_labelled(
-    paths: Sequence[str],
-    labels: LabelSources,
-    scale: ScaleChoices | None = None,
-    client: Any = None,
+    paths: Sequence[str], labels: LabelSources, scale: ScaleChoices | None = None, client: Any = None
 ) -> list[LabelledScores]:
     """Read scores, and their labels, which must match: one key for all, or one for each."""
     tables = [open_scores(path, scale) for path in paths]
@@ -65,7 +60,7 @@ def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
         return [item]
     table, labels = item if isinstance(item, tuple) else (item, None)
     phrases = phrases_of(table.test_ids, phrase_from)
-    if labels is None and not isinstance(table, TrialList):
+    if labels is None and not table.is_in_memory:
         return [apart_by_phrase(table, phrases)]
     names = np.array([phrases[test] for test in table.test_ids], dtype=object)
     parts: TrainingScores = []
@@ -80,12 +75,7 @@ def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
 
 
 def from_embeddings(
-    enroll: str,
-    test: str,
-    scorer: Scorer,
-    labels: LabelSources,
-    *,
-    uses_self_pairs: bool = True,
+    enroll: str, test: str, scorer: Scorer, labels: LabelSources, *, uses_self_pairs: bool = True
 ) -> tuple[TrainingScores, list[str]]:
     """Read embeddings; every enrolment is scored against every test of its phrase, or the trials of a key are.
 
@@ -100,10 +90,7 @@ def from_embeddings(
         return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], []
     if labels.by_speaker:
         maps = labels.read_speaker_maps()
-        sides = (
-            with_map(sides[0], maps[0], "enrolment"),
-            with_map(sides[1], maps[1], "test"),
-        )
+        sides = with_map(sides[0], maps[0], "enrolment"), with_map(sides[1], maps[1], "test")
     for path, side in zip((enroll, test), sides, strict=True):
         if side.speakers is None:
             raise InputError(f"the embeddings of {path} have no speakers; give --enroll-speakers, or --key")
@@ -154,19 +141,25 @@ def fit_evidence_model(data: TrainingScores, progress: Progress, dim: int = 2) -
 
 def _by_speaker(item: _Item) -> tuple[Any, Labels]:
     """Return a matrix in memory with labels by speaker; an utterance has no score against itself."""
-    from evenscore.metrics.speakers import speakers_by_targets
     from evenscore.sources import Bilinear
     from evenscore.sources.blocks import cohort_matrix
 
     if isinstance(item, tuple):
         table, labels = item
         matrix = cohort_matrix(table) if isinstance(table, Bilinear) else table.in_memory()
-        if labels.by_speaker:
-            return matrix, labels
-        listed = matrix.to_trials(labels)
     else:
         listed = item.in_memory()
-        matrix = listed.to_matrix()
-    speakers = speakers_by_targets([listed])
-    names = [[speakers.get(name, name) for name in ids.tolist()] for ids in (matrix.enroll_ids, matrix.test_ids)]
-    return matrix, Labels.from_speakers(*names, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)
+        matrix, labels = listed.to_matrix(), Labels.from_trials(listed)
+    return matrix, labels if labels.by_speaker else labels_by_targets(matrix, labels)
+
+
+def labels_by_targets(matrix: Any, labels: Labels) -> Labels:
+    """Return labels by speaker: ids that target trials connect are of one speaker."""
+    rows, columns = np.nonzero(labels.matrix == TARGET)
+    if matrix.is_in_memory:
+        scored = ~np.isnan(matrix.scores[rows, columns])
+        rows, columns = rows[scored], columns[scored]
+    targets = TrialList(matrix.enroll_axis, matrix.test_axis, rows, columns, labels=np.ones(len(rows), dtype=np.int8))
+    speaker = speakers_by_targets([targets])
+    sides = [[speaker[name] for name in ids] for ids in (matrix.enroll_ids, matrix.test_ids)]
+    return Labels.from_speakers(*sides, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)

@@ -26,14 +26,8 @@ _SIDES = {"enroll": "enrolment", "test": "test"}
 def grouped_by(scores: ScoreTable, metadata: Metadata, column: str) -> tuple[tuple[str, ...], PairValues]:
     """Return the conditions that a column of the metadata gives to trials: their names, and which one each pair has.
 
-    Parameters
-    ----------
-    scores
-        The trials, in memory or not.
-    metadata
-        A row for each trial, or for each enrolment or test.
-    column
-        Name of a column; ``enroll:`` or ``test:`` before it says whose value is meant.
+    The metadata have a row for each trial, or for each enrolment or test; ``enroll:`` or ``test:`` before the name of
+    the column says whose value is meant.
     """
     side, name = _named_column(metadata, column)
     texts = [value or EMPTY for value in metadata.columns[name]]
@@ -43,27 +37,13 @@ def grouped_by(scores: ScoreTable, metadata: Metadata, column: str) -> tuple[tup
 
 
 def conditions_of(trials: TrialList, metadata: Metadata, column: str) -> npt.NDArray[np.object_]:
-    """Return the text of a column for each trial in memory, as in `grouped_by`.
-
-    Examples
-    --------
-    >>> from evenscore.files.metadata import Metadata
-    >>> metadata = Metadata(path="meta", columns={"id": ["t1", "t2"], "phone": ["old", "new"]}, ids=("id",))
-    >>> conditions_of(TrialList.from_pairs(["e1", "e1"], ["t2", "t1"]), metadata, "phone")
-    array(['new', 'old'], dtype=object)
-    """
+    """Return the text of a column for each trial in memory, as in `grouped_by`."""
     names, groups = grouped_by(trials, metadata, column)
     return np.asarray(np.array(names, dtype=object)[_of_each(trials, groups, metadata)])
 
 
 def numbers_of(trials: TrialList, metadata: Metadata | None, column: str) -> npt.NDArray[np.float64]:
-    """Return the number of a column for each trial: of the trials' own measures, else of the metadata.
-
-    Examples
-    --------
-    >>> numbers_of(TrialList.from_pairs(["e1"], ["t1"], measures={"snr": [20]}), None, "snr")
-    array([20.])
-    """
+    """Return the number of a column for each trial: of the trials' own measures, else of the metadata."""
     if column in trials.measures:
         numbers = trials.measures[column].astype(np.float64)
     elif metadata is None:

@@ -1,4 +1,4 @@
-"""Training and evaluation blocks of `evenscore compare` from score files."""
+"""Training and evaluation blocks of `evenscore compare` and `choose-cohort`, from score files or from embeddings."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenscore.cli.inputs import open_matrix, phrases_of
-from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap, as_matrix, with_map, with_maps
+from evenscore.cli.inputs import EmbeddingFiles, of_phrase, open_matrix, phrase_names, phrases_of
+from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap, as_matrix, with_key, with_map, with_maps
+from evenscore.cli.norm_options import scorer_of
 from evenscore.cli.option_records import option_name
-from evenscore.cli.training_data import read_labelled
+from evenscore.cli.training_data import labels_by_targets, read_labelled
 from evenscore.errors import InputError
-from evenscore.files import read_speakers
-from evenscore.metrics.speakers import speakers_by_targets
-from evenscore.tables import TARGET, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.files import read_speakers, read_trials
+from evenscore.sources.blocks import cohort_matrix
+from evenscore.sources.scorers import scored
+from evenscore.tables import Embeddings, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.ids import shown
 from evenscore.tables.pair_values import table_of_labels
 
 if TYPE_CHECKING:
-    from evenscore.cli.compare_inputs import Inputs, Sides
-    from evenscore.cli.scale_options import ScaleChoices
+    from evenscore.cli.compare import Inputs, Sides
+    from evenscore.cli.options import ScaleChoices
+    from evenscore.sources import Scorer
 
-__all__ = ["sides_from_scores"]
+__all__ = ["sides_from_embeddings", "sides_from_scores"]
 
+Pair = tuple[Embeddings, Embeddings]  # enrolments and tests
 Found = Mapping[str, Sequence[ScoreTable]]  # cohort scores of a condition by their option
 Members = tuple[Collection[str], Collection[str]]  # the cohort's enrolments and tests
 Maps = Mapping[str, SpeakerMap | None]  # speakers of the training side, of the evaluation trials and of the cohort
@@ -44,7 +48,7 @@ def sides_from_scores(inputs: Inputs) -> Sides:
     labels = LabelSources(
         keys=files.train_key or [],
         enroll_speakers=None if files.train_key else facts.train_speakers or files.speakers,
-        unmatched=facts.unmatched.value,
+        unmatched=facts.unmatched,
         phrase_from=facts.phrase_from,
         options=("--train-key", "--train-speakers"),
     )
@@ -136,7 +140,7 @@ def _taken(item: Any, row: Any, column: Any) -> Any:
         if isinstance(given, Labels):
             given = given.take(np.flatnonzero(row), np.flatnonzero(column))
         return replace(item, scores=_taken(item.scores, row, column), given=given)
-    if isinstance(item, TrialList):
+    if item.listed:
         return item.select(row[item.enroll_index] & column[item.test_index])
     return item.take(np.flatnonzero(row), np.flatnonzero(column))
 
@@ -208,10 +212,7 @@ def _blocks(
     if test is None:
         test = _part(pool, members[0], set(trials.test_ids))
     blocks = ScoreBlocks(
-        trials,
-        enroll=_spoken(enroll, cohort_map, "test_axis"),
-        test=_spoken(test, cohort_map, "enroll_axis"),
-        **cohort,
+        trials, enroll=_spoken(enroll, cohort_map, "test_axis"), test=_spoken(test, cohort_map, "enroll_axis"), **cohort
     )
     return LabelledBlocks(blocks, item.given, name, item.unmatched)
 
@@ -222,8 +223,8 @@ def _part(pool: Sequence[ScoreTable], rows: Collection[str], columns: Collection
     for table in pool:
         row = np.flatnonzero([name in rows for name in table.enroll_ids])
         column = np.flatnonzero([name in columns for name in table.test_ids])
-        part = table.take(row, column)
-        if part.size and not (isinstance(part, ScoreMatrix) and part.n_missing == part.scores.size):
+        part: Any = table.take(row, column)
+        if part.size and not (part.is_in_memory and part.n_missing == part.size):
             found.append(part)
     return _joined(found)
 
@@ -258,23 +259,131 @@ def _own_cohort(item: LabelledScores, name: str, known: SpeakerMap | None) -> La
         labels = table_of_labels(matrix, item.labels)
     if labels.by_speaker:
         return LabelledBlocks.own_cohort(matrix, labels, name=name)
-    by_speaker = _labels_by_speaker(matrix, labels, known)
-    missing = matrix.missing if isinstance(matrix, ScoreMatrix) else np.False_
+    if known is None:
+        by_speaker = labels_by_targets(matrix, labels)
+    else:
+        spoken = with_maps(matrix, known, known)
+        by_speaker = Labels.of_axes(spoken.enroll_axis, spoken.test_axis)
+    missing = matrix.missing if matrix.is_in_memory else np.False_
     if ((labels.matrix == by_speaker.matrix) | missing).all():
         return LabelledBlocks.own_cohort(matrix, by_speaker, name=name)
     blocks = LabelledBlocks.own_cohort(matrix, by_speaker).blocks
     return LabelledBlocks(blocks.replace(cohort_labels=labels), labels, name)
 
 
-def _labels_by_speaker(matrix: ScoreTable, labels: Labels, known: SpeakerMap | None) -> Labels:
-    if known is not None:
-        found = with_maps(matrix, known, known)
-        return Labels.of_axes(found.enroll_axis, found.test_axis)
-    rows, columns = np.nonzero(labels.matrix == TARGET)
-    if isinstance(matrix, ScoreMatrix):
-        scored = ~matrix.missing[rows, columns]
-        rows, columns = rows[scored], columns[scored]
-    targets = TrialList(matrix.enroll_axis, matrix.test_axis, rows, columns, labels=np.ones(len(rows), dtype=np.int8))
-    speaker = speakers_by_targets([targets])
-    sides = [[speaker[name] for name in ids] for ids in (matrix.enroll_ids, matrix.test_ids)]
-    return Labels.from_speakers(*sides, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)
+def sides_from_embeddings(inputs: Inputs) -> Sides:
+    """Score the training and, if wanted, the evaluation side; without cohort embeddings, the former is the cohort.
+
+    If workers or a memory limit are asked for, scores are made tile by tile when they are needed.
+    """
+    source = inputs.facts.phrase_from
+    scorer = scorer_of(inputs.training_vectors.scorer)
+    scale = inputs.scale if inputs.scale is not None and inputs.scale.given else None
+    trials = _trials(inputs)
+    training, cohort = _training_and_cohort(inputs)
+    tested = training
+    if trials is not None:
+        (_, test), listed = trials
+        tested = test if listed is None else test.select(listed.test_ids)
+    sides: Sides = ([], [])
+    for phrase in phrase_names(tested, source):
+        own = of_phrase(training, phrase, source, "training")
+        others = own if cohort is None else of_phrase(cohort, phrase, source, "cohort", may_lack=True)
+        sides[0].append(_scored_blocks(scorer, (own, own), others, None, phrase, scale))
+        if trials is not None:
+            (enroll, test), listed = trials
+            test = of_phrase(test, phrase, source, "test")
+            pair = of_phrase(enroll, phrase, source, "enrolment", may_lack=True), test
+            sides[1].append(_scored_blocks(scorer, pair, others, _of_tests(listed, test), phrase, scale))
+    return sides
+
+
+def _training_and_cohort(inputs: Inputs) -> tuple[Embeddings, Embeddings | None]:
+    vectors, facts, everybody = inputs.training_vectors, inputs.facts, inputs.training.speakers
+    path = vectors.train_embeddings or ""
+    files = EmbeddingFiles(enroll=path, test=path, speakers=facts.train_speakers or everybody)
+    training, _ = files.read_trial_sides()
+    if training.speakers is None:
+        raise InputError(f"the embeddings of {path} have no speakers; give --train-speakers")
+    if vectors.cohort_embeddings is None:
+        return training, None
+    speakers = facts.cohort_speakers or everybody
+    others = EmbeddingFiles(enroll=path, test=path, cohort=vectors.cohort_embeddings, cohort_speakers=speakers)
+    return training, others.read_cohort(vectors)
+
+
+def _trials(inputs: Inputs) -> tuple[Pair, TrialList | None] | None:
+    """Return the embeddings of the evaluation side, and its trials if they are listed; None if it is not wanted."""
+    vectors = inputs.evaluation_vectors
+    if vectors is None:
+        return None
+    if vectors.enroll_embeddings is None or vectors.test_embeddings is None:
+        raise InputError("embeddings of both evaluation sides are needed: --enroll-embeddings, --test-embeddings")
+    files = EmbeddingFiles(
+        enroll=vectors.enroll_embeddings,
+        test=vectors.test_embeddings,
+        enroll_map=vectors.enroll_map,
+        speakers=inputs.training.speakers,
+    )
+    enroll, test = files.read_trial_sides()
+    listed = _listed(inputs)
+    if listed is None and (enroll.speakers is None or test.speakers is None):
+        raise InputError("the evaluation trials have no labels; give --key, or the speakers with --speakers")
+    return (enroll, test), listed
+
+
+def _listed(inputs: Inputs) -> TrialList | None:
+    """Return the trials that are listed, with the labels that are known."""
+    paths = {}
+    for name in ("trials", "key"):
+        given = getattr(inputs.evaluation, name) or [None]
+        if len(given) > 1:
+            raise InputError(f"with embeddings one file of --{name} is enough; give one")
+        paths[name] = given[0]
+    key = None if paths["key"] is None else read_trials(paths["key"])
+    if key is not None and key.labels is None:
+        raise InputError(f"the key {paths['key']} has no labels; give a list of trials with labels")
+    if paths["trials"] is None:
+        return key
+    trials = read_trials(paths["trials"])
+    if key is not None:
+        return with_key(trials, key, inputs.facts.unmatched)
+    if trials.labels is None:
+        raise InputError(f"the trials of {paths['trials']} have no labels; give a key with --key")
+    return trials
+
+
+def _of_tests(listed: TrialList | None, tests: Embeddings) -> TrialList | None:
+    """Return the listed trials of some tests."""
+    if listed is None:
+        return None
+    here = set(tests.ids)
+    kept = np.array([name in here for name in listed.test_ids], dtype=bool)
+    return listed if kept.all() else listed.select(kept[listed.test_index])
+
+
+def _scored_blocks(
+    scorer: Scorer, pair: Pair, cohort: Embeddings, listed: TrialList | None, phrase: str, scale: ScaleChoices | None
+) -> LabelledBlocks:
+    """Score the trials of one phrase, all of them or those that are listed, and their cohort, each two sides once."""
+    enroll, test = pair
+    made: dict[tuple[int, int], ScoreTable] = {}
+
+    def table(one: Embeddings, other: Embeddings) -> ScoreTable:
+        """Return all scores, but those of an utterance with itself."""
+        key = id(one), id(other)
+        if key not in made:
+            scores = scored(scorer, one, other)
+            made[key] = cohort_matrix(scores) if scale is None else scores.without_itself().in_tiles(scale.tile_bytes)
+        return made[key]
+
+    if listed is None:
+        trials = table(enroll, test)
+    else:
+        enroll, test = enroll.select(listed.enroll_ids), test.select(listed.test_ids)
+        scores = scored(scorer, enroll, test)
+        trials = (
+            scores.score_trials(listed).with_axes(enroll.axis, test.axis) if scale is None else scores.of_trials(listed)
+        )
+    blocks = ScoreBlocks(trials, enroll=table(enroll, cohort), test=table(cohort, test), cohort=table(cohort, cohort))
+    return LabelledBlocks(blocks, Labels.of_axes(*pair) if listed is None else None, phrase)

@@ -1,4 +1,8 @@
-"""Calibration of scores that are read tile by tile: trained on counts, applied when they are read."""
+"""The scores that `evenscore calibrate` trains on and applies to, of one system or of several.
+
+Of trials in memory every score counts itself, beside quality measures. Scores that are read tile by tile are counted to
+train on, and calibrated when they are read.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.calibrate import (
     Calibration,
@@ -17,27 +22,167 @@ from evenscore.calibrate import (
     PavCalibration,
     calibration_class,
     calibration_from_dict,
+    cross_calibrate,
 )
 from evenscore.calibrate.cross_validation import cross_fits, fit_to_folds, summary_cllr, summed_cost
 from evenscore.calibrate.folds import FoldPairs, spread_speakers
 from evenscore.calibrate.tables import calibrated, cross_calibrated, fit_fusion, fused, stack_systems, systems_of
 from evenscore.cli.calibration import CalibrationJob, inputs_of
-from evenscore.cli.inputs import open_tiles
-from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, named, with_maps
+from evenscore.cli.inputs import open_scores, open_tiles
+from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, named, with_known_speakers
+from evenscore.cli.options import ScaleChoices
 from evenscore.cli.output import ScoredOutput
-from evenscore.cli.scale_options import ScaleChoices
+from evenscore.cli.trial_columns import numbers_of
 from evenscore.errors import InputError
-from evenscore.metrics import ScoreSummary
-from evenscore.metrics.speakers import speakers_by_targets
-from evenscore.tables import TARGET, Axis, ScoreTable
+from evenscore.files.metadata import read_metadata
+from evenscore.metrics import ScoreSummary, cllr
+from evenscore.tables import NONTARGET, TARGET, Axis, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.arrays import hashed
 from evenscore.tables.pair_values import SideGroups
 
-__all__ = ["TableSystems"]
+__all__ = ["TableSystems", "TrialSystems"]
 
-_KEPT = "calibration"
+LOG = "log:"  # before the name of a measure: its logarithm
+_KEPT = "calibration"  # what a run that is cut short leaves
 _FOLD_BITS = 17  # of the summaries of pairs of folds, which are many
 _FOLDS = 5  # of speakers, by which the saturating calibration is chosen
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSystems:
+    """Scores of one or several systems on the same trials; the first gives order, form and labels of the output."""
+
+    first: TrialList
+    values: Array  #: n scores, or n x k scores of k systems
+    key: npt.NDArray[np.int8] | None  #: labels to train on
+    listed: bool  #: whether they came as a list of trials
+
+    @classmethod
+    def read(cls, paths: Sequence[str], job: CalibrationJob, sources: LabelSources | None = None) -> TrialSystems:
+        """Read the systems, with the labels of the sources, if there are any."""
+        tables = [open_scores(path, infinite=job.infinite) for path in paths]
+        key = None
+        if sources is None:
+            lists = [table.in_memory().to_trials() for table in tables]
+        else:
+            joined = [file.trials() for file in labelled_scores(paths, tables, sources)]
+            key = joined[0].labels
+            lists = [new if own.own_labels else new.with_labels(None) for own, new in zip(tables, joined, strict=True)]
+        values = [_scores_on(lists[0], trials, paths[0], path) for path, trials in zip(paths, lists, strict=True)]
+        return cls(
+            first=lists[0],
+            values=values[0] if len(values) == 1 else np.column_stack(values),
+            key=key,
+            listed=tables[0].listed,
+        )
+
+    def fit(self, job: CalibrationJob, output: ScoredOutput) -> tuple[Calibration, dict[str, Any]]:
+        """Train a calibration, or the weights of a fusion; return it with facts about the trials."""
+        measures = _measures(self.first, job.train_metadata, job.quality)
+        extra: dict[str, Any] = {} if measures is None else {"quality": measures}
+        given = dict(extra)
+        if job.method == "saturating":
+            given |= self._speakers(job.sources)[1]
+        kind: Any = calibration_class(job.method)
+        calibration = kind.fit(self.values, self.key, **given, **job.options)
+        if self.key is None:
+            return calibration, {"n_trials": len(self.first)}
+        classes = (("n_target", TARGET), ("n_nontarget", NONTARGET))
+        facts: dict[str, Any] = {name: int(np.count_nonzero(self.key == label)) for name, label in classes}
+        return calibration, facts | {"cllr": cllr(calibration(self.values, **extra), self.key)}
+
+    def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
+        """Return the LLRs in the form of the scores."""
+        measures = _measures(self.first, job.metadata, names)
+        if isinstance(calibration, LogisticCalibration):
+            return self._with_llrs(calibration(self.values, measures))
+        return self._with_llrs(calibration(self.values))
+
+    def cross_calibrated(self, job: CalibrationJob, output: ScoredOutput) -> tuple[ScoreTable, dict[str, Any]]:
+        """Return LLRs by fits that never met a trial's speakers."""
+        assert job.folds is not None  # noqa: S101
+        origin, speakers = self._speakers(job.sources)
+        result = cross_calibrate(
+            self.values,
+            self.key,
+            **speakers,
+            calibration=job.method,
+            folds=job.folds,
+            quality=_measures(self.first, job.metadata, job.quality),
+            options=job.options,
+        )
+        facts = {
+            "speakers": len(result.speaker_folds),
+            "speakers_from": origin,
+            "calibrations": len(result.calibrations),
+            "cllr": cllr(result.llr, self.key),
+        }
+        return self._with_llrs(result.llr), facts
+
+    def about_cheating(self, training: TrialSystems) -> list[str]:
+        """Say how many trials stand in both with the same score; other data may use the same ids."""
+        ours, theirs = self.first, training.first
+        assert ours.scores is not None and theirs.scores is not None  # noqa: S101, PT018
+        match = ours.match(theirs)
+        both = int(np.count_nonzero((match >= 0) & (ours.scores == theirs.scores[match])))
+        if not both:
+            return []
+        return [
+            f"{both} of the {len(ours)} calibrated trials were trained on, which is cheating: figures measured on them "
+            "are too good; use --cross-validate"
+        ]
+
+    def identity(self, sources: LabelSources | None = None) -> str:
+        """Return nothing: what is in memory is written whole, and cannot be continued."""
+        return ""
+
+    def _speakers(self, sources: LabelSources) -> tuple[str, dict[str, Any]]:
+        """Return where speakers are known from, and the number of the speaker on each side of each trial."""
+        trials, origin = with_known_speakers(self.first, sources, self.first.with_labels(self.key))
+        sides = _speakers(trials.enroll_axis), _speakers(trials.test_axis)
+        codes = {name: code for code, name in enumerate(dict.fromkeys(sides[0] + sides[1]))}
+        enroll, test = (np.array([codes[name] for name in side], dtype=np.int64) for side in sides)
+        numbers = {"enroll_speakers": enroll[trials.enroll_index], "test_speakers": test[trials.test_index]}
+        return origin, numbers
+
+    def _with_llrs(self, llrs: Array) -> TrialList | ScoreMatrix:
+        """Return the LLRs in the form of the scores; a matrix has no place for infinite ones."""
+        trials = self.first.with_scores(llrs, allow_infinite=True)
+        return trials if self.listed or not np.isfinite(llrs).all() else trials.to_matrix()
+
+
+def _scores_on(trials: TrialList, system: TrialList, first: str, path: str) -> Array:
+    """Return the scores of a system in the order of the trials of the first one."""
+    assert system.scores is not None  # noqa: S101
+    if system is trials:
+        return system.scores.astype(np.float64)
+    match = trials.match(system)
+    if len(system) != len(trials) or (match < 0).any():
+        at = int(np.argmin(match))
+        where = (
+            f"{path} has no score of the trial {trials.pair(at)}" if match[at] < 0 else f"{path} has other trials, too"
+        )
+        raise InputError(f"the systems {first} and {path} must have the same trials, but {where}; make them agree")
+    return np.asarray(system.scores[match].astype(np.float64))
+
+
+def _measures(trials: TrialList, metadata: str | None, names: Sequence[str]) -> Array | None:
+    """Return the n x q quality measures, or None if there are none."""
+    if not names:
+        return None
+    table = None if metadata is None else read_metadata(metadata)
+    columns = []
+    for name in names:
+        values = numbers_of(trials, table, name.removeprefix(LOG))
+        if name.startswith(LOG):
+            if values.min() <= 0:
+                pair = trials.pair(int(np.argmin(values)))
+                raise InputError(f"{name}: the value of the trial {pair} is {values.min():g}, which has no logarithm")
+            values = np.log(values)
+        columns.append(values)
+    return np.column_stack(columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +240,7 @@ class TableSystems:
     def fit(self, job: CalibrationJob, output: ScoredOutput) -> tuple[Calibration, dict[str, Any]]:
         """Train a calibration, or the weights of a fusion, or take that of a run that was cut short."""
         fit = self._fusion if len(job.train or job.scores) > 1 else self._fitted
-        found = _Fits.kept(output) or fit(job, _how(output)).keep(output)
+        found = _Fits.kept(output) or fit(job, output.how).keep(output)
         return found.calibrations[()], found.info
 
     def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
@@ -108,8 +253,8 @@ class TableSystems:
     def cross_calibrated(self, job: CalibrationJob, output: ScoredOutput) -> tuple[ScoreTable, dict[str, Any]]:
         """Return LLRs by fits that never met a trial's speakers."""
         assert job.folds is not None  # noqa: S101
-        groups = fold_groups(self.file, job.sources, job.folds)
-        fitted = _Fits.kept(output) or self._cross_fitted(job, groups, _how(output)).keep(output)
+        groups = _fold_groups(self.file, job.sources, job.folds)
+        fitted = _Fits.kept(output) or self._cross_fitted(job, groups, output.how).keep(output)
         fits: Any = fitted.calibrations
         for calibration in fits.values():
             self._refuse_infinite(calibration)
@@ -143,7 +288,7 @@ class TableSystems:
         return _Fits(calibrations={(): calibration}, info=counts)
 
     def _fitted(self, job: CalibrationJob, how: dict[str, Any]) -> _Fits:
-        groups = fold_groups(self.file, job.sources, _FOLDS, at_most=True) if job.method == "saturating" else None
+        groups = _fold_groups(self.file, job.sources, _FOLDS, at_most=True) if job.method == "saturating" else None
         counts = self.file.count([] if groups is None else [groups.pairs], group_bits=_FOLD_BITS, **how)
         pairs = {} if groups is None else groups.by_pair(counts.groups[0])
         summary = counts.summary
@@ -155,7 +300,7 @@ class TableSystems:
             info["cllr"] = summary_cllr(calibration, summary)
         return _Fits(calibrations={(): calibration}, info=info)
 
-    def _cross_fitted(self, job: CalibrationJob, groups: FoldGroups, how: dict[str, Any]) -> _Fits:
+    def _cross_fitted(self, job: CalibrationJob, groups: _FoldGroups, how: dict[str, Any]) -> _Fits:
         counts = self.file.count([groups.pairs], group_bits=_FOLD_BITS, **how)
         pairs = groups.by_pair(counts.groups[0])
         with named(self.file.path):
@@ -178,13 +323,8 @@ class TableSystems:
             raise InputError("a matrix has no place for the infinite LLRs of this calibration; use pav:smoothing=1")
 
 
-def _how(output: ScoredOutput) -> dict[str, Any]:
-    """Return where the work is done, and who is told of it."""
-    return {"client": output.client, "progress": output.progress}
-
-
 @dataclass(frozen=True, kw_only=True)
-class FoldGroups:
+class _FoldGroups:
     """Which pair of folds each pair of ids belongs to."""
 
     pairs: SideGroups
@@ -198,9 +338,11 @@ class FoldGroups:
         return {pair: summary for pair, summary in found.items() if summary.bins.size}
 
 
-def fold_groups(file: LabelledScores, sources: LabelSources, folds: int, *, at_most: bool = False) -> FoldGroups:
+def _fold_groups(file: LabelledScores, sources: LabelSources, folds: int, *, at_most: bool = False) -> _FoldGroups:
     """Put the speakers of scores into folds; ``at_most``: fewer folds if there are fewer speakers."""
-    table, origin = _with_speakers(file, sources)
+    if file.listed is None and not sources.by_speaker:
+        raise InputError(f"{file.path}: the speakers are not known; give --enroll-speakers, or a key")
+    table, origin = with_known_speakers(file.scores, sources, file.listed)  # type: ignore[arg-type]
     sides = _speakers(table.enroll_axis), _speakers(table.test_axis)
     speakers = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if name is not None]
     number = min(folds, len(speakers)) if at_most else folds
@@ -210,22 +352,7 @@ def fold_groups(file: LabelledScores, sources: LabelSources, folds: int, *, at_m
     fold_of: dict[Any, int] = {speakers[int(code)]: fold for code, fold in zip(order, spread.tolist(), strict=True)}
     enroll, test = (np.array([fold_of.get(name, -1) for name in side], dtype=np.int64) for side in sides)
     pairs = SideGroups(table.enroll_axis, enroll, table.test_axis, test, number)
-    return FoldGroups(pairs=pairs, folds=number, n_speakers=len(speakers), origin=origin)
-
-
-def _with_speakers(file: LabelledScores, sources: LabelSources) -> tuple[ScoreTable, str]:
-    """Return the scores with their speakers, None for ids that nothing is known of, and where that is known from."""
-    if sources.by_speaker:
-        return with_maps(file.scores, *sources.read_speaker_maps()), "the speaker maps"
-    if file.listed is None:
-        raise InputError(f"{file.path}: the speakers are not known; give --enroll-speakers, or a key")
-    known = speakers_by_targets([file.listed])
-    sides = (file.scores.enroll_axis, file.listed.enroll_ids), (file.scores.test_axis, file.listed.test_ids)
-    axes = []
-    for axis, ids in sides:
-        here = set(ids.tolist())
-        axes.append(axis.with_speakers([known[name] if name in here else None for name in axis.ids]))
-    return file.scores.with_axes(*axes), "the target trials"
+    return _FoldGroups(pairs=pairs, folds=number, n_speakers=len(speakers), origin=origin)
 
 
 def _speakers(axis: Axis) -> list[str | None]:
