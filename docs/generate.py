@@ -134,10 +134,14 @@ def _argument(parameter: Any) -> str:
 
 
 def _metavar(parameter: Any) -> str:
-    kind = parameter.type_descriptor.annotation
-    if get_origin(kind) is Literal:
-        return f"{{{','.join(get_args(kind))}}}"
-    return str(parameter.metavar or "VALUE")
+    if parameter.metavar:
+        return str(parameter.metavar)
+    if hasattr(parameter, "type"):  # typer on top of click
+        choices = getattr(parameter.type, "choices", ())
+    else:
+        kind = parameter.type_descriptor.annotation
+        choices = get_args(kind) if get_origin(kind) is Literal else ()
+    return f"{{{','.join(choices)}}}" if choices else "VALUE"
 
 
 def _default(value: Any) -> str:
