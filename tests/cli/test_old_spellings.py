@@ -38,6 +38,7 @@ USED = [
      "--model m --scores s --enroll-cohort e --test-cohort t --prior 0.1 -o n"),
     ("evaluate", "s --key k --bootstrap 9 --seed 1 --json", "--bootstrap 9:seed=1 s --key k --json"),
     ("evaluate", "a b --key k --paired --level 0.9 --csv", "--bootstrap 0:level=0.9 a b --key k --paired --table=csv"),
+    ("demo", "--seed 3", "--simulation-seed 3"),
     ("plot", "hist s --calibration c -o f", "hist s --model c -o f"),
     ("plot", "det s --bootstrap=50 --level=0.9 -o f", "--bootstrap 50:level=0.9 det s -o f"),
     ("calibrate", "--cross-validate --key k s -o o", "--cross-validate 5 --key k s -o o"),

@@ -35,8 +35,8 @@ def demo(
     methods: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Norms between commas, as in 'evenscore compare'.")
     ] = None,
-    bootstrap: Annotated[int, typer.Option(metavar="N", help="Draws of the speakers.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Other simulated scores.")] = 1,
+    bootstrap: opt.Bootstrap = "200",
+    simulation_seed: Annotated[int, typer.Option(min=0, metavar="N", help="Other simulated scores.")] = 1,
     json: opt.Json = False,
 ) -> None:
     """Compare all norms on real scores that come with evenscore, and on simulated ones.
@@ -48,14 +48,17 @@ def demo(
     from evenscore import compare, load_audiomnist_scores, write_report
     from evenscore.cli.compare import listed_methods
 
-    chosen, real = listed_methods(methods), load_audiomnist_scores()
-    scores = {"audiomnist": (list(real.development), list(real.evaluation)), "simulated": _simulated_scores(seed)}
+    chosen, draws, real = listed_methods(methods), opt.Draws.of(bootstrap), load_audiomnist_scores()
+    how: dict[str, Any] = {"bootstrap": draws.number, "level": draws.level, "seed": draws.seed}
+    scores = {
+        "audiomnist": (list(real.development), list(real.evaluation)),
+        "simulated": _simulated_scores(simulation_seed),
+    }
     found: dict[str, Comparison] = {}
     with progress_bar() as progress:
         for name, sides in scores.items():
             folder = Path(output) / name
-            how: dict[str, Any] = {"bootstrap": bootstrap, "command": "evenscore demo", "progress": progress}
-            found[name] = compare(*sides, chosen, directory=folder, **how)
+            found[name] = compare(*sides, chosen, directory=folder, command="evenscore demo", progress=progress, **how)
             progress("writing the report", 0.0)
             write_report(found[name], folder / "report.html")
     if json:

@@ -95,6 +95,7 @@ SPELLINGS: Mapping[str, Mapping[str, str | Part | Gone | Bare]] = {
         "--no-min-divergence": Part("--norm", "min_divergence", "false"),
     },
     "adapt": _BLOCKS,
+    "demo": {"--seed": "--simulation-seed"},
     "calibrate": {
         **_EMBEDDINGS,
         "--cross-validate": Bare("5", "--folds"),
