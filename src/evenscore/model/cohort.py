@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model.patterns import SpeakerBlocks
-from evenscore.tables import UNKNOWN, Labels, ScoreBlocks, ScoreMatrix
+from evenscore.tables import UNKNOWN, Axis, Labels, ScoreBlocks, ScoreMatrix
 from evenscore.tables.ids import Ids
+from evenscore.tables.known_scores import KnownScores
 
 __all__ = ["Cohort"]
 
@@ -111,6 +112,14 @@ class Cohort:
             )
         except InputError as error:
             raise InputError(f"the blocks do not fit the cohort of this normalizer: {error}") from None
+
+    def known(self, blocks: ScoreBlocks) -> tuple[KnownScores | None, KnownScores | None]:
+        """Return the known scores of the blocks, with their members in the order of this cohort."""
+        enroll, test, trials = blocks.enroll_known, blocks.test_known, blocks.trials
+        return (
+            None if enroll is None else enroll.align(trials.enroll_axis, Axis(self.test_ids)),
+            None if test is None else test.align(trials.test_axis, Axis(self.enroll_ids)),
+        )
 
 
 def _others(speakers: Ids | None, without: set[str], size: int) -> npt.NDArray[np.intp]:

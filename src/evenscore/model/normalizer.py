@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model.cohort import Cohort
+from evenscore.model.known_scores import EffectWeights, Known, KnownTrials
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing, score_without_missing, score_without_own
 from evenscore.model.prediction import Prediction, predict
@@ -119,14 +120,17 @@ class ScoreModelNormalizer:
         The cohort of the blocks must be the one this normalizer was prepared for, or be left out of them.
         """
         enroll, test = self._cohort.align(blocks)
+        known = self._cohort.known(blocks)
         own = self._has_own_speakers(blocks)
         if not own and not has_missing(enroll) and not has_missing(test):
-            return self._complete(blocks.trials, enroll, test)
+            if known == (None, None):
+                return self._complete(blocks.trials, enroll, test)
+            return self._complete_with_known(blocks.trials, enroll, test, known)
         trials = blocks.trials.to_trials()
         if own:
-            llrs = score_without_own(self.model, self._cohort, blocks, trials, enroll, test)
+            llrs = score_without_own(self.model, self._cohort, blocks, trials, enroll, test, known)
         else:
-            llrs = score_without_missing(self.model, self._cohort, trials, enroll, test)
+            llrs = score_without_missing(self.model, self._cohort, trials, enroll, test, known)
         return blocks.trials.with_pairs(trials, llrs)
 
     def normalize_one(
@@ -183,6 +187,16 @@ class ScoreModelNormalizer:
     ) -> ScoreMatrix | TrialList:
         w = self.weights(enroll=enroll is not None, test=test is not None)
         return apply_shifts(w, trials, *side_shifts(w, trials, enroll, test))
+
+    def _complete_with_known(
+        self, trials: ScoreMatrix | TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None, known: Known
+    ) -> ScoreMatrix | TrialList:
+        (m, n), sides = trials.shape, (enroll is not None, test is not None)
+        how = KnownTrials.of(self.model, *known, (m, n))
+        weights = EffectWeights.of(self.model, self._prediction(sides), how.loading)
+        rows = weights.enroll_effects(np.empty((m, 0)) if enroll is None else enroll.scores)
+        columns = weights.test_effects(np.empty((0, n)) if test is None else test.scores)
+        return how.normalized(trials, weights, rows, columns)
 
     def _one_with_missing(self, score: float, enroll: npt.NDArray[Any] | None, test: npt.NDArray[Any] | None) -> float:
         trial = TrialList(["e"], ["t"], [0], [0], scores=[score])

@@ -20,12 +20,12 @@ import numpy.typing as npt
 
 from evenscore.model.block_posterior import evidence_of_groups, group_precisions, inverse_root
 from evenscore.model.cohort import Cohort
+from evenscore.model.known_scores import KnownTrials, PlainTrials
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern_posterior import PatternPrecision
 from evenscore.model.patterns import Component, SpeakerBlocks, SpeakerShapes, components, exceptions_of_key
 from evenscore.model.precision import evidence_of_sums, precision_terms
 from evenscore.model.prediction import trial_posterior
-from evenscore.model.score_weights import llr
 from evenscore.model.sums import ClassSums, group_order, sum_by_key
 from evenscore.tables import NONTARGET, TARGET, Labels
 
@@ -227,7 +227,7 @@ class TrialSums:
 
 
 def score_by_sums(
-    model: ScoreModel,
+    known: PlainTrials | KnownTrials,
     cohort: SpeakerSums | SpeakerRows,
     trial_sums: TrialSums,
     rows: npt.NDArray[Any],
@@ -235,6 +235,7 @@ def score_by_sums(
     scores: npt.NDArray[Any],
 ) -> Float[Array, " t"]:
     """Return the LLRs of trials without their own speakers, from sums over the cohort's units."""
+    model = known.model
     sides = (trial_sums.enroll is not None, trial_sums.test is not None)
     solve = cache(lambda dropped: cohort.solve(model, dropped, sides))
     sizes = np.concatenate([cohort.sizes, [[0, 0]]])  # the last one is nobody
@@ -253,8 +254,9 @@ def score_by_sums(
             gone = _Gone(first=first[mine], second=second[mine], pair_of=np.searchsorted(mine, pair_of[at]))
             left = (sizes.sum(axis=0) - (n_rows, n_columns)).tolist()
             solution = solve((n_rows, n_columns))
-            mean, variance = _predict(model, cohort.kind_of, solution, left, trial_sums, (i[at], j[at]), gone)
-            out[start + at] = llr(scores[part][at], mean, variance)
+            pairs = i[at], j[at]
+            found = _predict(known, cohort.kind_of, solution, left, trial_sums, pairs, gone)
+            out[start + at] = known.llr(scores[part][at], pairs, *found)
     return out
 
 
@@ -268,16 +270,18 @@ class _Gone:
 
 
 def _predict(
-    model: ScoreModel,
+    known: PlainTrials | KnownTrials,
     kind_of: Index,
     solution: _Solution,
     left: list[int],
     trials: TrialSums,
     places: tuple[Index, Index],
     gone: _Gone,
-) -> tuple[Float[Array, "t 2"], Float[Array, "t 2"]]:
-    """Return mean and variance of the scores of trials that lose as many rows and columns, (S3)."""
-    dim, terms, loading = model.dim, precision_terms(model), np.concatenate([model.alpha, model.beta], axis=1)
+) -> tuple[Float[Array, "t k"], Float[Array, "c k k"], Index]:
+    """Return what is predicted of trials that lose as many rows and columns, (S3): means, covariances, whose they are.
+    """
+    model, loading = known.model, known.loading
+    dim, terms = model.dim, precision_terms(model)
     kinds = np.append(kind_of, -1)
     codes = kinds[gone.first] * (len(kinds) + 1) + kinds[gone.second]
     _, example, cell_of = np.unique(codes, return_index=True, return_inverse=True)
@@ -287,7 +291,7 @@ def _predict(
     sides = (trials.enroll is not None, trials.test is not None)
     covariance, moved = trial_posterior(terms, W, left[0], left[1], sides)
     effect, cell = loading @ covariance, cell_of.reshape(-1)[gone.pair_of]
-    mean, t = model.mu + np.zeros((len(cell), 2)), solution.without(gone.first, gone.second)[gone.pair_of]
+    mean, t = np.zeros((len(cell), len(loading))), solution.without(gone.first, gone.second)[gone.pair_of]
     groups, units = (trials.enroll_group, trials.test_group), (solution.columns, solution.rows)
     precision = (terms.alpha_precision[NONTARGET], terms.beta_precision[NONTARGET])
     for side, scores in enumerate((trials.enroll, trials.test)):
@@ -298,8 +302,7 @@ def _predict(
             mean += sums[:, :1] * own[cell]
             t += sums[:, 1:]
     mean -= np.einsum("thp,tp->th", (loading @ moved)[cell], t)
-    variance = model.sigma2 + np.einsum("chp,hp->ch", effect, loading)
-    return mean, variance[cell]
+    return mean, effect @ loading.T, cell
 
 
 def _side_part(

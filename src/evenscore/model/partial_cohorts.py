@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.model.cohort import Cohort
+from evenscore.model.known_scores import EffectWeights, Known, trials_with
 from evenscore.model.own_speakers import (
     SpeakerRows,
     SpeakerSums,
@@ -19,9 +21,9 @@ from evenscore.model.own_speakers import (
 )
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import EffectPosterior, effect_posterior, predict
-from evenscore.model.score_weights import ScoreWeights, llr, side_shifts
 from evenscore.model.sums import group_order
-from evenscore.tables import NONTARGET, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import NONTARGET, TARGET, Axis, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables.known_scores import KnownScores
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -38,73 +40,110 @@ def has_missing(block: ScoreMatrix | None) -> bool:
 
 
 def score_without_missing(
-    model: ScoreModel, cohort: Cohort, trials: TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None
+    model: ScoreModel,
+    cohort: Cohort,
+    trials: TrialList,
+    enroll: ScoreMatrix | None,
+    test: ScoreMatrix | None,
+    known: Known = (None, None),
 ) -> Float[Array, " t"]:
-    """Return the LLRs of trials some of whose cohort scores may be missing, one group of equal patterns at a time."""
+    """Return the LLRs of trials some of whose cohort scores may be missing, or known to be targets.
+
+    Trials with the same pattern of these are scored together.
+    """
     sides = (enroll is not None, test is not None)
-    weights = ScoreWeights.of(model, predict(model, cohort.scores, cohort.key, sides))
-    rows, columns = side_shifts(weights, trials, enroll, test)
+    how = trials_with(model, known, (len(trials.enroll_ids), len(trials.test_ids)))
+    weights = EffectWeights.of(model, predict(model, cohort.scores, cohort.key, sides), how.loading)
+    blocks = (
+        np.empty((len(trials.enroll_ids), 0)) if enroll is None else enroll.scores,
+        np.empty((0, len(trials.test_ids))) if test is None else test.scores,
+    )
+    rows, columns = weights.enroll_effects(blocks[0]), weights.test_effects(blocks[1])
     i, j, scores = trials.enroll_index, trials.test_index, _scores(trials)
     if not (has_missing(enroll) or has_missing(test)):
-        return llr(scores, rows[i] + columns[j], weights.variance)
-    effects = effect_posterior(model, cohort.scores, cohort.key, sides)
-    n_tests = len(cohort.test_ids)
-    loading = np.concatenate([weights.enroll, weights.test], axis=1)
-    e_patterns, e_which, e_effects = _side_effects(
-        model, None if enroll is None else enroll.scores, effects.covariance[:n_tests], len(trials.enroll_ids)
-    )
-    t_patterns, t_which, t_effects = _side_effects(
-        model, None if test is None else test.scores.T, effects.covariance[n_tests:], len(trials.test_ids)
-    )
+        return how.llr(scores, (i, j), rows[i] + columns[j], weights.covariance[None], 0)
+    n_tests, n_enrolments = len(cohort.test_ids), len(cohort.enroll_ids)
+    e, t = _Exceptions.of(blocks[0], known[0], n_tests), _Exceptions.of(blocks[1].T, known[1], n_enrolments)
+    odd = np.flatnonzero(np.concatenate([(e.patterns > 0).any(axis=0), (t.patterns > 0).any(axis=0)]))
+    target = np.flatnonzero(np.concatenate([(e.patterns > 1).any(axis=0), (t.patterns > 1).any(axis=0)]))
+    effects = effect_posterior(model, cohort.scores, cohort.key, sides, odd, target)
+    e_effects, t_effects = e.say(model, effects.scores[:n_tests]), t.say(model, effects.scores[n_tests:])
+    e_targets = e.values(model, target[target < n_tests], 0, len(target))
+    t_targets = t.values(model, target[target >= n_tests] - n_tests, int((target < n_tests).sum()), len(target))
     out = np.empty(len(trials))
-    for cell, at in _cells(e_which[i] * len(t_patterns) + t_which[j]):
-        pe, pt = divmod(cell, len(t_patterns))
-        absent = np.concatenate([np.flatnonzero(e_patterns[pe]), n_tests + np.flatnonzero(t_patterns[pt])])
-        mean, variance = rows[i[at]] + columns[j[at]], weights.variance
-        if len(absent):
-            predicted = effects.offset[absent] + e_effects[i[at]][:, absent] + t_effects[j[at]][:, absent]
-            more, wider = _without_missing(model, effects, loading, absent, predicted)
-            mean, variance = mean + more, variance + wider
-        out[at] = llr(scores[at], mean, variance)
+    for cell, at in _cells(e.which[i] * len(t.patterns) + t.which[j]):
+        pe, pt = divmod(cell, len(t.patterns))
+        kinds = np.concatenate([e.patterns[pe], t.patterns[pt]])
+        mine = np.concatenate([np.flatnonzero(kinds[odd] > 0), len(odd) + np.flatnonzero(kinds[target] > 1)])
+        mean, covariance = rows[i[at]] + columns[j[at]], weights.covariance
+        if len(mine):
+            expected = effects.offset[mine] + e_effects[i[at]][:, mine] + t_effects[j[at]][:, mine]
+            told = np.zeros_like(expected)
+            told[:, kinds[odd].astype(bool).sum() :] = (e_targets[i[at]] + t_targets[j[at]])[:, kinds[target] > 1]
+            mean, covariance = _corrected(model, effects, how.loading, mine, expected, told, mean, covariance)
+        out[at] = how.llr(scores[at], (i[at], j[at]), mean, covariance[None], 0)
     return out
 
 
-def _side_effects(
-    model: ScoreModel, scores: npt.NDArray[Any] | None, covariance: Float[Array, "c o"], size: int
-) -> tuple[npt.NDArray[np.bool_], Index, Float[Array, "m o"]]:
-    """Return the patterns of missing scores of one side, and what its scores say about all effects."""
-    members, n_effects = covariance.shape
-    if scores is None:
-        return np.zeros((1, members), dtype=bool), np.zeros(size, dtype=np.intp), np.zeros((size, n_effects))
-    patterns, which = _missing_patterns(np.isnan(scores))
-    centered = np.nan_to_num(scores.astype(np.float64) - model.mu[NONTARGET], nan=0.0)
-    return patterns, which, centered @ covariance / model.sigma2[NONTARGET]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Exceptions:
+    """Cohort scores of one side that are missing (1) or known to be targets (2), by patterns that occur."""
+
+    scores: Float[Array, "m c"]
+    known: KnownScores | None
+    patterns: npt.NDArray[np.int8]
+    which: Index  #: the pattern of each element
+
+    @classmethod
+    def of(cls, scores: npt.NDArray[Any], known: KnownScores | None, members: int) -> _Exceptions:
+        """Take a row of scores for each element; a side without cohort scores has no exceptions."""
+        if not scores.shape[1]:
+            nothing = np.zeros((1, members), dtype=np.int8)
+            return cls(scores=scores, known=None, patterns=nothing, which=np.zeros(len(scores), dtype=np.intp))
+        kinds = np.isnan(scores).view(np.int8).copy()
+        linked = None if known is None else known.linked()
+        if linked is not None:
+            kinds[linked.element, linked.member] = 2
+        packed = np.concatenate([np.packbits(kinds > 0, axis=1), np.packbits(kinds > 1, axis=1)], axis=1)
+        _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        return cls(scores=scores, known=linked, patterns=kinds[first], which=which.reshape(-1))
+
+    def say(self, model: ScoreModel, covariance: Float[Array, "c f"]) -> Float[Array, "m f"]:
+        """Return what the other cohort scores say about the exceptional effects."""
+        if not self.scores.shape[1]:
+            return np.zeros((len(self.scores), covariance.shape[1]))
+        centered = np.nan_to_num(self.scores.astype(np.float64) - model.mu[NONTARGET], nan=0.0)
+        return centered @ covariance / model.sigma2[NONTARGET]
+
+    def values(self, model: ScoreModel, members: Index, start: int, size: int) -> Float[Array, "m l"]:
+        """Return what targets say about their effects, in columns for these members, from ``start`` on."""
+        told = np.zeros((len(self.scores), size))
+        if self.known is not None:
+            place = start + np.searchsorted(members, self.known.member)
+            told[self.known.element, place] = (self.known.score - model.mu[TARGET]) / model.sigma2[TARGET]
+        return told
 
 
-def _missing_patterns(missing: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
-    """Return the distinct rows of a mask, and which of them each row is."""
-    packed = np.packbits(missing, axis=1)
-    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    return missing[first], which.reshape(-1)
-
-
-def _without_missing(
+def _corrected(
     model: ScoreModel,
     effects: EffectPosterior,
-    loading: Float[Array, "2 o"],
-    absent: npt.NDArray[np.intp],
-    predicted: Float[Array, "t a"],
-) -> tuple[Float[Array, "t 2"], Float[Array, " 2"]]:
-    """Return what taking out absent scores adds to the means and variances of the predicted scores, (S5).
+    loading: Float[Array, "k p"],
+    mine: Index,
+    expected: Float[Array, "t f"],
+    told: Float[Array, "t f"],
+    mean: Float[Array, "t k"],
+    covariance: Float[Array, "k k"],
+) -> tuple[Float[Array, "t k"], Float[Array, "k k"]]:
+    """Return means and covariance where exceptional scores are taken out, and targets are put in their place, (S5).
 
-    `loading` are the weights of all cohort scores in the two predicted scores, `predicted` the effects expected for
-    the absent ones in each trial.
+    ``mine`` are the exceptional effects of these trials, ``expected`` their means, ``told`` what targets say.
     """
-    noise = model.sigma2[NONTARGET]
-    inner = noise * np.eye(len(absent)) - effects.covariance[np.ix_(absent, absent)]
-    reach = noise * loading[:, absent]
-    weights = np.linalg.solve(inner, reach.T)  # symmetric, so it serves the means and the variances
-    return predicted @ weights, np.einsum("ha,ah->h", reach, weights)
+    is_target = mine >= len(effects.exceptional)
+    precision = np.where(is_target, 1 / model.sigma2[TARGET], -1 / model.sigma2[NONTARGET])
+    between = loading @ effects.hidden[:, mine]
+    inner = np.eye(len(mine)) + precision[:, None] * effects.exceptions[np.ix_(mine, mine)]
+    gain = np.linalg.solve(inner.T, between.T)
+    return mean + (told - precision * expected) @ gain, covariance - gain.T @ (precision[:, None] * between.T)
 
 
 def score_without_own(
@@ -114,8 +153,9 @@ def score_without_own(
     trials: TrialList,
     enroll: ScoreMatrix | None,
     test: ScoreMatrix | None,
+    known: Known = (None, None),
 ) -> Float[Array, " t"]:
-    """Return the LLRs of trials whose own speakers are left out of the cohort."""
+    """Return the LLRs of trials whose own speakers are left out of the cohort; known scores count all the same."""
     rows = cohort.numbers_of(blocks.enroll_speakers, len(trials.enroll_ids))
     columns = cohort.numbers_of(blocks.test_speakers, len(trials.test_ids))
     members = (
@@ -124,18 +164,19 @@ def score_without_own(
     )
     center = float(model.mu[NONTARGET])
     by_sums: SpeakerSums | SpeakerRows | None = None
-    complete = cohort.blocks if not (has_missing(enroll) or has_missing(test)) else None
+    own = _misses_only_own(enroll, rows, members[1]) and _misses_only_own(test, columns, members[0], turned=True)
+    own = own and _knows_only_own(known[0], rows, members[1]) and _knows_only_own(known[1], columns, members[0])
+    complete = cohort.blocks if own else None
     if complete is not None:
         by_sums = speaker_sums(cohort.scores, complete, center)
-    elif _misses_only_own(enroll, rows, members[1]) and _misses_only_own(test, columns, members[0], turned=True):
+    elif own:
         by_sums = speaker_rows(model, cohort)
     if by_sums is None:
-        return _pair_by_pair(model, cohort, trials, enroll, test, rows, columns)
+        return _pair_by_pair(model, cohort, trials, enroll, test, (rows, columns), known)
 
     def by_units(scores: npt.NDArray[Any], codes: Index) -> npt.NDArray[np.float64]:
-        if complete is not None:
-            return group_columns(scores, codes, complete.n_speakers, center)
-        return np.nan_to_num(scores.astype(np.float64) - center, nan=0.0)
+        filled = np.nan_to_num(scores.astype(np.float64) - center, nan=0.0)  # own scores are not used anyway
+        return filled if complete is None else group_columns(filled, codes, complete.n_speakers, 0.0)
 
     trial_sums = TrialSums(
         enroll=None if enroll is None else by_units(enroll.scores, members[1]),
@@ -143,7 +184,9 @@ def score_without_own(
         enroll_group=rows,
         test_group=columns,
     )
-    return score_by_sums(model, by_sums, trial_sums, trials.enroll_index, trials.test_index, _scores(trials))
+    outside = tuple(None if part is None else part.outside() for part in known)
+    how = trials_with(model, outside, (len(rows), len(columns)))  # type: ignore[arg-type]
+    return score_by_sums(how, by_sums, trial_sums, trials.enroll_index, trials.test_index, _scores(trials))
 
 
 def _misses_only_own(block: ScoreMatrix | None, own: Index, members: Index, *, turned: bool = False) -> bool:
@@ -154,29 +197,42 @@ def _misses_only_own(block: ScoreMatrix | None, own: Index, members: Index, *, t
     return not (missing & ((own[:, None] != members) | (own[:, None] < 0))).any()
 
 
+def _knows_only_own(known: KnownScores | None, own: Index, members: Index) -> bool:
+    """Tell whether known scores within the cohort are against the element's own speaker, who is left out anyway."""
+    if known is None:
+        return True
+    linked = known.linked()
+    return bool(((own[linked.element] == members[linked.member]) & (own[linked.element] >= 0)).all())
+
+
 def _pair_by_pair(
     model: ScoreModel,
     cohort: Cohort,
     trials: TrialList,
     enroll: ScoreMatrix | None,
     test: ScoreMatrix | None,
-    rows: Index,
-    columns: Index,
+    speakers: tuple[Index, Index],
+    known: Known,
 ) -> Float[Array, " t"]:
     """Score the trials of each pair of speakers with the cohort that is left: any pattern, one pair after another."""
     names = [*cohort.speakers, None]  # the number -1 is nobody
     out = np.empty(len(trials))
-    number = len(names)
+    number, (rows, columns) = len(names), speakers
     for cell, at in _cells((rows[trials.enroll_index] + 1) * number + columns[trials.test_index] + 1):
         own = {names[code - 1] for code in divmod(cell, number)} - {None}
         kept_rows, kept_columns = cohort.members(own)  # type: ignore[arg-type]
-        part = trials.select(at)
+        part, left = trials.select(at), cohort.take(kept_rows, kept_columns)
+        enroll_known, test_known = known
         out[at] = score_without_missing(
             model,
-            cohort.take(kept_rows, kept_columns),
+            left,
             part,
             None if enroll is None else enroll.select(part.enroll_ids).take(columns=kept_columns),
             None if test is None else test.select(None, part.test_ids).take(rows=kept_rows),
+            (
+                None if enroll_known is None else enroll_known.align(part.enroll_axis, Axis(left.test_ids)),
+                None if test_known is None else test_known.align(part.test_axis, Axis(left.enroll_ids)),
+            ),
         )
     return out
 

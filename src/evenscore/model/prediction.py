@@ -155,33 +155,68 @@ def _predict_from_exceptions(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EffectPosterior:
-    """Posterior of the effects in a trial's M + N cohort scores, all of them observed.
+    """Posterior of the effects in a trial's M + N cohort scores, all of them observed as non-targets.
 
-    The effect of score j of S_e is alpha_0'x~ + beta_0'y_j, that of score i of S_t is alpha_0'x_i + beta_0'y~.
+    The effect of score j of S_e is alpha_0'x~ + beta_0'y_j, that of score i of S_t is alpha_0'x_i + beta_0'y~. Some of
+    them are *exceptional*, and so are the effects of class 1 that stand in place of those of targets.
     """
 
-    covariance: Float[Array, "o o"]
-    offset: Float[Array, " o"]  #: mean, when all of the trial's cohort scores are mu_0
+    exceptional: npt.NDArray[np.intp]  #: which scores, of 0..M-1 in S_e and M.. in S_t
+    target: npt.NDArray[np.intp]  #: those of them that are targets in some trial
+    scores: Float[Array, "o f"]  #: covariance of the effects of all scores with the exceptional ones, class 0 before 1
+    exceptions: Float[Array, "f f"]  #: of the exceptional ones
+    hidden: Float[Array, "p f"]  #: of (x~, y~) with them
+    offset: Float[Array, " f"]  #: mean of the exceptional ones, when all of the trial's cohort scores are mu_0
 
 
 def effect_posterior(
-    model: ScoreModel, cohort: npt.NDArray[Any], key: npt.NDArray[np.int8], sides: tuple[bool, bool]
+    model: ScoreModel,
+    cohort: npt.NDArray[Any],
+    key: npt.NDArray[np.int8],
+    sides: tuple[bool, bool],
+    exceptional: npt.NDArray[np.intp],
+    target: npt.NDArray[np.intp],
 ) -> EffectPosterior:
     """Return the posterior of the effects; those of a side without cohort scores mean nothing."""
-    (n, m), alpha, beta = key.shape, model.alpha[NONTARGET], model.beta[NONTARGET]
-    if (n + m) * max(model.dim, 1) > _LARGEST_COHORT:
+    (n, m), dim = key.shape, model.dim
+    wanted = np.concatenate([exceptional, target])
+    if (n + m) * max(dim, 1) * len(wanted) > _LARGEST_COHORT**2:
         raise InputError(
             f"cohort scores of trials are missing, and a cohort of {n} + {m} is too large for that; "
             "complete the cohort scores or take a smaller cohort"
         )
-    rhs_x, rhs_y = (np.zeros((size, model.dim, m + n)) for size in (n + sides[0], m + sides[1]))
-    rhs_x[np.arange(n), :, m + np.arange(n)], rhs_x[n:, :, :m] = alpha, alpha[:, None]
-    rhs_y[np.arange(m), :, np.arange(m)], rhs_y[m:, :, m:] = beta, beta[:, None]
+    classes = np.repeat([NONTARGET, TARGET], [len(exceptional), len(target)])
+    alpha, beta, at = model.alpha[classes], model.beta[classes], np.arange(len(wanted))
+    rhs_x, rhs_y = (np.zeros((size, dim, len(wanted))) for size in (n + sides[0], m + sides[1]))
+    of_enroll = wanted < m  # scores of S_e
+    rhs_y[wanted[of_enroll], :, at[of_enroll]] = beta[of_enroll]
+    rhs_x[wanted[~of_enroll] - m, :, at[~of_enroll]] = alpha[~of_enroll]
+    rhs_x[n:, :, of_enroll] = alpha[of_enroll].T
+    rhs_y[m:, :, ~of_enroll] = beta[~of_enroll].T
     sums = sum_by_key(cohort, key, float(model.mu[NONTARGET]))
     x, y = _solve_with_trial(model, sums, exceptions_of_key(key), sides, rhs_x, rhs_y)
-    x_effects, y_effects = np.einsum("idr,d->ir", x, alpha), np.einsum("jdr,d->jr", y, beta)
-    both = np.concatenate([y_effects[:m] + x_effects[n:].sum(axis=0), x_effects[:n] + y_effects[m:].sum(axis=0)])
-    return EffectPosterior(covariance=both[:, 1:], offset=both[:, 0])
+    nothing = np.zeros((1, dim, 1 + len(wanted)))
+    own_x, own_y = (found if len(found) else nothing for found in (x[n:], y[m:]))
+
+    def effects(scores: npt.NDArray[np.intp], of_class: int) -> Float[Array, "s q"]:
+        first, second = scores[scores < m], scores[scores >= m] - m
+        alpha, beta = model.alpha[of_class], model.beta[of_class]
+        row, column = (np.einsum("idr,d->ir", x[second], alpha), np.einsum("jdr,d->jr", y[first], beta))
+        row, column = row + np.einsum("idr,d->ir", own_y, beta), column + np.einsum("idr,d->ir", own_x, alpha)
+        found = np.empty((len(scores), 1 + len(wanted)))
+        found[scores < m], found[scores >= m] = column, row
+        return found
+
+    everything = effects(np.arange(m + n), NONTARGET)
+    special = np.concatenate([everything[exceptional], effects(target, TARGET)])
+    return EffectPosterior(
+        exceptional=exceptional,
+        target=target,
+        scores=everything[:, 1:],
+        exceptions=special[:, 1:],
+        hidden=np.concatenate([own_x[0, :, 1:], own_y[0, :, 1:]]),
+        offset=special[:, 0],
+    )
 
 
 def _solve_with_trial(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,8 +35,6 @@ class ScoreWeights:
     enroll: Float[Array, "2 M"]
     test: Float[Array, "2 N"]
     variance: Float[Array, " 2"]
-    half: Float[Array, " 2"]  #: 1 / (2 variance)
-    constant: float  #: half the difference of the log-variances
 
     @classmethod
     def of(cls, model: ScoreModel, prediction: Prediction) -> ScoreWeights:
@@ -48,9 +47,21 @@ class ScoreWeights:
             enroll=np.ascontiguousarray(loading @ prediction.enroll),
             test=np.ascontiguousarray(loading @ prediction.test),
             variance=variance,
-            half=0.5 / variance,
-            constant=float(0.5 * np.log(variance[NONTARGET] / variance[TARGET])),
         )
+
+    @cached_property
+    def half(self) -> Float[Array, " 2"]:
+        """1 / (2 variance)."""
+        return 0.5 / self.variance
+
+    @cached_property
+    def constant(self) -> float:
+        """Half the difference of the log-variances."""
+        return float(0.5 * np.log(self.variance[NONTARGET] / self.variance[TARGET]))
+
+    def with_variance(self, variance: Float[Array, " 2"]) -> ScoreWeights:
+        """Return the same means with other variances."""
+        return replace(self, variance=variance)
 
 
 def side_shifts(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.model.bilinear_sums import cohort_sums
+from evenscore.model.known_scores import PlainTrials
 from evenscore.model.normalizer import ScoreModelNormalizer, apply_shifts
 from evenscore.model.own_speakers import SpeakerSums, TrialSums, group_columns
 from evenscore.model.parameters import ScoreModel
@@ -112,7 +113,7 @@ class OwnScoreModelParts:
         if trials.listed:
             scores = np.asarray(trials.scores)
             pairs = trials.enroll_index, trials.test_index
-            return trials.with_scores(score_by_sums(self.model, self.cohort, sums, *pairs, scores).astype(scores.dtype))
+            return trials.with_scores(score_by_sums(PlainTrials(model=self.model), self.cohort, sums, *pairs, scores).astype(scores.dtype))
         trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         out = np.empty_like(trials.scores)
         n_columns = trials.shape[1]
@@ -123,7 +124,7 @@ class OwnScoreModelParts:
                 np.repeat(np.arange(start, start + len(part)), n_columns),
                 np.tile(np.arange(n_columns), len(part)),
             )
-            found = score_by_sums(self.model, self.cohort, sums, rows, columns, part.reshape(-1))
+            found = score_by_sums(PlainTrials(model=self.model), self.cohort, sums, rows, columns, part.reshape(-1))
             out[start : start + step] = found.reshape(part.shape)
         return trials.with_scores(out)  # which refuses what is not finite
 

@@ -11,7 +11,9 @@ from evenscore.errors import InputError
 from evenscore.tables.arrays import hashed
 from evenscore.tables.axis import Axis, SpeakersLike
 from evenscore.tables.ids import Ids, shown
+from evenscore.tables.known_scores import KnownScores, without_labelled
 from evenscore.tables.labels import NONTARGET, Labels
+from evenscore.tables.pair_values import labels_for
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.score_table import ScoreTable
 from evenscore.tables.trial_list import TrialList
@@ -19,6 +21,7 @@ from evenscore.tables.trial_list import TrialList
 __all__ = ["ScoreBlocks"]
 
 _BLOCKS = ("trials", "enroll", "test", "cohort")
+_BESIDE = ("cohort_labels", "enroll_known", "test_known")
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -42,6 +45,14 @@ class ScoreBlocks:
     cohort_labels
         Labels of ``cohort``. By default they follow from the cohort's speakers, or, without speakers, all pairs are
         non-targets.
+    enroll_labels, test_labels
+        Labels of ``enroll`` and ``test``, as `Labels` or as a key (a list of labelled pairs; what it does not list is a
+        non-target). By default all of these are non-targets. Targets, such as the scores of an enrolment against
+        further takes of its speaker, count for the score model; for other norms, which know impostors only, they are
+        missing, as are pairs of unknown label. With labels, ``enroll`` may have tests (and ``test`` enrolments) that
+        ``cohort`` does not have: only their labelled scores count.
+    enroll_known, test_known
+        What was found so, in place of ``enroll_labels`` and ``test_labels``.
     enroll_speakers, test_speakers
         The speaker of each enrolment and of each test of the trials, if their axes do not know them: a mapping from
         id to speaker, or a sequence in the order of ``trials.enroll_ids`` and ``trials.test_ids``. With them (and
@@ -69,6 +80,8 @@ class ScoreBlocks:
     test: Any
     cohort: Any
     cohort_labels: Labels | None
+    enroll_known: KnownScores | None
+    test_known: KnownScores | None
 
     def __init__(
         self,
@@ -78,13 +91,21 @@ class ScoreBlocks:
         test: ScoreTable | None = None,
         cohort: ScoreTable | None = None,
         cohort_labels: Labels | None = None,
+        enroll_labels: Labels | TrialList | None = None,
+        test_labels: Labels | TrialList | None = None,
         enroll_speakers: SpeakersLike | None = None,
         test_speakers: SpeakersLike | None = None,
         cohort_enroll_speakers: SpeakersLike | None = None,
         cohort_test_speakers: SpeakersLike | None = None,
+        enroll_known: KnownScores | None = None,
+        test_known: KnownScores | None = None,
     ) -> None:
         _refuse_other_things(trials=trials, enroll=enroll, test=test, cohort=cohort, cohort_labels=cohort_labels)
         trials = trials.with_speakers(enroll_speakers, test_speakers)
+        if enroll_labels is not None:
+            enroll, enroll_known = _known_scores(enroll, enroll_labels, cohort, "enroll")
+        if test_labels is not None:
+            test, test_known = _known_scores(test, test_labels, cohort, "test")
         rows = _shared(cohort, test, "enroll_axis", "the cohort's enrolments (rows of `cohort` and `test`)")
         columns = _shared(cohort, enroll, "test_axis", "the cohort's tests (columns of `cohort` and `enroll`)")
         rows = _with_speakers(rows, cohort_enroll_speakers, "cohort_enroll_speakers")
@@ -98,7 +119,10 @@ class ScoreBlocks:
         if cohort is not None:
             cohort = cohort.with_axes(rows, columns)  # type: ignore[arg-type]
             cohort_labels = _cohort_labels(cohort, cohort_labels)
-        for name, value in zip((*_BLOCKS, "cohort_labels"), (trials, enroll, test, cohort, cohort_labels), strict=True):
+        known = (enroll_known, trials.enroll_axis, columns), (test_known, trials.test_axis, rows)
+        aligned = [part.align(*axes) if part is not None else None for part, *axes in known]
+        beside = (cohort_labels, *(part if part is not None and len(part) else None for part in aligned))
+        for name, value in zip((*_BLOCKS, *_BESIDE), (trials, enroll, test, cohort, *beside), strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -128,7 +152,7 @@ class ScoreBlocks:
 
         Trials may be some of those that were there: cohort scores then are those of their ids.
         """
-        parts = {name: getattr(self, name) for name in (*_BLOCKS, "cohort_labels")} | changed
+        parts = {name: getattr(self, name) for name in (*_BLOCKS, *_BESIDE)} | changed
         if parts["cohort"] is None:
             parts["cohort_labels"] = None
         return ScoreBlocks(parts.pop("trials"), **parts)
@@ -194,15 +218,15 @@ class ScoreBlocks:
         """Return for each block, by name, a text that changes when it changes."""
         tables = {name: getattr(self, name) for name in _BLOCKS}
         found = {name: "" if table is None else table.identity() for name, table in tables.items()}
-        labels = "" if self.cohort_labels is None else self.cohort_labels.identity()
+        labels = ["" if part is None else part.identity() for part in (getattr(self, name) for name in _BESIDE)]
         speakers = [None if axis is None else axis.speakers for axis in self._axes.values()]
-        return found | {"labels and speakers": hashed(labels, *speakers)}
+        return found | {"labels and speakers": hashed(*labels, *speakers)}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScoreBlocks):
             return NotImplemented
         axes = zip(self._axes.values(), other._axes.values(), strict=True)
-        return all(getattr(self, name) == getattr(other, name) for name in (*_BLOCKS, "cohort_labels")) and all(
+        return all(getattr(self, name) == getattr(other, name) for name in (*_BLOCKS, *_BESIDE)) and all(
             (one is None and two is None) or (one is not None and two is not None and one.same(two))
             for one, two in axes
         )
@@ -215,7 +239,12 @@ class ScoreBlocks:
         parts = [f"{name} {table.shape[0]} x {table.shape[1]}" for name, table in tables.items() if table is not None]
         known = [side for side, axis in self._axes.items() if axis is not None and axis.speakers is not None]
         speakers = [f"speakers of {', '.join(known)}"] if known else []
-        return f"ScoreBlocks({', '.join([*listed, *parts, *speakers])})"
+        labelled = [f"{len(part)} known scores of {side}s" for side, part in self._known.items() if part is not None]
+        return f"ScoreBlocks({', '.join([*listed, *parts, *speakers, *labelled])})"
+
+    @property
+    def _known(self) -> dict[str, KnownScores | None]:
+        return {"enrolment": self.enroll_known, "test": self.test_known}
 
 
 def _refuse_other_things(**given: Any) -> None:
@@ -247,6 +276,28 @@ def _shared(cohort: Any, block: Any, side: str, what: str) -> Axis | None:
     if odd:
         raise InputError(f"{what} do not line up: {shown(sorted(odd))} only in one of the two")
     return first if first.speakers is not None else first.knowing(second.take(second.find(first.ids)))
+
+
+def _known_scores(block: Any, labels: Any, cohort: Any, name: str) -> tuple[Any, KnownScores]:
+    """Take the scores that are known to be targets, or are of nobody in the cohort, out of cohort scores."""
+    if block is None:
+        raise InputError(f"{name}_labels were given without cohort scores of the {name} side; give `{name}` too")
+    by_row = name == "enroll"
+    if not isinstance(labels, Labels | TrialList):
+        raise InputError(f"{name}_labels are a {type(labels).__name__}, but must be Labels, or a key")
+    try:
+        found = labels_for(block, labels)
+    except InputError as error:
+        raise InputError(f"{name}_labels: {error}") from None
+    side = "test_axis" if by_row else "enroll_axis"
+    members = getattr(block, side)
+    inside = np.ones(len(members), dtype=bool) if cohort is None else getattr(cohort, side).find(members.ids) >= 0
+    known = KnownScores.of(block, found, inside, by_row)
+    rest = without_labelled(block, found)
+    if inside.all():
+        return rest, known
+    kept = np.flatnonzero(inside)
+    return (rest.take(None, kept) if by_row else rest.take(kept, None)) if len(kept) else None, known
 
 
 def _with_speakers(axis: Axis | None, speakers: SpeakersLike | None, what: str) -> Axis | None:

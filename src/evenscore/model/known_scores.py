@@ -1,0 +1,205 @@
+"""Scores of a trial's enrolment or test that are known to be targets: they count as the formula says.
+
+A known score against a recording of which nothing else is known (a further take of the enrolment's speaker) tells
+about x~ alone, through a y that is drawn for it: it is one more observation of alpha_h'x~, with the noise
+sigma_h^2 + |beta_h|^2. So the cohort is conditioned on first, and what it says about the four *effects*
+q = (alpha_0'x~, alpha_1'x~, beta_0'y~, beta_1'y~) is then brought up to date, (S8). A known score against a member of
+the cohort is an exception among its cohort scores, see `partial_cohorts`. Equation numbers as in docs/math.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.prediction import Prediction
+from evenscore.model.score_weights import ScoreWeights, enroll_shifts, llr, llrs_of_sums, test_shifts
+from evenscore.tables.known_scores import KnownScores
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["EffectWeights", "Known", "KnownTrials", "PlainTrials", "known_rows", "trials_with"]
+
+Array = np.ndarray
+Index = npt.NDArray[np.intp]
+Known = tuple[KnownScores | None, KnownScores | None]  #: of the enrolments and of the tests
+_SCORES = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]])  # which effects add up to the score of either class
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlainTrials:
+    """Trials of which nothing is known beside their cohort scores: what is predicted are their two scores."""
+
+    model: ScoreModel
+
+    @cached_property
+    def loading(self) -> Float[Array, "2 p"]:
+        """How what is predicted depends on (x~, y~)."""
+        return np.concatenate([self.model.alpha, self.model.beta], axis=1)
+
+    def llr(
+        self,
+        scores: npt.NDArray[Any],
+        pairs: tuple[Index, Index],
+        mean: Float[Array, "t 2"],
+        covariance: Float[Array, "c 2 2"],
+        cell: Index | int,
+    ) -> Float[Array, " t"]:
+        """Return the LLRs of pairs of an enrolment and a test; ``cell`` says which covariance is theirs."""
+        variance = self.model.sigma2 + np.diagonal(covariance, axis1=-2, axis2=-1)
+        return llr(scores, self.model.mu + mean, variance[cell])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KnownTrials:
+    """Trials with known scores beside the cohort's: what is predicted are their four effects, (S8).
+
+    Attributes
+    ----------
+    enroll, test
+        A row for each enrolment (or test): how many scores of non-targets and of targets are known, and how much they
+        say, sum (s - mu_h) / noise.
+    """
+
+    model: ScoreModel
+    enroll: Float[Array, "m 4"]
+    test: Float[Array, "n 4"]
+
+    @classmethod
+    def of(cls, model: ScoreModel, enroll: KnownScores | None, test: KnownScores | None, shape: Any) -> KnownTrials:
+        """Sum up the known scores that lie outside of the cohort; ``shape``: how many enrolments and tests."""
+        rows = known_rows(model, enroll, shape[0], model.beta), known_rows(model, test, shape[1], model.alpha)
+        return cls(model=model, enroll=rows[0], test=rows[1])
+
+    @cached_property
+    def loading(self) -> Float[Array, "4 p"]:
+        """How the effects depend on (x~, y~)."""
+        alpha, beta = self.model.alpha, self.model.beta
+        return np.block([[alpha, np.zeros_like(beta)], [np.zeros_like(alpha), beta]])
+
+    @cached_property
+    def _precision(self) -> Float[Array, " 4"]:
+        """What one known score adds to the precision of an effect."""
+        return 1 / np.concatenate([_noise(self.model, self.model.beta), _noise(self.model, self.model.alpha)])
+
+    def _settled(
+        self, covariance: Float[Array, "u 4 4"], counts: Float[Array, "u 4"]
+    ) -> tuple[Float[Array, "u 2 4"], Float[Array, "u 2 4"], Float[Array, "u 2"]]:
+        """Return how the predicted scores follow from the effects and from known scores, and their variances, (S8)."""
+        gain = np.linalg.inv(np.eye(4) + covariance * (counts * self._precision)[:, None, :])
+        updated = gain @ covariance
+        spread = _SCORES @ updated
+        return _SCORES @ gain, spread, self.model.sigma2 + np.einsum("uhq,hq->uh", spread, _SCORES)
+
+    def llr(
+        self,
+        scores: npt.NDArray[Any],
+        pairs: tuple[Index, Index],
+        mean: Float[Array, "t 4"],
+        covariance: Float[Array, "c 4 4"],
+        cell: Index | int,
+    ) -> Float[Array, " t"]:
+        """Return the LLRs of pairs of an enrolment and a test; ``cell`` says which covariance is theirs."""
+        i, j = pairs
+        known = np.concatenate([self.enroll[i], self.test[j]], axis=1)
+        cells = np.broadcast_to(np.asarray(cell, dtype=float), (len(known),))
+        kinds, kind = np.unique(np.column_stack([cells, known[:, [0, 1, 4, 5]]]), axis=0, return_inverse=True)
+        kind = kind.reshape(-1)
+        gain, spread, variance = self._settled(covariance[kinds[:, 0].astype(np.intp)], kinds[:, 1:])
+        predicted = np.einsum("thq,tq->th", gain[kind], mean)
+        predicted += np.einsum("thq,tq->th", spread[kind], known[:, [2, 3, 6, 7]])
+        return llr(scores, self.model.mu + predicted, variance[kind])
+
+    def normalized(
+        self, trials: Any, weights: EffectWeights, enroll: Float[Array, "m 4"], test: Float[Array, "n 4"]
+    ) -> Any:
+        """Return trials with their LLRs, from the two sides' parts of the effects."""
+        if not trials.listed:
+            return trials.with_scores(self.llr_matrix(trials.scores, weights, enroll, test))
+        pairs, scores = (trials.enroll_index, trials.test_index), np.asarray(trials.scores)
+        mean = enroll[pairs[0]] + test[pairs[1]]
+        return trials.with_scores(self.llr(scores, pairs, mean, weights.covariance[None], 0).astype(scores.dtype))
+
+    def llr_matrix(
+        self, scores: npt.NDArray[Any], weights: EffectWeights, enroll: Float[Array, "m 4"], test: Float[Array, "n 4"]
+    ) -> npt.NDArray[Any]:
+        """Return the LLRs of all pairs, from the two sides' parts of the effects: one pass for each pair of kinds."""
+        out, (rows, row_of), (columns, column_of) = np.empty_like(scores), _kinds(self.enroll), _kinds(self.test)
+        for a, row in enumerate(rows):
+            for b, column in enumerate(columns):
+                i, j = np.flatnonzero(row_of == a), np.flatnonzero(column_of == b)
+                counts = np.concatenate([row, column])[None]
+                (gain,), (spread,), (variance,) = self._settled(weights.covariance[None], counts)
+                shifts = (
+                    self.model.mu + enroll[i] @ gain.T + self.enroll[i, 2:] @ spread[:, :2].T,
+                    (test[j] @ gain.T + self.test[j, 2:] @ spread[:, 2:].T).T,
+                )
+                like = weights.pairs[0].with_variance(variance)
+                if len(rows) == len(columns) == 1:
+                    return llrs_of_sums(like, scores, *shifts)
+                out[np.ix_(i, j)] = llrs_of_sums(like, np.ascontiguousarray(scores[np.ix_(i, j)]), *shifts)
+        return out
+
+
+def trials_with(model: ScoreModel, known: Known, shape: tuple[int, int]) -> PlainTrials | KnownTrials:
+    """Return how trials are scored of whose enrolments and tests some scores are known, or none."""
+    if known == (None, None):
+        return PlainTrials(model=model)
+    return KnownTrials.of(model, *known, shape)
+
+
+def known_rows(
+    model: ScoreModel, known: KnownScores | None, size: int, other: Float[Array, "2 d"]
+) -> Float[Array, "n 4"]:
+    """Return the counts and the weight of each element's known scores; ``other``: loadings of the other side."""
+    if known is None:
+        return np.zeros((size, 4))
+    counts, totals = known.sums()
+    return np.concatenate([counts, (totals - counts * model.mu) / _noise(model, other)], axis=1)
+
+
+def _noise(model: ScoreModel, other: Float[Array, "2 d"]) -> Float[Array, " 2"]:
+    """Return the variance of a score whose other side is not known at all."""
+    return model.sigma2 + (other**2).sum(axis=1)
+
+
+def _kinds(known: Float[Array, "n 4"]) -> tuple[Float[Array, "k 2"], Index]:
+    kinds, kind_of = np.unique(known[:, :2], axis=0, return_inverse=True)
+    return kinds, kind_of.reshape(-1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EffectWeights:
+    """Mean and covariance of what is predicted of a trial, from its cohort scores: two scores, or four effects."""
+
+    pairs: tuple[ScoreWeights, ...]  #: the weights of two of them at a time
+    covariance: Float[Array, "k k"]
+
+    @classmethod
+    def of(cls, model: ScoreModel, prediction: Prediction, loading: Float[Array, "k p"]) -> EffectWeights:
+        """Project the hidden variables on what is predicted."""
+        plain = ScoreWeights.of(model, prediction)
+        pairs = (
+            replace(
+                plain,
+                offset=two @ prediction.offset,
+                enroll=np.ascontiguousarray(two @ prediction.enroll),
+                test=np.ascontiguousarray(two @ prediction.test),
+            )
+            for two in (loading[start : start + 2] for start in range(0, len(loading), 2))
+        )
+        return cls(pairs=tuple(pairs), covariance=loading @ prediction.covariance @ loading.T)
+
+    def enroll_effects(self, scores: npt.NDArray[Any]) -> Float[Array, "m k"]:
+        """Return each enrolment's part of the means, from its cohort scores (a row, empty if there are none)."""
+        return np.concatenate([enroll_shifts(two, scores) for two in self.pairs], axis=1)
+
+    def test_effects(self, scores: npt.NDArray[Any]) -> Float[Array, "n k"]:
+        """Return each test's part of the means, from its cohort scores (a column, empty if there are none)."""
+        return np.concatenate([test_shifts(two, scores) for two in self.pairs], axis=1)
