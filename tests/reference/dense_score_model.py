@@ -75,13 +75,13 @@ def dense_moments(model: ScoreModel, scores, key) -> Moments:
     )
 
 
-def dense_llr(model: ScoreModel, score, enroll, test, cohort, key) -> float:
+def dense_llr(model: ScoreModel, score, enroll, test, cohort, key, enroll_key=0, test_key=0) -> float:
     """The paper's normalized score: two marginals over the (N+1) x (M+1) matrix; NaN are missing scores."""
     N, M = cohort.shape
     scores = np.full((N + 1, M + 1), np.nan)
     scores[:N, :M], scores[N, :M], scores[:N, M], scores[N, M] = cohort, enroll, test, score
     labels = np.zeros((N + 1, M + 1), dtype=int)
-    labels[:N, :M] = key
+    labels[:N, :M], labels[N, :M], labels[:N, M] = key, enroll_key, test_key
     labels[np.isnan(scores)] = -1
     result = 0.0
     for hypothesis, sign in ((1, 1.0), (0, -1.0)):

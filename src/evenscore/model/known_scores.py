@@ -20,11 +20,12 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
 from evenscore.model.score_weights import ScoreWeights, enroll_shifts, llr, llrs_of_sums, test_shifts
 from evenscore.tables.known_scores import KnownScores
+from evenscore.tables.labels import NONTARGET, TARGET
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["EffectWeights", "Known", "KnownTrials", "PlainTrials", "known_rows", "trials_with"]
+__all__ = ["EffectWeights", "Known", "KnownTrials", "PlainTrials", "SettledOne", "known_rows", "settled_one", "trials_with"]
 
 Array = np.ndarray
 Index = npt.NDArray[np.intp]
@@ -84,15 +85,15 @@ class KnownTrials:
         return np.block([[alpha, np.zeros_like(beta)], [np.zeros_like(alpha), beta]])
 
     @cached_property
-    def _precision(self) -> Float[Array, " 4"]:
+    def precision(self) -> Float[Array, " 4"]:
         """What one known score adds to the precision of an effect."""
         return 1 / np.concatenate([_noise(self.model, self.model.beta), _noise(self.model, self.model.alpha)])
 
-    def _settled(
+    def settled(
         self, covariance: Float[Array, "u 4 4"], counts: Float[Array, "u 4"]
     ) -> tuple[Float[Array, "u 2 4"], Float[Array, "u 2 4"], Float[Array, "u 2"]]:
         """Return how the predicted scores follow from the effects and from known scores, and their variances, (S8)."""
-        gain = np.linalg.inv(np.eye(4) + covariance * (counts * self._precision)[:, None, :])
+        gain = np.linalg.inv(np.eye(4) + covariance * (counts * self.precision)[:, None, :])
         updated = gain @ covariance
         spread = _SCORES @ updated
         return _SCORES @ gain, spread, self.model.sigma2 + np.einsum("uhq,hq->uh", spread, _SCORES)
@@ -111,7 +112,7 @@ class KnownTrials:
         cells = np.broadcast_to(np.asarray(cell, dtype=float), (len(known),))
         kinds, kind = np.unique(np.column_stack([cells, known[:, [0, 1, 4, 5]]]), axis=0, return_inverse=True)
         kind = kind.reshape(-1)
-        gain, spread, variance = self._settled(covariance[kinds[:, 0].astype(np.intp)], kinds[:, 1:])
+        gain, spread, variance = self.settled(covariance[kinds[:, 0].astype(np.intp)], kinds[:, 1:])
         predicted = np.einsum("thq,tq->th", gain[kind], mean)
         predicted += np.einsum("thq,tq->th", spread[kind], known[:, [2, 3, 6, 7]])
         return llr(scores, self.model.mu + predicted, variance[kind])
@@ -135,7 +136,7 @@ class KnownTrials:
             for b, column in enumerate(columns):
                 i, j = np.flatnonzero(row_of == a), np.flatnonzero(column_of == b)
                 counts = np.concatenate([row, column])[None]
-                (gain,), (spread,), (variance,) = self._settled(weights.covariance[None], counts)
+                (gain,), (spread,), (variance,) = self.settled(weights.covariance[None], counts)
                 shifts = (
                     self.model.mu + enroll[i] @ gain.T + self.enroll[i, 2:] @ spread[:, :2].T,
                     (test[j] @ gain.T + self.test[j, 2:] @ spread[:, 2:].T).T,
@@ -172,6 +173,43 @@ def _noise(model: ScoreModel, other: Float[Array, "2 d"]) -> Float[Array, " 2"]:
 def _kinds(known: Float[Array, "n 4"]) -> tuple[Float[Array, "k 2"], Index]:
     kinds, kind_of = np.unique(known[:, :2], axis=0, return_inverse=True)
     return kinds, kind_of.reshape(-1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SettledOne:
+    """The two predicted scores of one trial with certain numbers of known targets, ready for any number of trials."""
+
+    offset: Float[Array, " 2"]
+    enroll: Float[Array, "2 M"]
+    test: Float[Array, "2 N"]
+    targets: Float[Array, "2 2"]  #: weights of the sums of (s - mu_1) over the known targets of either side
+    variance: Float[Array, " 2"]
+
+    def llr(self, score: float, enroll: Array, test: Array, *sums: float) -> float:
+        """Return the LLR of a trial from its cohort scores less mu_0, and the sums of its known targets less mu_1."""
+        mean = self.offset + self.targets @ np.array(sums)
+        if enroll.size:
+            mean = mean + self.enroll @ enroll
+        if test.size:
+            mean = mean + self.test @ test
+        squares = (score - mean) ** 2 / self.variance + np.log(self.variance)
+        return float(0.5 * (squares[NONTARGET] - squares[TARGET]))
+
+
+def settled_one(model: ScoreModel, prediction: Prediction, n_enroll: int, n_test: int) -> SettledOne:
+    """Prepare for trials with these numbers of known targets of the enrolment and of the test."""
+    how = KnownTrials(model=model, enroll=np.zeros((1, 4)), test=np.zeros((1, 4)))
+    weights = EffectWeights.of(model, prediction, how.loading)
+    counts = np.array([[0.0, n_enroll, 0.0, n_test]])
+    (gain,), (spread,), (variance,) = how.settled(weights.covariance[None], counts)
+    effects = gain @ how.loading
+    return SettledOne(
+        offset=model.mu + effects @ prediction.offset,
+        enroll=effects @ prediction.enroll,
+        test=effects @ prediction.test,
+        targets=spread[:, [1, 3]] * how.precision[[1, 3]],
+        variance=variance,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

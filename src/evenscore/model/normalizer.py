@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model.cohort import Cohort
-from evenscore.model.known_scores import EffectWeights, Known, KnownTrials
+from evenscore.model.known_scores import EffectWeights, Known, KnownTrials, SettledOne, settled_one
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing, score_without_missing, score_without_own
 from evenscore.model.prediction import Prediction, predict
 from evenscore.model.score_weights import ScoreWeights, llrs_of_sums, side_shifts
-from evenscore.tables import NONTARGET, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.tables import NONTARGET, TARGET, Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
+from evenscore.tables.known_scores import KnownScores
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -96,6 +97,7 @@ class ScoreModelNormalizer:
         self._cohort = Cohort.of(cohort)
         self._predictions: dict[_Sides, Prediction] = {}
         self._weights: dict[_Sides, ScoreWeights] = {}
+        self._settled: dict[tuple[bool, bool, int, int], SettledOne] = {}
 
     @property
     def cohort_enroll_ids(self) -> Ids:
@@ -111,7 +113,7 @@ class ScoreModelNormalizer:
         """Return the weights of the cohort scores in the predicted scores; which sides have cohort scores."""
         sides = (enroll, test)
         if sides not in self._weights:
-            self._weights[sides] = ScoreWeights.of(self.model, self._prediction(sides))
+            self._weights[sides] = ScoreWeights.of(self.model, self.prediction(sides))
         return self._weights[sides]
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
@@ -134,7 +136,15 @@ class ScoreModelNormalizer:
         return blocks.trials.with_pairs(trials, llrs)
 
     def normalize_one(
-        self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None
+        self,
+        score: float,
+        enroll: npt.ArrayLike | None = None,
+        test: npt.ArrayLike | None = None,
+        *,
+        enroll_targets: npt.ArrayLike = (),
+        test_targets: npt.ArrayLike = (),
+        enroll_labels: npt.ArrayLike | None = None,
+        test_labels: npt.ArrayLike | None = None,
     ) -> float:
         """Return the log-likelihood ratio of one trial, in microseconds.
 
@@ -147,20 +157,42 @@ class ScoreModelNormalizer:
             there are none; NaN where one is missing.
         test
             Scores of the cohort's enrolments against the trial's test, in the order of `cohort_enroll_ids`.
-        """
-        from evenscore.model.normalize_kernels import llr_one
+        enroll_targets, test_targets
+            Further scores of the enrolment against recordings that are known to be of its speaker (and of the test
+            likewise), which are not in the cohort.
+        enroll_labels, test_labels
+            Labels of ``enroll`` and ``test``: 1 target, 0 non-target, -1 unknown (not used). By default all are
+            non-targets.
 
+        Examples
+        --------
+        >>> from evenscore import ScoreModel
+        >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+        >>> normalizer = ScoreModelNormalizer(model)
+        >>> [round(normalizer.normalize_one(2.5, enroll_targets=known), 3) for known in ([], [2.5, 2.2])]
+        [0.889, 3.708]
+        """
         e, t = _vector(enroll, len(self.cohort_test_ids), "enroll"), _vector(test, len(self.cohort_enroll_ids), "test")
-        w = self.weights(enroll=enroll is not None, test=test is not None)
-        llr = llr_one(float(score), w.center, e, t, w.enroll, w.test, w.offset, w.half, w.constant)
+        targets = np.asarray(enroll_targets, dtype=np.float64), np.asarray(test_targets, dtype=np.float64)
+        sides = (enroll is not None, test is not None)
+        if enroll_labels is not None or test_labels is not None:
+            labels = _vector(enroll_labels, len(e), "enroll_labels"), _vector(test_labels, len(t), "test_labels")
+            return self._one_in_general(score, (e, t), sides, targets, labels)
+        if targets[0].size or targets[1].size:
+            llr = self._one_with_targets(score, e, t, sides, targets)
+        else:
+            from evenscore.model.normalize_kernels import llr_one
+
+            w = self.weights(enroll=sides[0], test=sides[1])
+            llr = llr_one(float(score), w.center, e, t, w.enroll, w.test, w.offset, w.half, w.constant)
         if math.isnan(llr):
-            llr = self._one_with_missing(score, None if enroll is None else e, None if test is None else t)
+            return self._one_in_general(score, (e, t), sides, targets, (np.empty(0), np.empty(0)))
         return float(llr)
 
     def posterior(self, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None) -> HiddenPosterior:
         """Return the posterior of the hidden variables of a trial, given its (complete) cohort scores."""
         e, t = _vector(enroll, len(self.cohort_test_ids), "enroll"), _vector(test, len(self.cohort_enroll_ids), "test")
-        prediction = self._prediction((enroll is not None, test is not None))
+        prediction = self.prediction((enroll is not None, test is not None))
         center = self.model.mu[NONTARGET]
         mean = prediction.offset
         if enroll is not None:
@@ -172,7 +204,8 @@ class ScoreModelNormalizer:
         dim = self.model.dim
         return HiddenPosterior(enroll=mean[:dim], test=mean[dim:], covariance=prediction.covariance)
 
-    def _prediction(self, sides: _Sides) -> Prediction:
+    def prediction(self, sides: _Sides) -> Prediction:
+        """Return what the cohort says about a trial's hidden variables; which sides have cohort scores."""
         if sides not in self._predictions:
             self._predictions[sides] = predict(self.model, self._cohort.scores, self._cohort.key, sides)
         return self._predictions[sides]
@@ -193,16 +226,36 @@ class ScoreModelNormalizer:
     ) -> ScoreMatrix | TrialList:
         (m, n), sides = trials.shape, (enroll is not None, test is not None)
         how = KnownTrials.of(self.model, *known, (m, n))
-        weights = EffectWeights.of(self.model, self._prediction(sides), how.loading)
+        weights = EffectWeights.of(self.model, self.prediction(sides), how.loading)
         rows = weights.enroll_effects(np.empty((m, 0)) if enroll is None else enroll.scores)
         columns = weights.test_effects(np.empty((0, n)) if test is None else test.scores)
         return how.normalized(trials, weights, rows, columns)
 
-    def _one_with_missing(self, score: float, enroll: npt.NDArray[Any] | None, test: npt.NDArray[Any] | None) -> float:
+    def _one_with_targets(self, score: float, e: Array, t: Array, sides: _Sides, targets: tuple[Array, Array]) -> float:
+        """Return the LLR of a trial with complete cohort scores and known targets outside of the cohort."""
+        kind = (*sides, targets[0].size, targets[1].size)
+        if kind not in self._settled:
+            self._settled[kind] = settled_one(self.model, self.prediction(sides), *kind[2:])
+        mu, center = self.model.mu, self.model.mu[NONTARGET]
+        return self._settled[kind].llr(score, e - center, t - center, *(float((part - mu[TARGET]).sum()) for part in targets))
+
+    def _one_in_general(
+        self, score: float, both: tuple[Array, Array], sides: _Sides, targets: tuple[Array, Array], labels: Any
+    ) -> float:
+        """Return the LLR of a trial with any cohort scores: missing, labelled, and with others beside them."""
         trial = TrialList(["e"], ["t"], [0], [0], scores=[score])
-        e = None if enroll is None else ScoreMatrix(enroll[None, :], ["e"], self.cohort_test_ids, missing="nan")
-        t = None if test is None else ScoreMatrix(test[:, None], self.cohort_enroll_ids, ["t"], missing="nan")
-        return float(score_without_missing(self.model, self._cohort, trial, e, t)[0])
+        members = Axis(self.cohort_test_ids), Axis(self.cohort_enroll_ids)
+        known, left = [], []
+        for axis, side, scores, more, label in zip(
+            (trial.enroll_axis, trial.test_axis), members, both, targets, labels, strict=True
+        ):
+            label = label if label.size else np.zeros(len(scores))
+            linked = np.flatnonzero((label == TARGET) & ~np.isnan(scores))
+            known.append(KnownScores.of_one(axis, side, linked, np.concatenate([scores[linked], more])))
+            left.append(np.where(label == NONTARGET, scores, np.nan))
+        e = ScoreMatrix(left[0][None, :], ["e"], members[0], missing="nan") if sides[0] else None
+        t = ScoreMatrix(left[1][:, None], members[1], ["t"], missing="nan") if sides[1] else None
+        return float(score_without_missing(self.model, self._cohort, trial, e, t, (known[0], known[1]))[0])
 
 
 def apply_shifts(weights: ScoreWeights, trials: Any, rows: Float[Array, "m 2"], columns: Float[Array, "n 2"]) -> Any:

@@ -28,7 +28,7 @@ from evenscore.tables.known_scores import KnownScores
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["has_missing", "score_by_sums", "score_without_missing", "score_without_own"]
+__all__ = ["has_missing", "knows_only_own", "score_by_sums", "score_without_missing", "score_without_own"]
 
 Array = np.ndarray
 Index = npt.NDArray[np.intp]
@@ -165,7 +165,7 @@ def score_without_own(
     center = float(model.mu[NONTARGET])
     by_sums: SpeakerSums | SpeakerRows | None = None
     own = _misses_only_own(enroll, rows, members[1]) and _misses_only_own(test, columns, members[0], turned=True)
-    own = own and _knows_only_own(known[0], rows, members[1]) and _knows_only_own(known[1], columns, members[0])
+    own = own and knows_only_own(known[0], rows, members[1]) and knows_only_own(known[1], columns, members[0])
     complete = cohort.blocks if own else None
     if complete is not None:
         by_sums = speaker_sums(cohort.scores, complete, center)
@@ -197,7 +197,7 @@ def _misses_only_own(block: ScoreMatrix | None, own: Index, members: Index, *, t
     return not (missing & ((own[:, None] != members) | (own[:, None] < 0))).any()
 
 
-def _knows_only_own(known: KnownScores | None, own: Index, members: Index) -> bool:
+def knows_only_own(known: KnownScores | None, own: Index, members: Index) -> bool:
     """Tell whether known scores within the cohort are against the element's own speaker, who is left out anyway."""
     if known is None:
         return True

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.model.bilinear_sums import cohort_sums
-from evenscore.model.known_scores import PlainTrials
+from evenscore.model.known_scores import EffectWeights, KnownTrials, PlainTrials, trials_with
 from evenscore.model.normalizer import ScoreModelNormalizer, apply_shifts
 from evenscore.model.own_speakers import SpeakerSums, TrialSums, group_columns
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.partial_cohorts import score_by_sums
+from evenscore.model.partial_cohorts import knows_only_own, score_by_sums
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks
-from evenscore.model.prediction import predict_from_sums
+from evenscore.model.prediction import Prediction, predict_from_sums
 from evenscore.model.score_weights import ScoreWeights, enroll_shifts, test_shifts
 from evenscore.model.sums import ClassSums
 from evenscore.model.table_sums import sum_cohort
@@ -31,6 +31,7 @@ from evenscore.tables.axis import Axis
 from evenscore.tables.score_table import Source
 
 __all__ = [
+    "KnownScoreModelParts",
     "OwnScoreModelParts",
     "PreparedScoreModel",
     "ScoreModelParts",
@@ -55,6 +56,7 @@ class OwnScoreModelParts:
     blocks: SpeakerBlocks  #: the cohort's speakers, numbered
     own: dict[str, npt.NDArray[np.intp]]  #: the number of each enrolment's and each test's speaker
     sides: tuple[bool, bool]  #: which cohort scores there are
+    known: PlainTrials | KnownTrials
 
     @classmethod
     def of(cls, model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> OwnScoreModelParts | None:
@@ -70,12 +72,18 @@ class OwnScoreModelParts:
         own = {}
         for side, axis in (("enroll", blocks.trials.enroll_axis), ("test", blocks.trials.test_axis)):
             own[side] = coded(axis.speakers, names, len(axis))
+        members = {"enroll": cohort.column_codes, "test": cohort.row_codes}
+        known = {"enroll": blocks.enroll_known, "test": blocks.test_known}
+        if not all(knows_only_own(known[side], own[side], members[side]) for side in known):
+            return None
+        outside = tuple(None if part is None else part.outside() for part in known.values())
         return cls(
             model=model,
             cohort=SpeakerSums(between=between, shapes=cohort.shapes),
             blocks=cohort,
             own=own,
             sides=(blocks.enroll is not None, blocks.test is not None),
+            known=trials_with(model, outside, blocks.trials.shape),  # type: ignore[arg-type]
         )
 
     sides_alike = False
@@ -83,37 +91,51 @@ class OwnScoreModelParts:
     @property
     def width(self) -> int:
         """How many numbers an element has."""
-        return 1 + self.blocks.n_speakers
+        return self._first + self.blocks.n_speakers
+
+    @property
+    def _first(self) -> int:
+        """Where the sums begin: behind the speaker's number, and what is known beside the cohort's scores."""
+        return 1 if isinstance(self.known, PlainTrials) else 5
 
     def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
         """Return the numbers of some enrolments."""
-        return self._part(scores, self.own["enroll"][rows], self.blocks.column_codes, self.sides[0])
+        return self._part("enroll", scores, rows, self.blocks.column_codes, self.sides[0])
 
     def test_part(self, scores: npt.NDArray[Any], columns: slice) -> Part:
         """Return the numbers of some tests."""
-        return self._part(scores.T, self.own["test"][columns], self.blocks.row_codes, self.sides[1])
+        return self._part("test", scores.T, columns, self.blocks.row_codes, self.sides[1])
 
     def _part(
-        self, scores: npt.NDArray[Any], own: npt.NDArray[np.intp], codes: npt.NDArray[np.intp], there: bool
+        self, side: str, scores: npt.NDArray[Any], at: slice, codes: npt.NDArray[np.intp], there: bool
     ) -> Part:
+        own = self.own[side][at]
         part = np.zeros((len(own), self.width))
         part[:, 0] = own
+        if isinstance(self.known, KnownTrials):
+            part[:, 1:5] = getattr(self.known, side)[at]
         if there:
-            part[:, 1:] = group_columns(scores, codes, self.blocks.n_speakers, float(self.model.mu[0]))
+            center = float(self.model.mu[0])
+            if not np.isfinite(scores.sum()):  # scores of the element's own speaker may lack, as they are not used
+                scores = np.where(np.isnan(scores) & (own[:, None] == codes), center, scores)
+            part[:, self._first :] = group_columns(scores, codes, self.blocks.n_speakers, center)
         return part
 
     def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the log-likelihood ratios of the trials."""
+        first, known = self._first, self.known
         sums = TrialSums(
-            enroll=np.ascontiguousarray(enroll[:, 1:]) if self.sides[0] else None,
-            test=np.ascontiguousarray(test[:, 1:]) if self.sides[1] else None,
+            enroll=np.ascontiguousarray(enroll[:, first:]) if self.sides[0] else None,
+            test=np.ascontiguousarray(test[:, first:]) if self.sides[1] else None,
             enroll_group=enroll[:, 0].astype(np.intp),
             test_group=test[:, 0].astype(np.intp),
         )
+        if isinstance(known, KnownTrials):
+            known = replace(known, enroll=enroll[:, 1:5], test=test[:, 1:5])
         if trials.listed:
             scores = np.asarray(trials.scores)
             pairs = trials.enroll_index, trials.test_index
-            return trials.with_scores(score_by_sums(PlainTrials(model=self.model), self.cohort, sums, *pairs, scores).astype(scores.dtype))
+            return trials.with_scores(score_by_sums(known, self.cohort, sums, *pairs, scores).astype(scores.dtype))
         trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         out = np.empty_like(trials.scores)
         n_columns = trials.shape[1]
@@ -124,7 +146,7 @@ class OwnScoreModelParts:
                 np.repeat(np.arange(start, start + len(part)), n_columns),
                 np.tile(np.arange(n_columns), len(part)),
             )
-            found = score_by_sums(PlainTrials(model=self.model), self.cohort, sums, rows, columns, part.reshape(-1))
+            found = score_by_sums(known, self.cohort, sums, rows, columns, part.reshape(-1))
             out[start : start + step] = found.reshape(part.shape)
         return trials.with_scores(out)  # which refuses what is not finite
 
@@ -185,18 +207,6 @@ class ScoreModelParts:
 
     weights: ScoreWeights
 
-    @classmethod
-    def of_prepared(cls, normalizer: ScoreModelNormalizer, blocks: ScoreBlocks) -> ScoreModelParts:
-        """Take the weights of a cohort that is in memory, in the order of the blocks' cohort scores."""
-        weights = normalizer.weights(enroll=blocks.enroll is not None, test=blocks.test is not None)
-        changed = {}
-        for side, block, ids in (("enroll", blocks.enroll, "test_ids"), ("test", blocks.test, "enroll_ids")):
-            if block is not None:
-                known = Axis(getattr(normalizer, f"cohort_{ids}"))
-                at = known.positions(getattr(block, ids), "cohort member", "the cohort of this normalizer")
-                changed[side] = getattr(weights, side)[:, at]
-        return cls(weights=replace(weights, **changed))
-
     def from_vectors(self, side: str, table: ScoreTable) -> Part | None:
         """Fold the cohort into one vector per class, (B3): two dot products for each element, whatever its size."""
         source = table.source
@@ -223,6 +233,37 @@ class ScoreModelParts:
         return apply_shifts(self.weights, trials, enroll, test)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KnownScoreModelParts:
+    """The score model, where some scores are known beside the cohort's.
+
+    The numbers are each side's part of the four effects, and what is known of it.
+    """
+
+    width = 8
+    sides_alike = False
+
+    weights: EffectWeights
+    known: KnownTrials
+
+    def enroll_part(self, scores: npt.NDArray[Any], rows: slice) -> Part:
+        """Return the enrolments' part of the effects, and what is known of them."""
+        part = _nan_where_missing(self.weights.enroll_effects(scores), scores, axis=1)
+        return np.concatenate([part, self.known.enroll[rows]], axis=1)
+
+    def test_part(self, scores: npt.NDArray[Any], columns: slice) -> Part:
+        """Return the tests' part of the effects, and what is known of them."""
+        part = _nan_where_missing(self.weights.test_effects(scores), scores, axis=0)
+        return np.concatenate([part, self.known.test[columns]], axis=1)
+
+    def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
+        """Return the log-likelihood ratios of the trials."""
+        if not trials.listed and not np.isfinite(trials.scores.sum()):
+            trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
+        known = replace(self.known, enroll=enroll[:, 4:], test=test[:, 4:])
+        return known.normalized(trials, self.weights, enroll[:, :4], test[:, :4])
+
+
 def _nan_where_missing(part: Part, scores: npt.NDArray[Any], axis: int) -> Part:
     if np.isfinite(scores.sum()):
         return part
@@ -231,8 +272,24 @@ def _nan_where_missing(part: Part, scores: npt.NDArray[Any], axis: int) -> Part:
 
 def cohort_weights(model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> ScoreWeights:
     """Condition a score model on the cohort of blocks, from sums of its scores."""
+    return ScoreWeights.of(model, _cohort_prediction(model, blocks, how))
+
+
+def _cohort_prediction(model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> Prediction:
     sides = blocks.enroll is not None, blocks.test is not None
-    return ScoreWeights.of(model, predict_from_sums(model, _cohort_sums(blocks, how), sides))
+    return predict_from_sums(model, _cohort_sums(blocks, how), sides)
+
+
+def _prepared_prediction(normalizer: ScoreModelNormalizer, blocks: ScoreBlocks) -> Prediction:
+    """Return what a cohort that is in memory predicts, in the order of the blocks' cohort scores."""
+    prediction = normalizer.prediction((blocks.enroll is not None, blocks.test is not None))
+    changed = {}
+    for side, block, ids in (("enroll", blocks.enroll, "test_ids"), ("test", blocks.test, "enroll_ids")):
+        if block is not None:
+            known = Axis(getattr(normalizer, f"cohort_{ids}"))
+            at = known.positions(getattr(block, ids), "cohort member", "the cohort of this normalizer")
+            changed[side] = getattr(prediction, side)[:, at]
+    return replace(prediction, **changed)
 
 
 def _cohort_sums(blocks: ScoreBlocks, how: Pass) -> LabelledSums:
@@ -260,9 +317,12 @@ class PreparedScoreModel(ScoreModelNormalizer):
         prepared = len(self.cohort_enroll_ids) or len(self.cohort_test_ids)
         if speakers_meet(blocks, ("cohort",)):
             return None if prepared else OwnScoreModelParts.of(self.model, blocks, how)
-        if prepared:
-            return ScoreModelParts.of_prepared(self, blocks)
-        return ScoreModelParts(weights=cohort_weights(self.model, blocks, how))
+        found = _prepared_prediction(self, blocks) if prepared else _cohort_prediction(self.model, blocks, how)
+        trials = trials_with(self.model, (blocks.enroll_known, blocks.test_known), blocks.trials.shape)
+        if isinstance(trials, PlainTrials):
+            return ScoreModelParts(weights=ScoreWeights.of(self.model, found))
+        weights = EffectWeights.of(self.model, found, trials.loading)
+        return KnownScoreModelParts(weights=weights, known=trials)
 
 
 def prepare_score_model(method: str, **options: Any) -> Any:

@@ -66,6 +66,18 @@ class KnownScores:
             score=parts[3].astype(np.float64),
         )
 
+    @classmethod
+    def of_one(cls, axis: Axis, members: Axis, linked: Index, scores: npt.NDArray[np.float64]) -> KnownScores:
+        """Make targets of the one element of an axis: first those against members of the cohort, then others."""
+        return cls(
+            axis=axis,
+            members=members,
+            element=np.zeros(len(scores), dtype=np.intp),
+            member=np.append(linked, np.full(len(scores) - len(linked), OUTSIDE)).astype(np.intp),
+            label=np.full(len(scores), TARGET, dtype=np.int8),
+            score=scores,
+        )
+
     def __len__(self) -> int:
         return len(self.score)
 
