@@ -147,7 +147,7 @@ class TextDependentSystem:
         """Return the recognizer that is trained on these speakers."""
         key = tuple(sorted(background))
         if key not in self._recognizers:
-            frames = self._frames(self.corpus.of(key))
+            frames = self.frames(self.corpus.of(key))
             self._recognizers[key] = train_recognizer(frames, self.options, progress=self._progress)
         return self._recognizers[key]
 
@@ -188,7 +188,7 @@ class TextDependentSystem:
         if gender not in self._kept or self._kept[gender][0] != key:
             self._kept.pop(gender, None)  # before the new ones take their memory
             recognizer = self.recognizer(background)
-            self._kept[gender] = key, self._sides(recognizer, self._frames(self.corpus.of(scored)))
+            self._kept[gender] = key, self._sides(recognizer, self.frames(self.corpus.of(scored)))
         return self._kept[gender][1]
 
     def _spoilt_sides(
@@ -207,7 +207,7 @@ class TextDependentSystem:
         ]
         return self._sides(self.recognizer(background), self._extract(recordings, degradation).frames)
 
-    def _frames(self, recordings: Sequence[Recording]) -> Frames:
+    def frames(self, recordings: Sequence[Recording]) -> Frames:
         """Return the features of clean recordings, and keep them."""
         absent = [one for one in recordings if one not in self._clean and one not in self.skipped]
         if absent:

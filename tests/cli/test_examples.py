@@ -107,6 +107,8 @@ def to_normalize(folder):
         write(table, folder / name, format="kaldi")
         write(table, folder / f"{name}.zarr")
     write(blocks.trials, folder / "eval.scores", format="kaldi")
+    targets = TrialList.from_pairs([blocks.trials.enroll_ids[0]], [blocks.cohort.test_ids[0]], labels=[1])
+    write(targets, folder / "e.key", format="kaldi")
     known = unscored(blocks.trials.to_trials(labels).select(np.arange(0, 400, 2)))
     write(known, folder / "some", format="kaldi")
     write(Embeddings(cohort, RNG.normal(size=(300, 4)), cohort), folder / "c.npz")

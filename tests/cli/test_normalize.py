@@ -354,3 +354,39 @@ def test_a_cohort_key_with_unknown_pairs(run, refused, files):
     cohort = ScoreMatrix(scores, BLOCKS.cohort.enroll_ids, BLOCKS.cohort.test_ids, missing="nan")
     blocks = without_speakers(enroll=BLOCKS.enroll, test=BLOCKS.test, cohort=cohort, cohort_labels=BLOCKS.cohort_labels)
     assert close(out, expected(blocks))
+
+
+def test_known_targets_by_key(files, run, refused):
+    """A key of the enrolments' cohort scores: targets in the cohort, and against takes that the cohort lacks."""
+    rng = np.random.default_rng(1)
+    takes = [f"{name}-take" for name in BLOCKS.trials.enroll_ids]
+    more = np.full((len(takes), len(takes)), np.nan)
+    np.fill_diagonal(more, 3 + rng.normal(size=len(takes)))
+    scores = np.concatenate([BLOCKS.enroll.scores, more], axis=1)
+    enroll = ScoreMatrix(scores, BLOCKS.trials.enroll_ids, [*BLOCKS.enroll.test_ids, *takes], missing="nan")
+    write(enroll, files / "more.npz")
+    pairs = list(zip(BLOCKS.trials.enroll_ids, takes, strict=True))
+    pairs.append((BLOCKS.trials.enroll_ids[0], BLOCKS.enroll.test_ids[3]))
+    key = TrialList.from_pairs(*zip(*pairs, strict=True), labels=[1] * len(pairs))
+    write(key, files / "e.key", format="kaldi")
+    given = ("--norm", "lgsm", "--model", "m.json", "--trials", "trials.npz", *ALL)
+    out = run(*(word.replace("enroll.npz", "more.npz") for word in given), "--enroll-key", "e.key")
+    blocks = ScoreBlocks(
+        BLOCKS.trials.with_speakers([None] * 6, [None] * 9),
+        enroll=enroll,
+        test=BLOCKS.test,
+        cohort=BLOCKS.cohort,
+        cohort_labels=BLOCKS.cohort_labels,
+        enroll_labels=key,
+    )
+    np.testing.assert_allclose(out.scores, normalize(blocks, "lgsm", model=MODEL).scores)
+    assert np.abs(out.scores - run(*given).scores).min() > 1e-3
+    (files / "out.npz").unlink()
+    write(TrialList.from_pairs(["nobody"], ["c"], labels=[1]), files / "odd.key", format="kaldi")
+    assert (
+        "odd.key: 1 of 1 pairs are not among the scores of --enroll-cohort, the first of them 'nobody' 'c'"
+        in refused(*given, "--enroll-key", "odd.key")
+    )
+    assert "--test-key gives labels to cohort scores; give --test-cohort too" in refused(
+        "--norm", "z", "--trials", "trials.npz", "--enroll-cohort", "enroll.npz", "--test-key", "e.key"
+    )

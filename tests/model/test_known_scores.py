@@ -73,7 +73,7 @@ class Experiment:
         )
 
     def expected(self, model, own=False):
-        m, n, N, M = self.sizes
+        m, n, *_ = self.sizes
         return np.array([[self._one(model, i, j, own) for j in range(n)] for i in range(m)])
 
     def _one(self, model, i, j, own):

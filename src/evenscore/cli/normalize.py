@@ -14,7 +14,7 @@ from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.cli.inputs import EmbeddingFiles
-    from evenscore.tables import Labels, ScoreBlocks, ScoreTable
+    from evenscore.tables import Labels, ScoreBlocks, ScoreTable, TrialList
 
 __all__ = ["EXAMPLES", "normalize"]
 
@@ -24,6 +24,8 @@ evenscore normalize --norm as:top_k=300 --trials s --enroll-cohort e \\
 evenscore normalize --norm z --trials s --enroll-cohort e -o out.csv
 evenscore normalize --norm lgsm --model m.json --trials s --cohort c \\
     --enroll-cohort e --test-cohort t -o out
+evenscore normalize --norm lgsm --model m.json --trials s --cohort c \\
+    --enroll-cohort e --test-cohort t --enroll-key e.key -o out
 evenscore normalize --norm as --trials dev.trials -o out \\
     --enroll-embeddings x.npz --test-embeddings x.npz \\
     --cohort-embeddings c.npz --cohort-unit speaker
@@ -37,6 +39,11 @@ class _CohortScores(norms.CohortScores):
     """Files with the scores of trials against the cohort, and its labels."""
 
     cohort_key: Annotated[str | None, opt.file("Labels of the cohort scores; by default all are non-targets.")] = None
+    enroll_key: Annotated[
+        str | None,
+        opt.file("Labels of --enroll-cohort, such as known targets; pairs it does not list are non-targets."),
+    ] = None
+    test_key: Annotated[str | None, opt.file("The same for --test-cohort.")] = None
     unmatched: opt.OnUnmatched = "error"
 
 
@@ -92,6 +99,9 @@ def normalize(
     --enroll-cohort, t needs --test-cohort, s and as need both, zt and tz also --cohort. The four blocks are matched by
     id; their rows and columns may be in any order. The output keeps the form (matrix or list), the order and the labels
     of the trials. With embeddings of enrolments, tests and cohort, all scores are made by --scorer.
+
+    --enroll-key and --test-key tell which cohort scores are known to be targets, such as those of an enrolment against
+    further takes of its speaker, which --cohort need not have. They sharpen lgsm; other norms leave them out.
 
     Options of a norm follow its name after colons, as in as:top_k=300:select=cross. top_k: how many of the highest
     cohort scores as, at and az take (300), or a fraction like 0.1; excess=clip: all, if there are fewer; drop_top: how
@@ -162,6 +172,9 @@ def _read_blocks(
     scores = open_tiles(trials, scale)
     blocks: dict[str, Any] = {name: open_matrix(path, scale) for name, path in cohort.paths.items()}
     sides: dict[str, Any] = {"cohort_labels": _cohort_labels(cohort, blocks.get("cohort"))}
+    for side, key in (("enroll", cohort.enroll_key), ("test", cohort.test_key)):
+        if key is not None:
+            sides[f"{side}_labels"] = _side_key(side, key, blocks.get(side), cohort.unmatched)
     if facts.speakers is not None:
         known = facts.speakers, read_speakers(facts.speakers)
         scores = with_maps(scores, known, known)
@@ -174,6 +187,24 @@ def _read_blocks(
                 members = with_map(getattr(block, f"{side}_axis"), known, "cohort member")
                 sides[f"cohort_{side}_speakers"] = members.speakers
     return ScoreBlocks(scores, **blocks, **sides)
+
+
+def _side_key(side: str, path: str, table: ScoreTable | None, unmatched: str) -> TrialList:
+    """Read the labels of one side's cohort scores; all pairs that they list must be among these, unless told not to."""
+    from evenscore.cli.labelled import LabelSources
+    from evenscore.tables.pair_values import ListedValues
+
+    if table is None:
+        raise InputError(f"--{side}-key gives labels to cohort scores; give --{side}-cohort too")
+    [key] = LabelSources(keys=[path]).read_keys()
+    found = ListedValues.of_key(key).align(table.enroll_axis, table.test_axis)
+    if found.n_beyond and (unmatched == "error" or not len(found.codes)):
+        raise InputError(
+            f"{path}: {found.n_beyond} of {len(key)} pairs are not among the scores of --{side}-cohort, the first of "
+            f"them {found.beyond[0]!r} {found.beyond[1]!r}; "  # type: ignore[index]
+            "make the two files agree, or leave out what does not match (--unmatched drop)"
+        )
+    return key
 
 
 def _cohort_labels(cohort: _CohortScores, table: ScoreTable | None) -> Labels | None:

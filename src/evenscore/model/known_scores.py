@@ -25,7 +25,16 @@ from evenscore.tables.labels import NONTARGET, TARGET
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["EffectWeights", "Known", "KnownTrials", "PlainTrials", "SettledOne", "known_rows", "settled_one", "trials_with"]
+__all__ = [
+    "EffectWeights",
+    "Known",
+    "KnownTrials",
+    "PlainTrials",
+    "SettledOne",
+    "known_rows",
+    "settled_one",
+    "trials_with",
+]
 
 Array = np.ndarray
 Index = npt.NDArray[np.intp]

@@ -237,7 +237,9 @@ class ScoreModelNormalizer:
         if kind not in self._settled:
             self._settled[kind] = settled_one(self.model, self.prediction(sides), *kind[2:])
         mu, center = self.model.mu, self.model.mu[NONTARGET]
-        return self._settled[kind].llr(score, e - center, t - center, *(float((part - mu[TARGET]).sum()) for part in targets))
+        return self._settled[kind].llr(
+            score, e - center, t - center, *(float((part - mu[TARGET]).sum()) for part in targets)
+        )
 
     def _one_in_general(
         self, score: float, both: tuple[Array, Array], sides: _Sides, targets: tuple[Array, Array], labels: Any

@@ -278,7 +278,9 @@ def _predict(
     places: tuple[Index, Index],
     gone: _Gone,
 ) -> tuple[Float[Array, "t k"], Float[Array, "c k k"], Index]:
-    """Return what is predicted of trials that lose as many rows and columns, (S3): means, covariances, whose they are.
+    """Return what is predicted of trials that lose as many rows and columns, (S3).
+
+    Means, covariances, and which covariance each trial has.
     """
     model, loading = known.model, known.loading
     dim, terms = model.dim, precision_terms(model)

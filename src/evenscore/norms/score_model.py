@@ -106,9 +106,7 @@ class OwnScoreModelParts:
         """Return the numbers of some tests."""
         return self._part("test", scores.T, columns, self.blocks.row_codes, self.sides[1])
 
-    def _part(
-        self, side: str, scores: npt.NDArray[Any], at: slice, codes: npt.NDArray[np.intp], there: bool
-    ) -> Part:
+    def _part(self, side: str, scores: npt.NDArray[Any], at: slice, codes: npt.NDArray[np.intp], there: bool) -> Part:
         own = self.own[side][at]
         part = np.zeros((len(own), self.width))
         part[:, 0] = own

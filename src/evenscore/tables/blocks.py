@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables.arrays import hashed
@@ -156,6 +158,30 @@ class ScoreBlocks:
         if parts["cohort"] is None:
             parts["cohort_labels"] = None
         return ScoreBlocks(parts.pop("trials"), **parts)
+
+    def with_targets(
+        self, enroll: Mapping[str, npt.ArrayLike] | None = None, test: Mapping[str, npt.ArrayLike] | None = None
+    ) -> ScoreBlocks:
+        """Return blocks with known target scores of some enrolments and tests, in place of any that were known.
+
+        Parameters
+        ----------
+        enroll, test
+            By id of an enrolment (or of a test) its scores against recordings of its own speaker that are neither in
+            the trials nor in the cohort, such as further takes.
+
+        Examples
+        --------
+        >>> blocks = ScoreBlocks(ScoreMatrix([[3.0]], ["e"], ["t"]))
+        >>> blocks.with_targets(enroll={"e": [4.0, 5.0]})
+        ScoreBlocks(trials 1 x 1, 2 known scores of enrolments)
+        """
+        sides = (
+            ("enroll_known", enroll, self.trials.enroll_axis, self.cohort_test_axis, "enrolment"),
+            ("test_known", test, self.trials.test_axis, self.cohort_enroll_axis, "test"),
+        )
+        known = {name: KnownScores.targets(given, *rest) for name, given, *rest in sides if given is not None}
+        return self.replace(**known)
 
     @property
     def is_in_memory(self) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.tables.arrays import hashed, same_array
+from evenscore.errors import InputError
+from evenscore.tables.arrays import as_scores, hashed, same_array
 from evenscore.tables.axis import Axis
 from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.tables.pair_values import PairValues
@@ -76,6 +78,24 @@ class KnownScores:
             member=np.append(linked, np.full(len(scores) - len(linked), OUTSIDE)).astype(np.intp),
             label=np.full(len(scores), TARGET, dtype=np.int8),
             score=scores,
+        )
+
+    @classmethod
+    def targets(cls, given: Mapping[str, npt.ArrayLike], axis: Axis, members: Axis | None, what: str) -> KnownScores:
+        """Make targets outside of the cohort of scores by id."""
+        scores = [as_scores(values, f"the known scores of {what} {name!r}", ndim=1) for name, values in given.items()]
+        element = np.repeat(axis.positions(list(given), what, "the trials"), [len(values) for values in scores])
+        score = np.concatenate([*scores, np.empty(0)]).astype(np.float64)
+        if not np.isfinite(score).all():
+            odd = list(given)[next(n for n, values in enumerate(scores) if not np.isfinite(values).all())]
+            raise InputError(f"a known score of {what} {odd!r} is not finite; leave it out")
+        return cls(
+            axis=axis,
+            members=Axis(np.empty(0, dtype=object)) if members is None else members,
+            element=element,
+            member=np.full(len(score), OUTSIDE, dtype=np.intp),
+            label=np.full(len(score), TARGET, dtype=np.int8),
+            score=score,
         )
 
     def __len__(self) -> int:
@@ -151,7 +171,9 @@ def without_labelled(block: ScoreTable, labels: PairValues) -> Any:
         return block.with_source(source)
     whole = Place(0, slice(0, block.shape[0]), slice(0, block.shape[1]))
     scores = source.read(whole).scores
-    return block if scores is block.tile.scores else ScoreMatrix(scores, block.enroll_axis, block.test_axis, missing="nan")
+    return (
+        block if scores is block.tile.scores else ScoreMatrix(scores, block.enroll_axis, block.test_axis, missing="nan")
+    )
 
 
 @dataclass(frozen=True, eq=False)
