@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evenscore import fit_score_model, load_audiomnist_scores
+from evenscore import fit_norm, load_audiomnist_scores
 from evenscore.cli import options as opt
 from evenscore.cli.app import program
 from evenscore.cli.output import print_json, print_table, progress_bar
@@ -54,7 +54,7 @@ def takes(
         else:
             found = load_audiomnist_scores() if scores is None else load_score_set(scores)
             progress("score model", 0.0)
-            model = fit_score_model([(part.blocks.trials, part.table()) for part in found.development]).model
+            model = fit_norm("lgsm", found.development).model
             outcomes = further_takes(found, model, [int(number) for number in numbers.split(",")])
     if json:
         print_json([asdict(outcome) for outcome in outcomes])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenscore import LabelledBlocks, Labels, ScoreModel, TrialList, evaluate, normalize
+from evenscore import InputError, LabelledBlocks, Labels, ScoreModel, TrialList, evaluate, normalize
 from evenscore.files import ScoreSet
 
 __all__ = ["Known", "Outcome", "further_takes", "judge"]
@@ -64,6 +64,8 @@ def _take_apart(part: LabelledBlocks, most: int) -> tuple[LabelledBlocks, dict[s
     """Return the trials without the first tests of each speaker, and each enrolment's scores against its speaker's."""
     blocks = part.blocks
     rows, columns = blocks.enroll_speakers, blocks.test_speakers
+    if rows is None or columns is None:
+        raise InputError(f"the speakers of phrase {part.name!r} are not known; give them with the score blocks")
     first = [np.flatnonzero(columns == name)[:most] for name in dict.fromkeys(columns)]
     rest = np.setdiff1d(np.arange(len(columns)), np.concatenate(first))
     takes = {

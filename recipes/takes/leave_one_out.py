@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from evenscore import InputError, fit_score_model
+from evenscore import InputError, TrialList, fit_norm
 from evenscore.files import ScoreSet
+from evenscore.tables import TARGET
 from recipes.takes.known import Known, Outcome, judge
 from recipes.text_dependent import Recognizer, Split, TextDependentSystem
 from recipes.text_dependent.recognizer import enrolled, linear_scores, probe_vectors
@@ -67,12 +69,13 @@ def compare_ways(scores: ScoreSet, split: Split, system: TextDependentSystem) ->
     leave-one-out scores less that of their target scores.
     """
     recognizer = system.recognizer(split.background)
-    model = fit_score_model([(part.blocks.trials, part.table()) for part in scores.development]).model
+    model = fit_norm("lgsm", scores.development).model
     known = {role: own_takes(system, recognizer, getattr(split, role)) for role in ("development", "evaluation")}
-    targets = [part.trials.scores[part.trials.labels == 1] for part in scores.development]
-    less = known["development"].mean - float(np.mean(np.concatenate(targets)))
+    trials = TrialList.concat([part.trials for part in scores.development])
+    targets = np.asarray(trials.scores)[np.asarray(trials.labels) == TARGET]
+    less = known["development"].mean - float(targets.mean())
     parts, own = scores.evaluation, known["evaluation"]
-    ways = {
+    ways: dict[str, dict[str, Any]] = {
         "own takes": {},
         "own takes, moved": {"less": less},
         "own takes, moved, as one": {"less": less, "as_one": True},

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Array = np.ndarray
-Index = npt.NDArray[np.intp]
+Index = npt.NDArray[np.integer[Any]]
 Known = tuple[KnownScores | None, KnownScores | None]  #: of the enrolments and of the tests
 _SCORES = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]])  # which effects add up to the score of either class
 

@@ -121,9 +121,9 @@ class ScoreBlocks:
         if cohort is not None:
             cohort = cohort.with_axes(rows, columns)  # type: ignore[arg-type]
             cohort_labels = _cohort_labels(cohort, cohort_labels)
-        known = (enroll_known, trials.enroll_axis, columns), (test_known, trials.test_axis, rows)
-        aligned = [part.align(*axes) if part is not None else None for part, *axes in known]
-        beside = (cohort_labels, *(part if part is not None and len(part) else None for part in aligned))
+        enroll_known = _aligned_known(enroll_known, trials.enroll_axis, columns)
+        test_known = _aligned_known(test_known, trials.test_axis, rows)
+        beside = (cohort_labels, enroll_known, test_known)
         for name, value in zip((*_BLOCKS, *_BESIDE), (trials, enroll, test, cohort, *beside), strict=True):
             object.__setattr__(self, name, value)
 
@@ -340,6 +340,12 @@ def _aligned(block: ScoreTable, rows: Axis | None, columns: Axis | None, name: s
         return block.align(block.enroll_axis if rows is None else rows, block.test_axis if columns is None else columns)
     except InputError as error:
         raise InputError(f"block `{name}`: {error}") from None
+
+
+def _aligned_known(known: KnownScores | None, axis: Axis, members: Axis | None) -> KnownScores | None:
+    """Return what is known of the elements of an axis, None if it is nothing."""
+    found = None if known is None else known.align(axis, members)
+    return found if found is not None and len(found) else None
 
 
 def _cohort_labels(cohort: ScoreTable, labels: Labels | None) -> Labels:
