@@ -12,7 +12,7 @@ from evenscore import InputError
 from evenscore.files import ScoreSet
 from evenscore.progress import silent
 from recipes.paper.genders import GENDER_NAMES
-from recipes.paper.metrics import measure_groups, summarize_metrics, variances
+from recipes.paper.metrics import measure_groups, raw_by_set, summarize_metrics, variances
 from recipes.paper.scales import scale_facts
 from recipes.paper.shift import CLEAN, DEFAULT_SHIFTS, check_shifts, shift_of
 from recipes.paper.stages import StageClock
@@ -142,6 +142,7 @@ def run_paper(
         "summary": {kind: summarize_metrics([run.metrics[kind] for run in runs]) for kind in MODELS},
         "variances": summarize_metrics([run.variances for run in runs]),
         "scales": summarize_metrics([run.scales for run in runs]),
+        "sets": summarize_metrics([run.sets for run in runs]),
         "shifts": _shift_facts(runs, options),
     }
     return PaperResult(
@@ -159,6 +160,7 @@ class _Run:
     metrics: dict[str, Any]
     variances: dict[str, Any]
     scales: dict[str, Any]
+    sets: dict[str, Any]
     shifted: dict[str, dict[str, Any]]
 
 
@@ -188,6 +190,7 @@ def _run_split(
         metrics=metrics,
         variances=variances(trained["per-gender"]),
         scales=scale_facts(scores),
+        sets=raw_by_set(scores),
         shifted=shifted,
     )
 

@@ -13,6 +13,7 @@ from recipes.paper.tables import (
     interval_table,
     metric_table,
     scale_table,
+    set_table,
     shift_table,
     variance_table,
 )
@@ -52,6 +53,10 @@ phrase, from the enrolment or test itself, and from the cohort's few speakers (a
 the cohort.
 """
 
+_ABOUT_SETS = """\
+Raw scores of the speakers that score models and calibrations are trained on, and of those that they are judged on:
+"""
+
 _ABOUT_SHIFT = """\
 Evaluation takes are passed through a telephone band, noise or a codec, the recognizer, score models, cohorts and
 calibrations stay as they were trained on the clean recordings. "mixed" draws one of the conditions, clean among them,
@@ -78,6 +83,8 @@ def page(results: Mapping[str, Any], figures: Sequence[str]) -> str:
         as_markdown(variance_table(results["variances"])),
         _ABOUT_SCALES,
         as_markdown(scale_table(results["scales"])),
+        _ABOUT_SETS,
+        as_markdown(set_table({" and ".join(results["options"]["recognizer"]["train_sets"]): results["sets"]})),
         "## All figures of merit\n",
         _ABOUT_METRICS,
         _ABOUT_PER_GENDER,

@@ -18,6 +18,7 @@ __all__ = [
     "metric_rows",
     "metric_table",
     "scale_table",
+    "set_table",
     "shift_rows",
     "shift_table",
     "variance_rows",
@@ -109,6 +110,16 @@ def scale_table(summary: Mapping[str, Mapping[str, Mapping[str, Mapping[str, flo
         for side, figures in sides.items():
             shares = [_spread(figures[name], 100.0, 0) for name in ("phrase", "member", "sampling")]
             table.append([names[side], _spread(figures["spread"]), *shares, _spread(figures["member_spread"])])
+    return table
+
+
+def set_table(summaries: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]]) -> Table:
+    """Return how raw scores of development and evaluation speakers differ, by the name of what was trained."""
+    table = [["trained on, scores of", "EER (%)", "mean target score", "mean non-target score"]]
+    for trained, summary in summaries.items():
+        for side, figures in summary["raw"].items():
+            means = [_spread(figures[name]) for name in ("mean_tar", "mean_non")]
+            table.append([f"{trained}, {side}", _metric(figures["eer"], "eer"), *means])
     return table
 
 
