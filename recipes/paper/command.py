@@ -22,7 +22,7 @@ python -m recipes.paper --corpus audiomnist --root AudioMNIST -o out/
 python -m recipes.paper --corpus audiomnist --root A -o out/ \\
     --permutations 1 --shift gsm,noise:5
 python -m recipes.paper --corpus rsr2015 --root R -o out/ \\
-    --gender-dependent
+    --gender-dependent --train-sets background,development
 python -m recipes.paper --corpus manifest --root m.csv -o out/ \\
     --enroll 1,2,3
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from evenscore import InputError, LabelledBlocks, ScoreBlocks, TrialList
 from evenscore.norms import FittedNorm
@@ -30,7 +31,8 @@ def _targets(fitted: FittedNorm, part: LabelledBlocks) -> TrialList:
     targets = part.trials.select(part.trials.labels == 1)
     second = dict(zip(part.blocks.trials.test_ids, second_speakers(part.blocks), strict=True))
     blocks = part.blocks.replace(trials=targets.with_speakers(test={name: second[name] for name in targets.test_ids}))
-    return targets.with_scores(fitted.normalizer.normalize(blocks).scores)
+    normalized: Any = fitted.normalizer.normalize(blocks)
+    return targets.with_scores(normalized.scores)
 
 
 def second_speakers(blocks: ScoreBlocks) -> list[str]:

@@ -120,7 +120,8 @@ def raw_by_set(scores: ScoreSet) -> dict[str, dict[str, dict[str, float]]]:
     for side, parts in sides.items():
         some = [within_gender(part, scores.gender, kind) for part in parts for kind in kinds]
         trials = TrialList.concat([part.trials for part in some if part is not None])
-        means = {of: float(trials.scores[trials.labels == label].mean()) for label, of in enumerate(_CLASSES)}
+        values = np.asarray(trials.scores)
+        means = {of: float(values[trials.labels == label].mean()) for label, of in enumerate(_CLASSES)}
         found[side] = {"eer": float(eer(trials)), **means}
     return {"raw": found}
 

@@ -29,8 +29,8 @@ Array = npt.NDArray[np.float64]
 def scale_facts(scores: ScoreSet) -> dict[str, dict[str, dict[str, float]]]:
     """Return `scale_variances` of the evaluation enrolments and tests, with everybody in the cohort."""
     blocks = [part.blocks for part in scores.evaluation]
-    enroll = [(part.enroll.scores, part.cohort_test_speakers) for part in blocks]
-    test = [(part.test.scores.T, part.cohort_enroll_speakers) for part in blocks]
+    enroll = [(part.enroll.scores, np.asarray(part.cohort_test_speakers)) for part in blocks]
+    test = [(part.test.scores.T, np.asarray(part.cohort_enroll_speakers)) for part in blocks]
     return {"joint": {"enroll": scale_variances(enroll), "test": scale_variances(test)}}
 
 
