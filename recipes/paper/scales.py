@@ -51,15 +51,17 @@ def scale_variances(phrases: Sequence[tuple[npt.NDArray[Any], Sequence[str] | np
     >>> found["phrase"] > 0.8, abs(found["member"]) < 0.05
     (True, True)
     """
-    if len(phrases) < 2 or min(len(scores) for scores, _ in phrases) < 2:
-        raise InputError("scales are compared between phrases and within them; give at least two of each")
+    if min((len(scores) for scores, _ in phrases), default=0) < 2:
+        raise InputError("scales are compared within a phrase; give at least two enrolments or tests of each")
     logs = [_log_scales(scores, np.ones(scores.shape[1], dtype=bool)) for scores, _ in phrases]
     names = sorted({name for _, speakers in phrases for name in speakers})
     without = [[_log_scales(scores, np.asarray(who) != name) for name in names] for scores, who in phrases]
     within, within_noise = _within(logs, without)
-    between, between_noise = _between(logs, without)
     member = within - within_noise
-    phrase = between - between_noise - member * float(np.mean([1 / len(one) for one in logs]))
+    phrase, between_noise = 0.0, 0.0
+    if len(phrases) > 1:
+        between, between_noise = _between(logs, without)
+        phrase = between - between_noise - member * float(np.mean([1 / len(one) for one in logs]))
     total = phrase + member + within_noise + between_noise
     return {
         "spread": float(np.sqrt(total)),

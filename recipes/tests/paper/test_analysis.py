@@ -249,8 +249,9 @@ def test_jackknife_over_speakers_is_that_of_single_estimates():
     noise += 3 * np.var([x - y for x, y in means]) / 2
     found = scale_variances([(t, speakers) for t in tables])
     assert found["sampling"] * found["spread"] ** 2 == pytest.approx(noise)
-    with pytest.raises(InputError, match="give at least two of each"):
-        scale_variances([(tables[0], speakers)])
+    assert scale_variances([(tables[0], speakers)])["phrase"] == 0.0
+    with pytest.raises(InputError, match="give at least two enrolments or tests of each"):
+        scale_variances([(tables[0][:1], speakers)])
 
 
 def test_scales_and_sets_have_tables(scores):
