@@ -41,7 +41,7 @@ class System:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Those of the paper, then three of ours. LGSM 0D has no hidden variables: it is two Gaussians, a calibration without a
+#: Those of the paper, and four of ours. LGSM 0D has no hidden variables: it is two Gaussians, a calibration without a
 #: norm, so that the others show what the norm adds. S shift is S-norm without its division: the floor is above every
 #: standard deviation. AS takes the nearer half of each cohort; the usual 300 would be all of it.
 SYSTEMS = (
