@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["APP", "EXAMPLES", "analysis"]
 
 EXAMPLES = """
-python -m recipes.analysis -o out/               # about two minutes
+python -m recipes.analysis -o out/
 python -m recipes.analysis -o out/ --draws 2 --sizes 2,5
 python -m recipes.analysis -o out/ --scores my-scores/
 """
@@ -44,7 +44,7 @@ def analysis(
     ] = _SIZES,
     draws: Annotated[
         int, typer.Option("--draws", min=1, metavar="N", help="How many cohorts of each size are drawn.")
-    ] = 10,
+    ] = 20,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="NUMBER", help="Of all that is drawn at random.")] = 0,
 ) -> None:
     """Look inside the score model and its rivals, on real scores.

@@ -47,7 +47,7 @@ def analysis_figures(found: Analysis) -> dict[str, Figure]:
     """Return the figures by name of file."""
     drawings: dict[str, tuple[tuple[float, float], Callable[[Figure], None]]] = {
         "sizes.svg": ((11.0, 4.6), lambda figure: _draw_sizes(figure, found.numbers["sizes"])),
-        "phrases.svg": ((8.0, 3.4), lambda figure: _draw_phrases(figure, found.numbers["phrases"])),
+        "phrases.svg": ((8.0, 3.8), lambda figure: _draw_phrases(figure, found.numbers["phrases"])),
         "effects.svg": ((8.4, 7.4), lambda figure: _draw_effects(figure, found.effects[MODELS[2]])),
         "residuals.svg": ((9.6, 4.4), lambda figure: _draw_residuals(figure, found.residuals)),
     }
@@ -62,7 +62,7 @@ def analysis_figures(found: Analysis) -> dict[str, Figure]:
 
 
 def _draw_sizes(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Draw EER and Cllr over the number of cohort speakers, with bars of a standard deviation over the draws."""
+    """Draw EER and Cllr over the number of cohort speakers, with bars from the least to the greatest of the draws."""
     titles = {
         "eer": "EER (%)",
         "cllr_same": "Cllr, calibrated\nwith a cohort of the same size",
@@ -87,10 +87,10 @@ def _draw_sizes(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> None:
 def _curve(ax: Axes, rows: Sequence[Mapping[str, Any]], metric: str) -> None:
     known = [row for row in rows if row[metric] is not None]
     unit = 100.0 if metric == "eer" else 1.0
-    mean, std = (unit * np.array([row[metric][name] for row in known]) for name in ("mean", "std"))
-    below = np.minimum(std, 0.9 * mean)  # a logarithmic axis has no zero
+    mean, least, most = (unit * np.array([row[metric][name] for row in known]) for name in ("mean", "min", "max"))
+    bars = np.maximum([mean - least, most - mean], 0.0)  # equal figures may differ in the last digit
     look = {"linewidth": 1.3, "markersize": 4, "capsize": 2, "elinewidth": 0.8, **_LOOK[known[0]["system"]]}
-    ax.errorbar([row["size"] for row in known], mean, [below, std], label=known[0]["system"], **look)
+    ax.errorbar([row["size"] for row in known], mean, bars, label=known[0]["system"], **look)
 
 
 def _plain_ticks(ax: Axes) -> None:
@@ -120,7 +120,7 @@ def _draw_phrases(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> None:
     ax.set_xticks(range(len(rows)), [row["phrase"] for row in rows])
     ax.set_xlabel("Phrase")
     ax.set_ylabel("Raw score")
-    figure.legend(loc="outside upper center", ncols=4)
+    figure.legend(loc="outside upper center", ncols=2)
 
 
 def _draw_effects(figure: Figure, effects: Mapping[str, SideEffects]) -> None:

@@ -18,8 +18,8 @@ _PAGE = (
     "evaluation trials. Seed {seed}; {draws} draws of the cohorts of each size, but one of the whole cohort.",
     "## Smaller cohorts",
     "![EER and Cllr over the size of the cohort](sizes.svg)",
-    "Only the cohort at run time shrinks. Means ± standard deviations over the draws, which are nested and share "
-    "speakers.",
+    "Only the cohort at run time shrinks. Means ± standard deviations over the draws (in the figure: from the least to "
+    "the greatest). The draws share speakers, so large cohorts are more alike than they would be elsewhere.",
     "[sizes-eer]",
     "The score models' own LLRs:",
     "[sizes-own]",
