@@ -13,7 +13,7 @@ from recipes.analysis.effects import SideEffects, effect_rows, side_effects, var
 from recipes.analysis.phrases import run_phrases
 from recipes.analysis.residuals import Residuals, likelihood_rows, residual_rows, residuals_of
 from recipes.analysis.systems import MODELS, SYSTEMS, check_apart
-from recipes.paper.genders import GENDER_NAMES
+from recipes.paper.genders import GENDER_NAMES, genders_of
 from recipes.paper.systems import train_systems
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ def _named(models: Mapping[str, ScoreModel], group: str = EVERYBODY) -> list[tup
 def _by_gender(scores: ScoreSet) -> list[tuple[str, str, ScoreModel]]:
     """Return score models of each gender; none if one has too few speakers, or if there is only one."""
     try:
-        trained = train_systems(scores, systems=_LEARNED, by_gender=True)
+        kinds = genders_of(scores.gender, {"development": scores.development, "evaluation": scores.evaluation})
     except InputError:
         return []
-    if len(trained) < 2:
+    if len(kinds) < 2:
         return []
     found = []
-    for kind, systems in trained.items():
+    for kind, systems in train_systems(scores, systems=_LEARNED, by_gender=True).items():
         models = {name: system.model for name, system in systems.items() if system.model is not None}
         found += _named(models, GENDER_NAMES.get(kind, kind))
     return found

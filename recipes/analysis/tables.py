@@ -14,6 +14,7 @@ Row = Mapping[str, Any]
 Table = list[list[str]]
 
 _NONE = "–"
+_SAME = 1e-9  # a deviation that comes from the last digit of equal figures
 _NAMES = [system.name for system in SYSTEMS]
 _SIDES = {"enroll": "enrolments", "test": "tests"}
 
@@ -27,8 +28,8 @@ def analysis_tables(numbers: Mapping[str, Any]) -> dict[str, str]:
         "sizes-whole": _sizes(sizes, "cllr_whole", "Cllr, calibrated with the whole cohort", 1.0, 3),
         "sizes-same": _sizes(sizes, "cllr_same", "Cllr, calibrated with such a cohort", 1.0, 3),
         "blocks": _blocks(numbers["blocks"]),
-        "phrases-eer": _phrases(phrases, "eer", "EER (%)", 100.0, 2),
-        "phrases-cllr": _phrases(phrases, "cllr_whole", "Cllr, calibrated", 1.0, 3),
+        "phrases-eer": _phrases(phrases, sizes, "eer", "EER (%)", 100.0, 2),
+        "phrases-cllr": _phrases(phrases, sizes, "cllr_whole", "Cllr, calibrated", 1.0, 3),
         "phrases-raw": _raw(phrases),
         "effects": _effects(numbers["effects"]),
         "variances": _variances(numbers["variances"]),
@@ -43,7 +44,7 @@ def _spread(figures: Row | None, unit: float, decimals: int) -> str:
     if figures is None:
         return _NONE
     text = f"{unit * figures['mean']:.{decimals}f}"
-    return text if figures["std"] == 0 else f"{text} ± {unit * figures['std']:.{decimals}f}"
+    return text if figures["std"] < _SAME else f"{text} ± {unit * figures['std']:.{decimals}f}"
 
 
 def _sizes(
@@ -70,11 +71,14 @@ def _blocks(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _phrases(rows: Sequence[Row], metric: str, head: str, unit: float, decimals: int) -> Table:
-    def cell(row: Row, name: str) -> str:
-        return f"{unit * row['systems'][name][metric]:.{decimals}f}"
-
-    return [[f"{head}, by phrase", *_NAMES], *([row["phrase"], *(cell(row, name) for name in _NAMES)] for row in rows)]
+def _phrases(rows: Sequence[Row], sizes: Sequence[Row], metric: str, head: str, unit: float, decimals: int) -> Table:
+    """Return a row for each phrase, one for their mean, and one of all trials pooled, with the whole cohort."""
+    lines = {row["phrase"]: [row["systems"][name][metric] for name in _NAMES] for row in rows}
+    whole = {row["system"]: row[metric]["mean"] for row in sizes if row["size"] == sizes[-1]["size"]}
+    lines["mean"] = [sum(column) / len(rows) for column in zip(*lines.values(), strict=True)]
+    lines["all phrases pooled"] = [whole[name] for name in _NAMES]
+    cells = [[name, *(f"{unit * value:.{decimals}f}" for value in line)] for name, line in lines.items()]
+    return [[f"{head}, by phrase", *_NAMES], *cells]
 
 
 def _raw(rows: Sequence[Row]) -> Table:
