@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenscore import LabelledBlocks, ScoreModel, ScoreModelNormalizer, fit_score_model, log_likelihood
 from recipes.analysis.cohorts import ids_of
 from recipes.analysis.effects import CLASSES
-from recipes.analysis.systems import DIMS, MODELS
+from recipes.analysis.systems import DIMS, ITERATIONS, MODELS
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -131,7 +131,7 @@ def _cross_validated(parts: Sequence[LabelledBlocks], seed: int) -> dict[int, fl
         kept, left_out = _split(parts, fold)
         count += sum(matrix.size for matrix, _ in left_out)
         for dim in DIMS:
-            total[dim] += log_likelihood(fit_score_model(kept, dim=dim, max_iter=1000).model, left_out)
+            total[dim] += log_likelihood(fit_score_model(kept, dim=dim, max_iter=ITERATIONS).model, left_out)
     return {dim: value / count for dim, value in total.items()}
 
 

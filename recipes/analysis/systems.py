@@ -13,11 +13,11 @@ from recipes.paper.systems import System
 if TYPE_CHECKING:
     from evenscore.files import ScoreSet
 
-__all__ = ["DIMS", "MODELS", "PENALTY", "SYSTEMS", "check_apart", "measured", "scored"]
+__all__ = ["DIMS", "ITERATIONS", "MODELS", "PENALTY", "SYSTEMS", "check_apart", "measured", "scored"]
 
 DIMS = (0, 1, 2)  #: of the score models
 MODELS = MappingProxyType({dim: f"LGSM {dim}D" for dim in DIMS})  #: their names
-_ITERATIONS = 1000  # a handful of speakers may have no optimum within reach
+ITERATIONS = 1000  #: most of a training; a handful of speakers may have no optimum within reach
 
 #: AS takes the nearer half of each cohort, as in the paper's experiment.
 SYSTEMS = (
@@ -27,7 +27,7 @@ SYSTEMS = (
     System("ZT", "zt"),
     System("S", "s"),
     System("AS", "as", MappingProxyType({"top_k": 0.5})),
-    *(System(name, "lgsm", MappingProxyType({"dim": dim, "max_iter": _ITERATIONS})) for dim, name in MODELS.items()),
+    *(System(name, "lgsm", MappingProxyType({"dim": dim, "max_iter": ITERATIONS})) for dim, name in MODELS.items()),
 )
 
 PENALTY = 1e-4  #: of calibrations; keeps them finite where classes do not overlap, and is not felt elsewhere

@@ -46,6 +46,7 @@ def test_a_small_run_writes_tables_figures_and_a_page(cli, tmp_path, two_phrases
     assert all(table.rstrip() in page for table in tables)
     results = json.loads(Path("out/results.json").read_text(encoding="utf-8"))
     assert [row["size"] for row in results["sizes"] if row["system"] == "raw"] == [3, 20]
+    assert {row["group"] for row in results["variances"]} == {"everybody", "female", "male"}
     assert results["format"] == "evenscore-analysis"
     assert result.stdout.rstrip().endswith("wrote out/index.md")
     assert "LGSM 2D" in result.stdout
