@@ -19,7 +19,7 @@ from evenscore import (
     simulate_blocks,
 )
 from evenscore.metrics import bayes_error_curve
-from recipes.theory.ideal import NORMS, Trials, ignore
+from recipes.theory.ideal import GAUSSIAN, METHODS, REFERENCE, SCORE_MODEL, Trials, ignore
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -37,6 +37,12 @@ MODEL = ScoreModel(
 )
 LOG_ODDS = np.linspace(-8.0, 6.0, 141)  #: operating points: logits of the prior
 TRUE_MODEL = "LGSM, true parameters"
+_CHECKED = {
+    "raw, calibrated": METHODS[REFERENCE],
+    "ZT-norm, calibrated": METHODS["zt"],
+    "LGSM, D = 0": METHODS[GAUSSIAN],
+    "LGSM": METHODS[SCORE_MODEL],
+}
 _FEWEST_ERRORS = 30  # operating points with fewer errors of either kind are left out of the worst gap
 _PENALTY = 1e-6  # keeps the calibration finite where a small development set is free of errors
 
@@ -132,6 +138,8 @@ def check_calibration(
 ) -> Checked:
     """Train on one side and return LLRs of the other: LGSM as it comes, raw and ZT-norm after a calibration.
 
+    LGSM comes twice, with hidden variables and without (D = 0), which tells its norm from its Gaussians.
+
     Parameters
     ----------
     training, evaluation
@@ -145,14 +153,12 @@ def check_calibration(
     --------
     >>> found = check_calibration(*model_scores(speakers=40, sets=1)).summary()
     >>> list(found)
-    ['raw, calibrated', 'ZT-norm, calibrated', 'LGSM']
+    ['raw, calibrated', 'ZT-norm, calibrated', 'LGSM, D = 0', 'LGSM']
     """
     systems = {}
-    for place, (name, method) in enumerate(
-        (("raw, calibrated", "raw"), ("ZT-norm, calibrated", "zt"), ("LGSM", "lgsm"))
-    ):
-        progress("calibration", place / 3)
-        fitted = fit_norm(method, training, **NORMS[method])
+    for place, (name, method) in enumerate(_CHECKED.items()):
+        progress("calibration", place / len(_CHECKED))
+        fitted = fit_norm(method.norm, training, **method.options)
         new = Trials.of(evaluation, [fitted.normalizer.normalize(part.blocks) for part in evaluation])
         if not fitted.is_llr:
             seen = Trials.of(training, fitted.training_scores)
