@@ -50,7 +50,7 @@ def draw_killer(figure: Figure, ideal: Ideal) -> None:
 
 
 def draw_broken(figure: Figure, ideal: Ideal, metric: str = "cllr") -> None:
-    """Draw the Cllr of raw scores, S-norm, LGSM (with and without a norm) and the true parameters over the levels of each break."""
+    """Draw the Cllr of raw scores, S-norm, LGSM with and without a norm, and the true parameters, at each level."""
     for ax, levels in _panels(figure, ideal):
         highest = max(levels[-1].values[system][metric].value for system in (REFERENCE, ORACLE))
         for system in (REFERENCE, "s", GAUSSIAN, SCORE_MODEL, ORACLE):

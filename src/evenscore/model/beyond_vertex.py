@@ -55,9 +55,7 @@ def share_beyond_vertex(model: ScoreModel, data: LabelledBlocks | Sequence[Label
         normalizer = ScoreModelNormalizer(model, part.blocks)
         # The difference of a parabola over two steps is its slope between them: no approximation.
         above, below = (
-            part.labelled(
-                normalizer.normalize(part.blocks.replace(trials=part.blocks.trials.with_scores(moved)))
-            )
+            part.labelled(normalizer.normalize(part.blocks.replace(trials=part.blocks.trials.with_scores(moved))))
             for moved in (scores.astype(np.float64) + step, scores.astype(np.float64) - step)
         )
         assert above.scores is not None and below.scores is not None  # noqa: S101, PT018

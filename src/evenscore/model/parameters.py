@@ -138,7 +138,9 @@ class ScoreModel:
             return LlrShape(mean=self.mu, variance=table.sigma2 + table.nu)
         for covariance in (table.enroll_covariance, table.test_covariance):
             own, both = covariance[0, 0], covariance[0, 1]
-            spread += (both - own) ** 2 / own if own > 0 else 0.0  # of E[effect on targets | on non-targets] - the latter
+            spread += (
+                (both - own) ** 2 / own if own > 0 else 0.0
+            )  # of E[effect on targets | on non-targets] - the latter
         return LlrShape(mean=self.mu, variance=table.with_large_cohort, spread=float(spread))
 
     def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> ScoreModel:
