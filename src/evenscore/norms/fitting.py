@@ -176,6 +176,11 @@ class ModelNorm:
     model: Any
     prepare: Callable[..., Any]
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Which sides' cohort scores are to be read."""
+        return tuple(getattr(self.prepare(self.model), "needs", ("enroll", "test")))
+
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
         normalized: ScoreMatrix | TrialList = self.prepare(self.model, blocks).normalize(blocks)
