@@ -19,6 +19,7 @@ from evenscore import (
     simulate_blocks,
 )
 from evenscore.metrics import bayes_error_curve
+from recipes.theory.bounds import Bound, bound_of
 from recipes.theory.ideal import GAUSSIAN, METHODS, REFERENCE, SCORE_MODEL, Trials, ignore
 
 if TYPE_CHECKING:
@@ -55,9 +56,12 @@ class Checked:
     ----------
     systems
         The trials as each system scores them.
+    bounds
+        How far the LLRs of the score models among them go.
     """
 
     systems: Mapping[str, Trials]
+    bounds: Mapping[str, Bound]
 
     def gap(self, name: str) -> Float[np.ndarray, " k"]:
         """Return the actual minus the minimum normalized Bayes error rate at `LOG_ODDS`; nan where errors are few.
@@ -155,7 +159,7 @@ def check_calibration(
     >>> list(found)
     ['raw, calibrated', 'ZT-norm, calibrated', 'LGSM, D = 0', 'LGSM']
     """
-    systems = {}
+    systems, bounds = {}, {}
     for place, (name, method) in enumerate(_CHECKED.items()):
         progress("calibration", place / len(_CHECKED))
         fitted = fit_norm(method.norm, training, **method.options)
@@ -164,9 +168,12 @@ def check_calibration(
             seen = Trials.of(training, fitted.training_scores)
             calibration = LogisticCalibration.fit(seen.scores, seen.labels, l2=_PENALTY)
             new = new.with_scores(calibration(new.scores))
+        else:
+            bounds[name] = bound_of(fitted.model, evaluation)
         systems[name] = new
     if truth is not None:
         normalizer = [ScoreModelNormalizer(truth, part.blocks).normalize(part.blocks) for part in evaluation]
         systems[TRUE_MODEL] = Trials.of(evaluation, normalizer)
+        bounds[TRUE_MODEL] = bound_of(truth, evaluation)
     progress("calibration", 1.0)
-    return Checked(systems)
+    return Checked(systems, bounds)

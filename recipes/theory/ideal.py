@@ -22,6 +22,7 @@ from evenscore import (
     fit_norm,
 )
 from evenscore.comparison import Method
+from recipes.theory.bounds import Bound, bound_of
 from recipes.theory.breaks import BREAKS, Break, ScoredWorld, break_named
 from recipes.theory.world import Sizes
 
@@ -186,12 +187,16 @@ class Ideal:
         The seeds.
     sizes
         Numbers of speakers.
+    bounds
+        How far the LLRs of the score model and of `GAUSSIAN` go, in each draw: of ideal scores (``none``), and of the
+        strongest level of each break.
     """
 
     killer: Level
     broken: Mapping[str, Sequence[Level]]
     seeds: Sequence[int]
     sizes: Sizes
+    bounds: Mapping[str, Mapping[str, Sequence[Bound]]]
 
 
 def run_ideal(
@@ -233,7 +238,21 @@ def run_ideal(
     with threadpool_limits(1, "blas"):  # the matrices are small: threads would wait for each other
         killer = ideal_scores(sizes, seeds, replicates, progress)
         broken = {found.name: break_assumption(found, sizes, seeds, levels, progress) for found in chosen}
-    return Ideal(killer=killer, broken=broken, seeds=tuple(seeds), sizes=sizes)
+        bounds = {"none": _bounds(BREAKS["approximation"], 0, sizes, seeds)}
+        for place, found in enumerate(chosen):
+            progress("bounds of the LLR", place / len(chosen))
+            bounds[found.name] = _bounds(found, len(found.levels) - 1, sizes, seeds)
+    return Ideal(killer=killer, broken=broken, seeds=tuple(seeds), sizes=sizes, bounds=bounds)
+
+
+def _bounds(found: Break, level: int, sizes: Sizes, seeds: Sequence[int]) -> dict[str, list[Bound]]:
+    bounds: dict[str, list[Bound]] = {GAUSSIAN: [], SCORE_MODEL: []}
+    for seed in seeds:
+        world = found.make(level, sizes, seed)
+        for name, known in bounds.items():
+            method = METHODS[name]
+            known.append(bound_of(fit_norm(method.norm, world.training, **method.options).model, world.evaluation))
+    return bounds
 
 
 def ideal_scores(sizes: Sizes, seeds: Sequence[int], replicates: int = 500, progress: Progress = ignore) -> Level:

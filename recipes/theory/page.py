@@ -10,6 +10,7 @@ from recipes.theory.calibration import Checked
 from recipes.theory.ideal import NORMS, SCORE_MODEL, Ideal
 from recipes.theory.tables import (
     TITLES,
+    bounds_table,
     broken_tables,
     calibration_table,
     dependence_table,
@@ -48,6 +49,7 @@ def ideal_page(ideal: Ideal, checked: Mapping[str, Checked]) -> str:
         parts += ["### The score model's gain", growth_table(ideal), "### The same in EER (%)"]
         for name, table in broken_tables(ideal, "eer").items():
             parts += [f"{BREAKS[name].assumption.capitalize()}:", table]
+    parts += ["## How far the score model's LLRs go", bounds_table(ideal, checked)]
     parts += ["## Calibration", "![Bayes error](calibration.svg)", calibration_table(checked)]
     return "\n\n".join(parts) + "\n"
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recipes.theory.bounds import Bound
 from recipes.theory.breaks import BREAKS
 from recipes.theory.calibration import Checked
 from recipes.theory.dependence import QUESTIONS, Question
@@ -29,6 +30,7 @@ __all__ = [
     "TITLES",
     "as_csv",
     "as_json",
+    "bounds_table",
     "broken_tables",
     "calibration_table",
     "dependence_table",
@@ -113,6 +115,13 @@ def as_json(ideal: Ideal, checked: Mapping[str, Checked]) -> dict[str, Any]:
             for name, level in _levels(ideal)
             for metric, effect in level.norm_effect.items()
         ],
+        "bounds": {
+            **{
+                name: {system: [vars(bound) for bound in found] for system, found in systems.items()}
+                for name, systems in ideal.bounds.items()
+            },
+            **{name: {system: [vars(b)] for system, b in scores.bounds.items()} for name, scores in checked.items()},
+        },
         "calibration": {
             name: {
                 system: {key: _finite(value) for key, value in found.items()}
@@ -135,6 +144,7 @@ def tables_of(ideal: Ideal, checked: Mapping[str, Checked]) -> dict[str, str]:
         "killer": killer_table(ideal),
         **{f"broken-{name}": table for name, table in broken_tables(ideal).items()},
         "growth": growth_table(ideal),
+        "bounds": bounds_table(ideal, checked),
         "calibration": calibration_table(checked),
     }
 
@@ -252,6 +262,35 @@ def calibration_table(checked: Mapping[str, Checked]) -> str:
         "log-odds with 30 errors of each kind",
     ]
     return _markdown(header, rows)
+
+
+def bounds_table(ideal: Ideal, checked: Mapping[str, Checked]) -> str:
+    """Return the Markdown table of how far the score model's LLRs go, with a norm and without; ranges over draws."""
+    rows = []
+    for name, systems in ideal.bounds.items():
+        scores = "ideal scores" if name == "none" else f"{BREAKS[name].assumption} ({BREAKS[name].levels[-1]})"
+        rows += [[scores, *_bound_cells(TITLES[system], found)] for system, found in systems.items()]
+    for scores, check in checked.items():
+        rows += [[scores, *_bound_cells(system, [found])] for system, found in check.bounds.items()]
+    beyond = ("non-targets beyond, %", "targets beyond, %")
+    return _markdown(["scores", "system", "variance, target / non-target", "LLR", *beyond], rows)
+
+
+def _bound_cells(system: str, found: Sequence[Bound]) -> list[str]:
+    kinds = {"floor" if bound.ratio > 1 else "ceiling" for bound in found}
+    ends = _range([bound.extreme for bound in found], ".2f")
+    shares = [[100 * bound.nontarget for bound in found], [100 * bound.target for bound in found]]
+    return [
+        system,
+        _range([bound.ratio for bound in found], ".2f"),
+        f"{' or '.join(sorted(kinds))} {ends}",
+        *(_range(share, ".1f") for share in shares),
+    ]
+
+
+def _range(values: Sequence[float], form: str) -> str:
+    low, high = format(min(values), form), format(max(values), form)
+    return low if low == high else f"{low} to {high}"
 
 
 def _number(value: float, metric: str, sign: str = "") -> str:
