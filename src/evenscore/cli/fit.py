@@ -186,9 +186,9 @@ def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBey
         iterations = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
         print_lines(
             [
+                *bounds_of(result.model, beyond),
                 f"{target} target and {nontarget} non-target scores in {matrices}",
                 f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {iterations}",
-                *bounds_of(result.model, beyond),
                 *(f"! {note}" for note in notes),
             ]
         )
