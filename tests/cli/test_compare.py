@@ -226,7 +226,7 @@ VECTORS = ("--train-embeddings", "dev.npz", "--enroll-embeddings", "new.npz", "-
 @pytest.mark.parametrize("cohort", [(), ("--cohort-embeddings", "coh.npz")])
 @pytest.mark.parametrize("phrase", [(), ("--phrase-from", "column:phrase")])
 def test_from_embeddings(cli, vectors, tmp_path, cohort, phrase):
-    methods = ("--methods", "raw,z,s,lgsm,lgsm:dim=0")
+    methods = ("--methods", "raw,z,s,lgsm:dim=0")
     run = cli("compare", *VECTORS, *cohort, *phrase, "--center", "dev.npz", *QUICK, *methods)
     assert run.exit_code == 0, run.stderr
     found = results(tmp_path)

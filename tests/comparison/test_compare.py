@@ -186,7 +186,7 @@ def test_methods_that_cannot_run_are_listed_and_the_rest_goes_on():
     comparison = compare(training, [LabelledBlocks(only_enroll, part.labels)], METHODS, bootstrap=10)
     assert set(comparison.not_run) == {"t", "zt", "tz", "s"}
     assert comparison.not_run["t"].startswith("the norm 't' needs the block `test`")
-    assert {method.name for method in comparison.methods} == {"raw", "z", "lgsm"}
+    assert {method.name for method in comparison.methods} == {"raw", "z", "lgsm", "lgsm:dim=0"}
     assert [line for line in comparison.warnings if "(test) are not on the evaluation side" in line]
 
 
