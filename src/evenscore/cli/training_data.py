@@ -198,10 +198,10 @@ def beyond_vertex(model: ScoreModel, data: TrainingScores) -> MeasuredBeyond | N
         return None
     found = [_own_cohort(item) for item in data] if model.dim else [None]
     cohorts = [part for part in found if part is not None]
-    if len(cohorts) < len(data):
-        parts = [_without_cohort(item) for item in data]
-        return MeasuredBeyond(*share_beyond_vertex(model, parts).tolist(), with_cohort=False)
-    return MeasuredBeyond(*share_beyond_vertex(model, _some_of_each(cohorts)).tolist(), with_cohort=True)
+    with_cohort = len(cohorts) == len(data)
+    parts = _some_of_each(cohorts) if with_cohort else [_without_cohort(item) for item in data]
+    nontarget, target = share_beyond_vertex(model, parts).tolist()
+    return MeasuredBeyond(nontarget, target, with_cohort)
 
 
 def _own_cohort(item: _Item) -> LabelledBlocks | None:
