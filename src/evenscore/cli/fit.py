@@ -94,7 +94,8 @@ def fit(
     enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
     come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, and
     lists of trials in .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
-    Prints where the variance of the scores comes from; 'evenscore model show' explains it.
+    Prints where the variance of the scores comes from, the floor or ceiling of the LLR, and how many training trials
+    lie beyond it; 'evenscore model show' explains it.
 
     Options follow the name of the norm after colons, as in lgsm:dim=1:tol=1e-8. dim: hidden dimensions (2, the general
     model; 0 calibrates only); tol: stop when an iteration gains less nats per enrolment and test (1e-10); max_iter:
