@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from evenscore import FileError
@@ -87,17 +88,19 @@ class Rsr2015Lists:
         Recordings that enrol.
     tests
         Recordings that are tested with their own phrase.
-    with_tests
-        Speakers of the sets and genders whose tests are listed; all other recordings of the others are tests.
+    enrolled_sets, tested_sets
+        Sets and genders that have a list of enrolments, and of trials. Without a list of trials, all recordings of
+        other sessions are tests.
     """
 
     folder: Path
     role_of: dict[str, str]
     enrolments: frozenset[str]
     tests: frozenset[str]
-    with_tests: frozenset[str]
+    enrolled_sets: frozenset[tuple[str, str]]
+    tested_sets: frozenset[tuple[str, str]]
 
-    @property
+    @cached_property
     def enroll_sessions(self) -> tuple[str, ...]:
         """The sessions of the enrolments."""
         return tuple(sorted({_session(name) for name in self.enrolments}))
@@ -105,9 +108,12 @@ class Rsr2015Lists:
     def use(self, name: str) -> bool:
         """Tell whether a recording takes part: background speech does, and what is listed."""
         speaker = name.partition("_")[0]
-        if speaker not in self.role_of or name in self.enrolments or name in self.tests:
+        group = self.role_of.get(speaker, role_of_number(speaker)), speaker[0]
+        if speaker not in self.role_of:
+            return group not in self.enrolled_sets
+        if name in self.enrolments or name in self.tests:
             return True
-        return speaker not in self.with_tests and _session(name) not in self.enroll_sessions
+        return group not in self.tested_sets and _session(name) not in self.enroll_sessions
 
     def absent(self, found: set[str]) -> list[str]:
         """Return the recordings that are listed, but not there."""
@@ -122,18 +128,17 @@ def read_rsr2015_lists(root: PathLike) -> Rsr2015Lists | None:
         return None
     role_of: dict[str, str] = {}
     enrolments: set[str] = set()
-    speakers_in: dict[tuple[str, str], set[str]] = {}
-    for kind, path in _lists(folder, "trn").items():
-        names = set(_enrolments(path))
-        speakers_in[kind] = {name.partition("_")[0] for name in names}
-        role_of |= dict.fromkeys(sorted(speakers_in[kind]), LIST_SETS[kind[0]])
-        enrolments |= names
     tests: set[str] = set()
-    with_tests: set[str] = set()
-    for kind, path in _lists(folder, "ndx").items():
+    enrolled, tested = _lists(folder, "trn"), _lists(folder, "ndx")
+    for (role, _), path in enrolled.items():
+        names = set(_enrolments(path))
+        role_of |= dict.fromkeys(sorted(name.partition("_")[0] for name in names), role)
+        enrolments |= names
+    for path in tested.values():
         tests |= _tests(path)
-        with_tests |= speakers_in.get(kind, set())
-    lists = Rsr2015Lists(folder, role_of, frozenset(enrolments), frozenset(tests), frozenset(with_tests))
+    lists = Rsr2015Lists(
+        folder, role_of, frozenset(enrolments), frozenset(tests), frozenset(enrolled), frozenset(tested)
+    )
     both = sorted(name for name in tests if _session(name) in lists.enroll_sessions)
     if both:
         raise FileError(folder, f"{both[0]} is tested, but its session enrols, too; check the lists, {_OTHERWISE}")
@@ -141,12 +146,12 @@ def read_rsr2015_lists(root: PathLike) -> Rsr2015Lists | None:
 
 
 def _lists(folder: Path, kind: str) -> dict[tuple[str, str], Path]:
-    """Return the lists of one kind, by set and gender."""
+    """Return the lists of one kind (``trn`` or ``ndx``), by set and gender."""
     found = {}
     for path in sorted((folder / kind).glob(f"*.{kind}")):
         match = _LIST_NAME.match(path.stem)
         if match:
-            found[match[1].lower(), match[2].lower()] = path
+            found[LIST_SETS[match[1].lower()], match[2].lower()] = path
     return found
 
 
