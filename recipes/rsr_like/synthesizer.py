@@ -45,8 +45,8 @@ class Synthesizer:
     Examples
     --------
     >>> speech = Synthesizer(seed=1).utterance("m001", 3, 9)
-    >>> 1.5 < len(speech) / 16000 < 6.0, abs(speech).max() < 1.0
-    (True, True)
+    >>> 1.5 < len(speech) / 16000 < 6.0
+    True
     """
 
     seed: int = 0

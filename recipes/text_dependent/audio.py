@@ -65,11 +65,13 @@ def _unpacked(path: str | os.PathLike[str]) -> io.BytesIO:
         raise MissingProgramError(
             f"{path} is a compressed SPHERE file; install sph2pipe, which unpacks it, or convert it"
         )
-    done = subprocess.run([program, "-p", "-f", "wav", str(path)], capture_output=True)  # noqa: S603
-    if done.returncode:
-        problem = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    command = [program, "-p", "-f", "wav", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603
+        sound, complaint = process.communicate()
+    if process.returncode:
+        problem = complaint.decode(errors="replace").strip().rpartition("\n")[2]
         raise FileError(path, f"sph2pipe cannot unpack it ({problem}); copy the file again")
-    return io.BytesIO(done.stdout)
+    return io.BytesIO(sound)
 
 
 def resampled(samples: Float[np.ndarray, " n"], rate: int, wanted: int) -> Float[np.ndarray, " m"]:
