@@ -83,9 +83,7 @@ class KnownTrials:
     reading: Reading | None = None
 
     @classmethod
-    def of(
-        cls, model: ScoreModel, known: Known, shape: tuple[int, int], reading: Reading | None = None
-    ) -> KnownTrials:
+    def of(cls, model: ScoreModel, known: Known, shape: tuple[int, int], reading: Reading | None = None) -> KnownTrials:
         """Sum up the known scores that lie outside of the cohort; ``shape``: how many enrolments and tests."""
         enroll = known_rows(model, known[0], shape[0], model.beta)
         test = known_rows(model, known[1], shape[1], model.alpha)

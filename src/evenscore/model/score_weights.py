@@ -64,7 +64,6 @@ class ScoreWeights:
         return float(0.5 * np.log(self.variance[NONTARGET] / self.variance[TARGET]))
 
 
-
 def side_shifts(
     weights: ScoreWeights, trials: ScoreMatrix | TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None
 ) -> tuple[Float[Array, "m 2"], Float[Array, "n 2"]]:
