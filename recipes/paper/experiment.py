@@ -12,7 +12,8 @@ from evenscore import InputError
 from evenscore.files import ScoreSet
 from evenscore.progress import silent
 from recipes.paper.genders import GENDER_NAMES
-from recipes.paper.metrics import measure_groups, summarize_metrics, variances
+from recipes.paper.metrics import measure_groups, raw_by_set, summarize_metrics, variances
+from recipes.paper.scales import scale_facts
 from recipes.paper.shift import CLEAN, DEFAULT_SHIFTS, check_shifts, shift_of
 from recipes.paper.stages import StageClock
 from recipes.paper.systems import Groups, TrainedSystem, apply_systems, train_systems
@@ -140,6 +141,8 @@ def run_paper(
         ],
         "summary": {kind: summarize_metrics([run.metrics[kind] for run in runs]) for kind in MODELS},
         "variances": summarize_metrics([run.variances for run in runs]),
+        "scales": summarize_metrics([run.scales for run in runs]),
+        "sets": summarize_metrics([run.sets for run in runs]),
         "shifts": _shift_facts(runs, options),
     }
     return PaperResult(
@@ -147,7 +150,7 @@ def run_paper(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Run:
     """One split of the speakers: what was scored, and what came out."""
 
@@ -156,6 +159,8 @@ class _Run:
     groups: Groups
     metrics: dict[str, Any]
     variances: dict[str, Any]
+    scales: dict[str, Any]
+    sets: dict[str, Any]
     shifted: dict[str, dict[str, Any]]
 
 
@@ -178,7 +183,16 @@ def _run_split(
     }
     clock("evaluation", 1.0)
     shifted = _run_shifts(system, split, trained, options, clock)
-    return _Run(split, scores, groups["per-gender"], metrics, variances(trained["per-gender"]), shifted)
+    return _Run(
+        split=split,
+        scores=scores,
+        groups=groups["per-gender"],
+        metrics=metrics,
+        variances=variances(trained["per-gender"]),
+        scales=scale_facts(scores),
+        sets=raw_by_set(scores),
+        shifted=shifted,
+    )
 
 
 def _run_shifts(

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from evenscore import TrialList, eer
 from evenscore.metrics import p_miss_at, roc, sort_scores
 from evenscore.plot import plot_bayes_error
-from recipes.paper.systems import POOLED, SYSTEMS, Groups
+from recipes.paper.systems import POOLED, Groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,10 +27,20 @@ _Y_TICKS = (-3.29053, -2.87816, -2.57583, -2.32635, -2.05375, -1.64485, -1.28155
 _Y_LABELS = ("0.05", "0.2", "0.5", "1", "2", "5", "10", "20", "40", "80")
 _Y_RANGE = (-3.3, -0.8)
 
-#: Colours of the paper; S and AS, which it does not have, are drawn in the figures of our own only.
-COLORS = dict(zip((s.name for s in SYSTEMS), ("black", "blue", "green", "red", "#E69F00", "#CC79A7"), strict=True))
-_MARKERS = dict(zip(COLORS, "os^DvP", strict=True))
+#: Colours of the paper; systems that it does not have are drawn in the figures of our own only.
+COLORS = {
+    "raw": "black",
+    "ZT": "blue",
+    "LGSM 0D": "#7F7F7F",
+    "LGSM 1D": "green",
+    "LGSM 2D": "red",
+    "S": "#E69F00",
+    "S shift": "#8C564B",
+    "AS": "#CC79A7",
+}
+_MARKERS = dict(zip(COLORS, "os*^Dv<P", strict=True))
 _OF_PAPER = ("raw", "ZT", "LGSM 1D", "LGSM 2D")
+_IN_BAYES = ("raw", "ZT", "LGSM 0D", "LGSM 1D", "LGSM 2D")
 _LINES = {"female": "-", "male": "--", "all": "-"}
 _SHORT = {"female": "fem", "male": "male", "all": "all"}
 _FURTHEST = 1e-9  # rates of 0 are drawn here, far outside
@@ -116,7 +126,7 @@ def draw_bayes(groups: Groups) -> Figure:
                 name if groups[group][name].is_llr else f"{name}, calibrated": (
                     groups[group][name].trials if groups[group][name].is_llr else groups[group][name].calibrated
                 )
-                for name in _OF_PAPER
+                for name in _IN_BAYES
                 if name in groups[group]
             }
             plot_bayes_error(systems, points=0.01, ax=ax)
@@ -145,7 +155,7 @@ def draw_shift(shifts: Sequence[Mapping[str, Any]], models: str = "joint") -> Fi
             found = [summary[group][system] for summary in summaries]
             _draw_spread(left, place, system, [100 * _ends(one["eer"]) for one in found])
             _draw_spread(right, place, system, [_ends(one.get("cllr", one["cllr_calibrated"])) for one in found])
-        for ax, text in ((left, "EER (%)"), (right, "Cllr (raw, ZT, S, AS: calibrated on clean speech)")):
+        for ax, text in ((left, "EER (%)"), (right, "Cllr (all but LGSM: calibrated on clean speech)")):
             ax.set_xticks(range(len(shifts)), [shift["name"] for shift in shifts], fontsize=8)
             ax.set_ylim(bottom=0)
             ax.set_ylabel(text)
@@ -161,7 +171,7 @@ def _ends(figures: Mapping[str, float]) -> np.ndarray:
 def _draw_spread(ax: Axes, place: int, system: str, figures: Sequence[np.ndarray]) -> None:
     mean, std = np.transpose(figures)
     ax.errorbar(
-        np.arange(len(mean)) + 0.12 * (place - (len(COLORS) - 1) / 2),
+        np.arange(len(mean)) + 0.1 * (place - (len(COLORS) - 1) / 2),
         mean,
         std,
         color=COLORS[system],

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenscore import TrialList, bootstrap, evaluate, paired_test
-from recipes.paper.genders import GENDER_NAMES
+from evenscore import TrialList, bootstrap, eer, evaluate, paired_test
+from recipes.paper.genders import GENDER_NAMES, genders_of, within_gender
 from recipes.paper.systems import Groups, Scored, TrainedSystem
 
-__all__ = ["METRICS", "measure_groups", "spread", "summarize_metrics", "variances"]
+if TYPE_CHECKING:
+    from evenscore.files import ScoreSet
+
+__all__ = ["METRICS", "measure_groups", "raw_by_set", "spread", "summarize_metrics", "variances"]
 
 #: What is reported of every system; those with "_calibrated" are of the scores after a logistic calibration.
 METRICS = ("eer", "min_dcf", "min_cllr", "cllr", "cllr_calibrated", "act_dcf", "act_dcf_calibrated")
 
 P_TARGET = 0.01  #: prior of the detection costs
+
+_CLASSES = ("mean_non", "mean_tar")  # in the order of the labels
 
 Progress = Callable[[str, float], None]
 
@@ -102,6 +107,23 @@ def variances(trained: Mapping[str, Mapping[str, TrainedSystem]]) -> dict[str, d
             for name, model in models.items()
         }
     return table
+
+
+def raw_by_set(scores: ScoreSet) -> dict[str, dict[str, dict[str, float]]]:
+    """Return error rate and mean scores of the raw trials within genders, of development and evaluation speakers.
+
+    Where they differ, what is trained on development scores does not hold for new speakers.
+    """
+    sides = {"development": scores.development, "evaluation": scores.evaluation}
+    kinds = genders_of(scores.gender, sides)
+    found = {}
+    for side, parts in sides.items():
+        some = [within_gender(part, scores.gender, kind) for part in parts for kind in kinds]
+        trials = TrialList.concat([part.trials for part in some if part is not None])
+        values = np.asarray(trials.scores)
+        means = {of: float(values[trials.labels == label].mean()) for label, of in enumerate(_CLASSES)}
+        found[side] = {"eer": float(eer(trials)), **means}
+    return {"raw": found}
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

@@ -12,6 +12,8 @@ from recipes.paper.tables import (
     eer_table,
     interval_table,
     metric_table,
+    scale_table,
+    set_table,
     shift_table,
     variance_table,
 )
@@ -29,9 +31,10 @@ same-gender trials only.
 
 _ABOUT_METRICS = """\
 EER, minDCF (p = 0.01) and minCllr are of the scores as each system gives them. "Cllr" is of the score models' own
-log-likelihood ratios; raw, ZT, S and AS scores are no log-likelihood ratios, so it has no meaning for them. "Cllr,
-calibrated" is after a logistic calibration that was trained on the development trials (for each gender), for all
-systems alike.
+log-likelihood ratios; other scores are none, so it has no meaning for them. "Cllr, calibrated" is after a logistic
+calibration that was trained on the development trials, for all systems alike; each of these trials is without two
+speakers in its cohort, whatever its label. LGSM 0D has no hidden variables: a Gaussian calibration without a norm. S
+shift is S-norm without its division.
 """
 
 _ABOUT_PER_GENDER = """\
@@ -41,6 +44,17 @@ these trials together.
 
 _ABOUT_JOINT = """\
 The same trials, with score models, cohorts and calibrations from the development speakers of both genders together.
+"""
+
+_ABOUT_SCALES = """\
+What the score model cannot follow is scale: how far the standard deviations of the cohort scores of evaluation
+enrolments and tests differ, as the standard deviation of their logarithms, and which shares of its square come from the
+phrase, from the enrolment or test itself, and from the cohort's few speakers (a jackknife over them); everybody is in
+the cohort.
+"""
+
+_ABOUT_SETS = """\
+Raw scores of the speakers that score models and calibrations are trained on, and of those that they are judged on:
 """
 
 _ABOUT_SHIFT = """\
@@ -60,13 +74,17 @@ def page(results: Mapping[str, Any], figures: Sequence[str]) -> str:
         "## Equal error rates, ours and the paper's\n",
         f"Ours: {over}. The paper's are of RSR2015 part I.\n",
         as_markdown(eer_table(results["summary"]["per-gender"])),
+        _shown(figures, "det_mean.svg", "DET curves on the paper's axes, mean over the splits"),
         _shown(figures, "det.svg", "DET curves of the first split on the paper's axes"),
-        _shown(figures, "det_mean.svg", "DET curves, mean over the splits"),
         "## What agrees, and what does not\n",
         "\n".join(f"- {line}" for line in agreement(results)) + "\n",
         "## Where the variance of the scores comes from\n",
         f"Ours: {over}.\n",
         as_markdown(variance_table(results["variances"])),
+        _ABOUT_SCALES,
+        as_markdown(scale_table(results["scales"])),
+        _ABOUT_SETS,
+        as_markdown(set_table({" and ".join(results["options"]["recognizer"]["train_sets"]): results["sets"]})),
         "## All figures of merit\n",
         _ABOUT_METRICS,
         _ABOUT_PER_GENDER,
@@ -118,7 +136,7 @@ def _recognizer(options: Mapping[str, Any]) -> str:
     kind = "one for each gender" if options["gender_dependent"] else "one for both genders"
     return (
         f"{options['n_gaussians']} Gaussians, {options['rank']} eigenchannels, relevance factor "
-        f"{options['relevance']:g}, {kind}"
+        f"{options['relevance']:g}, {kind}, trained on {' and '.join(options['train_sets'])} speakers"
     )
 
 

@@ -17,6 +17,8 @@ __all__ = [
     "interval_table",
     "metric_rows",
     "metric_table",
+    "scale_table",
+    "set_table",
     "shift_rows",
     "shift_table",
     "variance_rows",
@@ -97,6 +99,27 @@ def variance_table(summary: Mapping[str, Mapping[str, Mapping[str, Mapping[str, 
                 f"{100 * known[f'nu_{of}'] / (known[f'nu_{of}'] + known[f'sigma2_{of}']):.0f}" for of in ("non", "tar")
             ]
             table.append([f"{gender}, paper (RSR2015)", *(f"{known[name]:.1f}" for name in _VARIANCES), *shares])
+    return table
+
+
+def scale_table(summary: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> Table:
+    """Return why the scale of cohort scores differs, see `scales`."""
+    names = {"enroll": "enrolments", "test": "tests"}
+    table = [["", "sd of log sd", "phrase (%)", "its own (%)", "sampling (%)", "sd of its own part"]]
+    for sides in summary.values():
+        for side, figures in sides.items():
+            shares = [_spread(figures[name], 100.0, 0) for name in ("phrase", "member", "sampling")]
+            table.append([names[side], _spread(figures["spread"]), *shares, _spread(figures["member_spread"])])
+    return table
+
+
+def set_table(summaries: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]]) -> Table:
+    """Return how raw scores of development and evaluation speakers differ, by the name of what was trained."""
+    table = [["trained on, scores of", "EER (%)", "mean target score", "mean non-target score"]]
+    for trained, summary in summaries.items():
+        for side, figures in summary["raw"].items():
+            means = [_spread(figures[name]) for name in ("mean_tar", "mean_non")]
+            table.append([f"{trained}, {side}", _metric(figures["eer"], "eer"), *means])
     return table
 
 

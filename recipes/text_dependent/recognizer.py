@@ -37,6 +37,9 @@ __all__ = ["Recognizer", "RecognizerOptions", "enrolled", "linear_scores", "prob
 
 Frames = dict[Recording, npt.NDArray[np.float32]]
 
+#: Sets of speakers that may train a recognizer; evaluation speakers must be new to it.
+TRAIN_SETS = (("background",), ("background", "development"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecognizerOptions:
@@ -54,6 +57,7 @@ class RecognizerOptions:
     rank: int = 40  #: number of eigenchannels, 0 for none
     relevance: float = 8.0  #: relevance factor of MAP: frames that count as much as the background model
     gender_dependent: bool = False  #: a recognizer for each gender, with trials within it
+    train_sets: tuple[str, ...] = ("background",)  #: whose speech trains it; the paper took "development", too
     seed: int = 0  #: of what is drawn at random
 
     def __post_init__(self) -> None:
@@ -62,11 +66,14 @@ class RecognizerOptions:
                 raise InputError(f"{name} is {getattr(self, name)}, but must be at least {least}")
         if not self.relevance > 0:
             raise InputError(f"relevance is {self.relevance}, but must be positive")
+        if self.train_sets not in TRAIN_SETS:
+            choices = " or ".join(",".join(sets) for sets in TRAIN_SETS)
+            raise InputError(f"train_sets is {','.join(self.train_sets)!r}, but must be {choices}")
 
 
 @dataclass(frozen=True, eq=False)
 class Recognizer:
-    """What is learnt from background speech."""
+    """What is learnt from the speech of the training sets."""
 
     mixture: DiagonalMixture
     eigenchannels: Float[np.ndarray, "c d rank"]
@@ -80,7 +87,7 @@ class Recognizer:
 def train_recognizer(
     frames: Frames, options: RecognizerOptions | None = None, *, progress: Progress = silent
 ) -> Recognizer:
-    """Train the background model and the eigenchannels on the features of background recordings.
+    """Train the background model and the eigenchannels on the features of recordings.
 
     Parameters
     ----------
@@ -93,7 +100,7 @@ def train_recognizer(
     """
     options = options or RecognizerOptions()
     if not frames:
-        raise InputError("there are no background recordings to train on")
+        raise InputError("there are no recordings to train on")
     recordings = sorted(frames)
     stacked = _drawn(np.concatenate([frames[recording] for recording in recordings]), options)
     mixture = fit_mixture(stacked, options.n_gaussians, progress=progress)

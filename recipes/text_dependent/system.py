@@ -1,4 +1,4 @@
-"""The recognizer on a corpus: train on the background, score development and evaluation, phrase by phrase."""
+"""The recognizer on a corpus: train on some sets, score development and evaluation, phrase by phrase."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +52,8 @@ _Sides = dict[tuple[str, str], _Side]  # by side ("enroll" or "test") and phrase
 class TextDependentSystem:
     """A corpus and a recognizer, which train and score for any roles of the speakers and for spoilt recordings.
 
-    What can be used again is kept: features of clean recordings, the recognizer of each background set, and the
-    vectors of all clean enrolments and tests under the last recognizer. So loop over roles outside and over
+    What can be used again is kept: features of clean recordings, the recognizer of each set of training speakers, and
+    the vectors of all clean enrolments and tests under the last recognizer. So loop over roles outside and over
     degradations inside, and over roles with the same background after each other, as `role_permutations` has them.
 
     Parameters
@@ -109,7 +109,7 @@ class TextDependentSystem:
     def score(
         self, split: Split, *, degradation: Degradation | None = None, degrade_enrolments: bool = False
     ) -> ScoreSet:
-        """Train on the background speakers (if that was not done), and score the others.
+        """Train on the speakers of ``options.train_sets`` (if that was not done), and score development and evaluation.
 
         Parameters
         ----------
@@ -125,15 +125,15 @@ class TextDependentSystem:
         speakers: dict[str, dict[str, str]] = {"enroll": {}, "test": {}}
         for gender in self._genders(split):
             roles = self._roles(split, gender)
-            clean = self._clean_sides(gender, *roles)
+            clean = self._clean_sides(gender, roles)
             evaluated = clean
             if degradation is not None:
-                evaluated = self._spoilt_sides(*roles, degradation, degrade_enrolments)
+                evaluated = self._spoilt_sides(roles, degradation, degrade_enrolments)
                 if not degrade_enrolments:
                     evaluated |= {key: side for key, side in clean.items() if key[0] == "enroll"}
             for phrase in self.corpus.phrases:
                 name = phrase if gender is None else f"{phrase}/{gender}"
-                found = _phrase_scores(clean, evaluated, phrase, roles[1], roles[2])
+                found = _phrase_scores(clean, evaluated, phrase, roles)
                 if found is None:
                     raise InputError(f"phrase {name!r} has no enrolments or tests of one set; leave it out")
                 phrases.append((name, found[0]))
@@ -143,9 +143,9 @@ class TextDependentSystem:
         genders = {speaker: gender for speaker, gender in self.corpus.gender.items() if speaker in used}
         return ScoreSet.from_matrices(phrases, speakers, genders)
 
-    def recognizer(self, background: Sequence[str]) -> Recognizer:
+    def recognizer(self, speakers: Sequence[str]) -> Recognizer:
         """Return the recognizer that is trained on these speakers."""
-        key = tuple(sorted(background))
+        key = tuple(sorted(speakers))
         if key not in self._recognizers:
             frames = self.frames(self.corpus.of(key))
             self._recognizers[key] = train_recognizer(frames, self.options, progress=self._progress)
@@ -163,49 +163,40 @@ class TextDependentSystem:
         gender = self.corpus.gender
         return sorted({gender[speaker] for speaker in (*split.development, *split.evaluation)})  # type: ignore[return-value]
 
-    def _roles(self, split: Split, gender: str | None) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Return background, development and evaluation speakers, of one gender if that is wanted."""
+    def _roles(self, split: Split, gender: str | None) -> Split:
+        """Return the speakers of one gender in their roles, or all if genders do not matter."""
+        if gender is None:
+            return split
         of = self.corpus.gender
-        sets = [
-            tuple(speaker for speaker in role if gender is None or of[speaker] == gender)
-            for role in (split.background, split.development, split.evaluation)
-        ]
-        for role, speakers in zip(("background", "development", "evaluation"), sets, strict=True):
+        sets = {
+            role: tuple(name for name in speakers if of[name] == gender) for role, speakers in asdict(split).items()
+        }
+        for role, speakers in sets.items():
             if not speakers:
                 raise InputError(f"there are no {role} speakers of gender {gender!r}; train one recognizer for all")
-        return sets[0], sets[1], sets[2]
+        return Split(**sets)
 
-    def _clean_sides(
-        self,
-        gender: str | None,
-        background: tuple[str, ...],
-        development: tuple[str, ...],
-        evaluation: tuple[str, ...],
-    ) -> _Sides:
+    def _trained(self, roles: Split) -> Recognizer:
+        return self.recognizer([name for role in self.options.train_sets for name in getattr(roles, role)])
+
+    def _clean_sides(self, gender: str | None, roles: Split) -> _Sides:
         """Return the vectors of development and evaluation; those of the last recognizer (of a gender) are kept."""
-        scored = tuple(sorted((*development, *evaluation)))
-        key = (background, scored)
+        recognizer = self._trained(roles)
+        scored = tuple(sorted((*roles.development, *roles.evaluation)))
+        key = (id(recognizer), scored)
         if gender not in self._kept or self._kept[gender][0] != key:
             self._kept.pop(gender, None)  # before the new ones take their memory
-            recognizer = self.recognizer(background)
             self._kept[gender] = key, self._sides(recognizer, self.frames(self.corpus.of(scored)))
         return self._kept[gender][1]
 
-    def _spoilt_sides(
-        self,
-        background: tuple[str, ...],
-        development: tuple[str, ...],
-        evaluation: tuple[str, ...],
-        degradation: Degradation,
-        with_enrolments: bool,
-    ) -> _Sides:
-        degradation = with_background(degradation, self.corpus.of(background))
+    def _spoilt_sides(self, roles: Split, degradation: Degradation, with_enrolments: bool) -> _Sides:
+        degradation = with_background(degradation, self.corpus.of(roles.background))
         recordings = [
             recording
-            for recording in self.corpus.of(evaluation)
+            for recording in self.corpus.of(roles.evaluation)
             if with_enrolments or not self.corpus.is_enrolment(recording)
         ]
-        return self._sides(self.recognizer(background), self._extract(recordings, degradation).frames)
+        return self._sides(self._trained(roles), self._extract(recordings, degradation).frames)
 
     def frames(self, recordings: Sequence[Recording]) -> Frames:
         """Return the features of clean recordings, and keep them."""
@@ -262,14 +253,14 @@ def _enrolments(recognizer: Recognizer, frames: Frames, recordings: Sequence[Rec
 
 
 def _phrase_scores(
-    clean: _Sides, evaluated: _Sides, phrase: str, development: Sequence[str], evaluation: Sequence[str]
+    clean: _Sides, evaluated: _Sides, phrase: str, roles: Split
 ) -> tuple[dict[str, ScoreMatrix], dict[str, dict[str, str]]] | None:
     """Return the four blocks of a phrase and the speakers of their ids; None if a side is empty."""
     sides = ("enroll", "test")
     if any((side, phrase) not in found for side in sides for found in (clean, evaluated)):
         return None
-    dev = {side: clean[side, phrase].of(development) for side in sides}
-    ev = {side: evaluated[side, phrase].of(evaluation) for side in sides}
+    dev = {side: clean[side, phrase].of(roles.development) for side in sides}
+    ev = {side: evaluated[side, phrase].of(roles.evaluation) for side in sides}
     if not all(part.ids for part in (*dev.values(), *ev.values())):
         return None
     speakers = {
@@ -301,7 +292,7 @@ def run_recognizer(
     skip_unreadable: bool = False,
     progress: Progress = silent,
 ) -> ScoreSet:
-    """Train a recognizer on the background speakers and score the others: `TextDependentSystem` in one call.
+    """Train a recognizer and score development and evaluation speakers: `TextDependentSystem` in one call.
 
     Parameters
     ----------

@@ -1,12 +1,14 @@
 """What all commands have in common: help, version, exit codes, sentences instead of tracebacks."""
 
+from typing import Annotated
+
 import pytest
 import typer
 from typer.main import get_command
 
 import evenscore
 from evenscore import FileError, InputError
-from evenscore.cli.app import add_command, app
+from evenscore.cli.app import add_command, app, program
 
 
 def walk(command, words=()):
@@ -42,6 +44,23 @@ def test_every_command_has_help_with_examples_that_fit_a_terminal(cli, words, op
     examples = COMMANDS[words].help.partition("Examples:")[2].strip().splitlines()
     assert any(f"evenscore {' '.join(words)}" in line for line in examples)
     assert [line for line in examples if line.strip() not in result.stdout] == []  # a long line would be folded
+
+
+def test_brackets_in_the_help_are_no_markup(invoke):
+    def install(name: Annotated[str, typer.Option(help="Such as evenscore[plot] or [bold].")] = "") -> None:
+        """Install evenscore[speech].
+
+        Or [all] of it.
+        """
+
+    shown = invoke(program("install", install, "install evenscore[all]"), ["--help"]).stdout
+    for text in (
+        "Install evenscore[speech].",
+        "Or [all] of it.",
+        "evenscore[plot] or [bold].",
+        "install evenscore[all]",
+    ):
+        assert text in shown
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=NAMES)

@@ -125,6 +125,13 @@ def test_all_ways_lead_to_the_same_figures(cli, files, tmp_path, ways):
     same_figures(results(tmp_path), library(*files))
 
 
+def test_the_cohort_may_be_chosen_by_profile(cli, files, tmp_path):
+    methods = ("at:select=profile:top_k=5", "raw")
+    run = cli("compare", *OWN, "--speakers", "utt2spk", *QUICK, "--methods", ",".join(methods))
+    assert run.exit_code == 0, run.stderr
+    same_figures(results(tmp_path), library(*files, methods))
+
+
 def test_json_is_what_the_file_holds(cli, files, tmp_path):
     run = cli("compare", *OWN, "--speakers", "utt2spk", *QUICK, "--json")
     assert json.loads(run.stdout) == results(tmp_path)

@@ -123,6 +123,15 @@ def test_text_blocks_and_every_output(run, files, output):
     assert close(matrix.align(BLOCKS.trials.enroll_ids, BLOCKS.trials.test_ids), expected(whole()))
 
 
+@pytest.mark.parametrize("norm", ["at", "az", "as"])
+def test_the_other_side_chooses_by_profile(run, refused, files, norm):
+    spelt = ("--norm", f"{norm}:select=profile:top_k=4", "--trials", "trials.npz")
+    assert close(run(*spelt, *ALL), normalize(whole(), norm, select="profile", top_k=4))
+    (files / "out.npz").unlink()
+    without = [word for at, word in enumerate(ALL) if not ({word, ALL[at - 1]} & {"--cohort", "--cohort-key"})]
+    assert f"the norm '{norm}' with select='profile' needs the block `cohort`" in refused(*spelt, *without)
+
+
 def test_lists_keep_order_and_labels(run, cli, files):
     trials = BLOCKS.trials.to_trials(LABELS)
     some = trials.select(np.random.default_rng(1).permutation(len(trials))[:20])

@@ -18,7 +18,7 @@ from evenscore import (
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'plot'")
 
-KINDS = ("det", "bayes", "hist", "tippett", "reliability")
+KINDS = ("det", "bayes", "hist", "qq", "tippett", "reliability")
 RNG = np.random.default_rng(2)
 ENROLL, TEST = np.repeat([f"e{n}" for n in range(12)], 24), np.tile([f"t{n}" for n in range(24)], 12)
 SPEAKERS = {f"e{n}": f"s{n}" for n in range(12)} | {f"t{n}": f"s{n % 12}" for n in range(24)}
@@ -153,6 +153,12 @@ def test_densities(drawn):
     assert texts(drawn("hist", "labelled", "--model", "m.json"))[2:] == ["non-targets, model", "targets, model"]
     assert len(drawn("hist", "labelled", "--calibration", "c.json", "--bins", "7").lines) == 2
     assert len(drawn("hist", "labelled", "--bins", "7").patches[0].get_data()[0]) == 7
+
+
+def test_quantiles_are_those_of_the_model_if_one_is_given(drawn):
+    own, known = (drawn("qq", "labelled", *more).lines[0].get_ydata() for more in ((), ("--model", "m.json")))
+    deviation = SCORES[~LABELS].std()
+    assert np.allclose(known, (own * deviation + SCORES[~LABELS].mean() + 2.0) / 2.0, atol=1e-5)
 
 
 def test_other_views(drawn):

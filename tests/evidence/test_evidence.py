@@ -1,6 +1,7 @@
 """The cohort-evidence model as a whole: training, scoring, files, contributions."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -191,7 +192,8 @@ def test_the_targets_of_a_cohort_tell_its_speakers(model, tiling):
     np.testing.assert_allclose(found, full, rtol=1e-9)
     assert contributions(model, nameless, ("e1", "t3")).llr == pytest.approx(full[1, 3])
     without = normalize(ScoreBlocks(trials, **sides), "evidence", model=model).scores  # no targets, no speakers
-    assert np.array_equal(without, normalize(restricted(new, "pair"), "evidence", model=model).scores)
+    pair = ScoreBlocks(trials, enroll=sides["enroll"], test=sides["test"])
+    assert np.array_equal(without, normalize(pair, "evidence", model=model).scores)
 
 
 def test_contributions_add_up(model):
@@ -229,6 +231,24 @@ def test_files_keep_every_digit(model, tmp_path):
     assert (again.ridges, again.scales) == (model.ridges, model.scales)
 
 
+def test_older_files_count_scores_as_they_did(model, tmp_path):
+    path = tmp_path / "evidence.json"
+    save_evidence(model, path)
+    values = json.loads(path.read_text())
+    for prior in values["scales"].values():
+        del prior["alike"]
+    path.write_text(json.dumps(values))
+    old = load_evidence(path)
+    assert [old.scales.of(side, top).alike for side in ("enroll", "test") for top in (False, True)] == [0.0] * 4
+    assert old.scales.enroll == replace(model.scales.enroll, alike=0.0)
+    blocks = evaluation()
+    tables = [blocks.trials, blocks.enroll, blocks.test]
+    trials, enroll, test = (table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids)) for table in tables)
+    nameless = ScoreBlocks(trials, enroll=enroll, test=test)
+    before, after = (normalize(some, "evidence", model=old).scores for some in (nameless, restricted(blocks, "pair")))
+    np.testing.assert_allclose(after, before, rtol=1e-12)  # speakers or not
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -243,6 +263,7 @@ def test_files_keep_every_digit(model, tmp_path):
         (lambda v: v["score_model"].update(sigma2=[1.0, -1.0]), "score_model"),
         (lambda v: v["scales"].update(enroll=3), r"\[scales.enroll\]: expected an object"),
         (lambda v: v["scales"]["test"].update(variance=-1.0), "the variance must not be negative"),
+        (lambda v: v["scales"]["test"].update(alike=1.5), "that must be from 0 to 1"),
         (lambda v: v["scales"]["test"].update(center=1e308), "must lie between -700 and 700"),
         (lambda v: v["report"].update(loss="low"), r"\[report.loss\]: expected a number"),
         (lambda v: v.update(pickle="no"), "there is no such key"),
@@ -261,8 +282,11 @@ def test_odd_files_are_refused(model, tmp_path, change, message):
 def test_one_trial_without_a_prepared_cohort(model):
     norm, blocks = prepare_norm("evidence", model=model), evaluation()
     row, column = blocks.enroll.scores[1], blocks.test.scores[:, 2]
-    sides = ScoreBlocks(blocks.trials, enroll=blocks.enroll)
-    score = float(blocks.trials.scores[1, 2])
+    trials, enroll = (
+        table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids)) for table in (blocks.trials, blocks.enroll)
+    )
+    sides = ScoreBlocks(trials, enroll=enroll)  # as for a single trial, nobody knows who the cohort is
+    score = float(trials.scores[1, 2])
     assert norm.normalize_one(score, row) == pytest.approx(norm.normalize(sides).scores[1, 2])
     assert norm.normalize_one(score, row, column) != pytest.approx(norm.normalize_one(score, row))
 

@@ -58,7 +58,7 @@ def test_norms_and_scales_are_those_of_the_definition(kind, listed, model, scale
                 values = naive.cohort_scores(blocks, i, j, side)
                 if values:
                     count, mean, std = naive.moments(values, top, size)
-                    log = naive.shrunk(count, std, prior)
+                    log = naive.shrunk(count, std, prior, naive.takes(blocks, i, j, side))
                 else:
                     mean, log = prior.location, 0.0
                 parts.append((mean, log, prior.center))

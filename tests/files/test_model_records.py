@@ -1,7 +1,7 @@
 """Model files of every kind: the files of version 1 stay as they are, and what is wrong is named by its place."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +48,15 @@ def test_golden_files_are_read_and_written_byte_for_byte(tmp_path, name):
     found = format.read(golden)
     format.write(found.model, tmp_path / "again.json", dict(found.info) or None)
     assert (tmp_path / "again.json").read_bytes() == golden.read_bytes()
+
+
+def test_older_evidence_models_are_read():
+    old, new = (
+        EVIDENCE.read(GOLDEN.parent / folder / "evidence.json").model for folder in ("older_records", "records")
+    )
+    assert (old.scales.enroll.alike, new.scales.enroll.alike) == (0.0, 0.25)
+    for name in ("enroll", "test", "enroll_top", "test_top"):
+        assert getattr(old.scales, name) == replace(getattr(new.scales, name), alike=0.0)
 
 
 def test_the_record_of_a_registered_method(tmp_path, monkeypatch):

@@ -20,9 +20,13 @@ def make_blocks(
     listed=None,
     dtype=np.float64,
     same_cohort=False,
+    same_speakers=False,
     ties=False,
 ):
-    """Random blocks; ``speakers`` is how many speakers they share (0: no speakers), ``listed`` a share of all pairs."""
+    """Random blocks; ``speakers`` is how many speakers they share (0: no speakers), ``listed`` a share of all pairs.
+
+    The two cohorts may have the same members, or at least the same speakers, all of them known.
+    """
     rng = np.random.default_rng(seed)
     if same_cohort:
         cohort_enroll = cohort_test
@@ -51,6 +55,11 @@ def make_blocks(
         return [some[k] for k in rng.integers(len(some), size=size)]
 
     own = spoken(len(rows), ["x", "y", "z"])
+    others = own if same_cohort else spoken(len(columns), ["x", "y", "z"])
+    if same_speakers:
+        pool = [*names[:speakers], "x", "y", "z"]
+        pool = pool[-rng.integers(1, min(len(pool), len(rows), len(columns)) + 1) :]
+        own, others = ([*pool, *rng.choice(pool, size=len(ids) - len(pool))] for ids in (rows, columns))
     return ScoreBlocks(
         trials,
         enroll=matrix(e, rng.permutation(columns)),
@@ -59,12 +68,12 @@ def make_blocks(
         enroll_speakers=spoken(len(trials.enroll_ids)),
         test_speakers=spoken(len(trials.test_ids)),
         cohort_enroll_speakers=own,
-        cohort_test_speakers=own if same_cohort else spoken(len(columns), ["x", "y", "z"]),
+        cohort_test_speakers=others,
     )
 
 
 @st.composite
-def block_cases(draw, *, same_cohort=False, max_cohort=12):
+def block_cases(draw, *, same_cohort=False, same_speakers=False, max_cohort=12):
     """Blocks of many kinds."""
     return make_blocks(
         seed=draw(st.integers(0, 10**6)),
@@ -77,6 +86,7 @@ def block_cases(draw, *, same_cohort=False, max_cohort=12):
         listed=draw(st.sampled_from([None, 0.6])),
         dtype=draw(st.sampled_from([np.float32, np.float64])),
         same_cohort=same_cohort,
+        same_speakers=same_speakers,
         ties=draw(st.booleans()),
     )
 

@@ -21,7 +21,7 @@ def normalized(blocks, tiling, method, **options):
         ({"top_k": 1.5}, "top_k is 1.5"),
         ({"top_k": True}, "top_k is True"),
         ({"top_k": "300"}, "top_k is '300'"),
-        ({"select": "both"}, "select is 'both', but must be 'own' or 'cross'"),
+        ({"select": "both"}, "select is 'both', but must be 'own' or 'cross' or 'profile'"),
         ({"statistic": "mode"}, "statistic is 'mode', but must be 'mean' or 'trimmed' or 'median'"),
         ({"trim": 0.5}, "trim is 0.5, but must be from 0 to below 0.5"),
         ({"ddof": 2}, "ddof is 2, but must be 0 or 1"),
@@ -136,13 +136,36 @@ def test_trials_whose_cohort_vanishes_are_named_or_left(listed, tiling):
 
 
 @over_tilings
-def test_cross_selection_needs_one_cohort_on_both_sides(tiling):
+def test_cross_selection_needs_the_same_members_or_speakers_in_both_cohorts(tiling):
     blocks = make_blocks(speakers=0)
-    with pytest.raises(InputError, match="needs the same cohort on both sides, but 'c0', 'c1', 'c2' and 13 more are"):
+    with pytest.raises(InputError, match=r"on both sides, or the speakers of .*, but 'c0', 'c1', 'c2' and 13 more are"):
         normalized(blocks, tiling, "as", select="cross", top_k=2)
-    one_sided = ScoreBlocks(blocks.trials, enroll=blocks.enroll)
-    with pytest.raises(InputError, match="select='cross' needs both cohort blocks, but there is only `enroll`"):
-        normalized(one_sided, tiling, "az", select="cross", top_k=2)
+    spoken = blocks.replace(
+        cohort=blocks.cohort.with_speakers(*([f"s{n}" for n in range(size)] for size in blocks.cohort.shape)),
+        cohort_labels=None,
+    )
+    with pytest.raises(InputError, match="but the speaker 's7', 's8' are only in one of them; use select='own', or"):
+        normalized(spoken, tiling, "as", select="cross", top_k=2)
+    half_known = spoken.replace(cohort=blocks.cohort.with_speakers(["a"] * 7, [None, *"a" * 8]), cohort_labels=None)
+    with pytest.raises(InputError, match="give speakers, or use select='own'"):
+        normalized(half_known, tiling, "as", select="cross", top_k=2)
+
+
+@pytest.mark.parametrize(
+    ("method", "select", "block"),
+    [("az", "cross", "test"), ("at", "cross", "enroll"), ("at", "profile", "enroll"), ("as", "profile", "cohort")],
+)
+@over_tilings
+def test_a_block_that_ranks_the_cohort_is_named(method, select, block, tiling):
+    whole = make_blocks(speakers=0, same_cohort=True)
+    given = {name: getattr(whole, name) for name in ("enroll", "test", "cohort") if name != block}
+    with pytest.raises(InputError, match=f"the norm '{method}' with select='{select}' needs the block `{block}`"):
+        normalized(ScoreBlocks(whole.trials, **given), tiling, method, select=select, top_k=2)
+
+
+def test_norms_of_the_whole_cohort_select_nothing():
+    with pytest.raises(InputError, match="the norm 't' takes the whole cohort, so select has no meaning"):
+        prepare_norm("t", select="profile")
 
 
 def test_single_trials_are_checked():

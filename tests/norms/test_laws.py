@@ -1,5 +1,6 @@
 """Laws that norms obey, whatever the scores."""
 
+from itertools import product
 from unittest import mock
 
 import numpy as np
@@ -13,6 +14,7 @@ from evenscore.norms.normalize import normalize_with
 from tilings import over_tilings, tiled_blocks
 
 METHODS = pytest.mark.parametrize("method", CLASSICAL_METHODS)
+ADAPTIVE = ("as", "at", "az")
 
 
 def replaced(blocks, **changes):
@@ -75,12 +77,15 @@ def test_top_k_of_the_whole_cohort_is_the_plain_norm(plain, adaptive, blocks):
     assert_same(found, as_dict(normalize(blocks, plain, **options)), np.float32)
 
 
-@METHODS
+@pytest.mark.parametrize(
+    ("method", "select"), [*((method, None) for method in CLASSICAL_METHODS), *product(ADAPTIVE, ("cross", "profile"))]
+)
 @over_tilings
 @pytest.mark.parametrize("seed", range(3))
-def test_own_speakers_are_left_out_as_if_dropped_by_hand(method, tiling, seed):
-    blocks = make_blocks(seed, 5, 4, 16, 18, speakers=3)
+def test_own_speakers_are_left_out_as_if_dropped_by_hand(method, select, tiling, seed):
+    blocks = make_blocks(seed, 5, 4, 16, 18, speakers=3, same_speakers=select == "cross")
     options = {"top_k": 5} if method.startswith("a") else {}
+    options |= {} if select is None else {"select": select, "excess": "clip"}
     found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
     for i, e in enumerate(blocks.trials.enroll_ids):
         for j, t in enumerate(blocks.trials.test_ids):
@@ -93,15 +98,20 @@ def test_own_speakers_are_left_out_as_if_dropped_by_hand(method, tiling, seed):
                 test=blocks.test.select(rows, [t]),
                 cohort=blocks.cohort.select(rows, columns),
                 cohort_labels=blocks.cohort_labels.align(rows, columns),
+                cohort_enroll_speakers=dict(zip(blocks.cohort_enroll_ids, blocks.cohort_enroll_speakers, strict=True)),
+                cohort_test_speakers=dict(zip(blocks.cohort_test_ids, blocks.cohort_test_speakers, strict=True)),
             )
             np.testing.assert_allclose(found.scores[i, j], normalize(by_hand, method, **options).scores[0, 0])
 
 
-@METHODS
+@pytest.mark.parametrize(
+    ("method", "select"),
+    [*((method, "own") for method in CLASSICAL_METHODS), *product(ADAPTIVE, ("cross", "profile"))],
+)
 @pytest.mark.parametrize("with_speakers", [False, True])
-def test_one_trial_online_equals_the_matrix(method, with_speakers):
+def test_one_trial_online_equals_the_matrix(method, select, with_speakers):
     blocks = make_blocks(5, 3, 4, 9, 9, speakers=2 if with_speakers else 0, same_cohort=True, missing=0.1)
-    options = {"top_k": 4} if method.startswith("a") else {}
+    options = {"top_k": 4, "select": select, "std_floor": 0.01} if method.startswith("a") else {}
     whole = normalize(blocks, method, **options).scores
     norm = prepare_norm(
         method,
@@ -153,9 +163,11 @@ def test_same_speaker_pairs_and_unknown_ones_are_left_out_of_the_cohort_scores(t
         assert not np.allclose(found.scores, normalize(blocks, method).scores)
 
 
-@METHODS
+@pytest.mark.parametrize(
+    ("method", "select"), [*((method, "own") for method in CLASSICAL_METHODS), *product(ADAPTIVE, ("profile",))]
+)
 @over_tilings
-def test_a_condition_leaves_members_of_other_conditions_out(method, tiling):
+def test_a_condition_leaves_members_of_other_conditions_out(method, select, tiling):
     blocks = make_blocks(4, 4, 5, 14, 15, speakers=0)
     rng = np.random.default_rng(3)
 
@@ -165,7 +177,9 @@ def test_a_condition_leaves_members_of_other_conditions_out(method, tiling):
     enroll, test = (drawn(ids, ["f", "m", None]) for ids in (blocks.trials.enroll_ids, blocks.trials.test_ids))
     rows, columns = (drawn(ids, ["f", "m"]) for ids in (blocks.cohort_enroll_ids, blocks.cohort_test_ids))
     conditions = Conditions(enroll=enroll, test=test, cohort_enroll=rows, cohort_test=columns)
-    options = {"top_k": 3} if method.startswith("a") else {}
+    options = {"top_k": 3, "select": select} if method.startswith("a") else {}
+    if select == "profile":  # the nearest members may all be of another condition
+        options |= {"vanished": "missing", "std_floor": 0.01}
     found = normalize(tiled_blocks(blocks, tiling), method, conditions=conditions, **options).in_memory()
 
     def masked(block, one, other):
@@ -208,6 +222,47 @@ def test_labels_and_measures_of_a_list_are_kept(tiling):
     assert trials.scores.tolist() == [3.0]
     with pytest.raises(ValueError, match="read-only"):
         found.scores[0] = 1.0
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+@given(blocks=block_cases(max_cohort=9), memory=st.sampled_from([1.0, 300.0, 2000.0]))
+def test_pieces_of_profiles_equal_the_whole(method, blocks, memory):
+    norm = prepare_norm(method, vanished="missing", std_floor=0.01, excess="clip", top_k=4, select="profile")
+    with mock.patch("evenscore.norms.sides.MEMORY", memory):
+        small = norm.normalize(blocks)
+    assert_same(small, as_dict(norm.normalize(blocks)), np.float32)
+
+
+@over_tilings
+def test_recordings_of_the_same_speakers_rank_like_one_cohort(tiling):
+    blocks = make_blocks(3, 5, 6, 12, 12, speakers=0, same_cohort=True)
+    speakers = [f"s{n}" for n in range(12)]
+    twins = dict(zip(blocks.cohort.test_ids, [f"twin {name}" for name in blocks.cohort.test_ids], strict=True))
+    renamed = [
+        ScoreMatrix(table.scores, table.enroll_ids, [twins[name] for name in table.test_ids])
+        for table in (blocks.enroll, blocks.cohort)
+    ]
+    apart = ScoreBlocks(
+        blocks.trials,
+        enroll=renamed[0],
+        test=blocks.test,
+        cohort=renamed[1],
+        cohort_enroll_speakers=speakers,
+        cohort_test_speakers=speakers,
+    )
+    for method in ADAPTIVE:
+        found = normalize(tiled_blocks(apart, tiling), method, select="cross", top_k=4).in_memory()
+        np.testing.assert_allclose(found.scores, normalize(blocks, method, select="cross", top_k=4).scores)
+
+
+def test_the_models_nearest_to_the_enrolment_normalize_the_test():
+    blocks = ScoreBlocks(
+        ScoreMatrix([[3.0]], ["e"], ["t"]),
+        enroll=ScoreMatrix([[1.0, 2.0]], ["e"], ["d1", "d2"]),
+        test=ScoreMatrix([[0.0], [2.0], [50.0]], ["c1", "c2", "c3"], ["t"]),  # c3 scores highest, but is far from e
+        cohort=ScoreMatrix([[1.5, 2.5], [0.0, 2.0], [9.0, 9.0]], ["c1", "c2", "c3"], ["d1", "d2"]),
+    )
+    assert normalize(blocks, "at", top_k=2, select="profile").scores.tolist() == [[2.0]]
 
 
 @METHODS

@@ -36,11 +36,14 @@ def test_whole_cohort_norms_equal_the_naive_ones(method, tiling, data, blocks, o
 
 
 @pytest.mark.parametrize("method", ["az", "at", "as"])
-@pytest.mark.parametrize("select", ["own", "cross"])
+@pytest.mark.parametrize(
+    ("select", "cohorts"),
+    [("own", {}), ("cross", {"same_cohort": True}), ("cross", {"same_speakers": True}), ("profile", {})],
+)
 @over_tilings
 @given(data=st.data(), options=how)
-def test_adaptive_norms_equal_the_naive_ones(method, select, tiling, data, options):
-    blocks = data.draw(block_cases(same_cohort=select == "cross"))
+def test_adaptive_norms_equal_the_naive_ones(method, select, cohorts, tiling, data, options):
+    blocks = data.draw(block_cases(**cohorts))
     smallest = min(blocks.enroll.shape[1], blocks.test.shape[0])
     drop_top = data.draw(st.integers(0, min(2, smallest - 1)), "drop_top")
     top_k = data.draw(st.integers(1, smallest - drop_top), "top_k")
@@ -58,6 +61,19 @@ def test_larger_blocks_equal_the_naive_ones(method, listed, dtype, tiling):
     size = (40, 50) if method in ("zt", "tz") else (90, 130)
     blocks = make_blocks(3, 9, 11, *size, speakers=8, missing=0.1, listed=listed, dtype=dtype)
     options = {"top_k": 17} if method.startswith("a") else {}
+    found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
+    assert_same(found, naive_normalize(blocks, method, **options), dtype)
+
+
+@pytest.mark.parametrize("method", ["az", "at", "as"])
+@pytest.mark.parametrize(("select", "cohorts"), [("cross", {"same_speakers": True}), ("profile", {})])
+@pytest.mark.parametrize("listed", [None, 0.3])
+@pytest.mark.parametrize(
+    ("dtype", "tiling"), [(np.float32, WHOLE), (np.float64, WHOLE), (np.float32, RAGGED), (np.float64, SINGLE)]
+)
+def test_larger_blocks_that_the_other_side_ranks_equal_the_naive_ones(method, select, cohorts, listed, dtype, tiling):
+    blocks = make_blocks(3, 9, 11, 40, 50, speakers=8, missing=0.1, listed=listed, dtype=dtype, **cohorts)
+    options = {"top_k": 7, "select": select}
     found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
     assert_same(found, naive_normalize(blocks, method, **options), dtype)
 

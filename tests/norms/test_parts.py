@@ -103,3 +103,14 @@ def test_rows_are_read_once_for_a_row_of_tiles():
     assert len(rows) > len(set(rows)) == len(reads)
     copied = pickle.loads(pickle.dumps(found.source.way.last))  # noqa: S301  (as it travels to a worker)
     assert copied.get(rows[-1], lambda: "read anew") == "read anew"
+
+
+@cut_tilings
+def test_only_norms_that_read_the_cohort_against_itself_bring_it_into_memory(tiling, monkeypatch):
+    blocks = make_blocks(13, 5, 6, 17, 17, speakers=0, same_cohort=True)
+    expected = normalize(blocks, "as", top_k=5, select="cross").scores
+    monkeypatch.setattr(LazyScores, "in_memory", lambda self: pytest.fail("a whole table was read"))
+    found = normalize(tiled_blocks(blocks, tiling), "as", top_k=5, select="cross")
+    np.testing.assert_allclose(found.block(slice(0, 5), slice(0, 6)), expected, rtol=1e-9, atol=1e-9)
+    with pytest.raises(pytest.fail.Exception, match="a whole table was read"):
+        normalize(tiled_blocks(blocks, tiling), "as", top_k=5, select="profile").block(slice(0, 5), slice(0, 6))

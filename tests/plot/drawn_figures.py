@@ -17,6 +17,7 @@ from evenscore.plot import (
     plot_det,
     plot_histograms,
     plot_norm_effect,
+    plot_qq,
     plot_reliability,
     plot_tippett,
 )
@@ -41,6 +42,7 @@ FIGURES = {
     "det": lambda ax: plot_det(BOTH, LABELS, points=[0.01, (0.05, 10, 1)], band={"normalized": band()}, ax=ax),
     "bayes_error": lambda ax: plot_bayes_error(BOTH, LABELS, points=0.01, ax=ax),
     "histograms": lambda ax: plot_histograms(LLR, LABELS, model=GaussianCalibration.fit(LLR, LABELS), ax=ax),
+    "qq": lambda ax: plot_qq(LLR + 0.05 * LLR**2, LABELS, ax=ax),
     "tippett": lambda ax: plot_tippett(BOTH, LABELS, ax=ax),
     "reliability": lambda ax: plot_reliability(BOTH, LABELS, ax=ax),
     "posterior_reliability": lambda ax: plot_reliability(LLR, LABELS, p_target=0.1, ax=ax),

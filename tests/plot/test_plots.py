@@ -30,11 +30,19 @@ from evenscore.metrics import (
     rocch,
     sort_scores,
 )
-from evenscore.plot import plot_bayes_error, plot_det, plot_histograms, plot_norm_effect, plot_reliability, plot_tippett
+from evenscore.plot import (
+    plot_bayes_error,
+    plot_det,
+    plot_histograms,
+    plot_norm_effect,
+    plot_qq,
+    plot_reliability,
+    plot_tippett,
+)
 from evenscore.plot.style import PALETTE, percent, system_look
 
 SYSTEM_PLOTS = [plot_det, plot_bayes_error, plot_tippett, plot_reliability]
-SINGLE_PLOTS = [*SYSTEM_PLOTS, plot_histograms]
+SINGLE_PLOTS = [*SYSTEM_PLOTS, plot_histograms, plot_qq]
 
 
 def texts(ax):
@@ -266,6 +274,44 @@ def test_histograms_count_the_scores_of_each_class():
 def test_a_model_without_densities_is_refused():
     with pytest.raises(InputError, match="LogisticCalibration has no densities"):
         plot_histograms(LLR, LABELS, model=LogisticCalibration.fit(LLR, LABELS))
+
+
+def quantiles(ax):
+    """Return what is drawn of non-targets and of targets: quantiles of a Gaussian, and of the scores."""
+    return [line_data(line) for line in ax.lines[:2]]
+
+
+def test_qq_shows_the_quantiles_of_each_class():
+    ax = drawn(lambda ax: plot_qq(LLR, LABELS, ax=ax))
+    for (theory, values), label in zip(quantiles(ax), (False, True), strict=True):
+        side = np.sort(LLR[label == LABELS])
+        expected = (side - side.mean()) / side.std()
+        where = norm.cdf(theory) * side.size - 0.5  # ranks
+        assert np.allclose(where, where.round(), atol=1e-6)
+        assert np.allclose(values, expected[where.round().astype(int)])
+        assert where.round()[[0, -1]].tolist() == [0, side.size - 1]  # the ends are always there
+        assert len(where) < 500
+    assert texts(ax) == ["6320 non-targets", "80 targets", "Gaussian"]
+
+
+def test_qq_takes_the_moments_of_a_model():
+    own = quantiles(drawn(lambda ax: plot_qq(LLR, LABELS, ax=ax)))
+    side = LLR[LABELS]
+    model = ScoreModel(mu=[-5, 5], alpha=[[1], [2]], beta=[[1], [1]], sigma2=[8, 5])
+    for known in (model, GaussianCalibration(mean=[-5, 5], variance=[10, 10])):
+        (_, (_, values)) = quantiles(drawn(lambda ax, known=known: plot_qq(LLR, LABELS, model=known, ax=ax)))
+        assert np.allclose(values * np.sqrt(10) + 5, own[1][1] * side.std() + side.mean())
+    with pytest.raises(InputError, match="the classes of a BayesianCalibration are not Gaussian"):
+        plot_qq(LLR, LABELS, model=BayesianCalibration.fit(LLR, LABELS))
+
+
+def test_qq_of_weighted_trials_is_that_of_repeated_ones():
+    times = 1 + np.arange(LLR.size) % 3
+    weighted = quantiles(drawn(lambda ax: plot_qq(sort_scores(LLR, LABELS, weights=times), ax=ax)))
+    repeated = quantiles(drawn(lambda ax: plot_qq(np.repeat(LLR, times), np.repeat(LABELS, times), ax=ax)))
+    grid = np.linspace(-1.5, 1.5, 7)
+    for one, other in zip(weighted, repeated, strict=True):
+        assert np.allclose(np.interp(grid, *one), np.interp(grid, *other), atol=0.03)
 
 
 def test_tippett_shows_the_share_at_or_above():

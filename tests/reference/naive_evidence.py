@@ -28,9 +28,38 @@ def moments(values, top=None, size=None):
     return len(values), mean, (deviation / (len(values) - 1)) ** 0.5 if len(values) > 1 else 0.0
 
 
-def shrunk(count, std, prior):
+def takes(blocks, i, j, side):
+    """Return the mean number of takes of a member's speaker in one side's cohort, without the trial's own speakers."""
+    speakers = blocks.cohort_test_speakers if side == "enroll" else blocks.cohort_enroll_speakers
+    if speakers is None:
+        return 1.0
+    own = {names[at] for names, at in ((blocks.enroll_speakers, i), (blocks.test_speakers, j)) if names is not None}
+    members = [name if name is not None else f"member {at}" for at, name in enumerate(speakers)]
+    members = [name for name in members if name not in own]
+    return float(np.mean([members.count(name) for name in members])) if members else 1.0
+
+
+def likeness(rows, speakers):
+    """Return the correlation of the squared deviations of all pairs of scores of one speaker, pooled over rows."""
+    same = other = 0.0
+    for row in rows:
+        there = [at for at in range(len(row)) if not np.isnan(row[at])]
+        values, names = np.array([row[at] for at in there]), [speakers[at] for at in there]
+        if len(set(names)) < 2:
+            continue
+        square = (values - values.mean()) ** 2 / values.var()
+        square -= square.mean()
+        n, takes = len(names), np.mean([names.count(name) for name in names])
+        sums = sum(sum(square[k] for k in range(n) if names[k] == name) ** 2 for name in set(names))
+        same += sums / (1 - takes / n) - (square**2).sum()
+        other += (square**2).sum() * (takes - 1)
+    return min(max(same / other, 0.0), 1.0)
+
+
+def shrunk(count, std, prior, takes=1.0):
     """Return the shrunk log-scale."""
-    if count < 2:
+    count = count / (1 + prior.alike * (takes - 1)) if count >= 2 else count
+    if count <= 1:
         return 0.0
     logs = max(np.log(std) if std > 0 else -np.inf, prior.center - 5.0) - prior.center
     return prior.variance / (prior.variance + 1 / (2 * (count - 1))) * logs if prior.variance > 0 else 0.0

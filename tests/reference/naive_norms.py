@@ -35,6 +35,26 @@ def ranked(scores: dict, k: int, drop: int) -> list:
     return order[drop : drop + k]
 
 
+def nearness(scores: dict, cohort: dict, members: Sequence) -> dict:
+    """Minus the mean distance of each member's scores in the cohort from these, over those that both have."""
+    found = {}
+    for member in members:
+        apart = [abs(score - cohort[member, other]) for other, score in scores.items() if (member, other) in cohort]
+        if apart:
+            found[member] = -math.fsum(apart) / len(apart)
+    return found
+
+
+def by_speaker(scores: dict, speakers: dict, asked: dict) -> dict:
+    """The mean score with the recordings of each asked member's speaker."""
+    found = {}
+    for member, speaker in asked.items():
+        values = [score for other, score in scores.items() if speakers[other] == speaker]
+        if values:
+            found[member] = math.fsum(values) / len(values)
+    return found
+
+
 def naive_normalize(
     blocks: ScoreBlocks,
     method: str,
@@ -80,8 +100,19 @@ def naive_normalize(
         else:
             whole_row = kept(_row(blocks.enroll, e), spk.cohort_test, own)
             whole_column = kept(_column(blocks.test, t), spk.cohort_enroll, own)
-            e_members = [m for m in ranked(whole_column, top_k, drop_top) if m in row]
-            t_members = [m for m in ranked(whole_row, top_k, drop_top) if m in column]
+            if select == "profile":
+                impostors = _impostors(blocks, own, spk)
+                for_row = nearness(whole_column, {(d, c): s for (c, d), s in impostors.items()}, blocks.cohort_test_ids)
+                for_column = nearness(whole_row, impostors, blocks.cohort_enroll_ids)
+                for_row = kept(for_row, spk.cohort_test, own)
+                for_column = kept(for_column, spk.cohort_enroll, own)
+            elif set(blocks.cohort_enroll_ids) == set(blocks.cohort_test_ids):
+                for_row, for_column = whole_column, whole_row
+            else:
+                for_row = by_speaker(whole_column, spk.cohort_enroll, spk.cohort_test)
+                for_column = by_speaker(whole_row, spk.cohort_test, spk.cohort_enroll)
+            e_members = [m for m in ranked(for_row, top_k, drop_top) if m in row]
+            t_members = [m for m in ranked(for_column, top_k, drop_top) if m in column]
         sides = []
         if method in ("z", "az", "s", "as"):
             sides.append(location_scale([row[m] for m in e_members], **how))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenscore import Cosine, Embeddings, InputError, ScoreBlocks, ScoreMatrix, ScoreModel, TrialList, score_blocks
-from evenscore.norms import Conditions, normalize
+from evenscore.norms import Conditions, NormOptions, normalize
 from evenscore.scoring import make_cohort, score_embeddings, score_lazily
 from evenscore.sources import Bilinear
 from tilings import RAGGED, TILINGS, tiled
@@ -76,8 +76,8 @@ def test_normalized_scores_equal_those_of_whole_blocks(method, data):
     trials = some_trials(rng, enroll, test) if data.draw(st.booleans(), "listed") else None
     scorer = data.draw(st.sampled_from(["cosine", "dot", Lopsided()]), "scorer")
     options = {"top_k": 4} if method.startswith("a") else {}
-    if options and data.draw(st.booleans(), "cross"):
-        options["select"] = "cross"
+    if options:
+        options["select"] = data.draw(st.sampled_from(["own", "cross", "profile"]), "select")
     options |= {"vanished": "missing", "std_floor": 1e-3}
     memory = data.draw(st.sampled_from([3000.0, 2e9]), "memory")
     found = score_embeddings(
@@ -189,6 +189,13 @@ def test_chained_norms_with_own_speakers_say_what_memory_they_need():
     spoken = make_embeddings(1, 8, "u", ["a", "b"])
     with pytest.raises(InputError, match="needs all 8 x 8 cohort scores at once"):
         score_embeddings(spoken, spoken, cohort=spoken, method="zt", memory=100)
+
+
+@pytest.mark.parametrize("options", [{"select": "profile"}, {"options": NormOptions(select="profile")}])
+def test_profiles_say_what_memory_they_need(options):
+    enroll, cohort = make_embeddings(1, 3, "e"), make_embeddings(7, 14, "c")
+    with pytest.raises(InputError, match="needs all 14 x 14 cohort scores at once"):
+        score_embeddings(enroll, enroll, cohort=cohort, method="at", memory=50, **options)
 
 
 def test_a_registered_norm_gets_whole_blocks_within_memory(monkeypatch):

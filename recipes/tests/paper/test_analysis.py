@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from evenscore import (
     InputError,
@@ -11,17 +12,28 @@ from evenscore import (
     ScoreBlocks,
     ScoreMatrix,
     ScoreModel,
-    TrialList,
     eer,
     evaluate,
+    fit_norm,
     normalize,
     simulate_blocks,
 )
 from evenscore.files import ScoreSet
+from recipes.paper.development_trials import second_speakers
 from recipes.paper.genders import genders_of, within_gender
-from recipes.paper.metrics import measure_groups, spread, summarize_metrics, variances
+from recipes.paper.metrics import measure_groups, raw_by_set, spread, summarize_metrics, variances
+from recipes.paper.scales import scale_facts, scale_variances
 from recipes.paper.systems import SYSTEMS, apply_systems, train_systems
-from recipes.paper.tables import as_csv, as_markdown, eer_table, metric_table, variance_table
+from recipes.paper.tables import (
+    as_csv,
+    as_markdown,
+    eer_table,
+    metric_table,
+    scale_table,
+    set_table,
+    variance_table,
+)
+from recipes.tests.reference.naive_cohorts import single_trial
 
 MODEL = ScoreModel(mu=[-5.0, 6.0], alpha=[[1.8, 0.0], [1.4, 1.0]], beta=[[1.6, 0.0], [1.2, 0.9]], sigma2=[6.0, 7.0])
 DEV = [f"d{n}" for n in range(11)]
@@ -90,27 +102,43 @@ def test_genders_are_apart_only_if_all_are_known(scores):
         genders_of(one, sides)
 
 
+def normalized(blocks, method, options):
+    return blocks.trials if method == "raw" else normalize(blocks, method, **options)
+
+
+def trials_without_two_speakers(blocks, method, options):
+    """Return each trial normalized on its own, with a cohort that lacks its speakers: two, or its own and another."""
+    found = {}
+    if "top_k" in options:  # the share is one of the cohort before anybody is left out
+        number = len(set(blocks.cohort_enroll_speakers))
+        options = options | {"top_k": options["top_k"] * number / (number - 2)}
+    second = dict(zip(blocks.trials.test_ids, second_speakers(blocks), strict=True))
+    for enrolment, of in zip(blocks.trials.enroll_ids, blocks.enroll_speakers, strict=True):
+        for test, who in zip(blocks.trials.test_ids, blocks.test_speakers, strict=True):
+            gone = {of, who if who != of else second[test]}
+            assert len(gone) == 2
+            single = single_trial(blocks, enrolment, test, gone)
+            found[of, test, who] = float(normalized(single, method, options).scores[0, 0])
+    return found
+
+
 @pytest.mark.parametrize("place", range(len(SYSTEMS)), ids=[system.name for system in SYSTEMS])
 def test_each_system_equals_plain_calls(scores, trained, groups, place):
     system = SYSTEMS[place]
     for kind, group in (("f", "female"), ("m", "male")):
         model = trained["apart"][kind][system.name].model
-        own, made = {}, []
+        options = {"model": model} if system.method == "lgsm" else dict(system.options)
+        own, values, labels = {}, [], []
         for dev, part in zip(scores.development, scores.evaluation, strict=True):
             dev, part = within_gender(dev, GENDER, kind), within_gender(part, GENDER, kind)
-            results = []
-            for blocks in (dev.blocks, part.blocks):
-                if system.method == "raw":
-                    results.append(blocks.trials)
-                else:
-                    options = {"model": model} if system.method == "lgsm" else dict(system.options)
-                    results.append(normalize(blocks, system.method, **options))
-            made.append(results[0].to_trials(dev.labels))
-            own |= listed(results[1].to_trials(part.labels))
+            own |= listed(normalized(part.blocks, system.method, options).to_trials(part.labels))
+            made = trials_without_two_speakers(dev.blocks, system.method, options)
+            values += made.values()
+            labels += [int(enrolment == test) for enrolment, _, test in made]
         found = groups["apart"][group][system.name]
         assert listed(found.trials) == own
-        calibration = LogisticCalibration.fit(TrialList.concat(made), l2=1e-4)
-        np.testing.assert_allclose(found.calibrated.scores, calibration(found.trials.scores), rtol=1e-9)
+        calibration = LogisticCalibration.fit(np.array(values), np.array(labels), l2=1e-4)
+        np.testing.assert_allclose(found.calibrated.scores, calibration(found.trials.scores), rtol=1e-6)
         assert found.is_llr == (system.method == "lgsm")
 
 
@@ -169,6 +197,76 @@ def test_the_table_of_variances_is_the_models(trained):
     assert row["share_tar"] == pytest.approx(row["nu_tar"] / (row["nu_tar"] + row["sigma2_tar"]))
     text = as_markdown(variance_table(summarize_metrics([table])))
     assert "| female, paper (RSR2015) | 23.4 | 3.5 | 58.7 | 55.0 | 13 | 48 |" in text
+
+
+def test_second_speakers_are_all_others_in_turn(scores):
+    blocks = scores.development[0].blocks
+    chosen = {name: set() for name in DEV}
+    for name, other in zip(blocks.test_speakers, second_speakers(blocks), strict=True):
+        chosen[name].add(other)
+    assert all(len(others) == 2 and name not in others for name, others in chosen.items())
+
+
+@pytest.mark.parametrize("system", [system for system in SYSTEMS if system.name in ("LGSM 0D", "S shift")])
+def test_systems_without_a_part_are_what_is_left(scores, system):
+    part = scores.evaluation[0]
+    fitted = fit_norm(system.method, scores.development, **system.options)
+    found, raw = fitted.normalizer.normalize(part.blocks).scores, part.blocks.trials.scores
+    if system.name == "LGSM 0D":  # two Gaussians, with no regard to any cohort
+        density = norm.logpdf(raw[..., None], fitted.model.mu, np.sqrt(fitted.model.sigma2))
+        np.testing.assert_allclose(found, density[..., 1] - density[..., 0], rtol=1e-9)
+    else:
+        means = (part.blocks.enroll.scores.mean(axis=1)[:, None] + part.blocks.test.scores.mean(axis=0)[None]) / 2
+        np.testing.assert_allclose(found, (raw - means) / 1e3, rtol=1e-9)
+
+
+@pytest.mark.parametrize("takes", [1, 5])
+def test_sources_of_scale_are_found_again(takes):
+    rng, found, truth = np.random.default_rng(3), [], []
+    speakers = [f"s{n // takes}" for n in range(20 * takes)]
+    for _ in range(12):
+        phrase, own = 0.2 * rng.normal(size=10), 0.15 * rng.normal(size=(10, 20))
+        spoken = np.repeat(rng.normal(size=(10, 20, 20)), takes, axis=2)  # takes of a speaker are alike
+        scores = 0.9 * spoken + 0.4 * rng.normal(size=spoken.shape)
+        scores *= np.exp(phrase[:, None] + own)[..., None]
+        one = scale_variances([(table, speakers) for table in scores])
+        assert one["phrase"] + one["member"] + one["sampling"] == pytest.approx(1.0)
+        found.append([one[name] * one["spread"] ** 2 for name in ("phrase", "member")])
+        truth.append([phrase.var(ddof=1), own.var(axis=1, ddof=1).mean()])
+    assert np.mean(found, axis=0) == pytest.approx(np.mean(truth, axis=0), rel=0.15)
+
+
+def test_jackknife_over_speakers_is_that_of_single_estimates():
+    """Two members of two phrases, everything written out."""
+    rng, speakers = np.random.default_rng(4), np.array(["a", "a", "b", "c", "c", "c", "d"])
+    tables = [rng.normal(size=(2, 7)) for _ in range(2)]
+    without = [speakers != name for name in "abcd"]
+    differences = [[np.log(t[0, k].std() / t[1, k].std()) for k in without] for t in tables]
+    noise = (
+        sum(3 * np.var(one) / 2 for one in differences) / 2
+    )  # of (x - y) / 2, twice, over one degree of freedom each
+    means = [[np.log(t[:, k].std(axis=1)).mean() for t in tables] for k in without]
+    noise += 3 * np.var([x - y for x, y in means]) / 2
+    found = scale_variances([(t, speakers) for t in tables])
+    assert found["sampling"] * found["spread"] ** 2 == pytest.approx(noise)
+    assert scale_variances([(tables[0], speakers)])["phrase"] == 0.0
+    with pytest.raises(InputError, match="give at least two enrolments or tests of each"):
+        scale_variances([(tables[0][:1], speakers)])
+
+
+def test_scales_and_sets_have_tables(scores):
+    facts = scale_facts(scores)
+    table = scale_table(summarize_metrics([facts]))
+    assert [row[0] for row in table] == ["", "enrolments", "tests"]
+    assert table[1][1] == f"{facts['joint']['enroll']['spread']:.2f}"
+    sets = raw_by_set(scores)
+    inside = [within_gender(part, GENDER, kind).trials for part in scores.development for kind in "fm"]
+    values = np.concatenate([one.scores for one in inside])
+    labels = np.concatenate([one.labels for one in inside])
+    assert sets["raw"]["development"]["eer"] == eer(values, labels)
+    assert sets["raw"]["development"]["mean_tar"] == pytest.approx(values[labels == 1].mean())
+    rows = set_table({"background": summarize_metrics([sets])})
+    assert [row[0] for row in rows[1:]] == ["background, development", "background, evaluation"]
 
 
 def test_summaries_are_means_with_spread():

@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib", reason="figures need the extra evenscore[plot]
 SMALL = ("--gaussians", 4, "--rank", 2, "--jobs", 1, "--bootstrap", 20)
 FILES = {"index.md", "results.json", "metrics.csv", "metrics.md", "variances.csv", "variances.md", "stages.csv"}
 FIGURES = {"det.svg", "bayes.svg"}
-SYSTEMS = ["raw", "ZT", "LGSM 1D", "LGSM 2D", "S", "AS"]
+SYSTEMS = ["raw", "ZT", "LGSM 0D", "LGSM 1D", "LGSM 2D", "S", "S shift", "AS"]
 SETS = {"background": 4, "development": 8, "evaluation": 4}  # speakers, half of them women
 
 
@@ -122,6 +122,7 @@ def test_the_page_puts_our_figures_next_to_the_papers(finished, results):
     assert "| male, paper (RSR2015) | 18.9 | 4.1 | 55.7 | 66.3 |" in page
     assert "agrees" in page or "does not agree" in page
     assert "weak" in page
+    assert "trained on background speakers" in page
     for link in ("det.svg", "bayes.svg", "shift.svg"):
         assert f"]({link})" in page
 
@@ -136,7 +137,7 @@ def test_tables_agree_with_the_results(finished, results):
         assert float(row["eer_low"]) == pytest.approx(known["intervals"]["eer"][0], rel=1e-5)
     with (finished[0] / "variances.csv").open() as file:
         table = {(row["gender"], row["model"]): row for row in csv.DictReader(file)}
-    assert set(table) == {(gender, f"LGSM {dim}D") for gender in ("female", "male") for dim in (1, 2)}
+    assert set(table) == {(gender, f"LGSM {dim}D") for gender in ("female", "male") for dim in (0, 1, 2)}
     assert all(float(row["sigma2_tar"]) > 0 for row in table.values())
 
 
@@ -171,6 +172,27 @@ def test_the_same_seed_gives_the_same_files(finished, manifest, tmp_path):
         assert (tmp_path / name).read_bytes() == (first / name).read_bytes(), name
 
 
+def test_development_speakers_may_train_the_recognizer(finished, results, manifest, tmp_path):
+    options = (
+        "--corpus",
+        "manifest",
+        "--root",
+        manifest,
+        "--enroll",
+        "0,1",
+        "--cache",
+        finished[0] / "features",
+        *SMALL,
+    )
+    both = ("--shift", "none", "--train-sets", "background,development")
+    run = paper(*options, "-o", tmp_path, *both)
+    assert run.exit_code == 0, run.stderr
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert found["options"]["recognizer"]["train_sets"] == ["background", "development"]
+    assert found["sets"]["raw"]["development"] != results["sets"]["raw"]["development"]
+    assert "trained on background and development speakers" in (tmp_path / "index.md").read_text()
+
+
 @pytest.mark.slow
 def test_several_permutations_give_means_with_spread(digits, tmp_path):
     out = tmp_path / "out"
@@ -201,6 +223,10 @@ def test_several_permutations_give_means_with_spread(digits, tmp_path):
         ({"--shift": "gsm,gsm"}, "the shift 'gsm' stands twice; keep one of them"),
         ({"--shift": "mixed"}, "mixed draws one of the other shifts"),
         ({"--shift-side": "left"}, "shift_side is 'left', but must be 'test' or 'both'"),
+        (
+            {"--train-sets": "development"},
+            "train_sets is 'development', but must be background or background,development",
+        ),
         ({"--bootstrap": "-1"}, "replicates is -1, but must be at least 0"),
         ({"--corpus": "manifest"}, "a manifest does not say which sessions enrol; give them with --enroll"),
         ({"-o": "taken"}, "taken: a file of this name exists, but a directory is needed; choose another name"),
@@ -251,3 +277,4 @@ def test_help_has_examples():
     assert result.exit_code == 0
     assert "Examples:" in result.stdout
     assert "python -m recipes.paper --corpus audiomnist --root AudioMNIST" in result.stdout
+    assert "Needs evenscore[speech,plot]." in " ".join(result.stdout.split())

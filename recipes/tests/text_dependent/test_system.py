@@ -109,6 +109,25 @@ def test_six_permutations_train_three_recognizers(corpus, split):
     assert sum(stage == "features" for stage, _ in stages) == 12  # each speaker once
 
 
+def test_development_speakers_may_train_it_too(corpus, split, scores):
+    options = replace(OPTIONS, train_sets=("background", "development"))
+    stages = []
+    system = TextDependentSystem(corpus, options, progress=lambda stage, done: stages.append((stage, done)))
+    found = [system.score(roles) for roles in role_permutations(split)]
+    assert stages.count(("background model", 1.0)) == 3  # background and development may be swapped
+    more = Split(split.background + split.development, split.evaluation[:1], split.evaluation[1:])
+    wide = TextDependentSystem(corpus, OPTIONS).score(more)
+    for name in ("aio", "eua"):
+        same_tests = matrices(wide)[name, "trials"]
+        known = matrices(found[0])[name, "trials"].select(same_tests.enroll_ids, same_tests.test_ids)
+        assert known.scores == pytest.approx(same_tests.scores, rel=1e-4, abs=1e-6)
+    assert matrices(found[0])["aio", "trials"] != matrices(scores)["aio", "trials"]
+    with pytest.raises(
+        InputError, match="train_sets is 'evaluation', but must be background or background,development"
+    ):
+        replace(OPTIONS, train_sets=("evaluation",))
+
+
 def test_only_evaluation_tests_are_spoilt(system, split, scores):
     noisy = system.score(split, degradation=AdditiveNoise(0.0, "babble"))
     before, after = matrices(scores), matrices(noisy)

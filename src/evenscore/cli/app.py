@@ -12,6 +12,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from copy import copy
 from importlib import import_module
 from typing import Annotated, Any, NoReturn, ParamSpec
 
@@ -72,11 +73,21 @@ class _Commands(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """A command that understands the options of earlier versions, too."""
+    """A command that understands the options of earlier versions, too, and whose help is text without markup."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options as they are spelled now."""
         return super().parse_args(ctx, modern(self.name or "", args))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the help; brackets, as in evenscore[plot], are no markup of rich."""
+        from rich.markup import escape
+
+        shown = copy(self)
+        shown.help, shown.params = escape(self.help or ""), [copy(parameter) for parameter in self.params]
+        for parameter in shown.params:
+            parameter.help = escape(getattr(parameter, "help", None) or "")  # type: ignore[attr-defined]
+        super(_Command, shown).format_help(ctx, formatter)
 
 
 app = typer.Typer(

@@ -105,11 +105,12 @@ def normalize(
 
     Options of a norm follow its name after colons, as in as:top_k=300:select=cross. top_k: how many of the highest
     cohort scores as, at and az take (300), or a fraction like 0.1; excess=clip: all, if there are fewer; drop_top: how
-    many of the very highest to leave out; select=cross: the other side ranks the cohort; statistic=median or
-    statistic=trimmed (with trim=0.1 at each end) instead of mean; ddof=1: variance over n - 1; std_floor: least
-    standard deviation; zero_std=one: divide by 1 where it is zero; combine=sqrt2: the sum of the sides over the root of
-    2, not half of it; vanished=raw or vanished=missing: trials without a cohort; convention: all these as in wespeaker,
-    speechbrain, espnet, asv-subtools, hyperion or bob, where single options win.
+    many of the very highest to leave out; select=cross: the other side ranks the cohort by its scores; select=profile:
+    by how alike scores against the cohort are (needs --cohort, too); statistic=median or statistic=trimmed (with
+    trim=0.1 at each end) instead of mean; ddof=1: variance over n - 1; std_floor: least standard deviation;
+    zero_std=one: divide by 1 where it is zero; combine=sqrt2: the sum of the sides over the root of 2, not half of it;
+    vanished=raw or vanished=missing: trials without a cohort; convention: all these as in wespeaker, speechbrain,
+    espnet, asv-subtools, hyperion or bob, where single options win.
 
     Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.

@@ -29,13 +29,14 @@ evenscore plot det a --key k --points 0.01 --points 0.05,10,1 -o d.svg
 evenscore plot det a --key k --bootstrap 500:level=0.9 -o det.png
 evenscore plot bayes llr.scores --key dev.trials -o bayes.pdf
 evenscore plot hist dev.scores --key k --model m.json -o hist.png
+evenscore plot qq dev.scores --key k --model m.json -o qq.svg
 evenscore plot tippett a b --key k --log10 -o tippett.pdf
 evenscore plot reliability a b --key k --p-target 0.05 -o rel.pdf
 evenscore plot effect raw.scores norm.scores --key k -o effect.png
 """
 
 _SMALLEST, _LARGEST = 1.0, 100.0  # inches
-Kind = Literal["det", "bayes", "hist", "tippett", "reliability", "effect"]
+Kind = Literal["det", "bayes", "hist", "qq", "tippett", "reliability", "effect"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class KindChoices:
 
     name: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="all but hist: name in the figure, one for each file of scores."),
+        typer.Option(metavar="TEXT", help="all but hist and qq: name in the figure, one for each file of scores."),
     ] = None
     points: Annotated[
         list[str] | None,
@@ -59,7 +60,7 @@ class KindChoices:
         str | None,
         opt.file(
             "hist: draw the densities of a model of 'evenscore fit', or of a Gaussian, Bayesian or unsupervised "
-            "calibration."
+            "calibration; qq: take the means and deviations of one, but for a Bayesian one."
         ),
     ] = None
     bins: Annotated[
@@ -84,6 +85,7 @@ _USED = {
     "det": ("name", "points", "bootstrap"),
     "bayes": ("name", "points"),
     "hist": ("model", "bins"),
+    "qq": ("model",),
     "tippett": ("name", "log10"),
     "reliability": ("name", "p_target"),
     "effect": ("name", "most"),
@@ -94,7 +96,8 @@ _USED = {
 def plot(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(_USED)}.")],
     scores: Annotated[
-        list[str], typer.Argument(metavar="SCORES", help="Scores, a file for each system; hist takes one, effect two.")
+        list[str],
+        typer.Argument(metavar="SCORES", help="Scores, a file for each system; hist and qq take one, effect two."),
     ],
     output: Annotated[str, opt.file("Figure to write: .svg, .pdf or .png.", "--output", "-o")],
     key: opt.Key = None,
@@ -128,6 +131,9 @@ def plot(
 
     hist: a histogram of the scores of each class, with the densities of a model if one is given.
 
+    qq: the quantiles of each class against those of a Gaussian, in standard deviations from the mean, of the class
+    itself or of a model; Gaussian scores follow the diagonal, and heavy tails and skew bend away from it.
+
     tippett: the share of targets and of non-targets whose log-likelihood ratio is at least so large.
 
     reliability: what log-likelihood ratios turn out to mean, by isotonic calibration, against what they claim; a
@@ -140,7 +146,7 @@ def plot(
     require_matplotlib()  # all that can be wrong is looked at before anything is read
     figure_format(output)
     choices.refuse_unused(kind)
-    wanted = {"hist": 1, "effect": 2}.get(kind, len(scores))
+    wanted = {"hist": 1, "qq": 1, "effect": 2}.get(kind, len(scores))
     if len(scores) != wanted:
         raise InputError(f"{kind} draws {wanted} file{'s' * (wanted > 1)} of scores, but there are {len(scores)}")
     inches = None if size is None else size_of(size)
@@ -166,6 +172,8 @@ def _drawing(
         return lambda ax: draw.plot_bayes_error(alone, points=points, ax=ax)
     if kind == "hist":
         return lambda ax: draw.plot_histograms(alone, model=densities, bins=choices.bins, ax=ax)
+    if kind == "qq":
+        return lambda ax: draw.plot_qq(alone, model=densities, ax=ax)
     if kind == "tippett":
         return lambda ax: draw.plot_tippett(alone, log10=choices.log10, ax=ax)
     if kind == "reliability":

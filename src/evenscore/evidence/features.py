@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.evidence.own_pairs import Ridges, pair_features
+from evenscore.evidence.takes import likeness, trial_takes
 from evenscore.metrics.speakers import speakers_by_targets
 from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
@@ -43,14 +45,18 @@ _FLOOR = 5.0  # nats below the usual scale at which a scale is held
 class ScalePrior:
     """How the cohort scores of one side are spread, as far as is known before they are seen.
 
-    log std ~ N(center, variance); the mean is about ``location``.
+    log std ~ N(center, variance); the mean is about ``location``. ``alike`` is the correlation of the squared
+    deviations of two scores of one cohort speaker, see `likeness`.
     """
 
     center: float
     variance: float
     location: float
+    alike: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.alike <= 1:
+            raise InputError(f"scores of one cohort speaker are alike by {self.alike:g}, but that must be from 0 to 1")
         if not (self.variance >= 0 and abs(self.center) <= _LARGEST):
             raise InputError(
                 f"log-scales have the mean {self.center:g} and the variance {self.variance:g}, but the mean must lie "
@@ -58,35 +64,55 @@ class ScalePrior:
             )
 
     @classmethod
-    def of(cls, moments: list[Statistics]) -> ScalePrior:
-        """Estimate it: the variance of log standard deviations, less what comes from small samples."""
-        if not moments:
-            return cls(center=0.0, variance=0.0, location=0.0)
-        parts = [tuple(np.ravel(values) for values in (m.count, m.mean, m.std)) for m in moments]
-        count, mean, std = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    def of(
+        cls, moments: Sequence[Statistics], takes: Sequence[npt.NDArray[np.float64] | float] = (), alike: float = 0.0
+    ) -> ScalePrior:
+        """Estimate it: the variance of log standard deviations, less what comes from small samples.
+
+        ``takes`` are those of the trials that the moments belong to, as `shrunk_log_scale` has them; 1 if not given.
+        """
+        parts = [
+            [np.ravel(values) for values in (m.mean, m.std, m.count, _counted(m.count, some, alike))]
+            for m, some in zip(moments, takes or [1.0] * len(moments), strict=True)
+        ]
+        mean, std, count, counted = (np.concatenate([part[at] for part in parts] or [np.empty(0)]) for at in range(4))
         good = (count >= 2) & (std > 0)
         if not good.any():
-            return cls(center=0.0, variance=0.0, location=0.0)
-        logs, noise = np.log(std[good]), 0.5 / (count[good] - 1)
-        variance = max(float(logs.var() - noise.mean()), 0.0)
-        return cls(center=float(logs.mean()), variance=variance, location=float(mean[good].mean()))
+            return cls(center=0.0, variance=0.0, location=0.0, alike=alike)
+        logs, told = np.log(std[good]), counted[good] > 1
+        noise = 0.5 / (counted[good][told] - 1)
+        variance = max(float(logs[told].var() - noise.mean()), 0.0) if told.any() else 0.0
+        return cls(center=float(logs.mean()), variance=variance, location=float(mean[good].mean()), alike=alike)
 
 
-def shrunk_log_scale(moments: Statistics, prior: ScalePrior) -> npt.NDArray[np.float64]:
+def _counted(count: npt.NDArray[Any], takes: npt.NDArray[np.float64] | float, alike: float) -> npt.NDArray[np.float64]:
+    """Return how many scores count, as if they were of different speakers."""
+    return np.asarray(count / (1.0 + alike * (takes - 1.0)))  # (T1)
+
+
+def shrunk_log_scale(
+    moments: Statistics, prior: ScalePrior, takes: npt.NDArray[np.float64] | float = 1.0
+) -> npt.NDArray[np.float64]:
     """Return the log standard deviation less its usual value, shrunk to 0 by its sampling variance 1 / (2 (n - 1)).
+
+    n is the number of scores, or less if there are several ``takes`` of a cohort speaker: sum_k n_k^2 / sum_k n_k, if
+    there are n_k scores of speaker k.
 
     Examples
     --------
-    >>> prior = ScalePrior(center=0.0, variance=0.1, location=0.0)
+    >>> prior = ScalePrior(center=0.0, variance=0.1, location=0.0, alike=0.5)
     >>> few, many = np.array([3.0, 3000.0]), np.zeros(2)
-    >>> shrunk_log_scale(Statistics(few, many, np.full(2, np.e)), prior).round(3)
+    >>> moments = Statistics(few, many, np.full(2, np.e))
+    >>> shrunk_log_scale(moments, prior).round(3)
     array([0.286, 0.998])
+    >>> shrunk_log_scale(moments, prior, takes=2.0).round(3)
+    array([0.167, 0.998])
     """
     known = moments.count >= 2
-    count = np.where(known, moments.count, 2)
+    free = np.maximum(_counted(moments.count, takes, prior.alike) - 1.0, 0.0)
     std = np.where(known, moments.std, np.exp(prior.center))
     logs = np.log(np.maximum(std, np.exp(prior.center - _FLOOR))) - prior.center
-    share = prior.variance / (prior.variance + 0.5 / (count - 1)) if prior.variance > 0 else 0.0
+    share = prior.variance * free / (prior.variance * free + 0.5)
     return np.asarray(np.where(known, share * logs, 0.0))
 
 
@@ -169,8 +195,10 @@ class Scales:
         found = {}
         for side in ("enroll", "test"):
             have = [blocks for blocks in parts if getattr(blocks, side) is not None]
-            found[side] = ScalePrior.of([trial_moments(blocks, side) for blocks in have])
-            found[f"{side}_top"] = ScalePrior.of([trial_moments(blocks, side, TOP) for blocks in have])
+            # The highest scores are taken to be as alike as all: by themselves they do not tell, see the tests.
+            takes, alike = [trial_takes(blocks, side) for blocks in have], likeness(have, side)
+            for name, top in ((side, None), (f"{side}_top", TOP)):
+                found[name] = ScalePrior.of([trial_moments(blocks, side, top) for blocks in have], takes, alike)
         return cls(**found)
 
 
@@ -231,9 +259,12 @@ def evidence_features(
     found: dict[str, Array] = {"raw": score}
     sides = SIDES[pattern]
     if sides:
+        takes = {side: trial_takes(blocks, side) for side in sides}
         for name, top in (("s_norm", None), ("as_norm", TOP)):
             moments = {side: trial_moments(blocks, side, top) for side in sides}
-            logs = {side: shrunk_log_scale(moments[side], scales.of(side, top is not None)) for side in sides}
+            logs = {
+                side: shrunk_log_scale(moments[side], scales.of(side, top is not None), takes[side]) for side in sides
+            }
             found[name] = _normalized(score, moments, logs, scales, top is not None)
             if top is None:
                 for side in sides:

@@ -15,6 +15,7 @@ from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.pair_space import PairSpace, pair_space, pair_space_of_vectors
 from evenscore.evidence.parts import EvidenceParts
+from evenscore.evidence.takes import cohort_takes
 from evenscore.model.partial_cohorts import has_missing
 from evenscore.norms.by_trial import one_trial
 from evenscore.norms.fitting import FittedNorm, ModelNorm, prepare_model
@@ -70,7 +71,8 @@ class EvidenceNormalizer:
         cohort = ScoreBlocks.of_cohort(cohort, labels, enroll_speakers=enroll_speakers, test_speakers=test_speakers)
         self.model = model
         self._cohort = None if cohort is None else with_cohort_speakers(cohort)
-        self._parts: dict[str, EvidenceParts] = {}
+        self._parts: dict[tuple[str, tuple[float, float]], EvidenceParts] = {}
+        self._full: EvidenceParts | None = None  # for this cohort, all of whose blocks there are
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
@@ -120,8 +122,8 @@ class EvidenceNormalizer:
             The trial's speakers, to be left out of the cohort.
         """
         cohort = self._cohort
-        if enroll_speaker is None and test_speaker is None and "full" in self._parts:
-            found = self._quick(float(score), enroll, test)
+        if enroll_speaker is None and test_speaker is None and self._full is not None:
+            found = self._quick(self._full, float(score), enroll, test)
             if found is not None:
                 return found
         axes = (None, None) if cohort is None else (cohort.cohort_test_axis, cohort.cohort_enroll_axis)
@@ -137,9 +139,10 @@ class EvidenceNormalizer:
         )
         return float(self.normalize(blocks).tile.scores[0, 0])
 
-    def _quick(self, score: float, enroll: npt.ArrayLike | None, test: npt.ArrayLike | None) -> float | None:
+    def _quick(
+        self, parts: EvidenceParts, score: float, enroll: npt.ArrayLike | None, test: npt.ArrayLike | None
+    ) -> float | None:
         """Return the log-likelihood ratio of a trial with complete cohort scores on both sides, else None."""
-        parts = self._parts["full"]
         if enroll is None or test is None or parts.enroll is None or parts.test is None:
             return None
         row, column = np.asarray(enroll, dtype=np.float64), np.asarray(test, dtype=np.float64)
@@ -166,17 +169,21 @@ class EvidenceNormalizer:
 
     def _parts_of(self, blocks: ScoreBlocks, pattern: str) -> EvidenceParts:
         """Return the model prepared for a cohort; that of this normalizer is prepared once."""
-        if pattern in self._parts:
-            return self._parts[pattern]
+        takes = cohort_takes(blocks, "enroll"), cohort_takes(blocks, "test")
+        if (pattern, takes) in self._parts:
+            return self._parts[pattern, takes]
         head, weights, space = self.model.heads[pattern], None, None
         if pattern == "full":
             if "score_model" in head.views:
                 weights = cohort_weights(self.model.score_model, blocks, Pass())
             if {"b", "w"} & set(head.extras):
                 space = _space(blocks, self.model.ridges.rank)
-        parts = EvidenceParts.of(self.model, pattern, weights, space)
-        if pattern != "full" or (self._cohort is not None and self._cohort.cohort is not None):
-            self._parts[pattern] = parts
+        parts = EvidenceParts.of(self.model, pattern, takes, weights, space)
+        own = self._cohort is not None and self._cohort.cohort is not None
+        if pattern != "full" or own:
+            self._parts[pattern, takes] = parts
+        if pattern == "full" and own:
+            self._full = parts
         return parts
 
     def _prepared(self, blocks: ScoreBlocks) -> tuple[str, EvidenceHead, ScoreBlocks]:

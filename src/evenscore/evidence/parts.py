@@ -66,6 +66,8 @@ class EvidenceParts:
     ----------
     pattern, head, scales
         Of the model, for the blocks that there are.
+    takes
+        Takes of a member's speaker in the cohort of the enrolments, and in that of the tests, see `cohort_takes`.
     enroll, test
         The products of each side; None if the head uses neither the score model nor b and w.
     model
@@ -77,13 +79,19 @@ class EvidenceParts:
     pattern: str
     head: EvidenceHead
     scales: Scales
+    takes: tuple[float, float] = (1.0, 1.0)
     enroll: _Products | None = None
     test: _Products | None = None
     model: Float[Array, "3"] | None = None
 
     @classmethod
     def of(
-        cls, model: CohortEvidence, pattern: str, weights: ScoreWeights | None = None, space: PairSpace | None = None
+        cls,
+        model: CohortEvidence,
+        pattern: str,
+        takes: tuple[float, float],
+        weights: ScoreWeights | None = None,
+        space: PairSpace | None = None,
     ) -> EvidenceParts:
         """Prepare a model.
 
@@ -93,6 +101,8 @@ class EvidenceParts:
             What was trained.
         pattern
             Which blocks there are; the head must be of this pattern.
+        takes
+            Of the two cohorts.
         weights
             Of the cohort scores in the score model's predictions, None if the head does not use them.
         space
@@ -100,7 +110,7 @@ class EvidenceParts:
         """
         head, turn = model.heads[pattern], None
         if weights is None and space is None:
-            return cls(pattern=pattern, head=head, scales=model.scales)
+            return cls(pattern=pattern, head=head, scales=model.scales, takes=takes)
         if space is not None:
             of_b, of_w = (head.weight[name] * head.unit[name] if name in head.extras else 0.0 for name in ("b", "w"))
             turn = space.operator(model.ridges.impostor, model.ridges.within, (of_b, of_w))
@@ -108,6 +118,7 @@ class EvidenceParts:
             pattern=pattern,
             head=head,
             scales=model.scales,
+            takes=takes,
             enroll=_products("enroll", weights, space, turn),
             test=_products("test", weights, space, None),
             model=None if weights is None else np.array([*weights.half, weights.constant]),
@@ -170,7 +181,7 @@ class EvidenceParts:
     ) -> None:
         head, prior = self.head, self.scales.of(side, top is not None)
         moments = row_statistics(scores, summary_of(top, scores.shape[1]))
-        logs = shrunk_log_scale(moments, prior)
+        logs = shrunk_log_scale(moments, prior, self.takes[0 if side == "enroll" else 1])
         mean = np.where(moments.count > 0, moments.mean, prior.location)
         factor = head.slope[view] / len(SIDES[self.pattern]) * np.exp(-logs - prior.center)
         out[:, at], out[:, at + 1] = factor, factor * mean

@@ -96,12 +96,15 @@ def _score_model(at: KeyPlace, value: Any) -> ScoreModel:
 
 
 def _evidence(at: KeyPlace, value: Any) -> CohortEvidence:
+    from evenscore.evidence.features import ScalePrior, Scales
     from evenscore.evidence.model import CohortEvidence, TrainingReport
     from evenscore.evidence.own_pairs import Ridges
 
+    prior = typed(ScalePrior, "alike")
     kind = typed(
         CohortEvidence,
         score_model=_score_model,
+        scales=typed(Scales, **dict.fromkeys(("enroll", "test", "enroll_top", "test_top"), prior)),
         ridges=typed(Ridges, impostor=_RIDGE, within=_RIDGE, rank=_RANK),
         heads=_heads,
         report=typed(TrainingReport, loss=optional(number, math.nan)),

@@ -166,13 +166,16 @@ def table(kind: Kind) -> Kind:
     return lambda at, value: {name: kind(at.key(name), item) for name, item in at.object(value).items()}
 
 
-def typed(record: type[T], **own: Kind) -> Callable[[KeyPlace, Any], T]:
-    """Return the kind of a dataclass: a key for each field, of the kind that its type tells, or of its ``own``."""
+def typed(record: type[T], /, *later: str, **own: Kind) -> Callable[[KeyPlace, Any], T]:
+    """Return the kind of a dataclass: a key for each field, of the kind that its type tells, or of its ``own``.
+
+    Fields that came ``later`` may be absent, as they are in older files.
+    """
     types = {name: hint for name, hint in get_type_hints(record).items() if name not in own}
     kinds = {each.name: own.get(each.name) or _kind(types[each.name]) for each in fields(record)}  # type: ignore[arg-type]
 
     def kind(at: KeyPlace, value: Any) -> T:
-        found = at.fields(value, kinds)
+        found = at.fields(value, kinds, optional=later)
         with at.blamed():
             return record(**found)
 

@@ -25,7 +25,6 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.norms.by_trial import (
     TrialScores,
-    add_cross_side,
     chain_without_own_speakers,
     finished,
     one_trial,
@@ -35,6 +34,7 @@ from evenscore.norms.classical_parts import ClassicalParts, cohort_statistics
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.options import NormOptions
 from evenscore.norms.parts import Pass, table_fits
+from evenscore.norms.rankings import add_ranked_side, ranking_of
 from evenscore.norms.sides import Side, Sides, other_side
 from evenscore.norms.statistics import Affine, Statistics, Summary, side_statistics
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
@@ -111,8 +111,14 @@ class ClassicalNorm:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The blocks of cohort scores that the method reads."""
+        """The blocks of cohort scores whose location and scale the method takes."""
         return NEEDS[self.method]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The blocks of cohort scores that must be there: those, and those that rank the cohort."""
+        ranking = {"own": (), "cross": ("enroll", "test"), "profile": ("enroll", "test", "cohort")}
+        return tuple(dict.fromkeys((*self.needs, *ranking[self.options.select])))
 
     @property
     def second(self) -> str | None:
@@ -130,7 +136,7 @@ class ClassicalNorm:
         """Return the norm by parts; None where each tile needs the cohort scores of its rows and columns."""
         sides = Sides.of(blocks, self.conditions)
         own = sides.meet(self.needs)
-        if self.options.select == "cross" or (own and "cohort" in self.needs):
+        if self.options.select != "own" or (own and "cohort" in self.needs):
             return None
         ready = cohort_statistics(self, sides, blocks, how) if "cohort" in self.needs else None
         parts = ClassicalParts(norm=self, sides=sides, ready=ready)
@@ -157,10 +163,10 @@ class ClassicalNorm:
         for side, other in (both, both[::-1]):
             if side is None or side.name not in self.needs:
                 continue
-            if self.options.select == "cross":
-                if other is None:
-                    raise InputError(f"select='cross' needs both cohort blocks, but there is only `{side.name}`")
-                add_cross_side(table, side, other, self.method, self.options, self.factor)
+            if self.options.select != "own":
+                assert other is not None  # noqa: S101  (`with_cohort` has seen to it)
+                ranking = ranking_of(self.options.select, side, other, sides, blocks)
+                add_ranked_side(table, side, ranking, self.summary(side), self.options, self.factor)
                 continue
             speakers = sides.speaker[other_side(side.name)]
             for rows, column, found in statistics_without_own(table, side, speakers, self.summary(side), self.options):
@@ -205,11 +211,13 @@ class ClassicalNorm:
 
     def with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         """Return blocks that have all that the method reads, if need be with the cohort it was prepared with."""
-        if blocks.cohort is None and self.cohort is not None and "cohort" in NEEDS[self.method]:
+        if blocks.cohort is None and self.cohort is not None and "cohort" in self.reads:
             blocks = blocks.replace(cohort=self.cohort, cohort_labels=self.cohort_labels)
-        for name in NEEDS[self.method]:
+        for name in self.reads:
             if getattr(blocks, name) is None:
-                raise InputError(f"the norm {self.method!r} needs the block `{name}`: the scores of {_MEANING[name]}")
+                select = "" if name in self.needs else f" with select={self.options.select!r}"
+                meaning = f"the scores of {_MEANING[name]}"
+                raise InputError(f"the norm {self.method!r}{select} needs the block `{name}`: {meaning}")
         return blocks
 
     def _ready(self, blocks: ScoreBlocks, sides: Sides) -> Statistics | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.norms.by_trial import one_trial
 from evenscore.norms.normalize import described_norm, normalize_with
 from evenscore.norms.registry import METHODS, Normalizer, loaded, method_named, prepare_norm, refuse_unknown_options
 from evenscore.progress import Progress, silent
@@ -171,10 +173,19 @@ class ModelNorm:
         The model.
     prepare
         Makes of it and a cohort (or blocks, or nothing) what normalizes trials, and has ``parts``.
+
+    Examples
+    --------
+    >>> from evenscore import ScoreModel, prepare_norm
+    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> norm = prepare_norm("lgsm", model=model)
+    >>> [round(norm.normalize_one(3.0, enroll, [0.2, 0.1]), 2) for enroll in ([0.0, 0.1], [1.9, 2.0])]
+    [2.37, -0.58]
     """
 
     model: Any
     prepare: Callable[..., Any]
+    _prepared: dict[tuple[int, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
@@ -188,8 +199,25 @@ class ModelNorm:
     def normalize_one(
         self, score: float, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None
     ) -> float:
-        """Return the log-likelihood ratio of one trial, without knowing the cohort's scores against itself."""
-        return float(self.prepare(self.model).normalize_one(score, enroll, test))
+        """Return the log-likelihood ratio of one trial, without knowing the cohort's scores against itself.
+
+        Parameters
+        ----------
+        score
+            The trial's raw score.
+        enroll, test
+            Scores of its enrolment against a cohort's tests, and of a cohort's enrolments against its test; None if
+            there are none, NaN where one is missing. The first of this many is slower than those that follow.
+        """
+        sizes = tuple(-1 if scores is None else np.size(scores) for scores in (enroll, test))
+        prepared = self._prepared.get(sizes)
+        if prepared is None:
+            nobody = dict.fromkeys(("enroll", "test"))
+            blocks = one_trial(score, {"enroll": enroll, "test": test}, nobody, nobody)
+            prepared = self.prepare(self.model, blocks)
+            self._prepared.clear()  # a service has cohorts of one size
+            self._prepared[sizes] = prepared
+        return float(prepared.normalize_one(score, enroll, test))
 
 
 def prepare_model(

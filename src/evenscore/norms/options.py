@@ -12,7 +12,7 @@ from evenscore.tables.ids import shown
 
 __all__ = ["ADAPTIVE_METHODS", "CLASSICAL_METHODS", "CONVENTIONS", "DEFAULT_TOP_K", "NormOptions"]
 
-Side = Literal["own", "cross"]
+Select = Literal["own", "cross", "profile"]
 Statistic = Literal["mean", "trimmed", "median"]
 Combine = Literal["mean", "sqrt2"]
 ZeroStd = Literal["error", "one"]
@@ -56,9 +56,10 @@ class NormOptions:
     drop_top
         How many of the very highest cohort scores to leave out first: they may be hidden targets.
     select
-        Who ranks the cohort of an adaptive norm: ``"own"``: each side takes its own highest scores; ``"cross"``: each
-        side takes its scores against the members that are nearest to the other side. Cross needs the same cohort on
-        both sides.
+        Who ranks the cohort of an adaptive norm. ``"own"``: each side takes its own highest scores. ``"cross"``: each
+        side takes its scores against the members with which the other side scores highest; this needs the same cohort,
+        or at least the same speakers, on both sides. ``"profile"``: each side takes its scores against the members
+        whose own cohort scores are most like those of the other side; this needs the cohort against itself.
     statistic
         ``"mean"``: mean and standard deviation; ``"trimmed"``: the same without the ``trim`` lowest and highest;
         ``"median"``: median, and the median absolute deviation x 1.4826.
@@ -88,7 +89,7 @@ class NormOptions:
     top_k: int | float | None = None
     excess: Excess = "error"
     drop_top: int = 0
-    select: Side = "own"
+    select: Select = "own"
     statistic: Statistic = "mean"
     trim: float = 0.1
     ddof: int = 0
@@ -100,7 +101,7 @@ class NormOptions:
     def __post_init__(self) -> None:
         for name, kind in (
             ("excess", Excess),
-            ("select", Side),
+            ("select", Select),
             ("statistic", Statistic),
             ("zero_std", ZeroStd),
             ("combine", Combine),
@@ -150,7 +151,9 @@ class NormOptions:
             adaptive = {"z": "az", "t": "at", "s": "as"}.get(method)
             remedy = f"use {adaptive!r}, or leave out top_k" if adaptive else "leave out top_k"
             raise InputError(f"the norm {method!r} takes the whole cohort, so top_k has no meaning; {remedy}")
-        return replace(self, select="own") if self.select == "cross" else self
+        if self.select == "profile":
+            raise InputError(f"the norm {method!r} takes the whole cohort, so select has no meaning; leave it out")
+        return replace(self, select="own") if self.select == "cross" else self  # a convention may bring it along
 
     def count(self, method: str, size: int) -> int:
         """Return how many of a cohort of this size the method takes; checks ``excess`` and ``drop_top``."""

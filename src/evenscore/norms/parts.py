@@ -290,4 +290,6 @@ class ByBlocks:
 
     @cached_property
     def _cohort(self) -> ScoreMatrix | None:
-        return None if self.blocks.cohort is None else self.blocks.cohort.in_memory()
+        if self.blocks.cohort is None or "cohort" not in getattr(self.norm, "reads", ("cohort",)):
+            return None
+        return self.blocks.cohort.in_memory()

@@ -4,6 +4,7 @@ from .contributions import plot_contributions as plot_contributions
 from .det import plot_det as plot_det
 from .histograms import plot_histograms as plot_histograms
 from .norm_effect import plot_norm_effect as plot_norm_effect
+from .qq import plot_qq as plot_qq
 from .reliability import plot_reliability as plot_reliability
 from .style import (
     FIGURE_FORMATS as FIGURE_FORMATS,

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["class_densities", "plot_histograms"]
+__all__ = ["class_densities", "class_moments", "plot_histograms"]
+
+_GAUSSIAN = (ScoreModel, GaussianCalibration, UnsupervisedCalibration)  # models whose classes are Gaussian
 
 
 def plot_histograms(
@@ -112,16 +114,32 @@ def class_densities(model: object, scores: npt.NDArray[np.float64]) -> npt.NDArr
     array([[0.399, 0.054],
            [0.121, 0.199]])
     """
-    if isinstance(model, ScoreModel):
-        return _gaussians(scores, model.mu, model.sigma2 + model.variances.nu)
-    if isinstance(model, GaussianCalibration | UnsupervisedCalibration):
-        return _gaussians(scores, model.mean, model.variance)
     if isinstance(model, BayesianCalibration):
         sides = zip(model.mean, model.scale2, model.df, strict=True)
         return np.array([_student_t(scores, *side) for side in sides])
+    if not isinstance(model, _GAUSSIAN):
+        raise InputError(
+            f"a {type(model).__name__} has no densities of the scores; give a ScoreModel, or a gaussian, bayesian or "
+            "unsupervised calibration"
+        )
+    return _gaussians(scores, *class_moments(model))
+
+
+def class_moments(model: object) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return means and variances of the scores of non-targets and targets in a model with Gaussian classes.
+
+    Examples
+    --------
+    >>> class_moments(ScoreModel(mu=[0, 2], alpha=[[1], [1]], beta=[[0], [1]], sigma2=[1, 1]))
+    (array([0., 2.]), array([2., 3.]))
+    """
+    if isinstance(model, ScoreModel):
+        return model.mu, model.sigma2 + model.variances.nu
+    if isinstance(model, GaussianCalibration | UnsupervisedCalibration):
+        return model.mean, model.variance
     raise InputError(
-        f"a {type(model).__name__} has no densities of the scores; give a ScoreModel, or a gaussian, bayesian or "
-        "unsupervised calibration"
+        f"the classes of a {type(model).__name__} are not Gaussian; give a ScoreModel, or a gaussian or unsupervised "
+        "calibration"
     )
 
 

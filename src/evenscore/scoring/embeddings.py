@@ -99,7 +99,7 @@ def score_embeddings(
     scores = scored(scorer, enroll, test)
     found: Any = scores.in_memory() if trials is None else _listed(scores, trials)
     if method is not None and cohort is not None:
-        blocks = _blocks(scorer, enroll, test, cohort, found, method, memory)
+        blocks = _blocks(scorer, enroll, test, cohort, found, method, memory, options)
         found = normalize(blocks, method, progress=progress, **_conditions(blocks, condition, method), **options)
     return found if trials is None else _like(trials, found)
 
@@ -154,7 +154,7 @@ def score_lazily(
         if keep is not None:
             keep.begin({"trials": raw.identity()})
         return raw
-    blocks = _blocks(scorer, enroll, test, cohort, raw, method, _MEMORY)
+    blocks = _blocks(scorer, enroll, test, cohort, raw, method, _MEMORY, options)
     how: dict[str, Any] = {"client": client, "progress": progress, "keep": keep}
     return normalize(blocks, method, **how, **_conditions(blocks, condition, method), **options)
 
@@ -214,6 +214,7 @@ def _blocks(
     trials: ScoreTable,
     method: str,
     memory: float,
+    options: Mapping[str, Any],
 ) -> ScoreBlocks:
     """Return the trials with their cohort scores, which are made in pieces when a norm reads them."""
     tile = min(memory / 4, TILE_BYTES)
@@ -223,7 +224,7 @@ def _blocks(
         test=scored(scorer, cohort, test).without_itself().in_tiles(tile),
         cohort=scored(scorer, cohort, cohort).without_itself().in_tiles(tile),
     )
-    if 8 * len(cohort) ** 2 > memory and not _by_parts(blocks, method):
+    if 8 * len(cohort) ** 2 > memory and not _by_parts(blocks, method, options):
         raise InputError(
             f"{method!r} needs all {len(cohort)} x {len(cohort)} cohort scores at once here, more than the memory of "
             f"{memory / 1e9:.1f} GB; allow more, or take a smaller cohort, or one without the trials' own speakers"
@@ -231,8 +232,10 @@ def _blocks(
     return blocks
 
 
-def _by_parts(blocks: ScoreBlocks, method: str) -> bool:
-    """Tell whether a norm needs some cohort scores at a time only, as far as its name tells."""
+def _by_parts(blocks: ScoreBlocks, method: str, options: Mapping[str, Any]) -> bool:
+    """Tell whether a norm needs some cohort scores at a time only, as far as its name and options tell."""
+    if getattr(options.get("options"), "select", options.get("select")) == "profile":
+        return False
     if method in ("lgsm", *CLASSICAL_METHODS) and method not in ("zt", "tz"):
         return True
     return method in ("zt", "tz", "evidence") and not speakers_meet(blocks, ("cohort",))
