@@ -19,7 +19,8 @@ from evenscore import (
     simulate_blocks,
 )
 from evenscore.metrics import bayes_error_curve
-from recipes.theory.ideal import NORMS, Trials, ignore
+from recipes.theory.bounds import Bound, bound_of
+from recipes.theory.ideal import GAUSSIAN, METHODS, REFERENCE, SCORE_MODEL, Trials, ignore
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -37,6 +38,12 @@ MODEL = ScoreModel(
 )
 LOG_ODDS = np.linspace(-8.0, 6.0, 141)  #: operating points: logits of the prior
 TRUE_MODEL = "LGSM, true parameters"
+_CHECKED = {
+    "raw, calibrated": METHODS[REFERENCE],
+    "ZT-norm, calibrated": METHODS["zt"],
+    "LGSM, D = 0": METHODS[GAUSSIAN],
+    "LGSM": METHODS[SCORE_MODEL],
+}
 _FEWEST_ERRORS = 30  # operating points with fewer errors of either kind are left out of the worst gap
 _PENALTY = 1e-6  # keeps the calibration finite where a small development set is free of errors
 
@@ -49,9 +56,12 @@ class Checked:
     ----------
     systems
         The trials as each system scores them.
+    bounds
+        How far the LLRs of the score models among them go.
     """
 
     systems: Mapping[str, Trials]
+    bounds: Mapping[str, Bound]
 
     def gap(self, name: str) -> Float[np.ndarray, " k"]:
         """Return the actual minus the minimum normalized Bayes error rate at `LOG_ODDS`; nan where errors are few.
@@ -132,6 +142,8 @@ def check_calibration(
 ) -> Checked:
     """Train on one side and return LLRs of the other: LGSM as it comes, raw and ZT-norm after a calibration.
 
+    LGSM comes twice, with hidden variables and without (D = 0), which tells its norm from its Gaussians.
+
     Parameters
     ----------
     training, evaluation
@@ -145,22 +157,23 @@ def check_calibration(
     --------
     >>> found = check_calibration(*model_scores(speakers=40, sets=1)).summary()
     >>> list(found)
-    ['raw, calibrated', 'ZT-norm, calibrated', 'LGSM']
+    ['raw, calibrated', 'ZT-norm, calibrated', 'LGSM, D = 0', 'LGSM']
     """
-    systems = {}
-    for place, (name, method) in enumerate(
-        (("raw, calibrated", "raw"), ("ZT-norm, calibrated", "zt"), ("LGSM", "lgsm"))
-    ):
-        progress("calibration", place / 3)
-        fitted = fit_norm(method, training, **NORMS[method])
+    systems, bounds = {}, {}
+    for place, (name, method) in enumerate(_CHECKED.items()):
+        progress("calibration", place / len(_CHECKED))
+        fitted = fit_norm(method.norm, training, **method.options)
         new = Trials.of(evaluation, [fitted.normalizer.normalize(part.blocks) for part in evaluation])
         if not fitted.is_llr:
             seen = Trials.of(training, fitted.training_scores)
             calibration = LogisticCalibration.fit(seen.scores, seen.labels, l2=_PENALTY)
             new = new.with_scores(calibration(new.scores))
+        else:
+            bounds[name] = bound_of(fitted.model, evaluation)
         systems[name] = new
     if truth is not None:
         normalizer = [ScoreModelNormalizer(truth, part.blocks).normalize(part.blocks) for part in evaluation]
         systems[TRUE_MODEL] = Trials.of(evaluation, normalizer)
+        bounds[TRUE_MODEL] = bound_of(truth, evaluation)
     progress("calibration", 1.0)
-    return Checked(systems)
+    return Checked(systems, bounds)

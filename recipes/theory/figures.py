@@ -10,7 +10,7 @@ import numpy as np
 from evenscore.plot import plot_bayes_error
 from recipes.theory.breaks import BREAKS
 from recipes.theory.calibration import LOG_ODDS, Checked
-from recipes.theory.ideal import NORMS, ORACLE, REFERENCE, Estimate, Ideal, Level
+from recipes.theory.ideal import COMPARED, GAUSSIAN, ORACLE, REFERENCE, SCORE_MODEL, Estimate, Ideal, Level
 from recipes.theory.tables import TITLES
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ _LOOK: dict[str, dict[str, Any]] = {
     "zt": {"color": "#E69F00", "marker": "D"},
     "s": {"color": "#009E73", "marker": "s"},
     "as": {"color": "#0072B2", "marker": "P"},
-    "lgsm": {"color": "#D55E00", "marker": "X"},
+    GAUSSIAN: {"color": "#D55E00", "marker": "x", "linestyle": ":"},  # the score model's colour: it is a part of it
+    SCORE_MODEL: {"color": "#D55E00", "marker": "X"},
     ORACLE: {"color": _GREY, "marker": "", "linestyle": "--"},
 }
-_COMPARED = tuple(name for name in NORMS if name != REFERENCE)
 _AXIS_TITLES = {"eer": "EER, norm minus raw (%)", "cllr": "Cllr, norm minus raw"}
 
 
@@ -40,20 +40,20 @@ def draw_killer(figure: Figure, ideal: Ideal) -> None:
     """Draw how each norm differs from raw ideal scores, with intervals; to the right of 0 it does harm."""
     for ax, metric in zip(figure.subplots(1, 2, sharey=True), ("eer", "cllr"), strict=True):
         unit = 100 if metric == "eer" else 1
-        for place, name in enumerate(reversed(_COMPARED)):
+        for place, name in enumerate(reversed(COMPARED)):
             found = ideal.killer.differences[name][metric]
             ax.errorbar(unit * found.value, place, xerr=unit * _bars([found]), capsize=3, **_LOOK[name])
         ax.axvline(0, color=_GREY, linewidth=1)
-        ax.set_yticks(range(len(_COMPARED)), [TITLES[name] for name in reversed(_COMPARED)])
+        ax.set_yticks(range(len(COMPARED)), [TITLES[name] for name in reversed(COMPARED)])
         ax.set_xlabel(_AXIS_TITLES[metric])
-        ax.set_ylim(-0.6, len(_COMPARED) - 0.4)
+        ax.set_ylim(-0.6, len(COMPARED) - 0.4)
 
 
 def draw_broken(figure: Figure, ideal: Ideal, metric: str = "cllr") -> None:
-    """Draw the Cllr of raw scores, S-norm, LGSM and the true parameters over the levels of each break."""
+    """Draw the Cllr of raw scores, S-norm, LGSM with and without a norm, and the true parameters, at each level."""
     for ax, levels in _panels(figure, ideal):
         highest = max(levels[-1].values[system][metric].value for system in (REFERENCE, ORACLE))
-        for system in (REFERENCE, "s", "lgsm", ORACLE):
+        for system in (REFERENCE, "s", GAUSSIAN, SCORE_MODEL, ORACLE):
             _curve(ax, [level.values[system][metric] for level in levels], system)
         ax.set_ylim(0, min(1.25 * highest, max(highest, 1.0)))
         ax.set_ylabel("Cllr")
@@ -63,7 +63,7 @@ def draw_broken(figure: Figure, ideal: Ideal, metric: str = "cllr") -> None:
 def draw_gain(figure: Figure, ideal: Ideal, metric: str = "cllr") -> None:
     """Draw how each norm differs from raw scores over the levels of each break; below 0 it gains."""
     for ax, levels in _panels(figure, ideal):
-        for system in _COMPARED:
+        for system in COMPARED:
             _curve(ax, [level.differences[system][metric] for level in levels], system)
         ax.axhline(0, color=_GREY, linewidth=1)
         ax.set_ylabel(_AXIS_TITLES[metric])
@@ -118,6 +118,6 @@ def _bars(values: Sequence[Estimate]) -> Float[np.ndarray, "2 n"]:
 
 def _limit(ax: Axes, levels: Sequence[Level], metric: str) -> None:
     """Keep a norm that goes completely wrong from hiding all others."""
-    values = [level.differences[name][metric].value for level in levels for name in _COMPARED]
+    values = [level.differences[name][metric].value for level in levels for name in COMPARED]
     if max(values) > 3 * abs(min(values)) and max(values) > 0.3:
         ax.set_ylim(min(values) - 0.02, 0.3)

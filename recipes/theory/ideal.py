@@ -21,6 +21,8 @@ from evenscore import (
     evaluate,
     fit_norm,
 )
+from evenscore.comparison import Method
+from recipes.theory.bounds import Bound, bound_of
 from recipes.theory.breaks import BREAKS, Break, ScoredWorld, break_named
 from recipes.theory.world import Sizes
 
@@ -28,10 +30,14 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 __all__ = [
+    "COMPARED",
+    "GAUSSIAN",
+    "METHODS",
     "METRICS",
     "NORMS",
     "ORACLE",
     "REFERENCE",
+    "SCORE_MODEL",
     "SYSTEMS",
     "Estimate",
     "Ideal",
@@ -50,18 +56,25 @@ METRICS = ("eer", "min_dcf", "cllr", "min_cllr")  #: what is measured; min_dcf a
 REFERENCE = "raw"  #: raw scores, calibrated: what the norms are compared with
 ORACLE = "oracle"  #: log-likelihood ratios of who knows the true parameters
 
-#: The norms and their options. Each is followed by the same calibration, trained on the development set.
-NORMS: Mapping[str, Mapping[str, Any]] = {
-    "raw": {},
-    "z": {},
-    "t": {},
-    "zt": {},
-    "s": {},
-    "as": {"top_k": 0.3},
-    "lgsm": {"dim": 2, "starts": 1, "tol": 1e-6},  # D = 2 has no poor local optima; more steps change nothing
+SCORE_MODEL = "lgsm"
+GAUSSIAN = "lgsm:dim=0"  #: the score model without hidden variables: its two Gaussians, and no norm
+
+#: What is compared, by name. Each is followed by the same calibration, trained on the development set.
+METHODS: Mapping[str, Method] = {
+    method.name: method
+    for method in (
+        *map(Method.of, (REFERENCE, "z", "t", "zt", "s")),
+        Method("as", "as", {"top_k": 0.3}),
+        Method.of(GAUSSIAN),
+        # D = 2 has no poor local optima; more steps change nothing.
+        Method(SCORE_MODEL, "lgsm", {"dim": 2, "starts": 1, "tol": 1e-6}),
+    )
 }
-_ALSO_PLAIN = ("raw", "lgsm")  # may be log-likelihood ratios by themselves
-SYSTEMS = ("raw, uncalibrated", *NORMS, "lgsm, uncalibrated")  #: in the order of the tables
+COMPARED = tuple(name for name in METHODS if name != REFERENCE)  #: all that differs from raw scores
+NORMS = tuple(name for name in COMPARED if name != GAUSSIAN)  #: those that look at a cohort
+_ALSO_PLAIN = (REFERENCE, GAUSSIAN, SCORE_MODEL)  # may be log-likelihood ratios by themselves
+#: In the order of the tables.
+SYSTEMS = (f"{REFERENCE}, uncalibrated", *METHODS, *(f"{name}, uncalibrated" for name in (GAUSSIAN, SCORE_MODEL)))
 
 
 def ignore(stage: str, fraction: float) -> None:
@@ -144,11 +157,15 @@ class Level:
         By system and metric.
     differences
         The same for each system minus `REFERENCE`: negative if the norm gains.
+    norm_effect
+        The score model minus the same without hidden variables (`GAUSSIAN`), by metric: what its norm does, apart from
+        what its Gaussians do.
     """
 
     name: str
     values: Mapping[str, Mapping[str, Estimate]]
     differences: Mapping[str, Mapping[str, Estimate]]
+    norm_effect: Mapping[str, Estimate]
 
     def recovered(self, system: str, metric: str = "cllr") -> float | None:
         """Return which share of what the break has cost a norm wins back; None if it has not clearly cost anything."""
@@ -170,12 +187,16 @@ class Ideal:
         The seeds.
     sizes
         Numbers of speakers.
+    bounds
+        How far the LLRs of the score model and of `GAUSSIAN` go, in each draw: of ideal scores (``none``), and of the
+        strongest level of each break.
     """
 
     killer: Level
     broken: Mapping[str, Sequence[Level]]
     seeds: Sequence[int]
     sizes: Sizes
+    bounds: Mapping[str, Mapping[str, Sequence[Bound]]]
 
 
 def run_ideal(
@@ -217,7 +238,21 @@ def run_ideal(
     with threadpool_limits(1, "blas"):  # the matrices are small: threads would wait for each other
         killer = ideal_scores(sizes, seeds, replicates, progress)
         broken = {found.name: break_assumption(found, sizes, seeds, levels, progress) for found in chosen}
-    return Ideal(killer=killer, broken=broken, seeds=tuple(seeds), sizes=sizes)
+        bounds = {"none": _bounds(BREAKS["approximation"], 0, sizes, seeds)}
+        for place, found in enumerate(chosen):
+            progress("bounds of the LLR", place / len(chosen))
+            bounds[found.name] = _bounds(found, len(found.levels) - 1, sizes, seeds)
+    return Ideal(killer=killer, broken=broken, seeds=tuple(seeds), sizes=sizes, bounds=bounds)
+
+
+def _bounds(found: Break, level: int, sizes: Sizes, seeds: Sequence[int]) -> dict[str, list[Bound]]:
+    bounds: dict[str, list[Bound]] = {GAUSSIAN: [], SCORE_MODEL: []}
+    for seed in seeds:
+        world = found.make(level, sizes, seed)
+        for name, known in bounds.items():
+            method = METHODS[name]
+            known.append(bound_of(fit_norm(method.norm, world.training, **method.options).model, world.evaluation))
+    return bounds
 
 
 def ideal_scores(sizes: Sizes, seeds: Sequence[int], replicates: int = 500, progress: Progress = ignore) -> Level:
@@ -274,8 +309,8 @@ def normalized(world: ScoredWorld) -> dict[str, Trials]:
     (['raw, uncalibrated', 'raw', 'z'], (240,))
     """
     systems = {}
-    for name, options in NORMS.items():
-        fitted = fit_norm(name, world.training, **options)
+    for name, method in METHODS.items():
+        fitted = fit_norm(method.norm, world.training, **method.options)
         seen = Trials.of(world.training, fitted.training_scores)
         new = Trials.of(world.evaluation, [fitted.normalizer.normalize(part.blocks) for part in world.evaluation])
         calibration = LogisticCalibration.fit(seen.scores, seen.labels, l2=_PENALTY)
@@ -322,4 +357,5 @@ def _level(name: str, systems: Sequence[str], estimate: Callable[[str, str, str 
         {system: {metric: estimate(system, metric, reference) for metric in METRICS} for system in systems}
         for reference in (None, REFERENCE)
     )
-    return Level(name, values, differences)
+    effect = {metric: estimate(SCORE_MODEL, metric, GAUSSIAN) for metric in METRICS}
+    return Level(name, values, differences, effect)

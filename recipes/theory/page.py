@@ -7,9 +7,10 @@ from itertools import pairwise
 
 from recipes.theory.breaks import BREAKS
 from recipes.theory.calibration import Checked
-from recipes.theory.ideal import NORMS, REFERENCE, Ideal
+from recipes.theory.ideal import NORMS, SCORE_MODEL, Ideal
 from recipes.theory.tables import (
     TITLES,
+    bounds_table,
     broken_tables,
     calibration_table,
     dependence_table,
@@ -48,6 +49,7 @@ def ideal_page(ideal: Ideal, checked: Mapping[str, Checked]) -> str:
         parts += ["### The score model's gain", growth_table(ideal), "### The same in EER (%)"]
         for name, table in broken_tables(ideal, "eer").items():
             parts += [f"{BREAKS[name].assumption.capitalize()}:", table]
+    parts += ["## How far the score model's LLRs go", bounds_table(ideal, checked)]
     parts += ["## Calibration", "![Bayes error](calibration.svg)", calibration_table(checked)]
     return "\n\n".join(parts) + "\n"
 
@@ -56,7 +58,7 @@ def killer_verdict(ideal: Ideal) -> str:
     """Say which norms gain on ideal scores, if any does."""
     better: list[str] = []
     same: list[str] = []
-    for name in _compared():
+    for name in NORMS:
         found = ideal.killer.differences[name]["cllr"]
         (better if found.high < 0 else same if found.covers_zero else []).append(TITLES[name])
     gain = f"{_listed(better)} gain" if better else "No norm gains"
@@ -68,14 +70,15 @@ def mismatch_verdict(ideal: Ideal, name: str) -> str:
     """Say which norms gain at the strongest level, and whether the score model's gain grows with every level."""
     levels = ideal.broken[name]
     last = levels[-1].differences
-    gaining = [TITLES[norm] for norm in _compared() if last[norm]["cllr"].high < 0]
+    gaining = [TITLES[norm] for norm in NORMS if last[norm]["cllr"].high < 0]
     found = f"{_listed(gaining)} gain{'' if len(gaining) > 1 else 's'}" if gaining else "no norm gains"
     courses = {
-        "EER (%)": [-100 * level.differences["lgsm"]["eer"].value for level in levels],
-        "Cllr": [-level.differences["lgsm"]["cllr"].value for level in levels],
+        "in EER (%)": [-100 * level.differences[SCORE_MODEL]["eer"].value for level in levels],
+        "in Cllr": [-level.differences[SCORE_MODEL]["cllr"].value for level in levels],
+        "in Cllr over D = 0 (the norm alone)": [-level.norm_effect["cllr"].value for level in levels],
     }
     return f"At the strongest level {found} for sure in Cllr. The score model's gain " + "; ".join(
-        f"in {metric} {_course(gains)}" for metric, gains in courses.items()
+        f"{what} {_course(gains)}" for what, gains in courses.items()
     )
 
 
@@ -83,10 +86,6 @@ def _course(gains: Sequence[float]) -> str:
     rising = all(after > before for before, after in pairwise(gains))
     how = "grows with every level" if rising else "does not grow with every level"
     return f"{how}: {', '.join(f'{gain:+.3f}' for gain in gains)}"
-
-
-def _compared() -> Sequence[str]:
-    return [name for name in NORMS if name != REFERENCE]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,16 +8,29 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recipes.theory.bounds import Bound
 from recipes.theory.breaks import BREAKS
 from recipes.theory.calibration import Checked
 from recipes.theory.dependence import QUESTIONS, Question
 from recipes.theory.dependence_example import CASES, cohort_information
-from recipes.theory.ideal import METRICS, NORMS, ORACLE, REFERENCE, SYSTEMS, Estimate, Ideal, Level
+from recipes.theory.ideal import (
+    COMPARED,
+    GAUSSIAN,
+    METRICS,
+    ORACLE,
+    REFERENCE,
+    SCORE_MODEL,
+    SYSTEMS,
+    Estimate,
+    Ideal,
+    Level,
+)
 
 __all__ = [
     "TITLES",
     "as_csv",
     "as_json",
+    "bounds_table",
     "broken_tables",
     "calibration_table",
     "dependence_table",
@@ -37,26 +50,30 @@ TITLES = {
     "zt": "ZT-norm",
     "s": "S-norm",
     "as": "AS-norm",
-    "lgsm": "LGSM",
-    "lgsm, uncalibrated": "LGSM, as it comes",
+    GAUSSIAN: "LGSM, D = 0",
+    SCORE_MODEL: "LGSM",
+    f"{GAUSSIAN}, uncalibrated": "LGSM, D = 0, as it comes",
+    f"{SCORE_MODEL}, uncalibrated": "LGSM, as it comes",
     ORACLE: "true parameters",
 }
 _METRIC_TITLES = {"eer": "EER, %", "min_dcf": "min DCF", "cllr": "Cllr", "min_cllr": "min Cllr"}
-_COMPARED = tuple(name for name in NORMS if name != REFERENCE)
 
 
 def rows_of(ideal: Ideal) -> list[dict[str, Any]]:
     """Return one row for each break, level, system and metric: the value, the difference to raw, both with interval."""
-    levels = [("none", ideal.killer)]
-    levels += [(name, level) for name, found in ideal.broken.items() for level in found]
     return [
         {"break": name, "level": level.name, "system": system, "metric": metric}
         | _ends("", level.values[system][metric])
         | _ends("difference", level.differences[system][metric])
-        for name, level in levels
+        for name, level in _levels(ideal)
         for system in (*SYSTEMS, ORACLE)
         for metric in METRICS
     ]
+
+
+def _levels(ideal: Ideal) -> list[tuple[str, Level]]:
+    broken = [(name, level) for name, found in ideal.broken.items() for level in found]
+    return [("none", ideal.killer), *broken]
 
 
 def _ends(name: str, estimate: Estimate) -> dict[str, float]:
@@ -92,6 +109,19 @@ def as_json(ideal: Ideal, checked: Mapping[str, Checked]) -> dict[str, Any]:
         "dependence": questions,
         "information": {case.name: cohort_information(case) for case in CASES},
         "norms": [{key: _finite(value) for key, value in row.items()} for row in rows_of(ideal)],
+        "norm_effect": [
+            {"break": name, "level": level.name, "metric": metric}
+            | {key: _finite(value) for key, value in _ends("", effect).items()}
+            for name, level in _levels(ideal)
+            for metric, effect in level.norm_effect.items()
+        ],
+        "bounds": {
+            **{
+                name: {system: [vars(bound) for bound in found] for system, found in systems.items()}
+                for name, systems in ideal.bounds.items()
+            },
+            **{name: {system: [vars(b)] for system, b in scores.bounds.items()} for name, scores in checked.items()},
+        },
         "calibration": {
             name: {
                 system: {key: _finite(value) for key, value in found.items()}
@@ -114,6 +144,7 @@ def tables_of(ideal: Ideal, checked: Mapping[str, Checked]) -> dict[str, str]:
         "killer": killer_table(ideal),
         **{f"broken-{name}": table for name, table in broken_tables(ideal).items()},
         "growth": growth_table(ideal),
+        "bounds": bounds_table(ideal, checked),
         "calibration": calibration_table(checked),
     }
 
@@ -139,13 +170,13 @@ def broken_tables(ideal: Ideal, metric: str = "cllr") -> dict[str, str]:
 
 
 def _broken_table(name: str, levels: Sequence[Level], metric: str) -> str:
-    header = [BREAKS[name].scale, TITLES[REFERENCE], TITLES[ORACLE], *(TITLES[norm] for norm in _COMPARED)]
+    header = [BREAKS[name].scale, TITLES[REFERENCE], TITLES[ORACLE], *(TITLES[norm] for norm in COMPARED)]
     header.append("of the loss, S / LGSM win back")
     rows = []
     for level in levels:
         row = [level.name, *(_number(level.values[system][metric].value, metric) for system in (REFERENCE, ORACLE))]
-        row += [_change(level.differences[norm][metric], metric) for norm in _COMPARED]
-        shares = [level.recovered(norm, metric) for norm in ("s", "lgsm")]
+        row += [_change(level.differences[norm][metric], metric) for norm in COMPARED]
+        shares = [level.recovered(norm, metric) for norm in ("s", SCORE_MODEL)]
         row.append(" / ".join(map(_share, shares)))
         rows.append(row)
     return _markdown(header, rows)
@@ -157,15 +188,23 @@ def _share(share: float | None) -> str:
     return f"{100 * share:.0f} %" if share > 0 else "loses"
 
 
-def growth_table(ideal: Ideal, norm: str = "lgsm") -> str:
-    """Return the Markdown table of a norm's gain over raw scores, from ideal scores to the strongest level."""
+def growth_table(ideal: Ideal) -> str:
+    """Return the Markdown table of the score model's gain, from ideal scores to the strongest level.
+
+    Over raw scores it is what norm and Gaussians do together, over itself without hidden variables the norm alone.
+    """
     most = max((len(levels) for levels in ideal.broken.values()), default=0)
     rows = []
     for name, levels in ideal.broken.items():
         for metric, unit in (("eer", "EER, % points"), ("cllr", "Cllr")):
-            gains = [_plus_minus(level.differences[norm][metric].negative, metric) for level in levels]
-            rows.append([BREAKS[name].assumption, unit, *gains, *[""] * (most - len(gains))])
-    return _markdown(["broken assumption", "gain in", "ideal", *map(str, range(1, most))], rows)
+            losses = {
+                TITLES[REFERENCE]: [level.differences[SCORE_MODEL][metric] for level in levels],
+                "D = 0": [level.norm_effect[metric] for level in levels],
+            }
+            for over, found in losses.items():
+                gains = [_plus_minus(loss.negative, metric) for loss in found]
+                rows.append([BREAKS[name].assumption, unit, over, *gains, *[""] * (most - len(gains))])
+    return _markdown(["broken assumption", "gain in", "over", "ideal", *map(str, range(1, most))], rows)
 
 
 def dependence_table(questions: Sequence[Question] = QUESTIONS) -> str:
@@ -223,6 +262,35 @@ def calibration_table(checked: Mapping[str, Checked]) -> str:
         "log-odds with 30 errors of each kind",
     ]
     return _markdown(header, rows)
+
+
+def bounds_table(ideal: Ideal, checked: Mapping[str, Checked]) -> str:
+    """Return the Markdown table of how far the score model's LLRs go, with a norm and without; ranges over draws."""
+    rows = []
+    for name, systems in ideal.bounds.items():
+        scores = "ideal scores" if name == "none" else f"{BREAKS[name].assumption} ({BREAKS[name].levels[-1]})"
+        rows += [[scores, *_bound_cells(TITLES[system], found)] for system, found in systems.items()]
+    for scores, check in checked.items():
+        rows += [[scores, *_bound_cells(system, [found])] for system, found in check.bounds.items()]
+    beyond = ("non-targets beyond, %", "targets beyond, %")
+    return _markdown(["scores", "system", "variance, target / non-target", "LLR", *beyond], rows)
+
+
+def _bound_cells(system: str, found: Sequence[Bound]) -> list[str]:
+    kinds = {"floor" if bound.ratio > 1 else "ceiling" for bound in found}
+    ends = _range([bound.extreme for bound in found], ".2f")
+    shares = [[100 * bound.nontarget for bound in found], [100 * bound.target for bound in found]]
+    return [
+        system,
+        _range([bound.ratio for bound in found], ".2f"),
+        f"{' or '.join(sorted(kinds))} {ends}",
+        *(_range(share, ".1f") for share in shares),
+    ]
+
+
+def _range(values: Sequence[float], form: str) -> str:
+    low, high = format(min(values), form), format(max(values), form)
+    return low if low == high else f"{low} to {high}"
 
 
 def _number(value: float, metric: str, sign: str = "") -> str:

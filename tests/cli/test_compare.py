@@ -233,9 +233,12 @@ VECTORS = ("--train-embeddings", "dev.npz", "--enroll-embeddings", "new.npz", "-
 @pytest.mark.parametrize("cohort", [(), ("--cohort-embeddings", "coh.npz")])
 @pytest.mark.parametrize("phrase", [(), ("--phrase-from", "column:phrase")])
 def test_from_embeddings(cli, vectors, tmp_path, cohort, phrase):
-    run = cli("compare", *VECTORS, *cohort, *phrase, "--center", "dev.npz", *QUICK)
+    methods = ("--methods", "raw,z,s,lgsm:dim=0")
+    run = cli("compare", *VECTORS, *cohort, *phrase, "--center", "dev.npz", *QUICK, *methods)
     assert run.exit_code == 0, run.stderr
     found = results(tmp_path)
+    flat, raw = (found["methods"][name]["figures"] for name in ("lgsm:dim=0", "raw"))
+    assert flat["eer"] == pytest.approx(raw["eer"], abs=0.02)  # no norm: only what is beyond its vertex moves
     assert found["not_run"] == {}
     evaluation = found["data"]["evaluation"]
     assert evaluation["speakers"] == 12

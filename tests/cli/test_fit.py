@@ -380,3 +380,50 @@ def test_data_that_cannot_train(refused, files):
     assert "not in the key" in refused("--scores", "a.npz", "--key", "elsewhere")
     message = refused("--scores", "a.npz", "--key", "elsewhere", "--unmatched", "drop")
     assert "the key has none of these trials" in message
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("labels", "speakers_known"),
+    [(("--key", "a.key"), True), (("--enroll-speakers", "utt2spk"), True), (("--key", "part.key"), False)],
+)
+def test_the_share_of_trials_beyond_the_vertex_is_measured(fit, files, dim, labels, speakers_known):
+    """With speakers and all their scores, each trial is scored with the other speakers as its cohort."""
+    from evenscore import LabelledBlocks, ScoreBlocks, read_trials
+    from evenscore.model import share_beyond_vertex
+
+    key = read_trials(files / "a.key")
+    write(key.select(np.flatnonzero(np.arange(len(key)) % 7 > 0)), files / "part.key", format="kaldi")
+    some = ("--unmatched", "drop") if not speakers_known else ()
+    model, figures = fit("--scores", "a.npz", *labels, *some, "--norm", f"lgsm:dim={dim}")
+    with_cohort = bool(dim) and speakers_known
+    assert figures["beyond_vertex"]["with_cohort"] is with_cohort
+    part = LabelledBlocks.own_cohort(SCORES, LABELS) if with_cohort else None
+    if part is None:
+        part = LabelledBlocks(ScoreBlocks(SCORES), LABELS if speakers_known else read_trials(files / "part.key"))
+    expected = share_beyond_vertex(model, part)
+    found = [figures["beyond_vertex"][name] for name in ("nontarget", "target")]
+    assert found == pytest.approx(expected.tolist(), abs=1e-12)
+    assert json.loads((files / "m.json").read_text())["info"]["nontarget_beyond_vertex"] == found[0]
+
+
+def test_of_many_trials_some_are_looked_at(fit, files, monkeypatch):
+    monkeypatch.setattr("evenscore.cli.training_data.LOOKED_AT", 100)
+    _, some = fit("--scores", "a.npz", "--key", "a.key", "--scores", "b.npz", "--key", "b.key")
+    monkeypatch.setattr("evenscore.cli.training_data.LOOKED_AT", 10_000)
+    _, every = fit("--scores", "a.npz", "--key", "a.key", "--scores", "b.npz", "--key", "b.key")
+    assert some["beyond_vertex"]["nontarget"] * 100 == pytest.approx(round(some["beyond_vertex"]["nontarget"] * 100))
+    assert some["beyond_vertex"]["nontarget"] == pytest.approx(every["beyond_vertex"]["nontarget"], abs=0.05)
+    monkeypatch.setattr("evenscore.cli.training_data.WHOLE", 10)
+    _, none = fit("--scores", "a.npz", "--key", "a.key")
+    assert none["beyond_vertex"] is None
+
+
+def test_what_a_person_sees_of_a_model_without_hidden_variables(cli, files):
+    result = cli("fit", "--scores", "a.npz", "--key", "a.key", "--norm", "lgsm:dim=0", "--verbose", "-o", "m.json")
+    text = result.stdout.replace("\n", " ")
+    assert "hidden variables" not in text
+    assert "converged after 1 iteration " in text
+    assert "The LLR has a " in text
+    assert "Of the training trials, " in text
+    assert "cohort" not in text

@@ -40,6 +40,36 @@ def test_the_table(cli, model_file):
     assert "effects" not in result.stdout.partition("Who")[0]
 
 
+def test_the_floor_of_the_llr_and_who_is_beyond_it(cli, model_file):
+    text = cli("model", "show", model_file).stdout.replace("\n", " ")
+    alone, known = MODEL.llr_shape(), MODEL.llr_shape(large_cohort=True)
+    assert f"a floor of {alone.floor:.4g}, at the score {alone.vertex:.4g} (its vertex); below it, a lower" in text
+    assert f"With a very large cohort it has a floor of {known.floor:.4g} in an average trial" in text
+    assert f"{100 * alone.beyond[0]:.1f} % of the non-targets and {100 * alone.beyond[1]:.1f} % of the targets" in text
+    assert f"{100 * known.beyond[0]:.1f} % of the non-targets" in text
+    found = json.loads(cli("model", "show", model_file, "--json").stdout)["llr"]
+    assert found["without_cohort"]["floor"] == alone.floor
+    assert found["without_cohort"]["ceiling"] is None
+    assert found["with_large_cohort"]["vertex"] == known.vertex
+    assert found["with_large_cohort"]["expected_beyond"]["target"] == known.beyond[1]
+
+
+@pytest.mark.parametrize(
+    ("mu", "sigma2", "said"),
+    [
+        ([0, 2], [1, 3], "a floor of -1.549, at the score -1 (its vertex); below it, a lower score gets a higher LLR"),
+        ([0, 2], [3, 1], "a ceiling of 1.549, at the score 3 (its vertex); above it, a higher score gets a lower LLR"),
+        ([2, 0], [1, 3], "a floor of -1.549, at the score 3 (its vertex); above it, a higher score gets a higher LLR"),
+        ([2, 0], [3, 1], "a ceiling of 1.549, at the score -1 (its vertex); below it, a lower score gets a lower LLR"),
+    ],
+)
+def test_floors_and_ceilings_of_scores_and_of_distances(cli, tmp_path, mu, sigma2, said):
+    save_model(ScoreModel(mu=mu, alpha=[[], []], beta=[[], []], sigma2=sigma2), tmp_path / "g.json")
+    text = cli("model", "show", "g.json").stdout.replace("\n", " ")
+    assert f"The LLR has {said}." in text
+    assert "cohort it has" not in text
+
+
 def test_verbose_adds_the_covariances(cli, model_file):
     text = cli("model", "show", model_file, "--verbose").stdout
     assert text.count("effects   ") == 2
@@ -72,7 +102,11 @@ def test_a_large_cohort_leaves_the_variance_that_is_shown(cli, model_file):
 
 def test_models_without_hidden_variables_or_effects(cli, tmp_path):
     save_model(ScoreModel(mu=[0, 1], alpha=[[], []], beta=[[], []], sigma2=[1, 1]), tmp_path / "flat.json")
-    assert "it calibrates scores" in cli("model", "show", "flat.json").stdout
+    flat = cli("model", "show", "flat.json", "--verbose").stdout
+    assert "it calibrates scores" in flat
+    assert "straight line" in flat
+    assert "unexplained" not in flat  # there is nothing to be explained
+    assert "effects" not in flat
     zero = ScoreModel(mu=[0, 1], alpha=[[0.0], [0.0]], beta=[[0.0], [0.0]], sigma2=[1, 1e-9])
     save_model(zero, tmp_path / "zero.json")
     result = cli("model", "show", "zero.json")

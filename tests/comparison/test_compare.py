@@ -12,7 +12,7 @@ from evenscore.norms import register_norm
 from evenscore.norms.registry import METHODS as METHODS_KNOWN
 from reference.plain_comparison import compare_plainly
 
-METHODS = ("raw", "z", "t", "zt", "tz", "s", "lgsm")
+METHODS = ("raw", "z", "t", "zt", "tz", "s", "lgsm", "lgsm:dim=0")
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,7 @@ def test_methods_that_cannot_run_are_listed_and_the_rest_goes_on():
     comparison = compare(training, [LabelledBlocks(only_enroll, part.labels)], METHODS, bootstrap=10)
     assert set(comparison.not_run) == {"t", "zt", "tz", "s"}
     assert comparison.not_run["t"].startswith("the norm 't' needs the block `test`")
-    assert {method.name for method in comparison.methods} == {"raw", "z", "lgsm"}
+    assert {method.name for method in comparison.methods} == {"raw", "z", "lgsm", "lgsm:dim=0"}
     assert [line for line in comparison.warnings if "(test) are not on the evaluation side" in line]
 
 
@@ -342,7 +342,7 @@ def test_ranking_by_another_metric():
 
 def test_the_usual_methods_follow_the_size_of_the_cohort():
     small = default_methods(evaluation_side())
-    assert {"raw", "z", "t", "zt", "tz", "s", "as:top_k=0.2", "at:top_k=0.2", "lgsm"} <= set(small)
+    assert {"raw", "z", "t", "zt", "tz", "s", "as:top_k=0.2", "at:top_k=0.2", "lgsm", "lgsm:dim=0"} <= set(small)
     trials = speakers("new", 2, 1)
     large = LabelledBlocks(*simulate_blocks(MODEL, trials, trials, *[speakers("c", 301, 1)] * 2))
     assert {"as", "at"} <= set(default_methods([large]))

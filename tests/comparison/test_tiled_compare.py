@@ -27,7 +27,7 @@ from evenscore.files import open_scores
 
 pytest.importorskip("zarr", reason="stores need the extra 'zarr'")
 
-METHODS = ("raw", "z", "zt", "as:top_k=5", "lgsm")
+METHODS = ("raw", "z", "zt", "as:top_k=5", "lgsm", "lgsm:dim=0")
 EXACT = ("cllr", "act_dcf", "n_target", "n_nontarget")
 BOUNDED = ("eer", "min_dcf", "min_cllr", "auc")
 

@@ -55,8 +55,9 @@ def norm_of(method, training):
     """Return a function from labelled blocks to normalized trials."""
     if method == "raw":
         return lambda part: part.blocks.trials
-    if method == "lgsm":
-        model = fit_score_model([(part.blocks.trials, part.labels) for part in training], 2).model
+    if method in ("lgsm", "lgsm:dim=0"):
+        dim = 2 if method == "lgsm" else 0
+        model = fit_score_model([(part.blocks.trials, part.labels) for part in training], dim).model
         return lambda part: ScoreModelNormalizer(model, part.blocks).normalize(part.blocks)
     return lambda part: normalize(part.blocks, method)
 

@@ -37,7 +37,7 @@ def test_a_quick_run_writes_tables_figures_and_a_page(cli, tmp_path, two_phrases
     result = cli("-o", "out", "--quick", "--break", "session-shift", "--scores", two_phrases)
     assert result.exit_code == 0, result.stderr
     drawn = ("broken", "calibration", "dependence", "gain", "killer")
-    tables = ("broken-session-shift", "calibration", "dependence", "growth", "information", "killer")
+    tables = ("bounds", "broken-session-shift", "calibration", "dependence", "growth", "information", "killer")
     expected = [f"{name}.{ending}" for name in drawn for ending in ("png", "svg")]
     expected += [*(f"{name}.md" for name in tables), "index.md", "norms.csv", "results.json"]
     assert sorted(os.listdir("out")) == sorted(expected)

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from evenscore import PLDA, InputError, LogisticCalibration, evaluate, paired_test
+from evenscore import PLDA, InputError, LogisticCalibration, evaluate, fit_norm, paired_test
 from recipes.theory.breaks import BREAKS, break_named
 from recipes.theory.ideal import (
+    GAUSSIAN,
+    METHODS,
     METRICS,
     NORMS,
     ORACLE,
     REFERENCE,
+    SCORE_MODEL,
     SYSTEMS,
     Estimate,
     break_assumption,
@@ -23,7 +26,6 @@ from recipes.theory.world import Sizes, draw_embeddings, draw_recordings, draw_t
 SMALL = Sizes(development=40, evaluation=60)
 TINY = Sizes(development=12, evaluation=9)
 SEEDS = (1, 2, 3)
-COMPARED = [name for name in NORMS if name != REFERENCE]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def shifted():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("norm", COMPARED)
+@pytest.mark.parametrize("norm", NORMS)
 def test_no_norm_gains_on_ideal_scores(killer, norm, metric):
     difference = killer.differences[norm][metric]
     assert difference.high >= 0
@@ -45,8 +47,40 @@ def test_no_norm_gains_on_ideal_scores(killer, norm, metric):
 
 
 def test_most_norms_lose_for_sure_on_ideal_scores(killer):
-    losing = [norm for norm in COMPARED if killer.differences[norm]["cllr"].low > 0]
+    losing = [norm for norm in NORMS if killer.differences[norm]["cllr"].low > 0]
     assert len(losing) >= 5
+
+
+def test_the_gaussians_cost_cllr_and_the_norm_costs_the_order(killer):
+    gaussian = killer.differences[GAUSSIAN]
+    assert gaussian["cllr"].value > 0
+    assert abs(gaussian["eer"].value) < 0.002
+    for metric in METRICS:
+        whole, alone = (killer.differences[name][metric].value for name in (SCORE_MODEL, GAUSSIAN))
+        assert_allclose(killer.norm_effect[metric].value, whole - alone, atol=1e-12)
+    assert killer.norm_effect["min_dcf"].value > 2 * gaussian["min_dcf"].value
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_turning_the_order_back_does_not_give_the_high_scores_back(seed):
+    """Beyond its vertex an LLR falls with the score; mirrored at the vertex it rises, and min DCF is hardly better."""
+    world = BREAKS["approximation"].make(0, SMALL, seed)
+    (part,), method = world.evaluation, METHODS[SCORE_MODEL]
+    normalizer = fit_norm(method.norm, world.training, **method.options).normalizer
+    trials = part.blocks.trials
+
+    def llrs(step):
+        moved = part.blocks.replace(trials=trials.with_scores(trials.scores.astype(float) + step))
+        return part.labelled(normalizer.normalize(moved))
+
+    here, above, below = llrs(0.0), llrs(1.0).scores, llrs(-1.0).scores
+    slope, curvature = (above - below) / 2, above + below - 2 * here.scores
+    ceiling = here.scores - slope**2 / (2 * curvature)
+    assert ceiling.std() > 1  # each trial has one of its own
+    mirrored = np.where(slope < 0, 2 * ceiling - here.scores, here.scores)
+    found = [evaluate(scores, here.labels)["min_dcf"] for scores in (trials.scores.ravel(), here.scores, mirrored)]
+    assert found[1] - found[0] > 0.1
+    assert found[1] - found[2] < 0.3 * (found[1] - found[0])
 
 
 def test_raw_ideal_scores_are_calibrated(killer):
@@ -85,7 +119,7 @@ def test_differences_are_those_of_the_paired_test():
 
 def test_norms_win_back_much_of_a_shift_that_the_cohort_shares(shifted):
     strongest = shifted[-1]
-    for norm in COMPARED:
+    for norm in NORMS:
         assert strongest.differences[norm]["cllr"].value < -0.1
     assert strongest.differences["s"]["cllr"].high < 0
     assert strongest.recovered("s") > 0.7

@@ -12,21 +12,20 @@ pytest.importorskip("networkx", reason="graphs need the extra 'theory'")
 pytest.importorskip("matplotlib", reason="figures need the extra 'plot'")
 from matplotlib.figure import Figure
 
+from recipes.theory.bounds import Bound
 from recipes.theory.calibration import check_calibration, model_scores
 from recipes.theory.dependence_figure import LAYOUTS, draw_dependence
 from recipes.theory.figures import draw_broken, draw_calibration, draw_gain, draw_killer
-from recipes.theory.ideal import METRICS, NORMS, ORACLE, SYSTEMS, Estimate, Ideal, Level
+from recipes.theory.ideal import COMPARED, GAUSSIAN, METRICS, ORACLE, SCORE_MODEL, SYSTEMS, Estimate, Ideal, Level
 from recipes.theory.page import ideal_page, killer_verdict, mismatch_verdict
-from recipes.theory.tables import as_csv, as_json, broken_tables, growth_table, killer_table, rows_of
+from recipes.theory.tables import as_csv, as_json, bounds_table, broken_tables, growth_table, killer_table, rows_of
 from recipes.theory.world import Sizes
 
 
 def level(name, gain, *, width=0.01):
     """Make a level at which every norm has this gain, and raw scores a Cllr of 0.5."""
     differences = {
-        system: Estimate(-gain, -gain - width, -gain + width)
-        if system in NORMS and system != "raw"
-        else Estimate(0, 0, 0)
+        system: Estimate(-gain, -gain - width, -gain + width) if system in COMPARED else Estimate(0, 0, 0)
         for system in SYSTEMS
     }
     differences[ORACLE] = Estimate(-0.4, -0.41, -0.39)
@@ -35,13 +34,20 @@ def level(name, gain, *, width=0.01):
         name,
         {system: dict.fromkeys(METRICS, found) for system, found in values.items()},
         {system: dict.fromkeys(METRICS, found) for system, found in differences.items()},
+        dict.fromkeys(METRICS, Estimate(-gain / 2, -gain / 2 - width, -gain / 2 + width)),
     )
+
+
+def results(killer, broken, seeds=(1, 2), bounds=None):
+    return Ideal(killer=killer, broken=broken, seeds=seeds, sizes=Sizes(), bounds=bounds or {})
 
 
 @pytest.fixture
 def ideal():
     broken = {"scaled-noise": [level("1", -0.1), level("2", 0.005), level("4", 0.2)]}
-    return Ideal(killer=level("ideal", -0.05), broken=broken, seeds=(1, 2), sizes=Sizes())
+    bounds = {"none": {GAUSSIAN: [Bound(0.2, 3.0, 0.0, 0.1), Bound(0.25, 4.0, 0.001, 0.2)]}}
+    bounds["scaled-noise"] = {SCORE_MODEL: [Bound(2.0, -3.5, 0.15, 0.0), Bound(0.9, 9.0, 0.15, 0.0)]}
+    return results(level("ideal", -0.05), broken, bounds=bounds)
 
 
 @pytest.fixture(scope="module")
@@ -60,16 +66,31 @@ def test_there_is_a_row_for_every_number(ideal):
 
 
 def test_results_are_plain_json(ideal, checked):
-    results = json.loads(json.dumps(as_json(ideal, checked), allow_nan=False))
-    assert len(results["norms"]) == 4 * (len(SYSTEMS) + 1) * len(METRICS)
-    assert results["seeds"] == [1, 2]
-    assert results["information"]["ideal score"]["all"] < 1e-12
-    assert {answer["graph"] for answer in results["dependence"]} == {"score", "ideal", "training", "runtime"}
-    assert set(results["calibration"]["drawn"]) == {"raw, calibrated", "ZT-norm, calibrated", "LGSM"}
+    found = json.loads(json.dumps(as_json(ideal, checked), allow_nan=False))
+    assert len(found["norms"]) == 4 * (len(SYSTEMS) + 1) * len(METRICS)
+    assert found["seeds"] == [1, 2]
+    assert found["information"]["ideal score"]["all"] < 1e-12
+    assert {answer["graph"] for answer in found["dependence"]} == {"score", "ideal", "training", "runtime"}
+    assert set(found["calibration"]["drawn"]) == {
+        "raw, calibrated",
+        "ZT-norm, calibrated",
+        "LGSM, D = 0",
+        "LGSM",
+    }
+    assert found["norm_effect"][-1] == {
+        "break": "scaled-noise",
+        "level": "4",
+        "metric": "min_cllr",
+        "value": -0.1,
+        "low": -0.11,
+        "high": pytest.approx(-0.09),
+    }
+    assert found["bounds"]["none"][GAUSSIAN][0]["extreme"] == 3.0
+    assert set(found["bounds"]["drawn"]) == {"LGSM, D = 0", "LGSM"}
 
 
 def test_one_seed_has_no_interval_and_still_makes_json(checked):
-    wide = Ideal(killer=level("ideal", 0.0, width=np.inf), broken={}, seeds=(1,), sizes=Sizes())
+    wide = results(level("ideal", 0.0, width=np.inf), {}, (1,))
     rows = as_json(wide, checked)["norms"]
     assert [row["difference_low"] for row in rows if row["system"] == "s"] == [None] * len(METRICS)
 
@@ -82,29 +103,42 @@ def test_tables_have_as_many_cells_in_every_row(ideal):
 def test_a_sure_gain_is_bold_and_its_share_is_told(ideal):
     lines = broken_tables(ideal)["scaled-noise"].splitlines()
     assert "**" not in lines[2] + lines[3]
-    assert lines[4].count("**-0.200 ± 0.010**") == 6
+    assert lines[4].count("**-0.200 ± 0.010**") == 7
     assert lines[4].endswith("| 50 % / 50 % |")
     assert "-20.00 ± 1.00" in broken_tables(ideal, "eer")["scaled-noise"]
 
 
 def test_growth_is_told_as_gain(ideal):
     lines = growth_table(ideal).splitlines()
+    broken = "| mismatched covariance: larger"
+    assert lines[2] == f"{broken} | EER, % points | raw | -10.00 ± 1.00 | +0.50 ± 1.00 | +20.00 ± 1.00 |"
+    assert lines[3] == f"{broken} | EER, % points | D = 0 | -5.00 ± 1.00 | +0.25 ± 1.00 | +10.00 ± 1.00 |"
+    assert lines[4] == f"{broken} | Cllr | raw | -0.100 ± 0.010 | +0.005 ± 0.010 | +0.200 ± 0.010 |"
+
+
+def test_bounds_are_told_as_ranges_over_draws(ideal, checked):
+    lines = bounds_table(ideal, checked).splitlines()
     assert (
-        lines[2] == "| mismatched covariance: larger | EER, % points | -10.00 ± 1.00 | +0.50 ± 1.00 | +20.00 ± 1.00 |"
+        lines[2] == "| ideal scores | LGSM, D = 0 | 0.20 to 0.25 | ceiling 3.00 to 4.00 | 0.0 to 0.1 | 10.0 to 20.0 |"
     )
-    assert lines[3] == "| mismatched covariance: larger | Cllr | -0.100 ± 0.010 | +0.005 ± 0.010 | +0.200 ± 0.010 |"
+    assert lines[3].startswith(
+        "| mismatched covariance: larger (4) | LGSM | 0.90 to 2.00 | ceiling or floor -3.50 to 9.00 |"
+    )
+    assert lines[4].startswith("| drawn | LGSM, D = 0 |")
+    assert " | floor -" in lines[4]
 
 
 def test_the_verdicts_follow_the_numbers(ideal):
     assert killer_verdict(ideal) == "No norm gains over raw scores in Cllr; each one loses for sure."
-    assert mismatch_verdict(ideal, "scaled-noise").endswith("in Cllr grows with every level: -0.100, +0.005, +0.200")
-    other = Ideal(
-        killer=level("ideal", 0.05), broken={"x": [level("1", 0.1), level("2", 0.0)]}, seeds=(1,), sizes=Sizes()
+    assert mismatch_verdict(ideal, "scaled-noise").endswith(
+        "in Cllr grows with every level: -0.100, +0.005, +0.200; "
+        "in Cllr over D = 0 (the norm alone) grows with every level: -0.050, +0.003, +0.100"
     )
+    other = results(level("ideal", 0.05), {"x": [level("1", 0.1), level("2", 0.0)]}, (1,))
     assert killer_verdict(other).startswith("Z-norm, T-norm, ZT-norm, S-norm, AS-norm and LGSM gain over raw")
     assert "no norm gains for sure" in mismatch_verdict(other, "x")
     assert "does not grow with every level" in mismatch_verdict(other, "x")
-    unsure = Ideal(killer=level("ideal", 0.0), broken={}, seeds=(1,), sizes=Sizes())
+    unsure = results(level("ideal", 0.0), {}, (1,))
     assert "AS-norm and LGSM is within its interval" in killer_verdict(unsure)
 
 

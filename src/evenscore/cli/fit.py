@@ -16,6 +16,7 @@ from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 
 if TYPE_CHECKING:
+    from evenscore.cli.training_data import MeasuredBeyond
     from evenscore.evidence import CohortEvidence
     from evenscore.model import FitResult
 
@@ -93,7 +94,8 @@ def fit(
     enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
     come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, and
     lists of trials in .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
-    Prints where the variance of the scores comes from; 'evenscore model show' explains it.
+    Prints where the variance of the scores comes from, the floor or ceiling of the LLR, and how many training trials
+    lie beyond it; 'evenscore model show' explains it.
 
     Options follow the name of the norm after colons, as in lgsm:dim=1:tol=1e-8. dim: hidden dimensions (2, the general
     model; 0 calibrates only); tol: stop when an iteration gains less nats per enrolment and test (1e-10); max_iter:
@@ -109,7 +111,7 @@ def fit(
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
     from evenscore._version import __version__
-    from evenscore.cli.training_data import fit_evidence_model, from_embeddings, from_scores
+    from evenscore.cli.training_data import beyond_vertex, fit_evidence_model, from_embeddings, from_scores
     from evenscore.model import fit_score_model
 
     sources = replace(labels.sources(None), keys=key or (), phrase_from=phrase_from)
@@ -134,7 +136,7 @@ def fit(
     if name == "evidence":
         _tell_of_evidence(evidence, told)
     else:
-        _tell_of_score_model(result, len(data), told)
+        _tell_of_score_model(result, len(data), beyond_vertex(result.model, data), told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,29 +161,35 @@ def _tell_of_evidence(model: CohortEvidence, told: _Told) -> None:
         print_evidence(model, told.notes, verbose=told.verbose)
 
 
-def _tell_of_score_model(result: FitResult, n_matrices: int, told: _Told) -> None:
-    from evenscore.cli.model import model_facts, print_covariances, print_variances
+def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBeyond | None, told: _Told) -> None:
+    from evenscore.cli.model import bounds_of, model_facts, print_covariances, print_variances
     from evenscore.files.models import save_model
 
     nontarget, target = result.n_scores
     figures = {"log_likelihood": float(result.log_likelihood[-1])}
     figures |= {"iterations": result.n_iter, "converged": result.converged}
-    save_model(result.model, told.output, info={**told.info, "n_nontarget": nontarget, "n_target": target, **figures})
+    info = {**told.info, "n_nontarget": nontarget, "n_target": target, **figures}
+    if beyond is not None:
+        info |= {"nontarget_beyond_vertex": beyond.nontarget, "target_beyond_vertex": beyond.target}
+    save_model(result.model, told.output, info=info)
     notes = [*result.notes, *told.notes]
     if told.json:
         counts = {"matrices": n_matrices, "scores": {"nontarget": nontarget, "target": target}}
-        facts = {"model": model_facts(result.model), **counts, **figures, "restarts": result.restarts, "notes": notes}
-        print_json(facts)
+        facts = {"model": model_facts(result.model), **counts, **figures}
+        facts |= {"beyond_vertex": None if beyond is None else vars(beyond)}
+        print_json({**facts, "restarts": result.restarts, "notes": notes})
     elif told.output != "-":
         print_variances(result.model)
         if told.verbose:
             print_covariances(result.model)
         matrices = "1 matrix" if n_matrices == 1 else f"{n_matrices} matrices"
         end = "converged" if result.converged else "not converged"
+        iterations = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
         print_lines(
             [
+                *bounds_of(result.model, beyond),
                 f"{target} target and {nontarget} non-target scores in {matrices}",
-                f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {result.n_iter} iterations",
+                f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {iterations}",
                 *(f"! {note}" for note in notes),
             ]
         )

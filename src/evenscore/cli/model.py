@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,14 +13,16 @@ from evenscore.cli.output import print_json, print_lines, print_table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evenscore.cli.training_data import MeasuredBeyond
     from evenscore.evidence import CohortEvidence
     from evenscore.files.records import ModelFile
-    from evenscore.model import ScoreModel, VarianceTable
+    from evenscore.model import LlrShape, ScoreModel, VarianceTable
 
 __all__ = [
     "COMMANDS",
     "EXAMPLES",
     "GROUP",
+    "bounds_of",
     "evidence_facts",
     "model_facts",
     "print_covariances",
@@ -50,8 +53,9 @@ def show(
     """Show a model: where the variance of the scores comes from, per class and side, and what that means.
 
     The variance of a score is sigma^2 + nu. nu is what the hidden variables of enrolment and test explain: the part
-    that cohort scores can help to take away. sigma^2 is what is left. Of a cohort-evidence model it also tells what
-    each feature weighs.
+    that cohort scores can help to take away. sigma^2 is what is left. The LLR of two Gaussians has a floor or a
+    ceiling; what it is, and how many trials lie beyond it, is told, too. Of a cohort-evidence model it also tells
+    what each feature weighs.
     """
     from evenscore.files.models import EVIDENCE, SCORE_MODEL
     from evenscore.files.records import read_json
@@ -148,7 +152,7 @@ def model_facts(model: ScoreModel) -> dict[str, Any]:
             "nu_enroll": table.nu_enroll[h],
             "nu_test": table.nu_test[h],
             "share": table.share[h],
-            "variance_with_large_cohort": _known_cohort_variance(table)[h],
+            "variance_with_large_cohort": table.with_large_cohort[h],
         }
         for h, name in enumerate(CLASSES)
     }
@@ -156,11 +160,20 @@ def model_facts(model: ScoreModel) -> dict[str, Any]:
         "dim": model.dim,
         **{name: getattr(model, name) for name in ("mu", "alpha", "beta", "sigma2")},
         "variances": per_class,
+        "llr": {
+            name: _shape_facts(model.llr_shape(large_cohort=large))
+            for name, large in (("without_cohort", False), ("with_large_cohort", True))
+        },
         "effects": {
             side: {"covariance": covariance, "correlation": _correlation(covariance)}
             for side, covariance in (("enroll", table.enroll_covariance), ("test", table.test_covariance))
         },
     }
+
+
+def _shape_facts(shape: LlrShape) -> dict[str, Any]:
+    bounds = {"vertex": shape.vertex, "floor": shape.floor, "ceiling": shape.ceiling}
+    return {**bounds, "expected_beyond": dict(zip(CLASSES, shape.beyond.tolist(), strict=True))}
 
 
 def print_variances(model: ScoreModel) -> None:
@@ -174,13 +187,17 @@ def print_variances(model: ScoreModel) -> None:
         ("    of the enrolment", table.nu_enroll),
         ("    of the test", table.nu_test),
     ]
+    rows = rows if model.dim else rows[:2]  # else there is nothing to be explained
     cells = [(name, *(f"{value:#.5g}".rstrip(".") for value in values)) for name, values in rows]
-    cells.append(("share of nu", *(f"{100 * share:.1f} %" for share in table.share)))
+    if model.dim:
+        cells.append(("share of nu", *(f"{100 * share:.1f} %" for share in table.share)))
     print_table(cells, header=("", "non-target", "target"), numbers=True)
 
 
 def print_covariances(model: ScoreModel) -> None:
     """Print the covariances of the effects, which are all that scores can tell about the hidden variables."""
+    if model.dim == 0:
+        return
     table = model.variances
     for side, covariance in (("enrolment", table.enroll_covariance), ("test", table.test_covariance)):
         rows = [(name, *(f"{value:.4g}" for value in row)) for name, row in zip(CLASSES, covariance, strict=True)]
@@ -188,23 +205,52 @@ def print_covariances(model: ScoreModel) -> None:
 
 
 def meaning_of(model: ScoreModel) -> list[str]:
-    """Return plain sentences about what the variances mean."""
+    """Return plain sentences about what the variances mean, and what they do to the LLR."""
     if model.dim == 0:
-        return ["The model has no hidden variables (D = 0): it calibrates scores, and cohort scores change nothing."]
+        nothing = "The model has no hidden variables (D = 0): it calibrates scores, and cohort scores change nothing."
+        return [nothing, *bounds_of(model)]
     table = model.variances
     effects = table.nu**0.5
     lines = [
         f"Who is compared shifts non-target scores by about {effects[0]:.3g} and target scores by about "
         f"{effects[1]:.3g} (one standard deviation)."
     ]
-    left, before = _known_cohort_variance(table), table.sigma2 + table.nu
+    left, before = table.with_large_cohort, table.sigma2 + table.nu
     gain = [f"{100 * (1 - left[h] / before[h]):.0f} %" for h in (0, 1)]
     lines.append(
         f"A large cohort shows these shifts on non-target scores, and so far as the two effects are correlated "
         f"({_correlations(table)}) on target scores too: it takes away up to {gain[0]} of the variance of "
         f"non-target scores and {gain[1]} of that of target scores."
     )
-    return lines
+    return [*lines, *bounds_of(model)]
+
+
+def bounds_of(model: ScoreModel, measured: MeasuredBeyond | None = None) -> list[str]:
+    """Return plain sentences about the floor or ceiling of the LLR, and the trials beyond it; measured, or expected."""
+    alone, known = model.llr_shape(), model.llr_shape(large_cohort=True)
+    if alone.vertex is None:
+        return ["Without a cohort, the LLR is a straight line: both classes have the same variance."]
+    start = "Without a cohort, the" if model.dim else "The"
+    side, score = ("below", "lower") if alone.beyond_is_below else ("above", "higher")
+    llr = "higher" if math.isfinite(alone.floor) else "lower"
+    where = f"{start} LLR has {_bound(alone)}, at the score {alone.vertex:.4g} (its vertex)"
+    lines = [f"{where}; {side} it, a {score} score gets a {llr} LLR."]
+    if model.dim and known.vertex is not None:
+        lines.append(f"With a very large cohort it has {_bound(known)} in an average trial.")
+    if measured is not None:
+        how = ", each with the other speakers as its cohort" if measured.with_cohort else ", without a cohort"
+        shares = _of_classes((measured.nontarget, measured.target))
+        return [*lines, f"Of the training trials{how if model.dim else ''}, {shares} lie beyond the vertex."]
+    more = f" without a cohort, and {_of_classes(known.beyond)} with a very large one" if model.dim else ""
+    return [*lines, f"If scores are as the model says, {_of_classes(alone.beyond)}{more} lie beyond the vertex."]
+
+
+def _bound(shape: LlrShape) -> str:
+    return f"a floor of {shape.floor:.4g}" if math.isfinite(shape.floor) else f"a ceiling of {shape.ceiling:.4g}"
+
+
+def _of_classes(shares: Any) -> str:
+    return f"{100 * shares[0]:.1f} % of the non-targets and {100 * shares[1]:.1f} % of the targets"
 
 
 def _correlations(table: VarianceTable) -> str:
@@ -217,11 +263,3 @@ def _correlation(covariance: Any) -> float | None:
     """Return the correlation of the effects on the two classes, None if one has no variance."""
     spread = float(covariance[0, 0]) ** 0.5 * float(covariance[1, 1]) ** 0.5
     return max(-1.0, min(1.0, float(covariance[0, 1]) / spread)) if spread > 0 else None
-
-
-def _known_cohort_variance(table: VarianceTable) -> tuple[float, float]:
-    """Return what is left of the variances when the effects on non-target scores are known exactly."""
-    left = table.sigma2[1]
-    for covariance in (table.enroll_covariance, table.test_covariance):
-        left = left + covariance[1, 1] * (1 - (_correlation(covariance) or 0.0) ** 2)
-    return table.sigma2[0], left

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,18 +14,27 @@ from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings
 from evenscore.metrics.speakers import speakers_by_targets
-from evenscore.tables import TARGET, Labels, ScoreTable, TrialList
+from evenscore.tables import NONTARGET, TARGET, Labels, ScoreTable, TrialList
 from evenscore.tables.ids import shown
 from evenscore.tables.labelled_blocks import apart_by_phrase
 
 if TYPE_CHECKING:
     from evenscore.cli.options import ScaleChoices
     from evenscore.evidence import CohortEvidence
+    from evenscore.model import ScoreModel
     from evenscore.progress import Progress
     from evenscore.sources import Scorer
-    from evenscore.tables import Embeddings
+    from evenscore.tables import Embeddings, LabelledBlocks
 
-__all__ = ["fit_evidence_model", "from_embeddings", "from_scores", "labels_by_targets", "read_labelled"]
+__all__ = [
+    "MeasuredBeyond",
+    "beyond_vertex",
+    "fit_evidence_model",
+    "from_embeddings",
+    "from_scores",
+    "labels_by_targets",
+    "read_labelled",
+]
 
 _Item: TypeAlias = ScoreTable | tuple[ScoreTable, Labels]  # a list that has labels, or a matrix and its labels
 TrainingScores: TypeAlias = list[_Item]
@@ -31,6 +42,7 @@ TrainingScores: TypeAlias = list[_Item]
 LIMIT = 1e9  # bytes of training scores; they are copied several times
 WHOLE = 2_000_000  # training trials whose features are all computed
 SAMPLE = 150_000  # of more trials: how many of each class are used
+LOOKED_AT = 5_000  # trials of each class that are scored once more, to see which are beyond the vertex
 
 
 def from_scores(
@@ -163,3 +175,67 @@ def labels_by_targets(matrix: Any, labels: Labels) -> Labels:
     speaker = speakers_by_targets([targets])
     sides = [[speaker[name] for name in ids] for ids in (matrix.enroll_ids, matrix.test_ids)]
     return Labels.from_speakers(*sides, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)
+
+
+@dataclass(frozen=True)
+class MeasuredBeyond:
+    """Shares of the training trials beyond the vertex of their LLR, and how they were scored."""
+
+    nontarget: float
+    target: float
+    with_cohort: bool  #: whether the other training speakers were each trial's cohort
+
+
+def beyond_vertex(model: ScoreModel, data: TrainingScores) -> MeasuredBeyond | None:
+    """Score some training trials as new ones would be; None where scores are not in memory, or too many for that.
+
+    A cohort needs complete matrices whose targets are the trials of one speaker; else there is none.
+    """
+    from evenscore.model import share_beyond_vertex
+
+    tables = [item[0] if isinstance(item, tuple) else item for item in data]
+    if not all(table.is_in_memory for table in tables) or sum(table.size for table in tables) > WHOLE:
+        return None
+    found = [_own_cohort(item) for item in data] if model.dim else [None]
+    cohorts = [part for part in found if part is not None]
+    with_cohort = len(cohorts) == len(data)
+    parts = _some_of_each(cohorts) if with_cohort else [_without_cohort(item) for item in data]
+    nontarget, target = share_beyond_vertex(model, parts).tolist()
+    return MeasuredBeyond(nontarget, target, with_cohort)
+
+
+def _own_cohort(item: _Item) -> LabelledBlocks | None:
+    """Return a complete matrix as trials and their cohort; None for a list, or if its targets are no speakers' own."""
+    from evenscore.tables import LabelledBlocks
+
+    if not isinstance(item, tuple) or item[0].n_missing:  # type: ignore[attr-defined]
+        return None
+    matrix, labels = item
+    by_speaker = labels if labels.by_speaker else labels_by_targets(matrix, labels)
+    if by_speaker is not labels and not np.array_equal(by_speaker.matrix, labels.matrix):
+        return None
+    return LabelledBlocks.own_cohort(matrix, by_speaker)
+
+
+def _without_cohort(item: _Item) -> LabelledBlocks:
+    from evenscore.tables import LabelledBlocks, ScoreBlocks
+
+    table, labels = item if isinstance(item, tuple) else (item, None)
+    return LabelledBlocks(ScoreBlocks(table), labels)
+
+
+def _some_of_each(parts: Sequence[LabelledBlocks]) -> list[LabelledBlocks]:
+    """Draw trials of each class from all parts alike; they keep their cohorts."""
+    from evenscore.tables import LabelledBlocks
+
+    lists, rng = [part.trials for part in parts], np.random.default_rng(0)
+    total = [sum(np.count_nonzero(trials.labels == label) for trials in lists) for label in (NONTARGET, TARGET)]
+    drawn = []
+    for part, trials in zip(parts, lists, strict=True):
+        kept = np.zeros(len(trials), dtype=bool)
+        for label in (NONTARGET, TARGET):
+            places = np.flatnonzero(trials.labels == label)
+            number = math.ceil(len(places) * min(1.0, LOOKED_AT / max(total[label], 1)))
+            kept[rng.choice(places, number, replace=False)] = True
+        drawn.append(LabelledBlocks(part.blocks.replace(trials=trials.select(kept))))
+    return drawn

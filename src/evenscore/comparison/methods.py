@@ -17,7 +17,8 @@ from evenscore.tables import LabelledBlocks
 __all__ = ["RAW", "Method", "as_methods", "default_methods"]
 
 RAW = "raw"
-_DEFAULT = (RAW, "z", "t", "zt", "tz", "s", "as", "at", "lgsm", "evidence")
+# lgsm:dim=0 has the Gaussians of lgsm and no norm: between the two stands what the norm does.
+_DEFAULT = (RAW, "z", "t", "zt", "tz", "s", "as", "at", "lgsm:dim=0", "lgsm", "evidence")
 _ADAPTIVE = ("as", "at")
 _PART_OF_COHORT = 0.2  # what adaptive norms take by default of a cohort that is not larger than their usual count
 
@@ -97,7 +98,7 @@ def default_methods(evaluation: Sequence[LabelledBlocks]) -> list[str]:
         if ids is not None
     ]
     small = bool(sizes) and min(sizes) <= DEFAULT_TOP_K
-    names = [name for name in _DEFAULT if name in known]
+    names = [name for name in _DEFAULT if Method.of(name).norm in known]
     return [f"{name}:top_k={_PART_OF_COHORT}" if small and name in _ADAPTIVE else name for name in names]
 
 

@@ -72,7 +72,8 @@ def compare(
         groups of speakers are drawn instead of speakers if there are more than 40 of these.
     methods
         Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
-        tz, s, as, at, lgsm, and the trained ones that are there. ``raw`` is always added.
+        tz, s, as, at, lgsm (also without a norm, as ``lgsm:dim=0``), and the trained ones that are there. ``raw`` is
+        always added.
     calibration
         A name in `CALIBRATIONS`, the same for all methods, with the options of its ``fit`` after colons, such as
         ``"logistic:l2=1e-3"``. By default logistic, with the penalty l2 = 1e-5 (saturating has it, too), which changes

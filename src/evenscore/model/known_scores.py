@@ -3,7 +3,7 @@
 A known score against a recording of which nothing else is known (a further take of the enrolment's speaker) tells
 about x~ alone, through a y that is drawn for it: it is one more observation of alpha_h'x~, with the noise
 sigma_h^2 + |beta_h|^2. So the cohort is conditioned on first, and what it says about the four *effects*
-q = (alpha_0'x~, alpha_1'x~, beta_0'y~, beta_1'y~) is then brought up to date, (S8). A known score against a member of
+q = (alpha_0'x~, alpha_1'x~, beta_0'y~, beta_1'y~) is then brought up to date, (S11). A known score against a member of
 the cohort is an exception among its cohort scores, see `partial_cohorts`. Equation numbers as in docs/math.md.
 """
 
@@ -68,7 +68,7 @@ class PlainTrials:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KnownTrials:
-    """Trials with known scores beside the cohort's: what is predicted are their four effects, (S8).
+    """Trials with known scores beside the cohort's: what is predicted are their four effects, (S11).
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class KnownTrials:
     def settled(
         self, covariance: Float[Array, "u 4 4"], counts: Float[Array, "u 4"]
     ) -> tuple[Float[Array, "u 2 4"], Float[Array, "u 2 4"], Float[Array, "u 2"]]:
-        """Return how the predicted scores follow from the effects and from known scores, and their variances, (S8)."""
+        """Return how the predicted scores follow from the effects and from known scores, and their variances, (S11)."""
         gain = np.linalg.inv(np.eye(4) + covariance * (counts * self.precision)[:, None, :])
         updated = gain @ covariance
         spread = _SCORES @ updated

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.model.llr_shape import LlrShape
 from evenscore.model.residuals import ResidualDensities
 from evenscore.tables.arrays import frozen, same_array
 
@@ -52,6 +53,15 @@ class VarianceTable:
     def share(self) -> Float[Array, "2"]:
         """Share of the whole variance that the hidden variables explain."""
         return self.nu / (self.nu + self.sigma2)
+
+    @property
+    def with_large_cohort(self) -> Float[Array, "2"]:
+        """Variance that is left when the effects on non-target scores are known exactly, from a large cohort."""
+        left = self.sigma2.copy()
+        for covariance in (self.enroll_covariance, self.test_covariance):
+            own, both, target = covariance[0, 0], covariance[0, 1], covariance[1, 1]
+            left[1] += max(target - both**2 / own, 0.0) if own > 0 else target
+        return left
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -124,6 +134,28 @@ class ScoreModel:
             enroll_covariance=enroll,
             test_covariance=test,
         )
+
+    def llr_shape(self, *, large_cohort: bool = False) -> LlrShape:
+        """Return the LLR as a function of the raw score, with its floor or ceiling.
+
+        Without a cohort the score of class h has its whole variance. A large cohort tells the effects on non-target
+        scores exactly; then the vertex is another one in each trial, and that of an average trial is given.
+
+        Examples
+        --------
+        >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+        >>> round(model.llr_shape().floor, 2), round(model.llr_shape(large_cohort=True).floor, 2)
+        (-6.11, -12.85)
+        """
+        table, spread = self.variances, 0.0
+        if not large_cohort:
+            return LlrShape(mean=self.mu, variance=table.sigma2 + table.nu)
+        for covariance in (table.enroll_covariance, table.test_covariance):
+            own, both = covariance[0, 0], covariance[0, 1]
+            spread += (
+                (both - own) ** 2 / own if own > 0 else 0.0
+            )  # of E[effect on targets | on non-targets] - the latter
+        return LlrShape(mean=self.mu, variance=table.with_large_cohort, spread=float(spread))
 
     def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> ScoreModel:
         """Return the model of the scores ``scale * s + shift``; the shift may differ by class."""

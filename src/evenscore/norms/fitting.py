@@ -187,6 +187,11 @@ class ModelNorm:
     prepare: Callable[..., Any]
     _prepared: dict[tuple[int, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Which sides' cohort scores are to be read."""
+        return tuple(getattr(self.prepare(self.model), "needs", ("enroll", "test")))
+
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
         normalized: ScoreMatrix | TrialList = self.prepare(self.model, blocks).normalize(blocks)

@@ -313,8 +313,15 @@ def _cohort_sums(blocks: ScoreBlocks, how: Pass) -> LabelledSums:
 class PreparedScoreModel(ScoreModelNormalizer):
     """A score model prepared for a cohort, or for none, that can be taken apart."""
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Which cohort scores change anything; none without hidden variables."""
+        return ("enroll", "test") if self.model.dim else ()
+
     def parts(self, blocks: ScoreBlocks, how: Pass) -> Parts | None:
         """Return the norm by parts, for its own cohort or for that of the blocks; None where it has none for these."""
+        if self.model.dim == 0:
+            return ScoreModelParts(weights=self.weights(enroll=False, test=False))
         prepared = len(self.cohort_enroll_ids) or len(self.cohort_test_ids)
         if speakers_meet(blocks, ("cohort",)):
             return None if prepared else OwnScoreModelParts.of(self.model, blocks, how, self.reading)

@@ -41,6 +41,7 @@ def _variances(name: str, model: ScoreModel) -> Table:
         ("Unexplained (σ²)", table.sigma2),
         ("Whole variance", whole),
     ]
+    parts = parts if model.dim else parts[-1:]
     rows = [["Mean score (μ)", f"{model.mu[0]:#.4g}", "–", f"{model.mu[1]:#.4g}", "–"]]
     rows += [
         [title, *(text for h in (0, 1) for text in (f"{part[h]:#.4g}", share(float(part[h] / whole[h]))))]
