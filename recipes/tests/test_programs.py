@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("name", ["analysis", "paper", "theory"])
+@pytest.mark.parametrize("name", ["analysis", "paper", "rsr_like", "theory"])
 def test_a_recipe_is_run_as_a_module(name):
     run = subprocess.run(
         [sys.executable, "-m", f"recipes.{name}", "--help"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -10,6 +10,14 @@ from pathlib import Path
 from evenscore import FileError, InputError, read_speakers
 from evenscore.files import read_json, read_metadata
 from recipes.text_dependent.recordings import ROLES, Corpus, Recording, Split
+from recipes.text_dependent.rsr2015 import (
+    ENROLL_SESSIONS,
+    FILE_NAME,
+    N_PHRASES,
+    Rsr2015Lists,
+    read_rsr2015_lists,
+    role_of_number,
+)
 
 __all__ = ["CORPORA", "read_audiomnist", "read_corpus", "read_manifest", "read_rsr2015"]
 
@@ -19,14 +27,6 @@ AUDIO = (".wav", ".flac", ".sph", ".ogg", ".aiff", ".au")  #: ends of names that
 GENDERS = {"male": "m", "m": "m", "female": "f", "f": "f", "": ""}
 CORPORA = ("audiomnist", "rsr2015", "manifest")
 
-# RSR2015 part I. Larcher et al. (2014) give the numbers of speakers per set (50, 50 and 57 male, 47, 47 and 49 female),
-# 30 phrases and 9 sessions, of which 1, 4 and 7 enrol. That speakers are numbered through the sets in this order is how
-# users of the corpus take them; the corpus' own lists, under `key/`, have the last word (see `sets`).
-_RSR_NAME = re.compile(r"([mf])(\d{3})_(\d{2})_(\d{3})$")
-_RSR_PHRASES = 30  # higher numbers are of parts II (commands) and III (digits)
-_RSR_LAST = {"m": (50, 100, 157), "f": (47, 94, 143)}  #: number of the last speaker of each set
-_RSR_ENROLL = ("01", "04", "07")
-
 _DIGIT_NAME = re.compile(r"(\d+)_(\w+)_(\d+)$")
 
 
@@ -34,39 +34,58 @@ def read_rsr2015(
     root: PathLike,
     *,
     sets: PathLike | None = None,
-    enroll_sessions: Sequence[str] = _RSR_ENROLL,
+    enroll_sessions: Sequence[str] | None = None,
     skip_unreadable: bool = False,
 ) -> Corpus:
     """Find the recordings of RSR2015 part I: ``sph/male/m001/m001_01_003.sph`` is speaker m001, session 1, phrase 3.
 
+    The corpus' own lists, ``key/part1/trn/3sesspwd_eval_m.trn`` and ``key/part1/ndx/3sess-pwd_eval_m.ndx`` and those
+    of the other gender and set, say who is in which set and what enrols and is tested. Without them, and if ``sets``
+    or ``enroll_sessions`` are given, sets go by the usual numbers, and every recording takes part.
+
     Parameters
     ----------
     root
-        Where ``sph/`` is, or any directory above the files; ``.sph`` and ``.wav`` (or ``.flac``) are found.
+        Where ``sph/`` and ``key/`` are, or any directory above the files; ``.sph`` and ``.wav`` (or ``.flac``) are
+        found.
     sets
         File with lines of a speaker and its set (background, development or evaluation), in place of the usual numbers:
         m001-m050, m051-m100, m101-m157 and f001-f047, f048-f094, f095-f143.
     enroll_sessions
-        Sessions for enrolment; the others are tests.
+        Sessions for enrolment, by default 01, 04 and 07; the others are tests.
     skip_unreadable
-        Leave out empty files, and list them in `Corpus.skipped`; else they are an error.
+        Leave out files that are empty, or listed but absent, and list them in `Corpus.skipped`; else they are an error.
     """
     found: list[Recording] = []
     for path in _audio_files(root):
-        match = _RSR_NAME.fullmatch(path.stem)
-        if match and 1 <= int(match[4]) <= _RSR_PHRASES:
+        match = FILE_NAME.fullmatch(path.stem)
+        if match and 1 <= int(match[4]) <= N_PHRASES:
             found.append(Recording(match[1] + match[2], match[1], match[4], match[3], path))
     if not found:
         raise FileError(root, "no file of RSR2015 part I, such as sph/male/m001/m001_01_001.sph, is below; check it")
+    lists = read_rsr2015_lists(root) if sets is None and enroll_sessions is None else None
+    absent = () if lists is None else _absent(lists, found, skip_unreadable)
+    found = found if lists is None else [one for one in found if lists.use(one.path.stem)]
     found, skipped = _present(found, skip_unreadable)
     speakers = sorted({recording.speaker for recording in found})
-    role_of = _listed_sets(sets, speakers) if sets is not None else {name: _rsr_role(name) for name in speakers}
-    return Corpus(found, tuple(enroll_sessions), _split_by_role(role_of), skipped)
+    role_of = _listed_sets(sets, speakers) if sets is not None else {name: role_of_number(name) for name in speakers}
+    if lists is not None:
+        role_of |= {speaker: role for speaker, role in lists.role_of.items() if speaker in role_of}
+        enroll_sessions = lists.enroll_sessions
+    sessions = ENROLL_SESSIONS if enroll_sessions is None else tuple(enroll_sessions)
+    return Corpus(found, sessions, _split_by_role(role_of), (*absent, *skipped))
 
 
-def _rsr_role(speaker: str) -> str:
-    number, last = int(speaker[1:]), _RSR_LAST[speaker[0]]
-    return next((role for role, end in zip(ROLES, last, strict=True) if number <= end), ROLES[-1])
+def _absent(lists: Rsr2015Lists, found: Sequence[Recording], skip: bool) -> tuple[str, ...]:
+    """Return what is wrong with the listed recordings that are not there."""
+    names = lists.absent({recording.path.stem for recording in found})
+    if names and not skip:
+        raise FileError(
+            lists.folder,
+            f"{names[0]} is listed, but there is no such recording ({len(names)} in all); copy the corpus again, skip "
+            "unreadable files, or give the directory sph/ as the root, to go without the lists",
+        )
+    return tuple(f"{name}: there is no such recording, but it is listed in {lists.folder}" for name in names)
 
 
 def _listed_sets(path: PathLike, speakers: Iterable[str]) -> dict[str, str]:

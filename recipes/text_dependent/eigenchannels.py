@@ -18,6 +18,7 @@ and given x, with relevance factor k and sums over the recordings of the class,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["channel_factors", "class_offsets", "compensated", "fit_eigenchannels"]
 
 _SUBSPACE_ITERATIONS = 4
+_BLOCK = 1 << 28  # bytes of statistics that are worked on, and copied a few times, at once
 
 
 def channel_factors(
@@ -69,12 +71,34 @@ def class_offsets(
 
     Classes are numbered from 0 to ``count`` - 1, and each has a recording.
     """
-    order = np.argsort(classes, kind="stable")
-    starts = np.searchsorted(classes[order], np.arange(count))
-    n = np.add.reduceat(statistics.n[order], starts, axis=0)
-    f = np.add.reduceat(statistics.f[order], starts, axis=0)
-    f /= (n + relevance)[:, :, None]
-    return f
+    return _ClassSums(count, statistics).add(statistics, classes).offsets(relevance)
+
+
+class _ClassSums:
+    """Statistics summed over the recordings of each class, block by block."""
+
+    def __init__(self, count: int, like: Statistics) -> None:
+        self._n = np.zeros((count, *like.n.shape[1:]), dtype=like.n.dtype)
+        self._f = np.zeros((count, *like.f.shape[1:]), dtype=like.f.dtype)
+
+    def add(self, statistics: Statistics, classes: npt.NDArray[np.intp]) -> _ClassSums:
+        order = np.argsort(classes, kind="stable")
+        present, starts = np.unique(classes[order], return_index=True)
+        self._n[present] += np.add.reduceat(statistics.n[order], starts, axis=0)
+        self._f[present] += np.add.reduceat(statistics.f[order], starts, axis=0)
+        return self
+
+    def offsets(self, relevance: float) -> Float[np.ndarray, "s c d"]:
+        """Return the offsets (J5); the sums are used up."""
+        self._f /= (self._n + relevance)[:, :, None]
+        return self._f
+
+
+def _blocks(statistics: Statistics) -> Iterator[slice]:
+    """Return the bounds of blocks of recordings that are small enough to be copied several times."""
+    rows = max(1, _BLOCK // statistics.f[0].nbytes)
+    for start in range(0, len(statistics), rows):
+        yield slice(start, start + rows)
 
 
 def fit_eigenchannels(
@@ -115,10 +139,18 @@ def fit_eigenchannels(
     offsets = class_offsets(statistics, classes, count, relevance)
     eigenchannels = _principal(statistics, classes, offsets, rank, relevance)
     for iteration in range(iterations):
-        factors, covariance = channel_factors(statistics, eigenchannels, offsets[classes])
-        eigenchannels = _m_step(statistics, offsets[classes], factors, covariance)
-        without = compensated(statistics, eigenchannels, factors)
-        offsets = class_offsets(without, classes, count, relevance)
+        sums = _Moments(size, dim, rank)
+        factors = []
+        for rows in _blocks(statistics):
+            block, own = statistics.take(rows), offsets[classes[rows]]
+            found, covariance = channel_factors(block, eigenchannels, own)
+            sums.add(block, own, found, covariance)
+            factors.append(found)
+        eigenchannels = sums.maximized()
+        pooled = _ClassSums(count, statistics)
+        for rows, found in zip(_blocks(statistics), factors, strict=True):
+            pooled.add(compensated(statistics.take(rows), eigenchannels, found), classes[rows])
+        offsets = pooled.offsets(relevance)
         progress("eigenchannels", (iteration + 1) / iterations)
     return eigenchannels
 
@@ -131,8 +163,10 @@ def _principal(
     relevance: float,
 ) -> Float[np.ndarray, "c d rank"]:
     """Return the principal directions of recordings' MAP offsets around their class, each as long as it varies."""
-    residual = statistics.f - statistics.n[:, :, None] * offsets[classes]
-    residual /= (statistics.n + relevance)[:, :, None]
+    residual = np.empty_like(statistics.f)
+    for rows in _blocks(statistics):
+        n = statistics.n[rows, :, None]
+        residual[rows] = (statistics.f[rows] - n * offsets[classes[rows]]) / (n + relevance)
     deviations = residual.reshape(len(residual), -1)
     # Subspace iteration: a few products bring random directions to the leading ones, near enough for a start of EM.
     basis = np.random.default_rng(0).standard_normal((len(deviations), min(rank + 10, len(deviations))))
@@ -143,18 +177,27 @@ def _principal(
     return (directions[:rank].T * spread).reshape(*statistics.f.shape[1:], rank).astype(np.float32)
 
 
-def _m_step(
-    statistics: Statistics,
-    offsets: Float[np.ndarray, "r c d"],
-    factors: Float[np.ndarray, "r rank"],
-    covariance: Float[np.ndarray, "r rank rank"],
-) -> Float[np.ndarray, "c d rank"]:
-    size, dim = statistics.f.shape[1:]
-    rank = factors.shape[1]
-    residual = (statistics.f - statistics.n[:, :, None] * offsets).reshape(len(factors), size * dim)
-    cross = (residual.T @ factors.astype(np.float32)).reshape(size, dim, rank).astype(np.float64)
-    second = (covariance + factors[:, :, None] * factors[:, None, :]).reshape(len(factors), rank * rank)  # (J4)
-    inner = (statistics.n.T.astype(np.float64) @ second).reshape(size, rank, rank)
-    ridge = 1e-6 * np.trace(inner, axis1=1, axis2=2)[:, None, None] / rank + 1e-10
-    solved: npt.NDArray[Any] = np.linalg.solve(inner + ridge * np.eye(rank), cross.transpose(0, 2, 1))  # (J6)
-    return solved.transpose(0, 2, 1).astype(np.float32)
+class _Moments:
+    """What the M-step needs, summed over recordings, block by block."""
+
+    def __init__(self, size: int, dim: int, rank: int) -> None:
+        self._cross = np.zeros((size, dim, rank))
+        self._inner = np.zeros((size, rank, rank))
+
+    def add(
+        self,
+        statistics: Statistics,
+        offsets: Float[np.ndarray, "r c d"],
+        factors: Float[np.ndarray, "r rank"],
+        covariance: Float[np.ndarray, "r rank rank"],
+    ) -> None:
+        residual = (statistics.f - statistics.n[:, :, None] * offsets).reshape(len(factors), -1)
+        self._cross += (residual.T @ factors.astype(np.float32)).reshape(self._cross.shape)
+        second = (covariance + factors[:, :, None] * factors[:, None, :]).reshape(len(factors), -1)  # (J4)
+        self._inner += (statistics.n.T.astype(np.float64) @ second).reshape(self._inner.shape)
+
+    def maximized(self) -> Float[np.ndarray, "c d rank"]:
+        rank = self._inner.shape[1]
+        ridge = 1e-6 * np.trace(self._inner, axis1=1, axis2=2)[:, None, None] / rank + 1e-10
+        solved: npt.NDArray[Any] = np.linalg.solve(self._inner + ridge * np.eye(rank), self._cross.transpose(0, 2, 1))
+        return solved.transpose(0, 2, 1).astype(np.float32)  # (J6)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from evenscore import EvenscoreError, FileError
 from evenscore.files import ArrayCache
 from evenscore.progress import silent
-from recipes.text_dependent.audio import read_audio
+from recipes.text_dependent.audio import MissingProgramError, read_audio
 from recipes.text_dependent.degradations import Degradation, made_from
 from recipes.text_dependent.features import FeatureOptions, features
 from recipes.text_dependent.recordings import Progress, Recording
@@ -169,6 +169,8 @@ def _extracted(batch: _Batch) -> dict[str, npt.NDArray[Any]]:
             if batch.degradation is not None:
                 samples = batch.degradation.apply(samples, recording.name)
             found = features(samples, batch.options)
+        except MissingProgramError:
+            raise
         except FileError as error:
             problem = error.problem
         except EvenscoreError as error:

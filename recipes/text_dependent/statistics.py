@@ -32,7 +32,7 @@ class Statistics:
     n: Float[np.ndarray, "r c"]
     f: Float[np.ndarray, "r c d"]
 
-    def take(self, rows: npt.NDArray[np.intp] | Sequence[int]) -> Statistics:
+    def take(self, rows: npt.NDArray[np.intp] | Sequence[int] | slice) -> Statistics:
         """Return the statistics of some recordings."""
         return Statistics(self.n[rows], self.f[rows])
 

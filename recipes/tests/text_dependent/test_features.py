@@ -1,5 +1,6 @@
 """Features: right numbers, any kind of file, the same from a cache and from several processes."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import soundfile
 from hypothesis import given, strategies as st
 
-from evenscore import FileError, InputError
+from evenscore import EvenscoreError, FileError, InputError
 from recipes.tests.reference.naive_recognizer import deltas as naive_deltas
 from recipes.tests.synthetic_speech import utterance
 from recipes.text_dependent import AdditiveNoise, FeatureOptions, Recording, extract_features
@@ -86,10 +87,39 @@ def test_channels_are_averaged(tmp_path):
     assert read_audio(tmp_path / "two.wav") == pytest.approx((left + right) / 2)
 
 
+def sphere(path, sound, coding="pcm"):
+    """Write a SPHERE file by hand: a header of 1024 bytes of text, then the samples, low byte first."""
+    facts = {"sample_count": ("-i", len(sound)), "sample_rate": ("-i", 16000), "channel_count": ("-i", 1)}
+    facts |= {"sample_n_bytes": ("-i", 2), "sample_byte_format": ("-s2", "01")}
+    facts |= {"sample_coding": (f"-s{len(coding)}", coding)}
+    lines = ["NIST_1A", "   1024", *(f"{name} {kind} {value}" for name, (kind, value) in facts.items()), "end_head", ""]
+    path.write_bytes("\n".join(lines).encode().ljust(1024) + (sound * 32767).astype("<i2").tobytes())
+
+
 def test_sphere_files_are_read(tmp_path):
     sound = utterance(1, "aio", 0)
-    soundfile.write(tmp_path / "a.sph", sound, 16000, format="NIST")
+    sphere(tmp_path / "a.sph", sound)
     assert read_audio(tmp_path / "a.sph") == pytest.approx(sound, abs=1e-4)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for sph2pipe is a shell script")
+def test_compressed_sphere_files_are_unpacked_by_sph2pipe(tmp_path, monkeypatch):
+    sound = utterance(1, "aio", 0)
+    sphere(tmp_path / "a.sph", sound, coding="pcm,embedded-shorten-v2.00")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    for _ in range(2):  # the cache does not remember it
+        with pytest.raises(EvenscoreError, match=r"a.sph is a compressed SPHERE file; install sph2pipe"):
+            extract_features([recording(tmp_path / "a.sph")], SMALL, skip_unreadable=True, cache=tmp_path / "cache")
+    soundfile.write(tmp_path / "unpacked.wav", sound, 16000)
+    program = programs / "sph2pipe"
+    program.write_text(f'#!/bin/sh\n[ "$*" = "-p -f wav {tmp_path}/a.sph" ] && exec /bin/cat {tmp_path}/unpacked.wav\n')
+    program.chmod(0o755)
+    assert read_audio(tmp_path / "a.sph") == pytest.approx(sound, abs=1e-4)
+    program.write_text("#!/bin/sh\necho first >&2\necho no samples >&2\nexit 1\n")
+    with pytest.raises(FileError, match=r"sph2pipe cannot unpack it \(no samples\); copy the file again"):
+        read_audio(tmp_path / "a.sph")
 
 
 def damaged(folder):

@@ -200,6 +200,17 @@ def test_eigenchannels_span_what_varies_within_classes():
     assert 0.5 < np.linalg.norm(learnt @ learnt.T) / np.linalg.norm(true @ true.T) < 1.0
 
 
+def test_blocks_of_recordings_give_what_all_at_once_give(monkeypatch):
+    rng = np.random.default_rng(8)
+    statistics, classes, _ = planted(rng, rank=2, classes=9, takes=5)
+    mixed = rng.permutation(len(classes))  # a class has recordings in several blocks
+    statistics, classes = statistics.take(mixed), classes[mixed]
+    whole = fit_eigenchannels(statistics, classes, 2, relevance=1.0)
+    for rows in (1, 7):
+        monkeypatch.setattr("recipes.text_dependent.eigenchannels._BLOCK", rows * statistics.f[0].nbytes)
+        assert fit_eigenchannels(statistics, classes, 2, relevance=1.0) == pytest.approx(whole, abs=1e-5)
+
+
 def test_compensation_brings_takes_together():
     rng = np.random.default_rng(6)
     statistics, classes, _ = planted(rng, rank=2)
