@@ -80,7 +80,6 @@ from .norms import (
     FittedNorm as FittedNorm,
     NormOptions as NormOptions,
     fit_norm as fit_norm,
-    fit_residuals as fit_residuals,
     normalize as normalize,
     prepare_norm as prepare_norm,
     register_norm as register_norm,

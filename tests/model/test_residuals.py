@@ -17,12 +17,11 @@ from evenscore import (
     ScoreModelNormalizer,
     evaluate,
     fit_norm,
-    fit_residuals,
     simulate,
 )
 from evenscore.model.residual_fit import ResidualCounts, fit_densities
 from evenscore.model.residuals import Residual, ResidualDensities
-from evenscore.norms import normalize
+from evenscore.norms import fit_residuals, normalize
 from evenscore.norms.residuals import residual_counts
 from tilings import over_tilings, tiled_blocks
 

@@ -34,9 +34,20 @@ evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 2 -o m
 
 
 _OPTIONS: dict[str, dict[str, type]] = {
-    "lgsm": {"dim": int, "tol": float, "max_iter": int, "starts": int, "min_divergence": bool},
+    "lgsm": {
+        "dim": int,
+        "tol": float,
+        "max_iter": int,
+        "starts": int,
+        "min_divergence": bool,
+        "residuals": str,
+    },
     "evidence": {"dim": int},
 }
+
+
+#: Of what the score model does not predict; the first one is what it gets if nothing is said.
+DENSITIES = ("sinh-arcsinh", "gaussian")
 
 
 def _trained(incomplete: str) -> list[str]:
@@ -100,18 +111,28 @@ def fit(
     Options follow the name of the norm after colons, as in lgsm:dim=1:tol=1e-8. dim: hidden dimensions (2, the general
     model; 0 calibrates only); tol: stop when an iteration gains less nats per enrolment and test (1e-10); max_iter:
     most iterations of each start (5000); starts: starting points (3); min_divergence=false: do not fit the prior in
-    each iteration, which is slower. evidence has dim alone.
+    each iteration, which is slower; residuals=gaussian: Gaussian densities of what the model does not predict, as in
+    the paper, in place of sinh-arcsinh ones, which may be skewed and have heavier tails. evidence has dim alone.
     """
     check_model_output(output, json)
     name, how = name_and_options(norm)
     if name not in _OPTIONS:
         raise InputError(f"the norm {name!r} has nothing to train; choose {' or '.join(_OPTIONS)}")
     how = checked_options(f"the norm {name}", how, _OPTIONS[name])
+    residuals = how.pop("residuals", DENSITIES[0])
+    if residuals not in DENSITIES:
+        raise InputError(f"residuals are {residuals!r}, but must be {' or '.join(DENSITIES)}")
     enroll, test = vectors.enroll_embeddings, vectors.test_embeddings
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
     from evenscore._version import __version__
-    from evenscore.cli.training_data import beyond_vertex, fit_evidence_model, from_embeddings, from_scores
+    from evenscore.cli.training_data import (
+        beyond_vertex,
+        fit_evidence_model,
+        from_embeddings,
+        from_scores,
+        with_densities,
+    )
     from evenscore.model import fit_score_model
 
     sources = replace(labels.sources(None), keys=key or (), phrase_from=phrase_from)
@@ -132,11 +153,14 @@ def fit(
             evidence = fit_evidence_model(data, progress, **how)
         else:
             result = fit_score_model(data, **how, progress=progress, client=client)
+            beyond = beyond_vertex(result.model, data)
+            if residuals == DENSITIES[0]:
+                result = replace(result, model=with_densities(result.model, data, client, progress))
     told = _Told(output=output, info=info, notes=notes, verbose=verbose, json=json)
     if name == "evidence":
         _tell_of_evidence(evidence, told)
     else:
-        _tell_of_score_model(result, len(data), beyond_vertex(result.model, data), told)
+        _tell_of_score_model(result, len(data), beyond, told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +186,7 @@ def _tell_of_evidence(model: CohortEvidence, told: _Told) -> None:
 
 
 def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBeyond | None, told: _Told) -> None:
-    from evenscore.cli.model import bounds_of, model_facts, print_covariances, print_variances
+    from evenscore.cli.model import model_facts, print_covariances, print_variances, shape_of
     from evenscore.files.models import save_model
 
     nontarget, target = result.n_scores
@@ -187,7 +211,7 @@ def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBey
         iterations = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
         print_lines(
             [
-                *bounds_of(result.model, beyond),
+                *shape_of(result.model, beyond),
                 f"{target} target and {nontarget} non-target scores in {matrices}",
                 f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {iterations}",
                 *(f"! {note}" for note in notes),

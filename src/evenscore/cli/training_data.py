@@ -14,6 +14,7 @@ from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings
 from evenscore.metrics.speakers import speakers_by_targets
+from evenscore.progress import Progress, silent
 from evenscore.tables import NONTARGET, TARGET, Labels, ScoreTable, TrialList
 from evenscore.tables.ids import shown
 from evenscore.tables.labelled_blocks import apart_by_phrase
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from evenscore.cli.options import ScaleChoices
     from evenscore.evidence import CohortEvidence
     from evenscore.model import ScoreModel
-    from evenscore.progress import Progress
     from evenscore.sources import Scorer
     from evenscore.tables import Embeddings, LabelledBlocks
 
@@ -34,6 +34,7 @@ __all__ = [
     "from_scores",
     "labels_by_targets",
     "read_labelled",
+    "with_densities",
 ]
 
 _Item: TypeAlias = ScoreTable | tuple[ScoreTable, Labels]  # a list that has labels, or a matrix and its labels
@@ -42,6 +43,7 @@ TrainingScores: TypeAlias = list[_Item]
 LIMIT = 1e9  # bytes of training scores; they are copied several times
 WHOLE = 2_000_000  # training trials whose features are all computed
 SAMPLE = 150_000  # of more trials: how many of each class are used
+EACH_SIDE = 3000  # embeddings of a side, of whose scores residuals are taken
 LOOKED_AT = 5_000  # trials of each class that are scored once more, to see which are beyond the vertex
 
 
@@ -197,20 +199,55 @@ def beyond_vertex(model: ScoreModel, data: TrainingScores) -> MeasuredBeyond | N
     if not all(table.is_in_memory for table in tables) or sum(table.size for table in tables) > WHOLE:
         return None
     found = [_own_cohort(item) for item in data] if model.dim else [None]
-    cohorts = [part for part in found if part is not None]
+    cohorts = [part for part in found if part is not None and not part.blocks.trials.n_missing]
     with_cohort = len(cohorts) == len(data)
     parts = _some_of_each(cohorts) if with_cohort else [_without_cohort(item) for item in data]
     nontarget, target = share_beyond_vertex(model, parts).tolist()
     return MeasuredBeyond(nontarget, target, with_cohort)
 
 
+def with_densities(
+    model: ScoreModel, data: TrainingScores, client: Any = None, progress: Progress = silent
+) -> ScoreModel:
+    """Return the model with densities of residuals, fitted to training trials as new ones would be scored.
+
+    Of more than two million scores in memory, and of embeddings of more than some thousand utterances, a part is taken;
+    tables that are not in memory are read whole.
+    """
+    from evenscore.norms import fit_residuals
+
+    found = [_own_cohort(_some_speakers(item)) for item in data]
+    cohorts = [part for part in found if part is not None]
+    parts = cohorts if len(cohorts) == len(data) else [_without_cohort(item) for item in data]
+    if all(part.is_in_memory for part in parts) and sum(part.blocks.trials.size for part in parts) > WHOLE:
+        parts = _some_of_each(parts, SAMPLE)
+    return fit_residuals(model, parts, client=client, progress=progress)
+
+
+def _some_speakers(item: _Item) -> _Item:
+    """Return the scores of embeddings as a matrix, of some speakers if there are many; all else as it is."""
+    from evenscore.sources import Bilinear
+    from evenscore.sources.blocks import cohort_matrix
+
+    if not isinstance(item, tuple) or not isinstance(item[0], Bilinear):
+        return item
+    table, labels = item
+    rows, columns, number = labels.speaker_codes
+    order = np.random.default_rng(0).permutation(number)
+    most = max(8, int(number * min(1.0, EACH_SIDE / max(*table.shape, 1))))
+    sides = [np.flatnonzero(np.isin(codes, order[:most])) for codes in (rows, columns)]
+    return cohort_matrix(table.take(*sides)), labels.take(*sides)
+
+
 def _own_cohort(item: _Item) -> LabelledBlocks | None:
-    """Return a complete matrix as trials and their cohort; None for a list, or if its targets are no speakers' own."""
+    """Return a matrix as trials and their cohort; None for a list, or if its targets are no speakers' own."""
     from evenscore.tables import LabelledBlocks
 
-    if not isinstance(item, tuple) or item[0].n_missing:  # type: ignore[attr-defined]
+    if not isinstance(item, tuple):
         return None
     matrix, labels = item
+    if not labels.by_speaker and not matrix.is_in_memory:
+        return None
     by_speaker = labels if labels.by_speaker else labels_by_targets(matrix, labels)
     if by_speaker is not labels and not np.array_equal(by_speaker.matrix, labels.matrix):
         return None
@@ -224,7 +261,7 @@ def _without_cohort(item: _Item) -> LabelledBlocks:
     return LabelledBlocks(ScoreBlocks(table), labels)
 
 
-def _some_of_each(parts: Sequence[LabelledBlocks]) -> list[LabelledBlocks]:
+def _some_of_each(parts: Sequence[LabelledBlocks], most: int = LOOKED_AT) -> list[LabelledBlocks]:
     """Draw trials of each class from all parts alike; they keep their cohorts."""
     from evenscore.tables import LabelledBlocks
 
@@ -235,7 +272,7 @@ def _some_of_each(parts: Sequence[LabelledBlocks]) -> list[LabelledBlocks]:
         kept = np.zeros(len(trials), dtype=bool)
         for label in (NONTARGET, TARGET):
             places = np.flatnonzero(trials.labels == label)
-            number = math.ceil(len(places) * min(1.0, LOOKED_AT / max(total[label], 1)))
+            number = math.ceil(len(places) * min(1.0, most / max(total[label], 1)))
             kept[rng.choice(places, number, replace=False)] = True
         drawn.append(LabelledBlocks(part.blocks.replace(trials=trials.select(kept))))
     return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ _PRIOR = np.array([0.5, 0.35, 0.5, 0.35])
 # Trials of one speaker are not independent: so many count for each speaker.
 _PER_SPEAKER = 10
 _FEWEST_SPEAKERS = 4
-_BOUNDS = ((-5, 5), (-3, 3), (-3, 3), (-1.6, 1.6))
+_BOUNDS = np.array([[-5, -3, -3, -1.6], [5, 3, 3, 1.6]])
+_STEP, _ITERATIONS, _TOLERANCE, _GIVE_UP = 1e-4, 100, 1e-9, 1e8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,8 +85,6 @@ def fit_densities(counts: ResidualCounts, n_speakers: int) -> ResidualDensities 
 
 
 def _fit_class(counts: ResidualCounts, label: int, n_speakers: int) -> Float[Array, " 4"]:
-    from scipy.optimize import minimize
-
     residuals, number = counts.values(label)
     share = number / number.sum()
     effective = min(float(number.sum()), _PER_SPEAKER * n_speakers)
@@ -96,11 +96,37 @@ def _fit_class(counts: ResidualCounts, label: int, n_speakers: int) -> Float[Arr
         return float(-effective * (share @ np.maximum(logs, -1e6)) + 0.5 * ((parameters / _PRIOR) ** 2).sum())
 
     start = np.array([share @ residuals.clip(-3, 3), 0.0, 0.0, 0.0])
-    best = min(
-        (minimize(loss, begin, method="L-BFGS-B", bounds=_BOUNDS) for begin in (start, start + [0, -0.3, 0, -0.3])),
-        key=lambda run: run.fun,
-    )
-    return np.asarray(best.x, dtype=np.float64)
+    heavier = np.array([0.0, -0.3, 0.0, -0.3])
+    return min((_minimum(loss, begin) for begin in (start, start + heavier)), key=loss)
+
+
+def _minimum(loss: Callable[[Array], float], x: Array) -> Float[Array, " n"]:
+    """Return a minimum within the bounds, by Newton's steps with differences, damped until they go down."""
+    damping, value, steps = 1e-3, loss(x), _STEP * np.eye(len(x))
+    for _ in range(_ITERATIONS):
+        ahead, behind = (np.array([loss(x + sign * step) for step in steps]) for sign in (1, -1))
+        gradient = (ahead - behind) / (2 * _STEP)
+        hessian = np.diag((ahead + behind - 2 * value) / _STEP**2)
+        for i in range(len(x)):
+            for j in range(i):
+                both = loss(x + steps[i] + steps[j]) - ahead[i] - ahead[j] + value
+                hessian[i, j] = hessian[j, i] = both / _STEP**2
+        scale = np.maximum(np.abs(np.diag(hessian)), 1.0)
+        while damping < _GIVE_UP:
+            values, vectors = np.linalg.eigh(hessian / np.sqrt(np.outer(scale, scale)))
+            slope = vectors.T @ (gradient / np.sqrt(scale))
+            move = vectors @ (slope / (np.maximum(values, 1e-3) + damping)) / np.sqrt(scale)
+            moved = np.clip(x - move, *_BOUNDS)
+            if loss(moved) < value:
+                break
+            damping *= 10
+        else:
+            return x
+        gained, damping = value - loss(moved), max(damping / 10, 1e-9)
+        x, value = moved, value - gained
+        if gained < _TOLERANCE:
+            return x
+    return x
 
 
 def _densities(parameters: Float[Array, "2 4"]) -> ResidualDensities:
