@@ -24,8 +24,8 @@ Array = np.ndarray
 def share_beyond_vertex(model: ScoreModel, data: LabelledBlocks | Sequence[LabelledBlocks]) -> Float[Array, "2"]:
     """Return the share of each class's trials (non-target, target) beyond the vertex of their LLR.
 
-    There a better score gets a worse LLR, see `LlrShape`; densities of residuals are taken for Gaussian. With a cohort, each trial has a vertex of its own; a trial's
-    own speakers are left out of its cohort, as in `ScoreModelNormalizer`.
+    There a better score gets a worse LLR, see `LlrShape`; densities of residuals are taken for Gaussian. With a cohort,
+    each trial has a vertex of its own; a trial's own speakers are left out of its cohort, as in `ScoreModelNormalizer`.
 
     Parameters
     ----------
