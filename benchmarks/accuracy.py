@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from accuracy_data import files_of, read
-from accuracy_settings import LEAST, Setting, embedding_settings, shipped_settings
+from accuracy_settings import CENTERS, LEAST, Setting, embedding_settings, shipped_settings
 from evenscore import (
     EvenscoreError,
     LabelledBlocks,
@@ -93,7 +93,7 @@ def judged(setting: Setting, methods: Sequence[str], replicates: int) -> list[di
     records = []
     for method in methods:
         record: dict[str, Any] = {"set": setting.name, "seed": setting.seed, "direction": setting.direction}
-        record |= {"training_speakers": setting.training_speakers, "draw": setting.draw}
+        record |= {"training_speakers": setting.training_speakers, "draw": setting.draw, "center": setting.center}
         record |= {"method": method, "best_classical": best, "seconds": round(seconds[method], 2)}
         record |= {name: float(figures[method][name]) for name in METRICS}
         record["ratio"] = record["cllr"] / float(figures[best]["cllr"])
@@ -191,6 +191,14 @@ def main() -> None:
         "--training-speakers", type=int, nargs="+", help="how many speakers of the training half to use; all by default"
     )
     parser.add_argument("--draws", type=int, default=1, help="of training speakers, in each split and direction")
+    parser.add_argument(
+        "--center",
+        choices=CENTERS,
+        nargs="+",
+        default=["self"],
+        help="of training trials: the mean of all training speakers, or without the trial's two; with left-out-cohort, "
+        "cohort scores of judged trials are centred without the cohort member's speaker, too",
+    )
     parser.add_argument("--methods", nargs="*", default=list(METHODS), help=f"of {', '.join(METHODS)}, and others")
     parser.add_argument("--replicates", type=int, default=200, help="of the bootstrap over speakers; 0 for none")
     parser.add_argument("--output", default="accuracy-results", help="directory of tables and figure")

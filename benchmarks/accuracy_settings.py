@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from accuracy_data import PHRASES, STATUS, TAKES, column, read
-from evenscore import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, load_audiomnist_scores
+from evenscore import Cosine, Embeddings, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, load_audiomnist_scores
+from evenscore.sources import LeftOutCenter
 
-__all__ = ["LEAST", "Setting", "embedding_settings", "shipped_settings"]
+__all__ = ["CENTERS", "LEAST", "Setting", "embedding_settings", "shipped_settings"]
 
 GOOD = "validated"  # of the clips with a status, which make a set of their own
+CENTERS = ("self", "left-out", "left-out-cohort")
 LEAST = 3  # training speakers: two of a trial, and one to be its cohort
 
 
@@ -30,6 +33,7 @@ class Setting:
     evaluation: list[LabelledBlocks]
     training_speakers: int
     draw: int = 0
+    center: str = ""  #: how training vectors are centred; scores that come as such are not
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,14 @@ class Side:
     enroll_speakers: list[str]
     test: np.ndarray
     test_speakers: list[str]
+
+    def embeddings(self, *names: str) -> tuple[Embeddings, Embeddings]:
+        """Return both sides with ids that begin with these names."""
+        sides = ((self.enroll, self.enroll_speakers), (self.test, self.test_speakers))
+        return tuple(  # type: ignore[return-value]
+            Embeddings([f"{name}{at}" for at in range(len(vectors))], vectors, speakers)
+            for name, (vectors, speakers) in zip(names, sides, strict=True)
+        )
 
 
 def halves(arrays: dict[str, np.ndarray], keep: np.ndarray, chosen: np.ndarray, args: argparse.Namespace) -> list[Side]:
@@ -67,18 +79,6 @@ def halves(arrays: dict[str, np.ndarray], keep: np.ndarray, chosen: np.ndarray, 
     return sides
 
 
-def unit(vectors: np.ndarray, center: np.ndarray) -> np.ndarray:
-    centred = vectors - center
-    return centred / np.linalg.norm(centred, axis=1, keepdims=True)
-
-
-def matrix(left: np.ndarray, right: np.ndarray, names: tuple[str, str]) -> ScoreMatrix:
-    rows, columns = (
-        [f"{name}{at}" for at in range(len(side))] for name, side in zip(names, (left, right), strict=True)
-    )
-    return ScoreMatrix(left @ right.T, rows, columns)
-
-
 def judged_blocks(scores: ScoreMatrix, enroll: ScoreMatrix, test: ScoreMatrix, own: LabelledBlocks, sides: Any) -> Any:
     """Return trials of one half with the other half as cohort."""
     labels = Labels.from_speakers(*sides, enroll_ids=scores.enroll_ids, test_ids=scores.test_ids)
@@ -97,24 +97,30 @@ def judged_blocks(scores: ScoreMatrix, enroll: ScoreMatrix, test: ScoreMatrix, o
 
 
 def setting_of(
-    arrays: dict[str, np.ndarray], keep: np.ndarray, halved: Sequence[np.ndarray], args: argparse.Namespace
+    arrays: dict[str, np.ndarray],
+    keep: np.ndarray,
+    halved: Sequence[np.ndarray],
+    center: str,
+    args: argparse.Namespace,
 ) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
     """Return training and evaluation blocks: trained on the first half, judged on the second."""
-    center = arrays["embeddings"][keep & np.isin(arrays["speakers"].astype(str), halved[0])].mean(axis=0, dtype=float)
+    speakers = arrays["speakers"].astype(str)
+    used = np.flatnonzero(keep & np.isin(speakers, halved[0]))
+    background = Embeddings(range(len(used)), arrays["embeddings"][used].astype(np.float64), speakers[used])
+    usual = Cosine(background.vectors.mean(axis=0))
+    scorers = {"self": (usual, usual), "left-out": (LeftOutCenter(background), usual)}
+    scorers["left-out-cohort"] = (LeftOutCenter(background),) * 2
+    first, second = scorers[center]
     training, evaluation = [], []
     for dev, new in zip(*(halves(arrays, keep, half, args) for half in halved), strict=True):
         if any(len({*side.enroll_speakers}) < 2 or not side.test_speakers for side in (dev, new)):
             continue  # hardly anybody said this phrase often enough
-        E, T, E2, T2 = (unit(vectors, center) for vectors in (dev.enroll, dev.test, new.enroll, new.test))
-        cohort = matrix(E, T, ("ce", "ct"))
-        labels = Labels.from_speakers(
-            dev.enroll_speakers, dev.test_speakers, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids
-        )
-        own = LabelledBlocks.own_cohort(cohort, labels)
-        trials = matrix(E2, T2, ("e", "t"))
+        (E, T), (E2, T2) = dev.embeddings("ce", "ct"), new.embeddings("e", "t")
+        training.append(LabelledBlocks.own_cohort(first.score(E, T).in_memory()))
+        own = LabelledBlocks.own_cohort(second.score(E, T).in_memory())
+        trials, cohort = second.score(E2, T2), (second.score(E2, T), second.score(E, T2))
         sides = (new.enroll_speakers, new.test_speakers)
-        training.append(own)
-        evaluation.append(judged_blocks(trials, matrix(E2, T, ("e", "ct")), matrix(E, T2, ("ce", "t")), own, sides))
+        evaluation.append(judged_blocks(*(table.in_memory() for table in (trials, *cohort)), own, sides))
     return training, evaluation
 
 
@@ -128,9 +134,10 @@ def drawn(names: np.ndarray, seed: int, args: argparse.Namespace) -> Iterator[tu
             yield draw, np.random.default_rng([seed, number, draw]).permutation(names)[:number]
 
 
-def named(name: str, chosen: np.ndarray, args: argparse.Namespace) -> str:
-    """Return the name of a set; each number of training speakers that was asked for makes one of its own."""
-    return name if args.training_speakers is None else f"{name}, {len(chosen)} speakers"
+def named(name: str, chosen: np.ndarray, center: str, args: argparse.Namespace) -> str:
+    """Return the name of a set: several numbers of training speakers and several centres make several sets."""
+    name = name if args.training_speakers is None else f"{name}, {len(chosen)} speakers"
+    return name if len(args.center) == 1 else f"{name}, {center}"
 
 
 def embedding_settings(path: Path, args: argparse.Namespace) -> Iterator[Setting]:
@@ -146,14 +153,15 @@ def embedding_settings(path: Path, args: argparse.Namespace) -> Iterator[Setting
             order = np.random.default_rng(seed).permutation(len(names))
             half = [names[order[: len(names) // 2]], names[order[len(names) // 2 :]]]
             for direction, halved in (("A to B", half), ("B to A", half[::-1])):
-                for draw, chosen in drawn(halved[0], seed, args):
-                    training, evaluation = setting_of(arrays, keep, (chosen, halved[1]), args)
+                for (draw, chosen), center in product(drawn(halved[0], seed, args), args.center):
+                    training, evaluation = setting_of(arrays, keep, (chosen, halved[1]), center, args)
                     if not training:
                         raise SystemExit(
                             f"{path}: a half of the speakers has fewer than two with enough takes of a phrase "
                             "(--enroll-takes, and one to test); give more speakers or takes, or --enroll-takes 1"
                         )
-                    yield Setting(named(name, chosen, args), seed, direction, training, evaluation, len(chosen), draw)
+                    title = named(name, chosen, center, args)
+                    yield Setting(title, seed, direction, training, evaluation, len(chosen), draw, center)
 
 
 def shipped_settings(args: argparse.Namespace) -> Iterator[Setting]:
@@ -175,5 +183,5 @@ def shipped_settings(args: argparse.Namespace) -> Iterator[Setting]:
                 sides = (trials.enroll_axis.speakers, trials.test_axis.speakers)
                 cohort = enroll.take(None, column), test.take(row, None)
                 evaluation.append(judged_blocks(trials, *cohort, training[-1], sides))
-            name = named("audiomnist_gmm", chosen, args)
+            name = named("audiomnist_gmm", chosen, "", args).removesuffix(", ")
             yield Setting(name, 0, direction, training, evaluation, len(chosen), draw)

@@ -97,7 +97,6 @@ from .scoring import (
 from .sources import (
     Cosine as Cosine,
     DotProduct as DotProduct,
-    LeftOutCenter as LeftOutCenter,
     as_table as as_table,
     score_blocks as score_blocks,
 )

@@ -5,16 +5,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from tests.reference.left_out_centers import left_out_scores
 
-from evenscore import (
-    Cosine,
-    DotProduct,
-    Embeddings,
-    InputError,
-    LeftOutCenter,
-    TrialList,
-    score_blocks,
-    score_embeddings,
-)
+from evenscore import Cosine, DotProduct, Embeddings, InputError, TrialList, score_blocks, score_embeddings
+from evenscore.sources import LeftOutCenter
 
 NAMES = ["ann", "bob", "cat", "dan", None]
 
