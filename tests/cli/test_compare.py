@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 
 from evenscore import (
+    Cosine,
     Embeddings,
     LabelledBlocks,
+    Labels,
     ScoreMatrix,
     ScoreModel,
     compare,
+    read_embeddings,
     read_scores,
+    score_blocks,
     simulate_blocks,
     write,
 )
+from evenscore.sources import LeftOutCenter
+from evenscore.sources.blocks import cohort_matrix
 
 MODEL = ScoreModel(mu=[-2.0, 2.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 QUICK = ("--bootstrap", "20", "--methods", "raw,z,s", "-o", "out")
@@ -237,6 +243,27 @@ def test_from_embeddings(cli, vectors, tmp_path, cohort, phrase):
         2 if phrase else 1,
         (60 if cohort else 56) // (2 if phrase else 1),
     ]
+
+
+@pytest.mark.parametrize("large", [(), ("--memory-limit", "1GB")])
+def test_training_trials_are_centred_without_their_speakers(cli, vectors, tmp_path, large):
+    dev, new = read_embeddings(tmp_path / "dev.npz"), read_embeddings(tmp_path / "new.npz")
+    usual = Cosine(dev.vectors.mean(axis=0))
+    labels = Labels.of_axes(dev, dev)
+    blocks = score_blocks(usual, new, new, dev)
+    trials = cohort_matrix(usual.score(new, new))
+    evaluation = [LabelledBlocks(blocks.replace(trials=trials), Labels.of_axes(new, new))]
+    for scorer, option in ((LeftOutCenter(dev), ""), (usual, ":leave_out=none")):
+        training = [LabelledBlocks.own_cohort(cohort_matrix(scorer.score(dev, dev)), labels)]
+        run = cli(
+            "compare", *VECTORS, "--scorer", f"cosine:center=dev.npz{option}", *large, *QUICK[:-1], f"out{option}"
+        )
+        assert run.exit_code == 0, run.stderr
+        wanted = compare(training, evaluation, ("raw", "z", "s"), bootstrap=20).results()["methods"]
+        for name, method in results(tmp_path, f"out{option}")["methods"].items():
+            assert method["figures"]["cllr"] == pytest.approx(
+                wanted[name]["figures"]["cllr"], rel=1e-3 if large else 1e-9
+            )
 
 
 def test_from_embeddings_with_a_key(cli, vectors, file, tmp_path):

@@ -229,11 +229,11 @@ def compare(
     """Compare norms on your own scores: which one to use, what it gains, and how sure that is.
 
     Every method is fitted and calibrated on the training side only, where a trial's own speakers are left out of its
-    cohort, and then normalizes the evaluation trials once. Without a cohort of others, the training side is the cohort,
-    and --enroll-cohort and --test-cohort (or --cohort) give the scores between the two sides. Who speaks, --speakers
-    tells; else ids that target trials connect are of one speaker. The directory gets report.html, results.json, and for
-    each method its normalized scores, log-likelihood ratios, calibration and model; a run that was stopped goes on
-    there.
+    cohort, and of the mean that embeddings are centred on, and then normalizes the evaluation trials once. Without a
+    cohort of others, the training side is the cohort, and --enroll-cohort and --test-cohort (or --cohort) give the
+    scores between the two sides. Who speaks, --speakers tells; else ids that target trials connect are of one speaker.
+    The directory gets report.html, results.json, and for each method its normalized scores, log-likelihood ratios,
+    calibration and model; a run that was stopped goes on there.
 
     Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
     summaries, with bounds, and normalized scores are written chunk by chunk.

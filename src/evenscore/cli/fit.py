@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption, scorer_of
+from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption
 from evenscore.cli.option_records import with_records
 from evenscore.cli.options import ScaleChoices
 from evenscore.cli.output import check_model_output, print_json, print_lines, progress_bar
@@ -91,8 +91,10 @@ def fit(
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
     enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
-    come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, and
-    lists of trials in .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
+    come from the embeddings or from the maps. What is centred on its own speakers (--scorer cosine:center=FILE) is
+    centred without the two of each pair, as new speakers are not in the centre either; leave_out=none keeps them. Score
+    matrices in .zarr, and in .npy with lists of ids beside it, and lists of trials in .parquet are read in chunks if
+    they are large, or if workers or a memory limit are asked for.
     Prints where the variance of the scores comes from; 'evenscore model show' explains it.
 
     Options follow the name of the norm after colons, as in lgsm:dim=1:tol=1e-8. dim: hidden dimensions (2, the general
@@ -122,8 +124,7 @@ def fit(
         if scores:
             data = from_scores(scores, sources, scale if scale.in_chunks(*scores) else None, client)
         elif enroll and test:
-            chosen = scorer_of(vectors.scorer)
-            data, notes = from_embeddings(enroll, test, chosen, sources, uses_self_pairs=name != "evidence")
+            data, notes = from_embeddings(enroll, test, vectors.scorer, sources, uses_self_pairs=name != "evidence")
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
         if name == "evidence":
