@@ -1,3 +1,4 @@
+from .by_folds import score_by_folds as score_by_folds
 from .cohorts import (
     average_embeddings as average_embeddings,
     make_cohort as make_cohort,
