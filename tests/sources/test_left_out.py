@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from tests.reference.left_out_centers import left_out_scores
+from reference.left_out_centers import left_out_scores
 
 from evenscore import Cosine, DotProduct, Embeddings, InputError, TrialList, score_blocks, score_embeddings
 from evenscore.sources import LeftOutCenter

@@ -7,3 +7,8 @@ from .embeddings import (
     score_embeddings as score_embeddings,
     score_lazily as score_lazily,
 )
+from .self_centering import (
+    SelfCentering as SelfCentering,
+    correct_self_centering as correct_self_centering,
+    find_self_centering as find_self_centering,
+)
