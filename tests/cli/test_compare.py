@@ -10,6 +10,7 @@ from evenscore import (
     Embeddings,
     LabelledBlocks,
     Labels,
+    ScoreBlocks,
     ScoreMatrix,
     ScoreModel,
     compare,
@@ -19,6 +20,7 @@ from evenscore import (
     simulate_blocks,
     write,
 )
+from evenscore.scoring import correct_self_centering
 from evenscore.sources import LeftOutCenter
 from evenscore.sources.blocks import cohort_matrix
 
@@ -264,6 +266,33 @@ def test_training_trials_are_centred_without_their_speakers(cli, vectors, tmp_pa
             assert method["figures"]["cllr"] == pytest.approx(
                 wanted[name]["figures"]["cllr"], rel=1e-3 if large else 1e-9
             )
+
+
+def test_self_centred_training_scores_are_named_and_corrected_if_asked_for(cli, vectors, tmp_path):
+    dev, new = read_embeddings(tmp_path / "dev.npz"), read_embeddings(tmp_path / "new.npz")
+    usual = Cosine(dev.vectors.mean(axis=0))
+    pairs = {"dev": (dev, dev), "eval": (new, new), "cross-e": (new, dev), "cross-t": (dev, new)}
+    for name, pair in pairs.items():
+        write(cohort_matrix(usual.score(*pair)), tmp_path / f"{name}.npz")
+    speakers = dict(zip([*dev.ids, *new.ids], [*dev.speakers, *new.speakers], strict=True))
+    write(speakers, tmp_path / "utt2spk", format="utt2spk")
+    run = cli("compare", *OWN, "--speakers", "utt2spk", *QUICK)
+    assert run.exit_code == 0, run.stderr
+    assert "centred on their own speakers" in run.stderr
+    run = cli("compare", *OWN, "--speakers", "utt2spk", "--self-centered", "correct", *QUICK[:-1], "mended")
+    assert run.exit_code == 0, run.stderr
+    assert "centred on their own speakers" not in run.stderr
+    training = [LabelledBlocks.own_cohort(correct_self_centering(cohort_matrix(usual.score(dev, dev))))]
+    tables = {name: cohort_matrix(usual.score(*pair)) for name, pair in pairs.items()}
+    blocks = ScoreBlocks(tables["eval"], enroll=tables["cross-e"], test=tables["cross-t"], cohort=tables["dev"])
+    wanted = compare(training, [LabelledBlocks(blocks, Labels.of_axes(new, new))], ("raw", "z", "s"), bootstrap=20)
+    same_figures(results(tmp_path, "mended"), wanted)
+    phrases = ("--phrase-from", "re:-([0-3])$")
+    run = cli("compare", *OWN, *phrases, "--speakers", "utt2spk", "--self-centered", "correct", *QUICK[:-1], "x")
+    assert run.exit_code == 2
+    assert "one matrix, but there are 4" in run.stderr
+    run = cli("compare", *VECTORS, "--self-centered", "correct", *QUICK[:-1], "x")
+    assert "--self-centered is for scores" in run.stderr
 
 
 def test_from_embeddings_with_a_key(cli, vectors, file, tmp_path):

@@ -21,6 +21,7 @@ from evenscore import (
     write,
 )
 from evenscore.files.models import save_plda
+from evenscore.scoring import correct_self_centering
 from evenscore.sources import LeftOutCenter
 
 TRUTH = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
@@ -390,3 +391,24 @@ def test_data_that_cannot_train(refused, files):
     assert "not in the key" in refused("--scores", "a.npz", "--key", "elsewhere")
     message = refused("--scores", "a.npz", "--key", "elsewhere", "--unmatched", "drop")
     assert "the key has none of these trials" in message
+
+
+def test_self_centred_scores_are_named_and_corrected_if_asked_for(fit, refused, files):
+    enroll, test = vectors("e", ENROLL, 1), vectors("t", TEST, 2)
+    both = Embeddings.concat([enroll, test])
+    labels = Labels.from_speakers(ENROLL, TEST, enroll_ids=enroll.ids, test_ids=test.ids)
+    scores = Cosine(mean=both.vectors.mean(axis=0)).score(enroll, test).in_memory()
+    write(scores, files / "own.npz")
+    write(scores.to_trials(labels), files / "own.csv", format="csv")
+    given = ("--scores", "own.npz", "--key", "own.csv")
+    model, figures = fit(*given)
+    assert same(model, fit_score_model([(scores, labels)]).model)
+    assert "centred on their own speakers" in figures["notes"][0]
+    model, figures = fit(*given, "--self-centered", "correct")
+    assert same(model, fit_score_model([(correct_self_centering(scores, labels), labels)]).model)
+    assert figures["notes"] == []
+    write(Cosine().score(enroll, test).in_memory(), files / "own.npz")
+    (files / "m.json").unlink()
+    assert "do not look centred on their own speakers" in refused(*given, "--self-centered", "correct")
+    twice = ("--scores", "own.npz", "--scores", "own.npz", "--key", "own.csv", "--key", "own.csv")
+    assert "for one matrix, but there are 2" in refused(*twice, "--self-centered", "correct")

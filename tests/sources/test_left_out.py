@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from reference.left_out_centers import left_out_scores
 
 from evenscore import Cosine, DotProduct, Embeddings, InputError, TrialList, score_blocks, score_embeddings
 from evenscore.sources import LeftOutCenter
+from reference.left_out_centers import left_out_scores
 
 NAMES = ["ann", "bob", "cat", "dan", None]
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption
+from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption, plda_note
 from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.options import LARGE_DATA, ScaleChoices
 from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
+from evenscore.cli.self_centering import SelfCenteredOption, mended_training
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ class Facts:
         ),
     ] = None
     unmatched: opt.OnUnmatched = "error"
+    self_centered: SelfCenteredOption = "keep"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +160,10 @@ class Inputs:
             _refuse("--train", vectors, self.evaluation_vectors)
             if self.evaluation is not None and not self.evaluation.trials:
                 raise InputError("there are no evaluation trials; give their scores with --trials")
-            return sides_from_scores(self)
+            sides = sides_from_scores(self)
+            return sides if self.facts.self_centered == "keep" else (mended_training(sides[0]), sides[1])
+        if self.facts.self_centered != "keep":
+            raise InputError("--self-centered is for scores; embeddings are centred as --scorer says")
         _refuse("--train-embeddings", self.training, self.evaluation, but=("--speakers", "--trials", "--key"))
         if vectors.cohort_embeddings is None:
             allowed = ("--train-embeddings", "--scorer")
@@ -273,7 +278,8 @@ def compare(
         progress("writing the report", 0.0)
         report = Path(output) / "report.html"
         write_report(comparison, report)
-    for line in comparison.warnings:
+    trained = plda_note(training_vectors.scorer) if training_vectors.train_embeddings else []
+    for line in (*comparison.warnings, *trained):
         typer.echo(f"warning: {printable(line)}", err=True)
     if json:
         print_json(comparison.results())

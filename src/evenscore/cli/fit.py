@@ -12,6 +12,7 @@ from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption
 from evenscore.cli.option_records import with_records
 from evenscore.cli.options import ScaleChoices
 from evenscore.cli.output import check_model_output, print_json, print_lines, progress_bar
+from evenscore.cli.self_centering import SelfCenteredOption
 from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 
@@ -78,6 +79,7 @@ def fit(
         ),
     ] = None,
     *,
+    self_centered: SelfCenteredOption = "keep",
     labels: opt.LabelChoices,
     vectors: _Vectors,
     scale: ScaleChoices,
@@ -111,7 +113,7 @@ def fit(
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
     from evenscore._version import __version__
-    from evenscore.cli.training_data import fit_evidence_model, from_embeddings, from_scores
+    from evenscore.cli.training_data import checked_centers, fit_evidence_model, from_embeddings, from_scores
     from evenscore.model import fit_score_model
 
     sources = replace(labels.sources(None), keys=key or (), phrase_from=phrase_from)
@@ -123,6 +125,7 @@ def fit(
         progress("reading", 0.0)
         if scores:
             data = from_scores(scores, sources, scale if scale.in_chunks(*scores) else None, client)
+            data, notes = checked_centers(data, correct=self_centered == "correct")
         elif enroll and test:
             data, notes = from_embeddings(enroll, test, vectors.scorer, sources, uses_self_pairs=name != "evidence")
         else:

@@ -26,6 +26,7 @@ __all__ = [
     "ScorerOption",
     "TrialFacts",
     "norm_settings",
+    "plda_note",
     "scorer_of",
     "training_scorer_of",
 ]
@@ -217,6 +218,16 @@ def training_scorer_of(text: str, *sides: Embeddings) -> Scorer:
             known |= {key: who for key, who in zip(axis.ids, axis.speakers, strict=True) if key in known and who}
     left_out = LeftOutCenter(background.with_speakers(known), name)  # type: ignore[arg-type]
     return left_out if any(left_out.concerns(side) for side in sides) else scorer_of(text)
+
+
+def plda_note(text: str) -> list[str]:
+    """Return what is to be said where a trained scorer scores the training side."""
+    if _scorer_parts(text)[0] != "plda":
+        return []
+    return [
+        "it is not known whose embeddings the PLDA was trained on; if training speakers are among them, their scores "
+        "are better than those of new speakers: train it on others, or score by folds (score_by_folds)"
+    ]
 
 
 def _scorer_parts(text: str) -> tuple[str, dict[str, str]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenscore.cli.inputs import of_phrase, open_scores, phrase_names, phrases_of
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, refuse_mismatch, with_map
-from evenscore.cli.norm_options import training_scorer_of
+from evenscore.cli.norm_options import plda_note, training_scorer_of
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings
 from evenscore.metrics.speakers import speakers_by_targets
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from evenscore.sources import Scorer
     from evenscore.tables import Embeddings
 
-__all__ = ["fit_evidence_model", "from_embeddings", "from_scores", "labels_by_targets", "read_labelled"]
+__all__ = [
+    "checked_centers",
+    "fit_evidence_model",
+    "from_embeddings",
+    "from_scores",
+    "labels_by_targets",
+    "read_labelled",
+]
 
 _Item: TypeAlias = ScoreTable | tuple[ScoreTable, Labels]  # a list that has labels, or a matrix and its labels
 TrainingScores: TypeAlias = list[_Item]
@@ -42,6 +49,22 @@ def from_scores(
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
     files = read_labelled(paths, labels, scale, client)
     return [part for file in files for part in _by_phrase(file.to_train_on(), labels.phrase_from)]
+
+
+def checked_centers(data: TrainingScores, *, correct: bool) -> tuple[TrainingScores, list[str]]:
+    """Return the training scores, corrected if asked for, and what is to be said of such as are self-centred."""
+    from evenscore.cli.self_centering import mended, note_on, refuse_several
+    from evenscore.scoring import find_self_centering
+
+    if correct:
+        refuse_several(data)
+    table = data[0][0] if isinstance(data[0], tuple) else data[0]
+    if len(data) > 1 or not table.is_in_memory or table.shape[0] * table.shape[1] > WHOLE:
+        if correct:
+            raise InputError(f"--self-centered correct is for at most {WHOLE} scores in memory; leave it out")
+        return data, []
+    matrix, labels = _by_speaker(data[0])
+    return ([(mended(matrix, labels), labels)], []) if correct else (data, note_on(find_self_centering(matrix, labels)))
 
 
 def read_labelled(
@@ -91,7 +114,7 @@ def from_embeddings(
         chosen = training_scorer_of(scorer, *(_spoken(side, keys) for side in sides))
         source = chosen.score(*(_spoken(side, keys) for side in sides))
         scored = [source.score_trials(key) for key in keys]
-        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], []
+        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], plda_note(scorer)
     if labels.by_speaker:
         maps = labels.read_speaker_maps()
         sides = with_map(sides[0], maps[0], "enrolment"), with_map(sides[1], maps[1], "test")
@@ -99,7 +122,7 @@ def from_embeddings(
         if side.speakers is None:
             raise InputError(f"the embeddings of {path} have no speakers; give --enroll-speakers, or --key")
     both = sorted(set(sides[0].ids) & set(sides[1].ids))
-    notes = []
+    notes = plda_note(scorer)
     if both:
         use = "scored against themselves, as targets" if uses_self_pairs else "not scored against themselves"
         notes.append(
