@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption, scorer_of
+from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption
 from evenscore.cli.option_records import with_records
 from evenscore.cli.options import ScaleChoices
 from evenscore.cli.output import check_model_output, print_json, print_lines, progress_bar
+from evenscore.cli.self_centering import SelfCenteredOption
 from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 
@@ -90,6 +91,7 @@ def fit(
         ),
     ] = None,
     *,
+    self_centered: SelfCenteredOption = "keep",
     labels: opt.LabelChoices,
     vectors: _Vectors,
     scale: ScaleChoices,
@@ -103,8 +105,10 @@ def fit(
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
     enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
-    come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, and
-    lists of trials in .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
+    come from the embeddings or from the maps. What is centred on its own speakers (--scorer cosine:center=FILE) is
+    centred without the two of each pair, as new speakers are not in the centre either; leave_out=none keeps them. Score
+    matrices in .zarr, and in .npy with lists of ids beside it, and lists of trials in .parquet are read in chunks if
+    they are large, or if workers or a memory limit are asked for.
     Prints where the variance of the scores comes from, the floor or ceiling of the LLR, and how many training trials
     lie beyond it; 'evenscore model show' explains it.
 
@@ -128,6 +132,7 @@ def fit(
     from evenscore._version import __version__
     from evenscore.cli.training_data import (
         beyond_vertex,
+        checked_centers,
         fit_evidence_model,
         from_embeddings,
         from_scores,
@@ -144,9 +149,9 @@ def fit(
         progress("reading", 0.0)
         if scores:
             data = from_scores(scores, sources, scale if scale.in_chunks(*scores) else None, client)
+            data, notes = checked_centers(data, correct=self_centered == "correct")
         elif enroll and test:
-            chosen = scorer_of(vectors.scorer)
-            data, notes = from_embeddings(enroll, test, chosen, sources, uses_self_pairs=name != "evidence")
+            data, notes = from_embeddings(enroll, test, vectors.scorer, sources, uses_self_pairs=name != "evidence")
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
         if name == "evidence":

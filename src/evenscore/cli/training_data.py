@@ -11,6 +11,7 @@ import numpy as np
 
 from evenscore.cli.inputs import of_phrase, open_scores, phrase_names, phrases_of
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, refuse_mismatch, with_map
+from evenscore.cli.norm_options import plda_note, training_scorer_of
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings
 from evenscore.metrics.speakers import speakers_by_targets
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MeasuredBeyond",
     "beyond_vertex",
+    "checked_centers",
     "fit_evidence_model",
     "from_embeddings",
     "from_scores",
@@ -55,6 +57,22 @@ def from_scores(
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
     files = read_labelled(paths, labels, scale, client)
     return [part for file in files for part in _by_phrase(file.to_train_on(), labels.phrase_from)]
+
+
+def checked_centers(data: TrainingScores, *, correct: bool) -> tuple[TrainingScores, list[str]]:
+    """Return the training scores, corrected if asked for, and what is to be said of such as are self-centred."""
+    from evenscore.cli.self_centering import mended, note_on, refuse_several
+    from evenscore.scoring import find_self_centering
+
+    if correct:
+        refuse_several(data)
+    table = data[0][0] if isinstance(data[0], tuple) else data[0]
+    if len(data) > 1 or not table.is_in_memory or table.shape[0] * table.shape[1] > WHOLE:
+        if correct:
+            raise InputError(f"--self-centered correct is for at most {WHOLE} scores in memory; leave it out")
+        return data, []
+    matrix, labels = _by_speaker(data[0])
+    return ([(mended(matrix, labels), labels)], []) if correct else (data, note_on(find_self_centering(matrix, labels)))
 
 
 def read_labelled(
@@ -89,19 +107,22 @@ def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
 
 
 def from_embeddings(
-    enroll: str, test: str, scorer: Scorer, labels: LabelSources, *, uses_self_pairs: bool = True
+    enroll: str, test: str, scorer: str, labels: LabelSources, *, uses_self_pairs: bool = True
 ) -> tuple[TrainingScores, list[str]]:
     """Read embeddings; every enrolment is scored against every test of its phrase, or the trials of a key are.
 
+    Where they are centred on their own speakers, each pair is centred without its two (`training_scorer_of`).
     ``uses_self_pairs`` tells whether what is trained takes the score of an utterance against itself for a target.
     """
     sides = read_embeddings(enroll), read_embeddings(test)
     if labels.keys:
         if labels.by_speaker:
             raise InputError("labels come from a key or from speaker maps; leave out one of the two")
-        source = scorer.score(*sides)
-        scored = [source.score_trials(key) for key in labels.read_keys()]
-        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], []
+        keys = labels.read_keys()
+        chosen = training_scorer_of(scorer, *(_spoken(side, keys) for side in sides))
+        source = chosen.score(*(_spoken(side, keys) for side in sides))
+        scored = [source.score_trials(key) for key in keys]
+        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], plda_note(scorer)
     if labels.by_speaker:
         maps = labels.read_speaker_maps()
         sides = with_map(sides[0], maps[0], "enrolment"), with_map(sides[1], maps[1], "test")
@@ -109,18 +130,26 @@ def from_embeddings(
         if side.speakers is None:
             raise InputError(f"the embeddings of {path} have no speakers; give --enroll-speakers, or --key")
     both = sorted(set(sides[0].ids) & set(sides[1].ids))
-    notes = []
+    notes = plda_note(scorer)
     if both:
         use = "scored against themselves, as targets" if uses_self_pairs else "not scored against themselves"
         notes.append(
             f"{len(both)} ids stand on both sides and were {use}: {shown(both)}; list the trials to train on with --key"
         )
-    where = labels.phrase_from
+    where, chosen = labels.phrase_from, training_scorer_of(scorer, *sides)
     parts = [
         (of_phrase(sides[0], phrase, where, "enrolment", may_lack=True), of_phrase(sides[1], phrase, where, "test"))
         for phrase in phrase_names(sides[1], where)
     ]
-    return [_scored(scorer, *part) for part in parts], notes
+    return [_scored(chosen, *part) for part in parts], notes
+
+
+def _spoken(side: Embeddings, keys: Sequence[TrialList]) -> Embeddings:
+    """Return embeddings with speakers; if they have none, ids that target trials connect are of one speaker."""
+    if side.speakers is not None:
+        return side
+    known = speakers_by_targets(keys)
+    return side.with_speakers([known.get(name) for name in side.ids])
 
 
 def _scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> _Item:
@@ -155,12 +184,12 @@ def fit_evidence_model(data: TrainingScores, progress: Progress, dim: int = 2) -
 
 def _by_speaker(item: _Item) -> tuple[Any, Labels]:
     """Return a matrix in memory with labels by speaker; an utterance has no score against itself."""
-    from evenscore.sources import Bilinear
     from evenscore.sources.blocks import cohort_matrix
+    from evenscore.sources.computed import ComputedScores
 
     if isinstance(item, tuple):
         table, labels = item
-        matrix = cohort_matrix(table) if isinstance(table, Bilinear) else table.in_memory()
+        matrix = cohort_matrix(table) if isinstance(table, ComputedScores) else table.in_memory()
     else:
         listed = item.in_memory()
         matrix, labels = listed.to_matrix(), Labels.from_trials(listed)
