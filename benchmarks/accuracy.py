@@ -8,6 +8,9 @@ logistic calibration, that happens to be best there. The scores that come with e
 
     python benchmarks/accuracy.py --data DIRECTORY_OR_FILES [--seeds 0 1] [--replicates 200] [--output DIRECTORY]
 
+With --training-speakers 8 15 30, so many speakers of the training half, drawn at random (--draws times), train
+everything and are the cohort; the judged half stays whole.
+
 Without --data, the variable EVENSCORE_DATA names the directory.
 """
 
@@ -19,171 +22,28 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from accuracy_data import PHRASES, STATUS, TAKES, column, files_of, read
+from accuracy_data import files_of, read
+from accuracy_settings import CENTERS, LEAST, Setting, embedding_settings, shipped_settings
 from evenscore import (
     EvenscoreError,
     LabelledBlocks,
-    Labels,
     LogisticCalibration,
     SaturatingCalibration,
-    ScoreBlocks,
-    ScoreMatrix,
     bootstrap,
     evaluate,
     fit_norm,
-    load_audiomnist_scores,
     paired_test,
 )
 
 CLASSICAL = ("raw", "z", "t", "zt", "tz", "s", "as", "as20")
 METHODS = (*CLASSICAL, "s+sat", "lgsm", "lgsm+log", "evidence")
 OPTIONS: dict[str, dict[str, Any]] = {"as": {"top_k": 300, "excess": "clip"}, "as20": {"top_k": 0.2}}
-GOOD = "validated"  # of the clips with a status, which make a set of their own
 METRICS = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One split of one set, in one direction."""
-
-    name: str
-    seed: int
-    direction: str
-    training: list[LabelledBlocks]
-    evaluation: list[LabelledBlocks]
-
-
-@dataclass(frozen=True)
-class Side:
-    """Enrolments and tests of one phrase, of one half of the speakers."""
-
-    enroll: np.ndarray
-    enroll_speakers: list[str]
-    test: np.ndarray
-    test_speakers: list[str]
-
-
-def halves(arrays: dict[str, np.ndarray], keep: np.ndarray, chosen: np.ndarray, args: argparse.Namespace) -> list[Side]:
-    """Return for each phrase the enrolments and tests of the chosen speakers; who has no test left is only enrolled."""
-    phrases = column(arrays, args.phrase_column, PHRASES)
-    takes = column(arrays, args.take_column, TAKES)
-    speakers = arrays["speakers"].astype(str)
-    number = args.enroll_takes or (3 if phrases is not None else 1)
-    codes = np.zeros(len(speakers), dtype=int) if phrases is None else np.unique(phrases, return_inverse=True)[1]
-    rows, width = np.flatnonzero(keep & np.isin(speakers, chosen)), arrays["embeddings"].shape[1]
-    sides = []
-    for phrase in np.unique(codes):
-        enroll, names, tests, test_names = [], [], [], []
-        here = rows[codes[rows] == phrase]
-        for speaker in chosen:
-            at = here[speakers[here] == speaker]
-            at = at if takes is None else at[np.argsort(takes[at], kind="stable")]
-            if len(at) < number:
-                continue
-            enroll.append(arrays["embeddings"][at[:number]].astype(np.float64).mean(axis=0))
-            names.append(str(speaker))
-            tests.append(arrays["embeddings"][at[number:]].astype(np.float64))
-            test_names += [str(speaker)] * (len(at) - number)
-        sides.append(Side(np.array(enroll), names, np.concatenate([np.empty((0, width)), *tests]), test_names))
-    return sides
-
-
-def unit(vectors: np.ndarray, center: np.ndarray) -> np.ndarray:
-    centred = vectors - center
-    return centred / np.linalg.norm(centred, axis=1, keepdims=True)
-
-
-def matrix(left: np.ndarray, right: np.ndarray, names: tuple[str, str]) -> ScoreMatrix:
-    rows, columns = (
-        [f"{name}{at}" for at in range(len(side))] for name, side in zip(names, (left, right), strict=True)
-    )
-    return ScoreMatrix(left @ right.T, rows, columns)
-
-
-def judged_blocks(scores: ScoreMatrix, enroll: ScoreMatrix, test: ScoreMatrix, own: LabelledBlocks, sides: Any) -> Any:
-    """Return trials of one half with the other half as cohort."""
-    labels = Labels.from_speakers(*sides, enroll_ids=scores.enroll_ids, test_ids=scores.test_ids)
-    blocks = ScoreBlocks(
-        scores,
-        enroll=enroll,
-        test=test,
-        cohort=own.blocks.cohort,
-        cohort_labels=own.blocks.cohort_labels,
-        enroll_speakers=sides[0],
-        test_speakers=sides[1],
-        cohort_enroll_speakers=own.blocks.cohort_enroll_speakers,
-        cohort_test_speakers=own.blocks.cohort_test_speakers,
-    )
-    return LabelledBlocks(blocks, labels)
-
-
-def setting_of(
-    arrays: dict[str, np.ndarray], keep: np.ndarray, halved: Sequence[np.ndarray], args: argparse.Namespace
-) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
-    """Return training and evaluation blocks: trained on the first half, judged on the second."""
-    center = arrays["embeddings"][keep & np.isin(arrays["speakers"].astype(str), halved[0])].mean(axis=0, dtype=float)
-    training, evaluation = [], []
-    for dev, new in zip(*(halves(arrays, keep, half, args) for half in halved), strict=True):
-        if any(len({*side.enroll_speakers}) < 2 or not side.test_speakers for side in (dev, new)):
-            continue  # hardly anybody said this phrase often enough
-        E, T, E2, T2 = (unit(vectors, center) for vectors in (dev.enroll, dev.test, new.enroll, new.test))
-        cohort = matrix(E, T, ("ce", "ct"))
-        labels = Labels.from_speakers(
-            dev.enroll_speakers, dev.test_speakers, enroll_ids=cohort.enroll_ids, test_ids=cohort.test_ids
-        )
-        own = LabelledBlocks.own_cohort(cohort, labels)
-        trials = matrix(E2, T2, ("e", "t"))
-        sides = (new.enroll_speakers, new.test_speakers)
-        training.append(own)
-        evaluation.append(judged_blocks(trials, matrix(E2, T, ("e", "ct")), matrix(E, T2, ("ce", "t")), own, sides))
-    return training, evaluation
-
-
-def embedding_settings(path: Path, args: argparse.Namespace) -> Iterator[Setting]:
-    """Yield all settings of one file; a column of votes makes a set of its own of the clips that are good."""
-    arrays = read(path)
-    speakers = arrays["speakers"].astype(str)
-    views = {path.stem: np.ones(len(speakers), dtype=bool)}
-    if STATUS in arrays and (arrays[STATUS] == GOOD).any():
-        views[f"{path.stem} ({GOOD})"] = arrays[STATUS] == GOOD
-    for name, keep in views.items():
-        names = np.unique(speakers[keep])
-        for seed in args.seeds:
-            order = np.random.default_rng(seed).permutation(len(names))
-            half = [names[order[: len(names) // 2]], names[order[len(names) // 2 :]]]
-            for direction, halved in (("A to B", half), ("B to A", half[::-1])):
-                training, evaluation = setting_of(arrays, keep, halved, args)
-                if not training:
-                    raise SystemExit(
-                        f"{path}: a half of the speakers has fewer than two with enough takes of a phrase "
-                        "(--enroll-takes, and one to test); give more speakers or takes, or --enroll-takes 1"
-                    )
-                yield Setting(name, seed, direction, training, evaluation)
-
-
-def shipped_settings() -> Iterator[Setting]:
-    """Yield both directions of the scores that come with evenscore."""
-    scores = load_audiomnist_scores()
-    yield Setting("audiomnist_gmm", 0, "dev to eval", list(scores.development), list(scores.evaluation))
-    training, evaluation = [], []
-    for dev, new in zip(scores.development, scores.evaluation, strict=True):
-        labels = Labels.from_speakers(
-            new.blocks.enroll_speakers,
-            new.blocks.test_speakers,
-            enroll_ids=new.blocks.trials.enroll_ids,
-            test_ids=new.blocks.trials.test_ids,
-        )
-        own = LabelledBlocks.own_cohort(new.blocks.trials, labels, name=new.name)
-        sides = (dev.blocks.enroll_speakers, dev.blocks.test_speakers)
-        training.append(own)
-        evaluation.append(judged_blocks(dev.blocks.trials, new.blocks.test, new.blocks.enroll, own, sides))
-    yield Setting("audiomnist_gmm", 0, "eval to dev", training, evaluation)
 
 
 def values_of(tables: Sequence[Any]) -> np.ndarray:
@@ -233,6 +93,7 @@ def judged(setting: Setting, methods: Sequence[str], replicates: int) -> list[di
     records = []
     for method in methods:
         record: dict[str, Any] = {"set": setting.name, "seed": setting.seed, "direction": setting.direction}
+        record |= {"training_speakers": setting.training_speakers, "draw": setting.draw, "center": setting.center}
         record |= {"method": method, "best_classical": best, "seconds": round(seconds[method], 2)}
         record |= {name: float(figures[method][name]) for name in METRICS}
         record["ratio"] = record["cllr"] / float(figures[best]["cllr"])
@@ -260,7 +121,7 @@ def summary(records: Sequence[dict[str, Any]], methods: Sequence[str]) -> str:
     lines.append("|---" * (len(methods) + 3) + "|")
     for name in sets:
         rows = [row for row in records if row["set"] == name]
-        settings = {(row["seed"], row["direction"]) for row in rows}
+        settings = {(row["seed"], row["direction"], row["draw"]) for row in rows}
         cells = [mean_of(rows, "cllr", method=method) for method in methods]
         best = float(np.mean([row["cllr"] for row in rows if row["method"] == row["best_classical"]]))
         texts = [f"**{cell:.4f}**" if cell == min(cells) else f"{cell:.4f}" for cell in cells]
@@ -326,12 +187,26 @@ def main() -> None:
     parser.add_argument("--take-column", help="column that orders the takes of a speaker; guessed if not given")
     parser.add_argument("--enroll-takes", type=int, help="takes of an enrolment; 3 with phrases, else 1")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1], help="of the splits of speakers")
+    parser.add_argument(
+        "--training-speakers", type=int, nargs="+", help="how many speakers of the training half to use; all by default"
+    )
+    parser.add_argument("--draws", type=int, default=1, help="of training speakers, in each split and direction")
+    parser.add_argument(
+        "--center",
+        choices=CENTERS,
+        nargs="+",
+        default=["self"],
+        help="of training trials: the mean of all training speakers, or without the trial's two; with left-out-cohort, "
+        "cohort scores of judged trials are centred without the cohort member's speaker, too",
+    )
     parser.add_argument("--methods", nargs="*", default=list(METHODS), help=f"of {', '.join(METHODS)}, and others")
     parser.add_argument("--replicates", type=int, default=200, help="of the bootstrap over speakers; 0 for none")
     parser.add_argument("--output", default="accuracy-results", help="directory of tables and figure")
     args = parser.parse_args()
     if not any(method in CLASSICAL for method in args.methods):
         parser.error("name at least one classical norm, which the others are compared with")
+    if min(args.training_speakers or [LEAST]) < LEAST or args.draws < 1:
+        parser.error(f"give at least {LEAST} training speakers and 1 draw")
     if not args.data:
         print("no --data and no EVENSCORE_DATA: only the scores that come with evenscore are judged")
     records: list[dict[str, Any]] = []
@@ -341,7 +216,7 @@ def main() -> None:
         if paths and name not in (None, "-", *known):
             parser.error(f"no file has a column {name!r}; there are {', '.join(sorted(known))}")
     sources: list[Iterator[Setting]] = [embedding_settings(path, args) for path in paths]
-    for source in (*sources, shipped_settings()):
+    for source in (*sources, shipped_settings(args)):
         for setting in source:
             records += judged(setting, args.methods, args.replicates)
             rows = records[-len(args.methods) :]

@@ -29,6 +29,8 @@ _PENALTY = 1e-4
 # A handful of speakers may have no optimum within reach: the variance goes to zero, slowly. Else 100 are enough.
 _ITERATIONS = 1000
 
+_GAUSSIAN = {"residuals": "gaussian"}  # as in the paper
+
 _NO_SCALE = 1e3  # above every standard deviation of scores of a frame
 
 
@@ -47,9 +49,9 @@ class System:
 SYSTEMS = (
     System("raw", "raw"),
     System("ZT", "zt"),
-    System("LGSM 0D", "lgsm", MappingProxyType({"dim": 0})),
-    System("LGSM 1D", "lgsm", MappingProxyType({"dim": 1, "max_iter": _ITERATIONS})),
-    System("LGSM 2D", "lgsm", MappingProxyType({"dim": 2, "max_iter": _ITERATIONS})),
+    System("LGSM 0D", "lgsm", MappingProxyType({"dim": 0, **_GAUSSIAN})),
+    System("LGSM 1D", "lgsm", MappingProxyType({"dim": 1, "max_iter": _ITERATIONS, **_GAUSSIAN})),
+    System("LGSM 2D", "lgsm", MappingProxyType({"dim": 2, "max_iter": _ITERATIONS, **_GAUSSIAN})),
     System("S", "s"),
     System("S shift", "s", MappingProxyType({"std_floor": _NO_SCALE})),
     System("AS", "as", MappingProxyType({"top_k": 0.5})),

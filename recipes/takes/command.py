@@ -40,6 +40,9 @@ def takes(
     cache: Annotated[
         str | None, typer.Option("--cache", metavar="DIR", help="Where features are kept for the next run.")
     ] = None,
+    residuals: Annotated[
+        str, typer.Option("--residuals", metavar="NAME", help="gaussian, as in the paper, or sinh-arcsinh.")
+    ] = "gaussian",
     json: opt.Json = False,
 ) -> None:
     """Show what known target scores of an enrolment are worth to the score model.
@@ -50,11 +53,11 @@ def takes(
     """
     with progress_bar() as progress:
         if audiomnist is not None:
-            outcomes = _from_speech(audiomnist, cache, progress)
+            outcomes = _from_speech(audiomnist, cache, residuals, progress)
         else:
             found = load_audiomnist_scores() if scores is None else load_score_set(scores)
             progress("score model", 0.0)
-            model = fit_norm("lgsm", found.development).model
+            model = fit_norm("lgsm", found.development, residuals=residuals).model
             outcomes = further_takes(found, model, [int(number) for number in numbers.split(",")])
     if json:
         print_json([asdict(outcome) for outcome in outcomes])
@@ -66,14 +69,14 @@ def takes(
     print_table(rows, header=["known", "trials", "EER %", "minCllr", "Cllr"], numbers=True)
 
 
-def _from_speech(root: str, cache: str | None, progress: Progress) -> list[Outcome]:
+def _from_speech(root: str, cache: str | None, residuals: str, progress: Progress) -> list[Outcome]:
     from recipes.takes.leave_one_out import compare_ways
     from recipes.text_dependent import TextDependentSystem, read_audiomnist, split_speakers
 
     corpus = read_audiomnist(root)
     split = split_speakers(corpus)
     system = TextDependentSystem(corpus, cache=cache, progress=progress)
-    return compare_ways(system.score(split), split, system)
+    return compare_ways(system.score(split), split, system, residuals)
 
 
 APP = program("takes", takes, EXAMPLES)

@@ -62,14 +62,16 @@ def _left_out(recognizer: Recognizer, frames: Sequence[np.ndarray]) -> list[floa
     return scores
 
 
-def compare_ways(scores: ScoreSet, split: Split, system: TextDependentSystem) -> list[Outcome]:
+def compare_ways(
+    scores: ScoreSet, split: Split, system: TextDependentSystem, residuals: str = "gaussian"
+) -> list[Outcome]:
     """Judge the score model without and with the enrolments' own takes, taken as they are, moved, and as one each.
 
     An enrolment by fewer takes scores lower. By how much is measured on development speakers: the mean of their
     leave-one-out scores less that of their target scores.
     """
     recognizer = system.recognizer(split.background)
-    model = fit_norm("lgsm", scores.development).model
+    model = fit_norm("lgsm", scores.development, residuals=residuals).model
     known = {role: own_takes(system, recognizer, getattr(split, role)) for role in ("development", "evaluation")}
     trials = TrialList.concat([part.trials for part in scores.development])
     targets = np.asarray(trials.scores)[np.asarray(trials.labels) == TARGET]

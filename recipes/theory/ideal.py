@@ -65,9 +65,9 @@ METHODS: Mapping[str, Method] = {
     for method in (
         *map(Method.of, (REFERENCE, "z", "t", "zt", "s")),
         Method("as", "as", {"top_k": 0.3}),
-        Method.of(GAUSSIAN),
+        Method(GAUSSIAN, "lgsm", {"dim": 0, "residuals": "gaussian"}),
         # D = 2 has no poor local optima; more steps change nothing.
-        Method(SCORE_MODEL, "lgsm", {"dim": 2, "starts": 1, "tol": 1e-6}),
+        Method(SCORE_MODEL, "lgsm", {"dim": 2, "starts": 1, "tol": 1e-6, "residuals": "gaussian"}),
     )
 }
 COMPARED = tuple(name for name in METHODS if name != REFERENCE)  #: all that differs from raw scores

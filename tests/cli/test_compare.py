@@ -6,15 +6,23 @@ import numpy as np
 import pytest
 
 from evenscore import (
+    Cosine,
     Embeddings,
     LabelledBlocks,
+    Labels,
+    ScoreBlocks,
     ScoreMatrix,
     ScoreModel,
     compare,
+    read_embeddings,
     read_scores,
+    score_blocks,
     simulate_blocks,
     write,
 )
+from evenscore.scoring import correct_self_centering
+from evenscore.sources import LeftOutCenter
+from evenscore.sources.blocks import cohort_matrix
 
 MODEL = ScoreModel(mu=[-2.0, 2.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 QUICK = ("--bootstrap", "20", "--methods", "raw,z,s", "-o", "out")
@@ -247,6 +255,54 @@ def test_from_embeddings(cli, vectors, tmp_path, cohort, phrase):
         2 if phrase else 1,
         (60 if cohort else 56) // (2 if phrase else 1),
     ]
+
+
+@pytest.mark.parametrize("large", [(), ("--memory-limit", "1GB")])
+def test_training_trials_are_centred_without_their_speakers(cli, vectors, tmp_path, large):
+    dev, new = read_embeddings(tmp_path / "dev.npz"), read_embeddings(tmp_path / "new.npz")
+    usual = Cosine(dev.vectors.mean(axis=0))
+    labels = Labels.of_axes(dev, dev)
+    blocks = score_blocks(usual, new, new, dev)
+    trials = cohort_matrix(usual.score(new, new))
+    evaluation = [LabelledBlocks(blocks.replace(trials=trials), Labels.of_axes(new, new))]
+    for scorer, option in ((LeftOutCenter(dev), ""), (usual, ":leave_out=none")):
+        training = [LabelledBlocks.own_cohort(cohort_matrix(scorer.score(dev, dev)), labels)]
+        run = cli(
+            "compare", *VECTORS, "--scorer", f"cosine:center=dev.npz{option}", *large, *QUICK[:-1], f"out{option}"
+        )
+        assert run.exit_code == 0, run.stderr
+        wanted = compare(training, evaluation, ("raw", "z", "s"), bootstrap=20).results()["methods"]
+        for name, method in results(tmp_path, f"out{option}")["methods"].items():
+            assert method["figures"]["cllr"] == pytest.approx(
+                wanted[name]["figures"]["cllr"], rel=1e-3 if large else 1e-9
+            )
+
+
+def test_self_centred_training_scores_are_named_and_corrected_if_asked_for(cli, vectors, tmp_path):
+    dev, new = read_embeddings(tmp_path / "dev.npz"), read_embeddings(tmp_path / "new.npz")
+    usual = Cosine(dev.vectors.mean(axis=0))
+    pairs = {"dev": (dev, dev), "eval": (new, new), "cross-e": (new, dev), "cross-t": (dev, new)}
+    for name, pair in pairs.items():
+        write(cohort_matrix(usual.score(*pair)), tmp_path / f"{name}.npz")
+    speakers = dict(zip([*dev.ids, *new.ids], [*dev.speakers, *new.speakers], strict=True))
+    write(speakers, tmp_path / "utt2spk", format="utt2spk")
+    run = cli("compare", *OWN, "--speakers", "utt2spk", *QUICK)
+    assert run.exit_code == 0, run.stderr
+    assert "centred on their own speakers" in run.stderr
+    run = cli("compare", *OWN, "--speakers", "utt2spk", "--self-centered", "correct", *QUICK[:-1], "mended")
+    assert run.exit_code == 0, run.stderr
+    assert "centred on their own speakers" not in run.stderr
+    training = [LabelledBlocks.own_cohort(correct_self_centering(cohort_matrix(usual.score(dev, dev))))]
+    tables = {name: cohort_matrix(usual.score(*pair)) for name, pair in pairs.items()}
+    blocks = ScoreBlocks(tables["eval"], enroll=tables["cross-e"], test=tables["cross-t"], cohort=tables["dev"])
+    wanted = compare(training, [LabelledBlocks(blocks, Labels.of_axes(new, new))], ("raw", "z", "s"), bootstrap=20)
+    same_figures(results(tmp_path, "mended"), wanted)
+    phrases = ("--phrase-from", "re:-([0-3])$")
+    run = cli("compare", *OWN, *phrases, "--speakers", "utt2spk", "--self-centered", "correct", *QUICK[:-1], "x")
+    assert run.exit_code == 2
+    assert "one matrix, but there are 4" in run.stderr
+    run = cli("compare", *VECTORS, "--self-centered", "correct", *QUICK[:-1], "x")
+    assert "--self-centered is for scores" in run.stderr
 
 
 def test_from_embeddings_with_a_key(cli, vectors, file, tmp_path):

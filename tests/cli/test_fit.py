@@ -21,6 +21,8 @@ from evenscore import (
     write,
 )
 from evenscore.files.models import save_plda
+from evenscore.scoring import correct_self_centering
+from evenscore.sources import LeftOutCenter
 
 TRUTH = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 ENROLL = [f"s{n % 15}" for n in range(30)]
@@ -235,6 +237,9 @@ def test_embeddings(fit, refused, files):
     assert figures["notes"] == []
     assert json.loads((files / "m.json").read_text())["info"]["scorer"] == "cosine"
     centered, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--center", "e.npz", "--scorer", "cosine")
+    left_out = LeftOutCenter(enroll).score(enroll, test).in_memory()
+    assert same(centered, fit_score_model([(left_out, labels)]).model)
+    centered, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--scorer", "cosine:center=e.npz:leave_out=none")
     scored = Cosine(mean=enroll.vectors.mean(axis=0)).score(enroll, test).in_memory()
     assert same(centered, fit_score_model([(scored, labels)]).model)
     dot, _ = fit("--enroll-embeddings", "e.npz", "--test-embeddings", "t.npz", "--scorer", "dot")
@@ -244,6 +249,12 @@ def test_embeddings(fit, refused, files):
     model, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda", "--plda", "plda.json")
     assert same(model, fit_score_model([(plda.score(enroll, test).in_memory(), labels)]).model)
     (files / "m.json").unlink()
+    assert "leave_out is 'all'" in refused(
+        "--enroll", "e.npz", "--test", "t.npz", "--scorer", "dot:center=e.npz:leave_out=all"
+    )
+    assert "there is nothing to leave out" in refused(
+        "--enroll", "e.npz", "--test", "t.npz", "--scorer", "dot:leave_out=speakers"
+    )
     assert "needs a trained PLDA" in refused("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda")
     assert "cosine has no other option than" in refused("--enroll", "e.npz", "--test", "t.npz", "--plda", "plda.json")
     assert "e.npz" in refused("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda", "--plda", "e.npz")
@@ -427,3 +438,24 @@ def test_what_a_person_sees_of_a_model_without_hidden_variables(cli, files):
     assert "The LLR has a " in text
     assert "Of the training trials, " in text
     assert "cohort" not in text
+
+
+def test_self_centred_scores_are_named_and_corrected_if_asked_for(fit, refused, files):
+    enroll, test = vectors("e", ENROLL, 1), vectors("t", TEST, 2)
+    both = Embeddings.concat([enroll, test])
+    labels = Labels.from_speakers(ENROLL, TEST, enroll_ids=enroll.ids, test_ids=test.ids)
+    scores = Cosine(mean=both.vectors.mean(axis=0)).score(enroll, test).in_memory()
+    write(scores, files / "own.npz")
+    write(scores.to_trials(labels), files / "own.csv", format="csv")
+    given = ("--scores", "own.npz", "--key", "own.csv")
+    model, figures = fit(*given)
+    assert same(model, fit_score_model([(scores, labels)]).model)
+    assert "centred on their own speakers" in figures["notes"][0]
+    model, figures = fit(*given, "--self-centered", "correct")
+    assert same(model, fit_score_model([(correct_self_centering(scores, labels), labels)]).model)
+    assert figures["notes"] == []
+    write(Cosine().score(enroll, test).in_memory(), files / "own.npz")
+    (files / "m.json").unlink()
+    assert "do not look centred on their own speakers" in refused(*given, "--self-centered", "correct")
+    twice = ("--scores", "own.npz", "--scores", "own.npz", "--key", "own.csv", "--key", "own.csv")
+    assert "for one matrix, but there are 2" in refused(*twice, "--self-centered", "correct")

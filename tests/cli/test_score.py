@@ -22,6 +22,7 @@ from evenscore import (
 )
 from evenscore.cli.norm_options import CohortChoices
 from evenscore.norms import NormOptions
+from evenscore.sources import LeftOutCenter
 
 ENROLL, TEST, COHORT = 6, 9, 40
 SIDES = ("--enroll", "e.npz", "--test", "t.npz")
@@ -229,6 +230,15 @@ def test_a_center(run, sets):
     scorer = Cosine(mean=sets["c"].vectors.mean(axis=0))
     expected = score_embeddings(sets["e"], sets["t"], cohort=sets["c"], method="s", scorer=scorer)
     assert close(run(*WITH_COHORT, "--norm", "s", "--center", "c.npz"), expected)
+
+
+def test_a_center_without_the_speakers_of_each_pair(cli, run, sets, tmp_path):
+    wanted = score_embeddings(sets["e"], sets["t"], scorer=LeftOutCenter(sets["e"]))
+    assert close(run(*SIDES, "--scorer", "cosine:center=e.npz:leave_out=speakers"), wanted)
+    write(Embeddings(sets["e"].ids, sets["e"].vectors), tmp_path / "nobody.npz")
+    refused = cli("score", *SIDES, "--scorer", "cosine:center=nobody.npz:leave_out=speakers", "-o", "x.npz")
+    assert refused.exit_code == 2
+    assert "nobody.npz have no speakers to leave out" in refused.stderr
 
 
 def test_plda(cli, run, sets):

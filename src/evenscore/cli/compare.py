@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption
+from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption, plda_note
 from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.options import LARGE_DATA, ScaleChoices
 from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
+from evenscore.cli.self_centering import SelfCenteredOption, mended_training
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ class Facts:
         ),
     ] = None
     unmatched: opt.OnUnmatched = "error"
+    self_centered: SelfCenteredOption = "keep"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +160,10 @@ class Inputs:
             _refuse("--train", vectors, self.evaluation_vectors)
             if self.evaluation is not None and not self.evaluation.trials:
                 raise InputError("there are no evaluation trials; give their scores with --trials")
-            return sides_from_scores(self)
+            sides = sides_from_scores(self)
+            return sides if self.facts.self_centered == "keep" else (mended_training(sides[0]), sides[1])
+        if self.facts.self_centered != "keep":
+            raise InputError("--self-centered is for scores; embeddings are centred as --scorer says")
         _refuse("--train-embeddings", self.training, self.evaluation, but=("--speakers", "--trials", "--key"))
         if vectors.cohort_embeddings is None:
             allowed = ("--train-embeddings", "--scorer")
@@ -229,11 +234,11 @@ def compare(
     """Compare norms on your own scores: which one to use, what it gains, and how sure that is.
 
     Every method is fitted and calibrated on the training side only, where a trial's own speakers are left out of its
-    cohort, and then normalizes the evaluation trials once. Without a cohort of others, the training side is the cohort,
-    and --enroll-cohort and --test-cohort (or --cohort) give the scores between the two sides. Who speaks, --speakers
-    tells; else ids that target trials connect are of one speaker. The directory gets report.html, results.json, and for
-    each method its normalized scores, log-likelihood ratios, calibration and model; a run that was stopped goes on
-    there.
+    cohort, and of the mean that embeddings are centred on, and then normalizes the evaluation trials once. Without a
+    cohort of others, the training side is the cohort, and --enroll-cohort and --test-cohort (or --cohort) give the
+    scores between the two sides. Who speaks, --speakers tells; else ids that target trials connect are of one speaker.
+    The directory gets report.html, results.json, and for each method its normalized scores, log-likelihood ratios,
+    calibration and model; a run that was stopped goes on there.
 
     Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
     summaries, with bounds, and normalized scores are written chunk by chunk.
@@ -273,7 +278,8 @@ def compare(
         progress("writing the report", 0.0)
         report = Path(output) / "report.html"
         write_report(comparison, report)
-    for line in comparison.warnings:
+    trained = plda_note(training_vectors.scorer) if training_vectors.train_embeddings else []
+    for line in (*comparison.warnings, *trained):
         typer.echo(f"warning: {printable(line)}", err=True)
     if json:
         print_json(comparison.results())

@@ -11,7 +11,7 @@ import numpy as np
 
 from evenscore.cli.inputs import EmbeddingFiles, of_phrase, open_matrix, phrase_names, phrases_of
 from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap, as_matrix, with_key, with_map, with_maps
-from evenscore.cli.norm_options import scorer_of
+from evenscore.cli.norm_options import scorer_of, training_scorer_of
 from evenscore.cli.option_records import option_name
 from evenscore.cli.training_data import labels_by_targets, read_labelled
 from evenscore.errors import InputError
@@ -274,13 +274,15 @@ def _own_cohort(item: LabelledScores, name: str, known: SpeakerMap | None) -> La
 def sides_from_embeddings(inputs: Inputs) -> Sides:
     """Score the training and, if wanted, the evaluation side; without cohort embeddings, the former is the cohort.
 
-    If workers or a memory limit are asked for, scores are made tile by tile when they are needed.
+    If workers or a memory limit are asked for, scores are made tile by tile when they are needed. Training trials are
+    centred without their own speakers, as the centre of evaluation trials has none of theirs.
     """
     source = inputs.facts.phrase_from
     scorer = scorer_of(inputs.training_vectors.scorer)
     scale = inputs.scale if inputs.scale is not None and inputs.scale.given else None
     trials = _trials(inputs)
     training, cohort = _training_and_cohort(inputs)
+    trainer = training_scorer_of(inputs.training_vectors.scorer, training)
     tested = training
     if trials is not None:
         (_, test), listed = trials
@@ -289,7 +291,7 @@ def sides_from_embeddings(inputs: Inputs) -> Sides:
     for phrase in phrase_names(tested, source):
         own = of_phrase(training, phrase, source, "training")
         others = own if cohort is None else of_phrase(cohort, phrase, source, "cohort", may_lack=True)
-        sides[0].append(_scored_blocks(scorer, (own, own), others, None, phrase, scale))
+        sides[0].append(_scored_blocks(trainer, (own, own), others, None, phrase, scale))
         if trials is not None:
             (enroll, test), listed = trials
             test = of_phrase(test, phrase, source, "test")

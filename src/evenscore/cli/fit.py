@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption, scorer_of
+from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption
 from evenscore.cli.option_records import with_records
 from evenscore.cli.options import ScaleChoices
 from evenscore.cli.output import check_model_output, print_json, print_lines, progress_bar
+from evenscore.cli.self_centering import SelfCenteredOption
 from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 
@@ -34,9 +35,20 @@ evenscore fit --scores dev.zarr --enroll-speakers utt2spk --workers 2 -o m
 
 
 _OPTIONS: dict[str, dict[str, type]] = {
-    "lgsm": {"dim": int, "tol": float, "max_iter": int, "starts": int, "min_divergence": bool},
+    "lgsm": {
+        "dim": int,
+        "tol": float,
+        "max_iter": int,
+        "starts": int,
+        "min_divergence": bool,
+        "residuals": str,
+    },
     "evidence": {"dim": int},
 }
+
+
+#: Of what the score model does not predict; the first one is what it gets if nothing is said.
+DENSITIES = ("sinh-arcsinh", "gaussian")
 
 
 def _trained(incomplete: str) -> list[str]:
@@ -79,6 +91,7 @@ def fit(
         ),
     ] = None,
     *,
+    self_centered: SelfCenteredOption = "keep",
     labels: opt.LabelChoices,
     vectors: _Vectors,
     scale: ScaleChoices,
@@ -92,26 +105,39 @@ def fit(
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
     enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
-    come from the embeddings or from the maps. Score matrices in .zarr, and in .npy with lists of ids beside it, and
-    lists of trials in .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
+    come from the embeddings or from the maps. What is centred on its own speakers (--scorer cosine:center=FILE) is
+    centred without the two of each pair, as new speakers are not in the centre either; leave_out=none keeps them. Score
+    matrices in .zarr, and in .npy with lists of ids beside it, and lists of trials in .parquet are read in chunks if
+    they are large, or if workers or a memory limit are asked for.
     Prints where the variance of the scores comes from, the floor or ceiling of the LLR, and how many training trials
     lie beyond it; 'evenscore model show' explains it.
 
     Options follow the name of the norm after colons, as in lgsm:dim=1:tol=1e-8. dim: hidden dimensions (2, the general
     model; 0 calibrates only); tol: stop when an iteration gains less nats per enrolment and test (1e-10); max_iter:
     most iterations of each start (5000); starts: starting points (3); min_divergence=false: do not fit the prior in
-    each iteration, which is slower. evidence has dim alone.
+    each iteration, which is slower; residuals=gaussian: Gaussian densities of what the model does not predict, as in
+    the paper, in place of sinh-arcsinh ones, which may be skewed and have heavier tails. evidence has dim alone.
     """
     check_model_output(output, json)
     name, how = name_and_options(norm)
     if name not in _OPTIONS:
         raise InputError(f"the norm {name!r} has nothing to train; choose {' or '.join(_OPTIONS)}")
     how = checked_options(f"the norm {name}", how, _OPTIONS[name])
+    residuals = how.pop("residuals", DENSITIES[0])
+    if residuals not in DENSITIES:
+        raise InputError(f"residuals are {residuals!r}, but must be {' or '.join(DENSITIES)}")
     enroll, test = vectors.enroll_embeddings, vectors.test_embeddings
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
     from evenscore._version import __version__
-    from evenscore.cli.training_data import beyond_vertex, fit_evidence_model, from_embeddings, from_scores
+    from evenscore.cli.training_data import (
+        beyond_vertex,
+        checked_centers,
+        fit_evidence_model,
+        from_embeddings,
+        from_scores,
+        with_densities,
+    )
     from evenscore.model import fit_score_model
 
     sources = replace(labels.sources(None), keys=key or (), phrase_from=phrase_from)
@@ -123,20 +149,23 @@ def fit(
         progress("reading", 0.0)
         if scores:
             data = from_scores(scores, sources, scale if scale.in_chunks(*scores) else None, client)
+            data, notes = checked_centers(data, correct=self_centered == "correct")
         elif enroll and test:
-            chosen = scorer_of(vectors.scorer)
-            data, notes = from_embeddings(enroll, test, chosen, sources, uses_self_pairs=name != "evidence")
+            data, notes = from_embeddings(enroll, test, vectors.scorer, sources, uses_self_pairs=name != "evidence")
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
         if name == "evidence":
             evidence = fit_evidence_model(data, progress, **how)
         else:
             result = fit_score_model(data, **how, progress=progress, client=client)
+            beyond = beyond_vertex(result.model, data)
+            if residuals == DENSITIES[0]:
+                result = replace(result, model=with_densities(result.model, data, client, progress))
     told = _Told(output=output, info=info, notes=notes, verbose=verbose, json=json)
     if name == "evidence":
         _tell_of_evidence(evidence, told)
     else:
-        _tell_of_score_model(result, len(data), beyond_vertex(result.model, data), told)
+        _tell_of_score_model(result, len(data), beyond, told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +191,7 @@ def _tell_of_evidence(model: CohortEvidence, told: _Told) -> None:
 
 
 def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBeyond | None, told: _Told) -> None:
-    from evenscore.cli.model import bounds_of, model_facts, print_covariances, print_variances
+    from evenscore.cli.model import model_facts, print_covariances, print_variances, shape_of
     from evenscore.files.models import save_model
 
     nontarget, target = result.n_scores
@@ -187,7 +216,7 @@ def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBey
         iterations = "1 iteration" if result.n_iter == 1 else f"{result.n_iter} iterations"
         print_lines(
             [
-                *bounds_of(result.model, beyond),
+                *shape_of(result.model, beyond),
                 f"{target} target and {nontarget} non-target scores in {matrices}",
                 f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {iterations}",
                 *(f"! {note}" for note in notes),

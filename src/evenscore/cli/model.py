@@ -22,12 +22,12 @@ __all__ = [
     "COMMANDS",
     "EXAMPLES",
     "GROUP",
-    "bounds_of",
     "evidence_facts",
     "model_facts",
     "print_covariances",
     "print_evidence",
     "print_variances",
+    "shape_of",
     "show",
 ]
 
@@ -138,6 +138,7 @@ def print_evidence(model: CohortEvidence, notes: Sequence[str] = (), *, verbose:
 
 
 CLASSES = ("nontarget", "target")
+_STRAIGHT = 0.1  # a skew, or a tail's distance from 1, that nobody would see
 
 
 def model_facts(model: ScoreModel) -> dict[str, Any]:
@@ -159,6 +160,7 @@ def model_facts(model: ScoreModel) -> dict[str, Any]:
     return {
         "dim": model.dim,
         **{name: getattr(model, name) for name in ("mu", "alpha", "beta", "sigma2")},
+        "residuals": None if model.residuals is None else vars(model.residuals),
         "variances": per_class,
         "llr": {
             name: _shape_facts(model.llr_shape(large_cohort=large))
@@ -208,7 +210,7 @@ def meaning_of(model: ScoreModel) -> list[str]:
     """Return plain sentences about what the variances mean, and what they do to the LLR."""
     if model.dim == 0:
         nothing = "The model has no hidden variables (D = 0): it calibrates scores, and cohort scores change nothing."
-        return [nothing, *bounds_of(model)]
+        return [nothing, *shape_of(model)]
     table = model.variances
     effects = table.nu**0.5
     lines = [
@@ -222,10 +224,38 @@ def meaning_of(model: ScoreModel) -> list[str]:
         f"({_correlations(table)}) on target scores too: it takes away up to {gain[0]} of the variance of "
         f"non-target scores and {gain[1]} of that of target scores."
     )
-    return [*lines, *bounds_of(model)]
+    return [*lines, *shape_of(model)]
 
 
-def bounds_of(model: ScoreModel, measured: MeasuredBeyond | None = None) -> list[str]:
+def shape_of(model: ScoreModel, measured: MeasuredBeyond | None = None) -> list[str]:
+    """Return plain sentences about the LLR: its floor or ceiling, and the densities that do away with it."""
+    bounds = _bounds_of(model, measured)
+    if model.residuals is None:
+        return bounds
+    return [
+        *_densities_of(model),
+        "If they were Gaussian, this would hold (fit --norm lgsm:residuals=gaussian):",
+        *bounds,
+    ]
+
+
+def _densities_of(model: ScoreModel) -> list[str]:
+    """Return plain sentences about the densities of what the model does not predict."""
+    found = model.residuals
+    if found is None:
+        return []
+    lines = [
+        "What the model does not predict is not Gaussian; its densities (sinh-arcsinh) were fitted to left-out trials:"
+    ]
+    for h, name in enumerate(("non-targets", "targets")):
+        skew, tail = float(found.skew[h]), float(found.tail[h])
+        side = "even" if abs(skew) < _STRAIGHT else f"longer to the {'right' if skew > 0 else 'left'}"
+        weight = "as a Gaussian's" if abs(tail - 1) < _STRAIGHT else "heavier" if tail < 1 else "lighter"
+        lines.append(f"  {name}: tails {weight} (tail {tail:.2f}), {side} (skew {skew:+.2f})")
+    return lines
+
+
+def _bounds_of(model: ScoreModel, measured: MeasuredBeyond | None = None) -> list[str]:
     """Return plain sentences about the floor or ceiling of the LLR, and the trials beyond it; measured, or expected."""
     alone, known = model.llr_shape(), model.llr_shape(large_cohort=True)
     if alone.vertex is None:

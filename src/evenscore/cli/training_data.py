@@ -11,9 +11,11 @@ import numpy as np
 
 from evenscore.cli.inputs import of_phrase, open_scores, phrase_names, phrases_of
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, refuse_mismatch, with_map
+from evenscore.cli.norm_options import plda_note, training_scorer_of
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings
 from evenscore.metrics.speakers import speakers_by_targets
+from evenscore.progress import Progress, silent
 from evenscore.tables import NONTARGET, TARGET, Labels, ScoreTable, TrialList
 from evenscore.tables.ids import shown
 from evenscore.tables.labelled_blocks import apart_by_phrase
@@ -22,18 +24,19 @@ if TYPE_CHECKING:
     from evenscore.cli.options import ScaleChoices
     from evenscore.evidence import CohortEvidence
     from evenscore.model import ScoreModel
-    from evenscore.progress import Progress
     from evenscore.sources import Scorer
     from evenscore.tables import Embeddings, LabelledBlocks
 
 __all__ = [
     "MeasuredBeyond",
     "beyond_vertex",
+    "checked_centers",
     "fit_evidence_model",
     "from_embeddings",
     "from_scores",
     "labels_by_targets",
     "read_labelled",
+    "with_densities",
 ]
 
 _Item: TypeAlias = ScoreTable | tuple[ScoreTable, Labels]  # a list that has labels, or a matrix and its labels
@@ -42,6 +45,7 @@ TrainingScores: TypeAlias = list[_Item]
 LIMIT = 1e9  # bytes of training scores; they are copied several times
 WHOLE = 2_000_000  # training trials whose features are all computed
 SAMPLE = 150_000  # of more trials: how many of each class are used
+EACH_SIDE = 3000  # embeddings of a side, of whose scores residuals are taken
 LOOKED_AT = 5_000  # trials of each class that are scored once more, to see which are beyond the vertex
 
 
@@ -53,6 +57,22 @@ def from_scores(
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
     files = read_labelled(paths, labels, scale, client)
     return [part for file in files for part in _by_phrase(file.to_train_on(), labels.phrase_from)]
+
+
+def checked_centers(data: TrainingScores, *, correct: bool) -> tuple[TrainingScores, list[str]]:
+    """Return the training scores, corrected if asked for, and what is to be said of such as are self-centred."""
+    from evenscore.cli.self_centering import mended, note_on, refuse_several
+    from evenscore.scoring import find_self_centering
+
+    if correct:
+        refuse_several(data)
+    table = data[0][0] if isinstance(data[0], tuple) else data[0]
+    if len(data) > 1 or not table.is_in_memory or table.shape[0] * table.shape[1] > WHOLE:
+        if correct:
+            raise InputError(f"--self-centered correct is for at most {WHOLE} scores in memory; leave it out")
+        return data, []
+    matrix, labels = _by_speaker(data[0])
+    return ([(mended(matrix, labels), labels)], []) if correct else (data, note_on(find_self_centering(matrix, labels)))
 
 
 def read_labelled(
@@ -87,19 +107,22 @@ def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
 
 
 def from_embeddings(
-    enroll: str, test: str, scorer: Scorer, labels: LabelSources, *, uses_self_pairs: bool = True
+    enroll: str, test: str, scorer: str, labels: LabelSources, *, uses_self_pairs: bool = True
 ) -> tuple[TrainingScores, list[str]]:
     """Read embeddings; every enrolment is scored against every test of its phrase, or the trials of a key are.
 
+    Where they are centred on their own speakers, each pair is centred without its two (`training_scorer_of`).
     ``uses_self_pairs`` tells whether what is trained takes the score of an utterance against itself for a target.
     """
     sides = read_embeddings(enroll), read_embeddings(test)
     if labels.keys:
         if labels.by_speaker:
             raise InputError("labels come from a key or from speaker maps; leave out one of the two")
-        source = scorer.score(*sides)
-        scored = [source.score_trials(key) for key in labels.read_keys()]
-        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], []
+        keys = labels.read_keys()
+        chosen = training_scorer_of(scorer, *(_spoken(side, keys) for side in sides))
+        source = chosen.score(*(_spoken(side, keys) for side in sides))
+        scored = [source.score_trials(key) for key in keys]
+        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], plda_note(scorer)
     if labels.by_speaker:
         maps = labels.read_speaker_maps()
         sides = with_map(sides[0], maps[0], "enrolment"), with_map(sides[1], maps[1], "test")
@@ -107,18 +130,26 @@ def from_embeddings(
         if side.speakers is None:
             raise InputError(f"the embeddings of {path} have no speakers; give --enroll-speakers, or --key")
     both = sorted(set(sides[0].ids) & set(sides[1].ids))
-    notes = []
+    notes = plda_note(scorer)
     if both:
         use = "scored against themselves, as targets" if uses_self_pairs else "not scored against themselves"
         notes.append(
             f"{len(both)} ids stand on both sides and were {use}: {shown(both)}; list the trials to train on with --key"
         )
-    where = labels.phrase_from
+    where, chosen = labels.phrase_from, training_scorer_of(scorer, *sides)
     parts = [
         (of_phrase(sides[0], phrase, where, "enrolment", may_lack=True), of_phrase(sides[1], phrase, where, "test"))
         for phrase in phrase_names(sides[1], where)
     ]
-    return [_scored(scorer, *part) for part in parts], notes
+    return [_scored(chosen, *part) for part in parts], notes
+
+
+def _spoken(side: Embeddings, keys: Sequence[TrialList]) -> Embeddings:
+    """Return embeddings with speakers; if they have none, ids that target trials connect are of one speaker."""
+    if side.speakers is not None:
+        return side
+    known = speakers_by_targets(keys)
+    return side.with_speakers([known.get(name) for name in side.ids])
 
 
 def _scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> _Item:
@@ -153,12 +184,12 @@ def fit_evidence_model(data: TrainingScores, progress: Progress, dim: int = 2) -
 
 def _by_speaker(item: _Item) -> tuple[Any, Labels]:
     """Return a matrix in memory with labels by speaker; an utterance has no score against itself."""
-    from evenscore.sources import Bilinear
     from evenscore.sources.blocks import cohort_matrix
+    from evenscore.sources.computed import ComputedScores
 
     if isinstance(item, tuple):
         table, labels = item
-        matrix = cohort_matrix(table) if isinstance(table, Bilinear) else table.in_memory()
+        matrix = cohort_matrix(table) if isinstance(table, ComputedScores) else table.in_memory()
     else:
         listed = item.in_memory()
         matrix, labels = listed.to_matrix(), Labels.from_trials(listed)
@@ -197,20 +228,55 @@ def beyond_vertex(model: ScoreModel, data: TrainingScores) -> MeasuredBeyond | N
     if not all(table.is_in_memory for table in tables) or sum(table.size for table in tables) > WHOLE:
         return None
     found = [_own_cohort(item) for item in data] if model.dim else [None]
-    cohorts = [part for part in found if part is not None]
+    cohorts = [part for part in found if part is not None and not part.blocks.trials.n_missing]
     with_cohort = len(cohorts) == len(data)
     parts = _some_of_each(cohorts) if with_cohort else [_without_cohort(item) for item in data]
     nontarget, target = share_beyond_vertex(model, parts).tolist()
     return MeasuredBeyond(nontarget, target, with_cohort)
 
 
+def with_densities(
+    model: ScoreModel, data: TrainingScores, client: Any = None, progress: Progress = silent
+) -> ScoreModel:
+    """Return the model with densities of residuals, fitted to training trials as new ones would be scored.
+
+    Of more than two million scores in memory, and of embeddings of more than some thousand utterances, a part is taken;
+    tables that are not in memory are read whole.
+    """
+    from evenscore.norms import fit_residuals
+
+    found = [_own_cohort(_some_speakers(item)) for item in data]
+    cohorts = [part for part in found if part is not None]
+    parts = cohorts if len(cohorts) == len(data) else [_without_cohort(item) for item in data]
+    if all(part.is_in_memory for part in parts) and sum(part.blocks.trials.size for part in parts) > WHOLE:
+        parts = _some_of_each(parts, SAMPLE)
+    return fit_residuals(model, parts, client=client, progress=progress)
+
+
+def _some_speakers(item: _Item) -> _Item:
+    """Return the scores of embeddings as a matrix, of some speakers if there are many; all else as it is."""
+    from evenscore.sources.computed import ComputedScores
+    from evenscore.sources.blocks import cohort_matrix
+
+    if not isinstance(item, tuple) or not isinstance(item[0], ComputedScores):
+        return item
+    table, labels = item
+    rows, columns, number = labels.speaker_codes
+    order = np.random.default_rng(0).permutation(number)
+    most = max(8, int(number * min(1.0, EACH_SIDE / max(*table.shape, 1))))
+    sides = [np.flatnonzero(np.isin(codes, order[:most])) for codes in (rows, columns)]
+    return cohort_matrix(table.take(*sides)), labels.take(*sides)
+
+
 def _own_cohort(item: _Item) -> LabelledBlocks | None:
-    """Return a complete matrix as trials and their cohort; None for a list, or if its targets are no speakers' own."""
+    """Return a matrix as trials and their cohort; None for a list, or if its targets are no speakers' own."""
     from evenscore.tables import LabelledBlocks
 
-    if not isinstance(item, tuple) or item[0].n_missing:  # type: ignore[attr-defined]
+    if not isinstance(item, tuple):
         return None
     matrix, labels = item
+    if not labels.by_speaker and not matrix.is_in_memory:
+        return None
     by_speaker = labels if labels.by_speaker else labels_by_targets(matrix, labels)
     if by_speaker is not labels and not np.array_equal(by_speaker.matrix, labels.matrix):
         return None
@@ -224,7 +290,7 @@ def _without_cohort(item: _Item) -> LabelledBlocks:
     return LabelledBlocks(ScoreBlocks(table), labels)
 
 
-def _some_of_each(parts: Sequence[LabelledBlocks]) -> list[LabelledBlocks]:
+def _some_of_each(parts: Sequence[LabelledBlocks], most: int = LOOKED_AT) -> list[LabelledBlocks]:
     """Draw trials of each class from all parts alike; they keep their cohorts."""
     from evenscore.tables import LabelledBlocks
 
@@ -235,7 +301,7 @@ def _some_of_each(parts: Sequence[LabelledBlocks]) -> list[LabelledBlocks]:
         kept = np.zeros(len(trials), dtype=bool)
         for label in (NONTARGET, TARGET):
             places = np.flatnonzero(trials.labels == label)
-            number = math.ceil(len(places) * min(1.0, LOOKED_AT / max(total[label], 1)))
+            number = math.ceil(len(places) * min(1.0, most / max(total[label], 1)))
             kept[rng.choice(places, number, replace=False)] = True
         drawn.append(LabelledBlocks(part.blocks.replace(trials=trials.select(kept))))
     return drawn

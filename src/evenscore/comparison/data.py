@@ -10,14 +10,25 @@ from evenscore.comparison.cohorts import CohortDiagnostics
 from evenscore.comparison.trials import FROM_TARGETS, ComparedTrials, SideSummary, compared_trials
 from evenscore.errors import InputError
 from evenscore.progress import Progress
-from evenscore.tables import LabelledBlocks
+from evenscore.scoring import find_self_centering
+from evenscore.tables import LabelledBlocks, ScoreMatrix
 from evenscore.tables.ids import shown
 
-__all__ = ["FEW_SPEAKERS", "FEW_TARGETS", "DataSummary", "Sides", "check_data", "cohort_warnings", "in_memory"]
+__all__ = [
+    "FEW_SPEAKERS",
+    "FEW_TARGETS",
+    "DataSummary",
+    "Sides",
+    "centering_warnings",
+    "check_data",
+    "cohort_warnings",
+    "in_memory",
+]
 
 FEW_TARGETS = 30  #: with fewer target trials the figures are not reliable
 FEW_SPEAKERS = 20  #: with fewer speakers the intervals are too narrow
 _MOST_NAMED = 20
+_MOST_SCORES = 20_000_000  # of a training side whose centre is looked at; so many speakers hardly move it
 _TRAINING = 0.25  # of the memory, for training scores
 _MEANING = {
     "enroll": "cohort scores of the enrolments",
@@ -100,6 +111,21 @@ def check_data(data: DataSummary, speakers: Sequence[Sequence[str]], *, allow_ov
             "give maps of speakers to be sure"
         )
     return warnings
+
+
+def centering_warnings(training: Sequence[LabelledBlocks]) -> list[str]:
+    """Return what is odd about the centre of the training scores: it should not contain a trial's own speakers."""
+    trials: Any = training[0].blocks.trials
+    known = trials.enroll_axis.speakers is not None and trials.test_axis.speakers is not None
+    if len(training) > 1 or not known or not isinstance(trials, ScoreMatrix) or trials.size > _MOST_SCORES:
+        return []
+    found = find_self_centering(trials)
+    if not found.found:
+        return []
+    return [
+        "the training scores look as if their vectors had been centred on their own speakers, which the evaluation's "
+        f"are not: {found}; centre each training trial without its two speakers, see 'Train as you evaluate'"
+    ]
 
 
 def cohort_warnings(cohorts: Iterable[CohortDiagnostics]) -> list[str]:

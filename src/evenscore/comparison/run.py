@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
 from evenscore.comparison.comparison import METRICS, Comparison, Judging, Measured, MethodResult, RunFacts
-from evenscore.comparison.data import Sides, check_data, cohort_warnings, summary_of
+from evenscore.comparison.data import Sides, centering_warnings, check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
 from evenscore.comparison.judging import judge, or_reason, training_points
 from evenscore.comparison.methods import RAW, Method, as_methods
@@ -142,6 +142,7 @@ def compare(
     data = summary_of(sides.training_trials, sides.trials)
     speakers = sides.training_trials.speakers, sides.trials.speakers
     warnings = check_data(data, speakers, allow_overlap=allow_overlap) + warnings
+    warnings += centering_warnings(sides.training)
     usual = usual_target(training_points(sides.training, client=client, progress=progress, bits=_BITS))
     cohorts = cohort_diagnostics(sides.evaluation, usual, speakers, client=client, progress=progress)
     progress("checking the data", 1.0)

@@ -103,6 +103,7 @@ def _trained(
 ) -> EvidenceFit:
     if score_model is None:
         score_model = _score_model(training, dim, progress)
+    score_model = score_model.with_residuals(None)  # the head calibrates, so it needs no other density
     patterns = _common_patterns(training)
     scales = Scales.estimated([part.blocks for part in training])
     trials = TrainingTrials.of(training)

@@ -31,6 +31,7 @@ from evenscore.files.records import (
 )
 from evenscore.files.streams import PathLike
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.residuals import ResidualDensities
 from evenscore.norms.registry import METHODS, Named, loaded
 from evenscore.tables.arrays import frozen
 
@@ -62,6 +63,12 @@ _PARAMETERS = {
     "beta": numbers(2, None, note=_CLASSES),
     "sigma2": numbers(2, note=_CLASSES, of=_VARIANCE),
 }
+_RESIDUALS = {
+    "location": numbers(2, note=_CLASSES),
+    "scale": numbers(2, note=_CLASSES, of=where(number, lambda scale: scale > 0, "a scale must be positive")),
+    "skew": numbers(2, note=_CLASSES),
+    "tail": numbers(2, note=_CLASSES, of=where(number, lambda tail: tail > 0, "a tail must be positive")),
+}
 _PLDA = {
     "center": numbers(None),
     "projection": optional(numbers(None, None)),
@@ -72,8 +79,14 @@ _PLDA = {
 }
 
 
+def _residuals(at: KeyPlace, value: Any) -> ResidualDensities:
+    found = at.fields(value, _RESIDUALS)
+    with at.blamed():
+        return ResidualDensities(**found)
+
+
 def _score_model(at: KeyPlace, value: Any) -> ScoreModel:
-    found = at.fields(value, _PARAMETERS)
+    found = at.fields(value, _PARAMETERS | {"residuals": optional(_residuals)}, optional=("residuals",))
     alpha, beta = found["alpha"], found["beta"]
     if len(alpha[0]) != len(beta[0]):
         problem = f"its rows have {len(beta[0])} numbers, but those of alpha have {len(alpha[0])}; both have D"
@@ -172,9 +185,24 @@ def _plda_values(plda: PLDA) -> dict[str, Any]:
     return {name: values[name] for name in _PLDA}
 
 
-SCORE_MODEL = RecordFormat(name="evenscore-score-model", keys=tuple(_PARAMETERS), model=_score_model)
+def _score_model_values(model: ScoreModel) -> dict[str, Any]:
+    """Return the parameters; densities of residuals only if there are some, so that other files stay as they were."""
+    values: dict[str, Any] = plain(model)
+    return {name: value for name, value in values.items() if name != "residuals" or value is not None}
+
+
+SCORE_MODEL = RecordFormat(
+    name="evenscore-score-model",
+    keys=tuple(_PARAMETERS),
+    model=_score_model,
+    values=_score_model_values,
+    optional=("residuals",),
+)
 EVIDENCE = RecordFormat(
-    name="evenscore-evidence", keys=("score_model", "scales", "ridges", "heads", "report"), model=_evidence
+    name="evenscore-evidence",
+    keys=("score_model", "scales", "ridges", "heads", "report"),
+    model=_evidence,
+    values=lambda model: plain(model) | {"score_model": _score_model_values(model.score_model)},
 )
 CALIBRATION = RecordFormat(
     name="evenscore-calibration",

@@ -224,6 +224,8 @@ class RecordFormat(Generic[T]):
         Returns that object of a model.
     largest
         The most bytes of such a file.
+    optional
+        Further keys, which a file need not have.
     """
 
     name: str
@@ -231,6 +233,7 @@ class RecordFormat(Generic[T]):
     model: Callable[[KeyPlace, Any], T]
     values: Callable[[T], Mapping[str, Any]] = plain
     largest: int = 1_000_000
+    optional: tuple[str, ...] = ()
 
     def write(self, model: T, path: PathLike, info: Mapping[str, Any] | None = None) -> None:
         """Write a model, with facts about its training if there are any."""
@@ -248,9 +251,10 @@ class RecordFormat(Generic[T]):
     def model_in(self, path: PathLike, values: Mapping[str, Any]) -> ModelFile[T]:
         """Return the model in the object of a file."""
         check_header(path, values, self.name)
-        kinds = {"format": _any, "version": _any, **dict.fromkeys(self.keys, _any), "info": KeyPlace.object}
-        found = KeyPlace(path).fields(values, kinds, optional=("info",))
-        model = self.model(KeyPlace(path), {name: found[name] for name in self.keys})
+        keys = (*self.keys, *self.optional)
+        kinds = {"format": _any, "version": _any, **dict.fromkeys(keys, _any), "info": KeyPlace.object}
+        found = KeyPlace(path).fields(values, kinds, optional=(*self.optional, "info"))
+        model = self.model(KeyPlace(path), {name: found[name] for name in keys if name in found})
         return ModelFile(model=model, info=found.get("info", {}))
 
 

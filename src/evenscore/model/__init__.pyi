@@ -18,4 +18,5 @@ from .parameters import (
     ScoreModel as ScoreModel,
     VarianceTable as VarianceTable,
 )
+from .residuals import ResidualDensities as ResidualDensities
 from .simulation import simulate as simulate, simulate_blocks as simulate_blocks

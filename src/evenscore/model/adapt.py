@@ -172,7 +172,7 @@ def adapt_score_model(
     notes += guard.doubts(share, prior)
     factor = affine.scale
     return AdaptResult(
-        model=best.model.rescaled(scale, center),
+        model=best.model.rescaled(scale, center).with_residuals(model.residuals),
         trained=model,
         scale=float(factor),
         shift=float(scale * affine.shift + center * (1 - factor)),

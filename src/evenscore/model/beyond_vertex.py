@@ -24,8 +24,8 @@ Array = np.ndarray
 def share_beyond_vertex(model: ScoreModel, data: LabelledBlocks | Sequence[LabelledBlocks]) -> Float[Array, "2"]:
     """Return the share of each class's trials (non-target, target) beyond the vertex of their LLR.
 
-    There a better score gets a worse LLR, see `LlrShape`. With a cohort, each trial has a vertex of its own; a trial's
-    own speakers are left out of its cohort, as in `ScoreModelNormalizer`.
+    There a better score gets a worse LLR, see `LlrShape`; densities of residuals are taken for Gaussian. With a cohort,
+    each trial has a vertex of its own; a trial's own speakers are left out of its cohort, as in `ScoreModelNormalizer`.
 
     Parameters
     ----------
@@ -43,6 +43,7 @@ def share_beyond_vertex(model: ScoreModel, data: LabelledBlocks | Sequence[Label
     >>> share_beyond_vertex(model, LabelledBlocks(ScoreBlocks(scores), labels))
     array([0.5, 0. ])
     """
+    model = model.with_residuals(None)  # other densities have no vertex
     beyond, count = np.zeros(2), np.zeros(2)
     step = float(np.sqrt(model.sigma2.max()))
     rising = 1.0 if model.mu[TARGET] >= model.mu[NONTARGET] else -1.0

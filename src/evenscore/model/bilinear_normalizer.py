@@ -14,9 +14,10 @@ from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import predict_from_sums
 from evenscore.model.score_weights import ScoreWeights, llrs_of_sums
-from evenscore.sources.bilinear import Bilinear, Places
+from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.blocks import cohort_matrix
 from evenscore.sources.chunks import float64_chunks
+from evenscore.sources.computed import Places
 from evenscore.tables import Labels, ScoreMatrix
 from evenscore.tables.ids import Ids, shown
 

@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
-from evenscore.model.score_weights import ScoreWeights, enroll_shifts, llr, llrs_of_sums, test_shifts
+from evenscore.model.score_weights import Reading, ScoreWeights, enroll_shifts, llr, llrs_of_sums, test_shifts
 from evenscore.tables.known_scores import KnownScores
-from evenscore.tables.labels import NONTARGET, TARGET
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -47,6 +46,7 @@ class PlainTrials:
     """Trials of which nothing is known beside their cohort scores: what is predicted are their two scores."""
 
     model: ScoreModel
+    reading: Reading | None = None
 
     @cached_property
     def loading(self) -> Float[Array, "2 p"]:
@@ -63,7 +63,7 @@ class PlainTrials:
     ) -> Float[Array, " t"]:
         """Return the LLRs of pairs of an enrolment and a test; ``cell`` says which covariance is theirs."""
         variance = self.model.sigma2 + np.diagonal(covariance, axis1=-2, axis2=-1)
-        return llr(scores, self.model.mu + mean, variance[cell])
+        return llr(scores, self.model.mu + mean, variance[cell], self.reading)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,12 +80,14 @@ class KnownTrials:
     model: ScoreModel
     enroll: Float[Array, "m 4"]
     test: Float[Array, "n 4"]
+    reading: Reading | None = None
 
     @classmethod
-    def of(cls, model: ScoreModel, enroll: KnownScores | None, test: KnownScores | None, shape: Any) -> KnownTrials:
+    def of(cls, model: ScoreModel, known: Known, shape: tuple[int, int], reading: Reading | None = None) -> KnownTrials:
         """Sum up the known scores that lie outside of the cohort; ``shape``: how many enrolments and tests."""
-        rows = known_rows(model, enroll, shape[0], model.beta), known_rows(model, test, shape[1], model.alpha)
-        return cls(model=model, enroll=rows[0], test=rows[1])
+        enroll = known_rows(model, known[0], shape[0], model.beta)
+        test = known_rows(model, known[1], shape[1], model.alpha)
+        return cls(model=model, enroll=enroll, test=test, reading=model.residuals if reading is None else reading)
 
     @cached_property
     def loading(self) -> Float[Array, "4 p"]:
@@ -124,7 +126,7 @@ class KnownTrials:
         gain, spread, variance = self.settled(covariance[kinds[:, 0].astype(np.intp)], kinds[:, 1:])
         predicted = np.einsum("thq,tq->th", gain[kind], mean)
         predicted += np.einsum("thq,tq->th", spread[kind], known[:, [2, 3, 6, 7]])
-        return llr(scores, self.model.mu + predicted, variance[kind])
+        return llr(scores, self.model.mu + predicted, variance[kind], self.reading)
 
     def normalized(
         self, trials: Any, weights: EffectWeights, enroll: Float[Array, "m 4"], test: Float[Array, "n 4"]
@@ -150,18 +152,20 @@ class KnownTrials:
                     self.model.mu + enroll[i] @ gain.T + self.enroll[i, 2:] @ spread[:, :2].T,
                     (test[j] @ gain.T + self.test[j, 2:] @ spread[:, 2:].T).T,
                 )
-                like = weights.pairs[0].with_variance(variance)
+                like = replace(weights.pairs[0], variance=variance, reading=self.reading)
                 if len(rows) == len(columns) == 1:
                     return llrs_of_sums(like, scores, *shifts)
                 out[np.ix_(i, j)] = llrs_of_sums(like, np.ascontiguousarray(scores[np.ix_(i, j)]), *shifts)
         return out
 
 
-def trials_with(model: ScoreModel, known: Known, shape: tuple[int, int]) -> PlainTrials | KnownTrials:
+def trials_with(
+    model: ScoreModel, known: Known, shape: tuple[int, int], reading: Reading | None = None
+) -> PlainTrials | KnownTrials:
     """Return how trials are scored of whose enrolments and tests some scores are known, or none."""
     if known == (None, None):
-        return PlainTrials(model=model)
-    return KnownTrials.of(model, *known, shape)
+        return PlainTrials(model=model, reading=model.residuals if reading is None else reading)
+    return KnownTrials.of(model, known, shape, reading)
 
 
 def known_rows(
@@ -193,6 +197,7 @@ class SettledOne:
     test: Float[Array, "2 N"]
     targets: Float[Array, "2 2"]  #: weights of the sums of (s - mu_1) over the known targets of either side
     variance: Float[Array, " 2"]
+    reading: Reading | None
 
     def llr(self, score: float, enroll: Array, test: Array, *sums: float) -> float:
         """Return the LLR of a trial from its cohort scores less mu_0, and the sums of its known targets less mu_1."""
@@ -201,8 +206,7 @@ class SettledOne:
             mean = mean + self.enroll @ enroll
         if test.size:
             mean = mean + self.test @ test
-        squares = (score - mean) ** 2 / self.variance + np.log(self.variance)
-        return float(0.5 * (squares[NONTARGET] - squares[TARGET]))
+        return float(llr(np.array([score]), mean[None], self.variance, self.reading)[0])
 
 
 def settled_one(model: ScoreModel, prediction: Prediction, n_enroll: int, n_test: int) -> SettledOne:
@@ -218,6 +222,7 @@ def settled_one(model: ScoreModel, prediction: Prediction, n_enroll: int, n_test
         test=effects @ prediction.test,
         targets=spread[:, [1, 3]] * how.precision[[1, 3]],
         variance=variance,
+        reading=model.residuals,
     )
 
 

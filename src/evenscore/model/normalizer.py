@@ -15,7 +15,7 @@ from evenscore.model.known_scores import EffectWeights, Known, KnownTrials, Sett
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing, score_without_missing, score_without_own
 from evenscore.model.prediction import Prediction, predict
-from evenscore.model.score_weights import ScoreWeights, llrs_of_sums, side_shifts
+from evenscore.model.score_weights import Reading, ScoreWeights, llrs_of_sums, side_shifts
 from evenscore.tables import NONTARGET, TARGET, Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 from evenscore.tables.known_scores import KnownScores
@@ -63,6 +63,8 @@ class ScoreModelNormalizer:
     enroll_speakers, test_speakers
         Speakers of the cohort's enrolments and tests. If the blocks to be normalized have speakers too, every row and
         column of the cohort that belongs to one of a trial's two speakers is left out of that trial's evidence.
+    reading
+        What is read off scores in place of log-likelihood ratios, such as `Residual`; None: those.
 
     Examples
     --------
@@ -91,9 +93,10 @@ class ScoreModelNormalizer:
         *,
         enroll_speakers: Any = None,
         test_speakers: Any = None,
+        reading: Reading | None = None,
     ) -> None:
         cohort = ScoreBlocks.of_cohort(cohort, labels, enroll_speakers=enroll_speakers, test_speakers=test_speakers)
-        self.model = model
+        self.model, self.reading = model, reading
         self._cohort = Cohort.of(cohort)
         self._predictions: dict[_Sides, Prediction] = {}
         self._weights: dict[_Sides, ScoreWeights] = {}
@@ -113,7 +116,7 @@ class ScoreModelNormalizer:
         """Return the weights of the cohort scores in the predicted scores; which sides have cohort scores."""
         sides = (enroll, test)
         if sides not in self._weights:
-            self._weights[sides] = ScoreWeights.of(self.model, self.prediction(sides))
+            self._weights[sides] = ScoreWeights.of(self.model, self.prediction(sides), self.reading)
         return self._weights[sides]
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
@@ -132,9 +135,9 @@ class ScoreModelNormalizer:
             return self._complete_with_known(blocks.trials, enroll, test, known)
         trials = blocks.trials.to_trials()
         if own:
-            llrs = score_without_own(self.model, self._cohort, blocks, trials, enroll, test, known)
+            llrs = score_without_own(self.model, self._cohort, blocks, trials, enroll, test, known, self.reading)
         else:
-            llrs = score_without_missing(self.model, self._cohort, trials, enroll, test, known)
+            llrs = score_without_missing(self.model, self._cohort, trials, enroll, test, known, self.reading)
         return blocks.trials.with_pairs(trials, llrs)
 
     def normalize_one(
@@ -180,7 +183,7 @@ class ScoreModelNormalizer:
         if enroll_labels is not None or test_labels is not None:
             labels = _vector(enroll_labels, len(e), "enroll_labels"), _vector(test_labels, len(t), "test_labels")
             return self._one_in_general(score, (e, t), sides, targets, labels)
-        if targets[0].size or targets[1].size:
+        if targets[0].size or targets[1].size or self.model.residuals is not None:
             llr = self._one_with_targets(score, e, t, sides, targets)
         else:
             from evenscore.model.normalize_kernels import llr_one
@@ -227,7 +230,7 @@ class ScoreModelNormalizer:
         self, trials: ScoreMatrix | TrialList, enroll: ScoreMatrix | None, test: ScoreMatrix | None, known: Known
     ) -> ScoreMatrix | TrialList:
         (m, n), sides = trials.shape, (enroll is not None, test is not None)
-        how = KnownTrials.of(self.model, *known, (m, n))
+        how = KnownTrials.of(self.model, known, (m, n), self.reading)
         weights = EffectWeights.of(self.model, self.prediction(sides), how.loading)
         rows = weights.enroll_effects(np.empty((m, 0)) if enroll is None else enroll.scores)
         columns = weights.test_effects(np.empty((0, n)) if test is None else test.scores)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.model.llr_shape import LlrShape
+from evenscore.model.residuals import ResidualDensities
 from evenscore.tables.arrays import frozen, same_array
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ class ScoreModel:
         Loadings of the enrolment's and of the test's hidden variable, 2 x D. D = 0 is Gaussian calibration.
     sigma2
         Variance that the hidden variables do not explain, positive.
+    residuals
+        Densities of what the model does not predict, in place of Gaussians; see `fit_residuals`. They change the
+        log-likelihood ratios, and nothing else.
 
     Examples
     --------
@@ -95,8 +99,18 @@ class ScoreModel:
     alpha: Float[Array, "2 d"]
     beta: Float[Array, "2 d"]
     sigma2: Float[Array, "2"]
+    residuals: ResidualDensities | None
 
-    def __init__(self, *, mu: npt.ArrayLike, alpha: npt.ArrayLike, beta: npt.ArrayLike, sigma2: npt.ArrayLike) -> None:
+    def __init__(
+        self,
+        *,
+        mu: npt.ArrayLike,
+        alpha: npt.ArrayLike,
+        beta: npt.ArrayLike,
+        sigma2: npt.ArrayLike,
+        residuals: ResidualDensities | None = None,
+    ) -> None:
+        object.__setattr__(self, "residuals", residuals)
         for name, value, ndim in (("mu", mu, 1), ("alpha", alpha, 2), ("beta", beta, 2), ("sigma2", sigma2, 1)):
             object.__setattr__(self, name, _parameter(value, name, ndim))
         if self.alpha.shape != self.beta.shape:
@@ -150,7 +164,13 @@ class ScoreModel:
             alpha=scale * self.alpha,
             beta=scale * self.beta,
             sigma2=scale**2 * self.sigma2,
+            residuals=self.residuals,
         )
+
+    def with_residuals(self, residuals: ResidualDensities | None) -> ScoreModel:
+        """Return the same model with these densities of residuals; None: Gaussian."""
+        parts = {name: getattr(self, name) for name in ("mu", "alpha", "beta", "sigma2")}
+        return ScoreModel(**parts, residuals=residuals)
 
     def padded(self, dim: int) -> ScoreModel:
         """Return the same model with more hidden dimensions, which have no effect."""
@@ -160,13 +180,15 @@ class ScoreModel:
             alpha=np.hstack([self.alpha, extra]),
             beta=np.hstack([self.beta, extra]),
             sigma2=self.sigma2,
+            residuals=self.residuals,
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScoreModel):
             return NotImplemented
         names = ("mu", "alpha", "beta", "sigma2")
-        return all(same_array(getattr(self, name), getattr(other, name)) for name in names)
+        same = all(same_array(getattr(self, name), getattr(other, name)) for name in names)
+        return same and self.residuals == other.residuals
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -21,6 +21,7 @@ from evenscore.model.own_speakers import (
 )
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import EffectPosterior, effect_posterior, predict
+from evenscore.model.score_weights import Reading
 from evenscore.model.sums import group_order
 from evenscore.tables import NONTARGET, TARGET, Axis, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.known_scores import KnownScores
@@ -46,13 +47,14 @@ def score_without_missing(
     enroll: ScoreMatrix | None,
     test: ScoreMatrix | None,
     known: Known = (None, None),
+    reading: Reading | None = None,
 ) -> Float[Array, " t"]:
     """Return the LLRs of trials some of whose cohort scores may be missing, or known to be targets.
 
     Trials with the same pattern of these are scored together.
     """
     sides = (enroll is not None, test is not None)
-    how = trials_with(model, known, (len(trials.enroll_ids), len(trials.test_ids)))
+    how = trials_with(model, known, (len(trials.enroll_ids), len(trials.test_ids)), reading)
     weights = EffectWeights.of(model, predict(model, cohort.scores, cohort.key, sides), how.loading)
     blocks = (
         np.empty((len(trials.enroll_ids), 0)) if enroll is None else enroll.scores,
@@ -154,6 +156,7 @@ def score_without_own(
     enroll: ScoreMatrix | None,
     test: ScoreMatrix | None,
     known: Known = (None, None),
+    reading: Reading | None = None,
 ) -> Float[Array, " t"]:
     """Return the LLRs of trials whose own speakers are left out of the cohort; known scores count all the same."""
     rows = cohort.numbers_of(blocks.enroll_speakers, len(trials.enroll_ids))
@@ -172,7 +175,7 @@ def score_without_own(
     elif own:
         by_sums = speaker_rows(model, cohort)
     if by_sums is None:
-        return _pair_by_pair(model, cohort, trials, enroll, test, (rows, columns), known)
+        return _pair_by_pair(model, cohort, trials, enroll, test, (rows, columns), known, reading)
 
     def by_units(scores: npt.NDArray[Any], codes: Index) -> npt.NDArray[np.float64]:
         filled = np.nan_to_num(scores.astype(np.float64) - center, nan=0.0)  # own scores are not used anyway
@@ -185,7 +188,7 @@ def score_without_own(
         test_group=columns,
     )
     outside = tuple(None if part is None else part.outside() for part in known)
-    how = trials_with(model, outside, (len(rows), len(columns)))  # type: ignore[arg-type]
+    how = trials_with(model, outside, (len(rows), len(columns)), reading)  # type: ignore[arg-type]
     return score_by_sums(how, by_sums, trial_sums, trials.enroll_index, trials.test_index, _scores(trials))
 
 
@@ -213,6 +216,7 @@ def _pair_by_pair(
     test: ScoreMatrix | None,
     speakers: tuple[Index, Index],
     known: Known,
+    reading: Reading | None,
 ) -> Float[Array, " t"]:
     """Score the trials of each pair of speakers with the cohort that is left: any pattern, one pair after another."""
     names = [*cohort.speakers, None]  # the number -1 is nobody
@@ -233,6 +237,7 @@ def _pair_by_pair(
                 None if enroll_known is None else enroll_known.align(part.enroll_axis, Axis(left.test_ids)),
                 None if test_known is None else test_known.align(part.test_axis, Axis(left.enroll_ids)),
             ),
+            reading,
         )
     return out
 

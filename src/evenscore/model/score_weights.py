@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +12,17 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
+from evenscore.model.residuals import Residual, ResidualDensities
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["ScoreWeights", "enroll_shifts", "llr", "llrs_of_sums", "side_shifts", "test_shifts"]
+__all__ = ["Reading", "ScoreWeights", "enroll_shifts", "llr", "llrs_of_sums", "side_shifts", "test_shifts"]
 
 Array = np.ndarray
+Reading = ResidualDensities | Residual
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,9 +37,10 @@ class ScoreWeights:
     enroll: Float[Array, "2 M"]
     test: Float[Array, "2 N"]
     variance: Float[Array, " 2"]
+    reading: Reading | None = None  #: what is read off a score; None: the log-likelihood ratio of two Gaussians
 
     @classmethod
-    def of(cls, model: ScoreModel, prediction: Prediction) -> ScoreWeights:
+    def of(cls, model: ScoreModel, prediction: Prediction, reading: Reading | None = None) -> ScoreWeights:
         """Project the hidden variables on the effects of the two classes."""
         loading = np.concatenate([model.alpha, model.beta], axis=1)
         variance = model.sigma2 + np.einsum("hp,pq,hq->h", loading, prediction.covariance, loading)
@@ -47,6 +50,7 @@ class ScoreWeights:
             enroll=np.ascontiguousarray(loading @ prediction.enroll),
             test=np.ascontiguousarray(loading @ prediction.test),
             variance=variance,
+            reading=model.residuals if reading is None else reading,
         )
 
     @cached_property
@@ -58,10 +62,6 @@ class ScoreWeights:
     def constant(self) -> float:
         """Half the difference of the log-variances."""
         return float(0.5 * np.log(self.variance[NONTARGET] / self.variance[TARGET]))
-
-    def with_variance(self, variance: Float[Array, " 2"]) -> ScoreWeights:
-        """Return the same means with other variances."""
-        return replace(self, variance=variance)
 
 
 def side_shifts(
@@ -123,6 +123,9 @@ def llrs_of_sums(
     """
     out = np.empty_like(scores) if out is None else out
     half, constant = weights.half, weights.constant
+    if weights.reading is not None:
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the result refuses what is not finite
+            return weights.reading.of_sums(scores, (enroll, test), weights.variance, listed, out)
     if few(scores.size):
         d0, d1 = (
             (scores - enroll[:, h, None] - test[h])
@@ -145,7 +148,11 @@ def llrs_of_sums(
     return out
 
 
-def llr(scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Array) -> Float[Array, " t"]:
-    """Return log N(s; target) - log N(s; non-target), (S4)."""
+def llr(
+    scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Array, reading: Reading | None
+) -> Float[Array, " t"]:
+    """Return log N(s; target) - log N(s; non-target), (S4), or whatever else is read off scores."""
+    if reading is not None:
+        return reading.of_trials(scores, mean, variance)
     squares = (scores[:, None] - mean) ** 2 / variance + np.log(variance)
     return 0.5 * (squares[:, NONTARGET] - squares[:, TARGET])

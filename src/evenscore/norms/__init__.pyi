@@ -18,3 +18,4 @@ from .registry import (
     prepare_norm as prepare_norm,
     register_norm as register_norm,
 )
+from .residuals import fit_residuals as fit_residuals

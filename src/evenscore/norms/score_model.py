@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.errors import InputError
 from evenscore.model.bilinear_sums import cohort_sums
 from evenscore.model.known_scores import EffectWeights, KnownTrials, PlainTrials, trials_with
 from evenscore.model.normalizer import ScoreModelNormalizer, apply_shifts
@@ -17,7 +18,7 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import knows_only_own, score_by_sums
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks
 from evenscore.model.prediction import Prediction, predict_from_sums
-from evenscore.model.score_weights import ScoreWeights, enroll_shifts, test_shifts
+from evenscore.model.score_weights import Reading, ScoreWeights, enroll_shifts, test_shifts
 from evenscore.model.sums import ClassSums
 from evenscore.model.table_sums import sum_cohort
 from evenscore.norms.conditions import coded
@@ -59,7 +60,9 @@ class OwnScoreModelParts:
     known: PlainTrials | KnownTrials
 
     @classmethod
-    def of(cls, model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> OwnScoreModelParts | None:
+    def of(
+        cls, model: ScoreModel, blocks: ScoreBlocks, how: Pass, reading: Reading | None = None
+    ) -> OwnScoreModelParts | None:
         """Sum the cohort's scores by speaker; None if it is not such a cohort, or if tables would be too large."""
         found = _speaker_blocks(blocks)
         if found is None:
@@ -83,7 +86,7 @@ class OwnScoreModelParts:
             blocks=cohort,
             own=own,
             sides=(blocks.enroll is not None, blocks.test is not None),
-            known=trials_with(model, outside, blocks.trials.shape),  # type: ignore[arg-type]
+            known=trials_with(model, outside, blocks.trials.shape, reading),  # type: ignore[arg-type]
         )
 
     sides_alike = False
@@ -321,11 +324,11 @@ class PreparedScoreModel(ScoreModelNormalizer):
             return ScoreModelParts(weights=self.weights(enroll=False, test=False))
         prepared = len(self.cohort_enroll_ids) or len(self.cohort_test_ids)
         if speakers_meet(blocks, ("cohort",)):
-            return None if prepared else OwnScoreModelParts.of(self.model, blocks, how)
+            return None if prepared else OwnScoreModelParts.of(self.model, blocks, how, self.reading)
         found = _prepared_prediction(self, blocks) if prepared else _cohort_prediction(self.model, blocks, how)
-        trials = trials_with(self.model, (blocks.enroll_known, blocks.test_known), blocks.trials.shape)
+        trials = trials_with(self.model, (blocks.enroll_known, blocks.test_known), blocks.trials.shape, self.reading)
         if isinstance(trials, PlainTrials):
-            return ScoreModelParts(weights=ScoreWeights.of(self.model, found))
+            return ScoreModelParts(weights=ScoreWeights.of(self.model, found, self.reading))
         weights = EffectWeights.of(self.model, found, trials.loading)
         return KnownScoreModelParts(weights=weights, known=trials)
 
@@ -350,11 +353,22 @@ def fit_score_model_norm(
     *,
     client: Any = None,
     progress: Progress = silent,
+    residuals: str = "sinh-arcsinh",
     **options: Any,
 ) -> FittedNorm:
-    """Train the score model; ``options`` are those of `fit_score_model`."""
+    """Train the score model; ``options`` are those of `fit_score_model`, and the density of residuals.
+
+    ``residuals`` are ``"sinh-arcsinh"``, fitted by `fit_residuals`, or ``"gaussian"``, as in the paper.
+    """
     from evenscore.model.fit import fit_score_model
 
     refuse_unknown_options(method, fit_score_model, options)
+    if residuals not in ("sinh-arcsinh", "gaussian"):
+        raise InputError(f"residuals are {residuals!r}, but must be 'sinh-arcsinh' or 'gaussian'")
     result = fit_score_model(training_data(training), client=client, progress=progress, **options)
-    return fitted_model(method, ModelNorm(result.model, PreparedScoreModel), training, result.notes, progress, client)
+    model = result.model
+    if residuals != "gaussian":
+        from evenscore.norms.residuals import fit_residuals
+
+        model = fit_residuals(model, training, client=client, progress=progress)
+    return fitted_model(method, ModelNorm(model, PreparedScoreModel), training, result.notes, progress, client)

@@ -1,3 +1,4 @@
+from .by_folds import score_by_folds as score_by_folds
 from .cohorts import (
     average_embeddings as average_embeddings,
     make_cohort as make_cohort,
@@ -5,4 +6,9 @@ from .cohorts import (
 from .embeddings import (
     score_embeddings as score_embeddings,
     score_lazily as score_lazily,
+)
+from .self_centering import (
+    SelfCentering as SelfCentering,
+    correct_self_centering as correct_self_centering,
+    find_self_centering as find_self_centering,
 )

@@ -15,7 +15,8 @@ from evenscore.norms.parts import Keep, speakers_meet
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
 from evenscore.scoring.cohorts import LengthNorm, average_embeddings
-from evenscore.sources import Bilinear, Cosine, DotProduct, Scorer
+from evenscore.sources import Cosine, DotProduct, Scorer
+from evenscore.sources.computed import ComputedScores
 from evenscore.sources.scorers import scored
 from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.tile import TILE_BYTES
@@ -166,7 +167,7 @@ def _refuse_half_a_norm(cohort: Embeddings | None, method: str | None, condition
         raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
 
 
-def _listed(scores: Bilinear, trials: TrialList) -> TrialList:
+def _listed(scores: ComputedScores, trials: TrialList) -> TrialList:
     """Return listed trials with their scores, on the axes of the embeddings."""
     table = scores.of_trials(trials)
     tile = table.read(Place(0, slice(0, len(trials))))

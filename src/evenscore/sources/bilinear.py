@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,25 +10,22 @@ import numpy.typing as npt
 
 from evenscore.compiled import few
 from evenscore.errors import InputError
-from evenscore.tables import ScoreMatrix, TrialList
+from evenscore.sources.computed import ComputedScores, ComputedTiles, Places
 from evenscore.tables.arrays import as_scores, frozen, hashed
-from evenscore.tables.axis import NOWHERE, Axis, as_axis
+from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.ids import IdsLike
-from evenscore.tables.score_table import LazyScores, ScoreTable
-from evenscore.tables.tile import Cuts, Grid, Place, Tile
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Bilinear", "Places"]
+__all__ = ["Bilinear"]
 
 Array = np.ndarray
-Places = slice | npt.NDArray[np.intp]  #: some rows or columns
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Bilinear(ScoreTable):
+class Bilinear(ComputedScores):
     """Scores of K enrolments against L tests, given by vectors and offsets instead of a matrix.
 
     s_ij = left_i . right_j + left_offset_i + right_offset_j        (B1)
@@ -103,28 +100,9 @@ class Bilinear(ScoreTable):
         return int(self.left.shape[1])
 
     @property
-    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
-        """Type of the scores: float32 if both sides are, else float64."""
-        return np.result_type(self.left, self.right)
-
-    @property
     def source(self) -> Products:  # type: ignore[override]
         """What makes tiles of scores."""
-        return Products(self._without_ids)
-
-    @property
-    def _without_ids(self) -> Bilinear:
-        """The same scores with ids that take no room: a source travels, and the axes stay with the table."""
-        return self.with_axes(*(Axis(np.broadcast_to(np.array("", dtype=object), size)) for size in self.shape))
-
-    @property
-    def layout(self) -> Grid:  # type: ignore[override]
-        """Tiles of the usual size."""
-        return Grid(self.shape, self.dtype.itemsize)
-
-    def in_memory(self) -> ScoreMatrix:
-        """Return all scores."""
-        return ScoreMatrix(self.block(), self.enroll_axis, self.test_axis)
+        return Products(self.without_ids)
 
     def take(self, rows: Any = None, columns: Any = None) -> Bilinear:
         """Return the scores of some enrolments and tests, at these positions; None takes all."""
@@ -138,26 +116,6 @@ class Bilinear(ScoreTable):
             right_offset=self.right_offset[column],
         )
 
-    def without_itself(self) -> LazyScores:
-        """Return the scores, but those of an utterance against itself: of an id that stands on both sides."""
-        own = self.test_axis.find(self.enroll_ids)
-        if (own < 0).all():
-            return self.with_source(self.source)
-        return self.with_source(replace(self.source, own=own))
-
-    def of_trials(self, trials: TrialList) -> LazyScores:
-        """Return listed trials on the axes of these scores, which are made when they are read."""
-        rows, columns = self._places_of(trials)
-        index = (rows[trials.enroll_index].astype(np.int32), columns[trials.test_index].astype(np.int32))
-        listed = Tile(np.empty(0), *index, trials.labels, measures=dict(trials.measures))
-        return self.with_source(ListedProducts(self._without_ids, listed), layout=Cuts.of(len(trials)))
-
-    def _places_of(self, trials: TrialList) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        return (
-            self.enroll_axis.positions(trials.enroll_ids, "enrolment", "the embeddings"),
-            self.test_axis.positions(trials.test_ids, "test", "the embeddings"),
-        )
-
     def block(self, rows: Places = slice(None), columns: Places = slice(None)) -> npt.NDArray[Any]:
         """Return the scores of some enrolments against some tests, given by slices or positions."""
         scores: npt.NDArray[Any] = self.left[rows] @ self.right[columns].T
@@ -166,11 +124,6 @@ class Bilinear(ScoreTable):
         if self.right_offset.any():
             scores += self.right_offset[columns].astype(scores.dtype)
         return scores
-
-    def score_trials(self, trials: TrialList) -> TrialList:
-        """Return the trials with their scores; enrolments and tests are found by id."""
-        rows, columns = self._places_of(trials)
-        return trials.with_scores(self.pairs(rows[trials.enroll_index], columns[trials.test_index]))
 
     def pairs(self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
         """Return the scores of listed pairs of an enrolment and a test, given by positions."""
@@ -200,25 +153,19 @@ class Bilinear(ScoreTable):
         """Return, for each test, weighted sums of its scores: sum_i weights[h, i] s_ij."""
         return _weighted(weights, self.left, self.left_offset, self.right, self.right_offset)
 
+    def numbers_identity(self) -> str:
+        """Return a hash of vectors and offsets."""
+        return hashed(self.left, self.right, self.left_offset, self.right_offset)
+
     def __repr__(self) -> str:
         return f"Bilinear({self.shape[0]} enrolments x {self.shape[1]} tests, d = {self.dim}, {self.dtype})"
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
-    """Tiles of bilinear scores; ``own``: the column of each row's own utterance, whose score is missing, or -1."""
+class Products(ComputedTiles):
+    """Tiles of bilinear scores, whose sums need no tiles."""
 
     scores: Bilinear
-    own: npt.NDArray[np.intp] | None = None
-
-    def read(self, place: Place) -> Tile:
-        """Return a tile."""
-        tile = self.scores.block(place.rows, place.columns)
-        if self.own is not None:
-            at = np.where(self.own[place.rows] == NOWHERE, -1, self.own[place.rows] - place.columns.start)
-            here = np.flatnonzero((at >= 0) & (at < tile.shape[1]))
-            tile[here, at[here]] = np.nan
-        return Tile(tile, place.rows, place.columns)
 
     def is_transposed(self, other: Products) -> bool:
         """Tell whether the rows of these scores are the columns of others."""
@@ -228,32 +175,6 @@ class Products:
         if self.own is not None or other.own is not None:
             return False
         return all(a is b or np.array_equal(a, b) for a, b in (*pairs, *offsets))
-
-    def identity(self) -> str:
-        """Return a hash of vectors and offsets."""
-        s = self.scores
-        return hashed(s.left, s.right, s.left_offset, s.right_offset, self.own)
-
-
-@dataclass(frozen=True, eq=False)
-class ListedProducts:
-    """Runs of listed trials with the scores of their embeddings."""
-
-    scores: Bilinear
-    trials: Tile  #: without scores
-
-    def read(self, place: Place) -> Tile:
-        """Return some trials."""
-        at, whole = place.rows, self.trials
-        rows, columns = whole.rows[at], whole.columns[at]
-        labels = None if whole.labels is None else whole.labels[at]
-        measures = {name: values[at] for name, values in whole.measures.items()}
-        return Tile(self.scores.pairs(rows, columns), rows, columns, labels, measures=measures)
-
-    def identity(self) -> str:
-        """Return a hash of vectors and pairs."""
-        whole = self.trials
-        return hashed(self.scores.source.identity(), whole.rows, whole.columns, whole.labels)
 
 
 def _offset(values: npt.ArrayLike | None, what: str, length: int) -> npt.NDArray[np.float64]:

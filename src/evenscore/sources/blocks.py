@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.computed import ComputedScores
 from evenscore.sources.scorers import Scorer, scored
 from evenscore.tables import Embeddings, ScoreBlocks, ScoreMatrix, TrialList
 
@@ -65,7 +65,7 @@ def score_blocks(
     )
 
 
-def cohort_matrix(scores: Bilinear) -> ScoreMatrix:
+def cohort_matrix(scores: ComputedScores) -> ScoreMatrix:
     """Return all scores, with those of an utterance against itself missing."""
     own = scores.test_axis.find(scores.enroll_ids)
     rows = np.flatnonzero(own >= 0)

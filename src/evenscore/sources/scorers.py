@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.errors import InputError
 from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.computed import ComputedScores
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import as_scores, frozen
 from evenscore.threads import in_parallel
@@ -25,9 +26,9 @@ Array = np.ndarray
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Anything that scores embeddings of enrolments against embeddings of tests by a bilinear form."""
+    """Anything that scores embeddings of enrolments against embeddings of tests."""
 
-    def score(self, enroll: Embeddings, test: Embeddings) -> Bilinear:
+    def score(self, enroll: Embeddings, test: Embeddings) -> ComputedScores:
         """Return the scores of every enrolment against every test, without forming them."""
 
 
@@ -87,7 +88,7 @@ class Cosine:
         return Bilinear(left=left, right=right, enroll_ids=enroll.axis, test_ids=test.axis)
 
 
-def scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> Bilinear:
+def scored(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> ComputedScores:
     """Return the scores of every enrolment against every test, with all that the embeddings know about them."""
     return scorer.score(enroll, test).with_axes(enroll.axis, test.axis)
 

@@ -1,0 +1,183 @@
+"""Densities of what the score model leaves: real scores are skewed, and have heavier tails than Gaussians.
+
+The model's prediction p_h of a trial's score, and the variance v_h of that, are the best that is linear in the cohort
+scores, whatever the distribution. Only the density of the standardized residual r_h = (s - p_h) / sqrt(v_h) need not be
+Gaussian. Here it is the sinh-arcsinh density of Jones and Pewsey (2009), whose Gaussian is one of its members:
+
+    z = sinh(tail_h arsinh((r_h - location_h) / scale_h) - skew_h) ~ N(0, 1)            (R1)
+    LLR = log f_1(r_1) - log f_0(r_0) - (log v_1 - log v_0) / 2                          (R2)
+
+Equation numbers as in docs/math.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.compiled import few
+from evenscore.errors import InputError
+from evenscore.tables.arrays import frozen, same_array
+from evenscore.tables.labels import NONTARGET, TARGET
+from evenscore.threads import in_parallel
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["Residual", "ResidualDensities"]
+
+Array = np.ndarray
+_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+_NODES_PER_SCALE, _REACH = 64, 24.0  # of the table of a density: nodes in a unit of its scale, and how far it goes
+_PARAMETERS = ("location", "scale", "skew", "tail")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ResidualDensities:
+    """The density of the standardized residual of each class, (R1).
+
+    Parameters
+    ----------
+    location, scale
+        Where it lies, and how wide it is; positive.
+    skew
+        Positive: the longer tail is on the right.
+    tail
+        Below 1: heavier tails than a Gaussian; above 1: lighter ones; positive.
+
+    Examples
+    --------
+    >>> gaussian = ResidualDensities(location=[0, 0], scale=[1, 1], skew=[0, 0], tail=[1, 1])
+    >>> float(gaussian.log_density(np.array(0.0), 0).round(4))
+    -0.9189
+    """
+
+    location: Float[Array, "2"]
+    scale: Float[Array, "2"]
+    skew: Float[Array, "2"]
+    tail: Float[Array, "2"]
+
+    def __init__(
+        self, *, location: npt.ArrayLike, scale: npt.ArrayLike, skew: npt.ArrayLike, tail: npt.ArrayLike
+    ) -> None:
+        for name, value in zip(_PARAMETERS, (location, scale, skew, tail), strict=True):
+            array = np.array(value, dtype=np.float64)
+            if array.shape != (2,) or not np.isfinite(array).all():
+                raise InputError(f"{name} must be 2 finite numbers (non-target, target), but is {array.tolist()}")
+            if name in ("scale", "tail") and not (array > 0).all():
+                raise InputError(f"{name} must be positive, but is {array.tolist()}")
+            object.__setattr__(self, name, frozen(array))
+
+    def log_density(self, residual: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
+        """Return the log-density of residuals of a class."""
+        x = (residual - self.location[label]) / self.scale[label]
+        u = self.tail[label] * np.arcsinh(x) - self.skew[label]
+        steep = np.logaddexp(u, -u) - np.log(2)  # log cosh(u)
+        constant = np.log(self.tail[label] / self.scale[label]) - _HALF_LOG_2PI
+        return np.asarray(constant + steep - np.log(np.hypot(1, x)) - 0.5 * np.sinh(u) ** 2)
+
+    def of_trials(
+        self, scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Float[Array, "*t 2"]
+    ) -> Float[Array, " t"]:
+        """Return the log-likelihood ratios of scores with these predictions, (R2)."""
+        residual = (np.asarray(scores, dtype=np.float64)[:, None] - mean) / np.sqrt(variance)
+        logs = [self.log_density(residual[:, label], label) for label in (NONTARGET, TARGET)]
+        scales = 0.5 * np.log(variance)
+        found: Array = logs[TARGET] - logs[NONTARGET] + scales[..., NONTARGET] - scales[..., TARGET]
+        return found
+
+    def of_sums(
+        self,
+        scores: npt.NDArray[Any],
+        sides: tuple[Float[Array, "m 2"], Float[Array, "2 n"]],
+        variance: Float[Array, "2"],
+        listed: Any,
+        out: npt.NDArray[Any],
+    ) -> npt.NDArray[Any]:
+        """Set ``out`` to the log-likelihood ratios of a matrix of scores, or of those of listed trials."""
+        if few(scores.size):
+            mean = _paired(sides, listed)
+            out[...] = self.of_trials(scores.reshape(-1), mean.reshape(-1, 2), variance).reshape(scores.shape)
+            return out
+        from evenscore.model.residual_kernels import density_list, density_matrix
+
+        scores, enroll, test = (np.ascontiguousarray(part) for part in (scores, *sides))
+        precision = 1 / np.sqrt(variance)
+        how = enroll, test, precision, float(np.log(precision[TARGET] / precision[NONTARGET])), *self._cubics
+        if listed is None:
+            in_parallel(lambda start, stop: density_matrix(scores, *how, start, stop, out), *scores.shape)
+        else:
+            pairs = listed.enroll_index, listed.test_index
+            in_parallel(lambda start, stop: density_list(scores, *pairs, *how, start, stop, out), scores.size)
+        return out
+
+    @cached_property
+    def _cubics(self) -> tuple[Array, Array, Array]:
+        """The log-densities as cubics between even nodes; where these begin and how many make 1; all parameters.
+
+        A cubic has the values and slopes of the density at its ends. With 64 nodes in a unit of the scale it is right
+        to 1e-8.
+        """
+        step = self.scale / _NODES_PER_SCALE
+        start = self.location - _REACH * self.scale
+        nodes = start[:, None] + step[:, None] * np.arange(int(2 * _REACH * _NODES_PER_SCALE) + 1)
+        f = np.stack([self.log_density(nodes[h], h) for h in (NONTARGET, TARGET)])
+        g = np.stack([step[h] * self._slope(nodes[h], h) for h in (NONTARGET, TARGET)])
+        rise = np.diff(f)
+        cubics = [f[:, :-1], g[:, :-1], 3 * rise - 2 * g[:, :-1] - g[:, 1:], g[:, :-1] + g[:, 1:] - 2 * rise]
+        parameters = np.stack([getattr(self, name) for name in _PARAMETERS])
+        return np.stack(cubics, axis=2), np.stack([start, 1 / step]), parameters
+
+    def _slope(self, residual: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
+        """Return the derivative of the log-density."""
+        x = (residual - self.location[label]) / self.scale[label]
+        u = self.tail[label] * np.arcsinh(x) - self.skew[label]
+        inner = self.tail[label] / np.hypot(1, x) * (np.tanh(u) - 0.5 * np.sinh(2 * u))
+        return np.asarray((inner - x / (1 + x**2)) / self.scale[label])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ResidualDensities):
+            return NotImplemented
+        return all(same_array(getattr(self, name), getattr(other, name)) for name in _PARAMETERS)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Residual:
+    """In place of the log-likelihood ratio: the standardized residual of one class."""
+
+    label: int
+
+    def of_trials(
+        self, scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Float[Array, "*t 2"]
+    ) -> Float[Array, " t"]:
+        """Return (s - p_h) / sqrt(v_h)."""
+        found: Array = (scores - mean[:, self.label]) / np.sqrt(variance[..., self.label])
+        return found
+
+    def of_sums(
+        self,
+        scores: npt.NDArray[Any],
+        sides: tuple[Float[Array, "m 2"], Float[Array, "2 n"]],
+        variance: Float[Array, "2"],
+        listed: Any,
+        out: npt.NDArray[Any],
+    ) -> npt.NDArray[Any]:
+        """Set ``out`` to the residuals of a matrix of scores, or of those of listed trials."""
+        enroll, test = sides[0][:, self.label], sides[1][self.label]
+        mean = enroll[:, None] + test if listed is None else enroll[listed.enroll_index] + test[listed.test_index]
+        out[...] = (scores - mean) / np.sqrt(variance[self.label])
+        return out
+
+
+def _paired(sides: tuple[Float[Array, "m 2"], Float[Array, "2 n"]], listed: Any) -> Float[Array, "*t 2"]:
+    enroll, test = sides[0], sides[1].T
+    if listed is None:
+        return enroll[:, None] + test
+    found: Array = enroll[listed.enroll_index] + test[listed.test_index]
+    return found
