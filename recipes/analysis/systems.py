@@ -27,7 +27,10 @@ SYSTEMS = (
     System("ZT", "zt"),
     System("S", "s"),
     System("AS", "as", MappingProxyType({"top_k": 0.5})),
-    *(System(name, "lgsm", MappingProxyType({"dim": dim, "max_iter": ITERATIONS, "residuals": "gaussian"})) for dim, name in MODELS.items()),
+    *(
+        System(name, "lgsm", MappingProxyType({"dim": dim, "max_iter": ITERATIONS, "residuals": "gaussian"}))
+        for dim, name in MODELS.items()
+    ),
 )
 
 PENALTY = 1e-4  #: of calibrations; keeps them finite where classes do not overlap, and is not felt elsewhere
