@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numba import get_num_threads
@@ -22,6 +23,7 @@ from scipy.linalg import cho_factor, cho_solve
 from evenscore import Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer, simulate
 from evenscore.model.em import Statistics, expect, m_step
 from evenscore.model.patterns import SpeakerBlocks, compress
+from evenscore.model.residuals import ResidualDensities
 from evenscore.model.score_weights import llrs_of_sums
 from evenscore.model.statistics import label_sums, standardize
 from evenscore.model.sums import ClassSums, sum_tile
@@ -33,6 +35,7 @@ MODEL = ScoreModel(
     sigma2=np.array([1.0, 1.5]),
 )
 SHAPES = ((8, 12), (10, 10), (12, 8), (10, 10))  # enrolments and tests of the speakers, in turn: 3 distinct shapes
+DENSITIES = ResidualDensities(location=[-0.2, 0.4], scale=[0.9, 0.7], skew=[0.2, -0.4], tail=[0.9, 0.8])
 
 
 def best(task: Callable[[], object], repeat: int, inner: int = 1) -> float:
@@ -180,6 +183,8 @@ def passes(repeat: int, size: int) -> None:
     blocks = ScoreBlocks(scores, enroll=enroll, test=test, cohort=cohort)
     normalizer = ScoreModelNormalizer(MODEL, cohort)
     w = normalizer.weights()
+    bent = replace(w, reading=DENSITIES)
+    known = blocks.with_targets(enroll={name: [3.0] for name in ids})
     rows, columns = rng.normal(size=(size, 2)), rng.normal(size=(2, size))
     there = np.empty_like(raw)
 
@@ -195,6 +200,8 @@ def passes(repeat: int, size: int) -> None:
         "statistics": lambda: sum_tile(blocks.trials.tile, labels),
         "llrs": lambda: llrs_of_sums(w, raw, rows, columns, out=there),
         "normalize": lambda: normalizer.normalize(blocks),
+        "densities": lambda: llrs_of_sums(bent, raw, rows, columns, out=there),
+        "known": lambda: normalizer.normalize(known),
     }
     taken = best_of(tasks, repeat)
     llrs_of_sums(w, raw, rows, columns, out=there)
@@ -208,6 +215,10 @@ def passes(repeat: int, size: int) -> None:
     print(f"plain NumPy {ms['NumPy']}, {taken['NumPy'] / taken['llrs']:.1f}x")
     print(f"   ScoreModelNormalizer.normalize into a new array, cohort of 50 + 50: {ms['normalize']}, ", end="")
     print(f"{taken['normalize'] / new:.2f}x np.copyto into a new array")
+    print(f"   with a known target score of each enrolment: {ms['known']}, ", end="")
+    print(f"{taken['known'] / taken['normalize']:.2f}x the time without")
+    print(f"   with sinh-arcsinh densities, cohort shifts given: {ms['densities']}, ", end="")
+    print(f"{taken['densities'] / taken['llrs']:.1f}x the time of Gaussians")
 
 
 def online(size: int, calls: int) -> None:

@@ -1,6 +1,7 @@
-"""Draw the figure of docs/score-model.md: two Gaussians on real scores, and the parabola that their LLR is.
+"""Draw the figures of docs/score-model.md from the scores that come with evenscore.
 
-``python docs/make_score_model.py`` writes docs/figures/llr_floor.svg from the scores that come with evenscore.
+``python docs/make_score_model.py`` writes docs/figures/llr_floor.svg, two Gaussians and the parabola that their LLR is,
+and docs/figures/residuals.svg, what the model leaves on left-out and on new speakers, and its densities.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from evenscore import (
     fit_norm,
     load_audiomnist_scores,
 )
-from evenscore.plot import figure_style, plot_histograms, save_figure
+from evenscore.norms import left_out_residuals
+from evenscore.plot import figure_style, plot_histograms, plot_qq, save_figure
 
 GREY = "#595959"
 LOW, HIGH = -1.6, 2.4  # scores that are shown
@@ -32,7 +34,7 @@ def draw(figure: Figure) -> None:
     """Draw histograms with the model's Gaussians, and below them the LLR of each score."""
     development = load_audiomnist_scores().development
     trials = TrialList.concat([part.trials for part in development])
-    model = fit_norm("lgsm", development, dim=0).model
+    model = fit_norm("lgsm", development, dim=0, residuals="gaussian").model
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1.3))
     plot_histograms(trials.scores, trials.labels, model=model, bins=120, ax=top)
     top.set(xlabel="", ylim=(0, 2))  # with a place for the legend
@@ -55,12 +57,28 @@ def _draw_llr(ax: Any, model: ScoreModel, straight: LogisticCalibration) -> None
     ax.legend(loc="upper left", bbox_to_anchor=(0.42, 1.0))
 
 
+def draw_residuals(figure: Figure) -> None:
+    """Draw the residuals of left-out training trials, to which densities are fitted, and those of new speakers."""
+    scores = load_audiomnist_scores()
+    model = fit_norm("lgsm", scores.development).model
+    axes = figure.subplots(1, 2, sharex=True, sharey=True)
+    for ax, data, title in zip(
+        axes, (scores.development, scores.evaluation), ("training", "new speakers"), strict=True
+    ):
+        residuals = left_out_residuals(model, data)
+        plot_qq(residuals.scores, residuals.labels, densities=model.residuals, ax=ax)
+        ax.set(title=title, ylabel="Residual (standard deviations)" if ax is axes[0] else "")
+
+
 def main(folder: Path) -> None:
-    """Write the figure into a folder."""
+    """Write the figures into a folder."""
     with figure_style():
         figure = Figure(figsize=(6.4, 6.0))
         draw(figure)
         save_figure(figure, folder / "llr_floor.svg")
+        figure = Figure(figsize=(8.4, 4.2))
+        draw_residuals(figure)
+        save_figure(figure, folder / "residuals.svg")
 
 
 if __name__ == "__main__":

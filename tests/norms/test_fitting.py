@@ -55,7 +55,7 @@ def sides_of(blocks, i, j):
 
 @pytest.mark.parametrize("trained", [True, False])
 def test_single_trials_of_a_score_model_know_nothing_of_the_cohort(trained):
-    fitted = fit_norm("lgsm", DEV, dim=1)
+    fitted = fit_norm("lgsm", DEV, dim=1, residuals="gaussian")
     norm = fitted.normalizer if trained else prepare_norm("lgsm", model=fitted.model)
     blocks, _ = simulate_blocks(MODEL, ["a", "b"], ["a", "c", "d"], ["x", "y", "z", "x"], ["x", "y", "v"], seed=3)
     unknown = np.full(blocks.cohort.shape, np.nan)

@@ -12,6 +12,7 @@ from evenscore import (
     paired_test,
 )
 from evenscore.calibrate import CALIBRATIONS
+from evenscore.norms import fit_residuals
 
 
 def compare_plainly(training, evaluation, methods, *, calibration="logistic", replicates=50, seed=0):
@@ -58,6 +59,7 @@ def norm_of(method, training):
     if method in ("lgsm", "lgsm:dim=0"):
         dim = 2 if method == "lgsm" else 0
         model = fit_score_model([(part.blocks.trials, part.labels) for part in training], dim).model
+        model = fit_residuals(model, training) if dim else model
         return lambda part: ScoreModelNormalizer(model, part.blocks).normalize(part.blocks)
     return lambda part: normalize(part.blocks, method)
 

@@ -47,10 +47,6 @@ _OPTIONS: dict[str, dict[str, type]] = {
 }
 
 
-#: Of what the score model does not predict; the first one is what it gets if nothing is said.
-DENSITIES = ("sinh-arcsinh", "gaussian")
-
-
 def _trained(incomplete: str) -> list[str]:
     return [name for name in _OPTIONS if name.startswith(incomplete)]
 
@@ -116,16 +112,14 @@ def fit(
     model; 0 calibrates only); tol: stop when an iteration gains less nats per enrolment and test (1e-10); max_iter:
     most iterations of each start (5000); starts: starting points (3); min_divergence=false: do not fit the prior in
     each iteration, which is slower; residuals=gaussian: Gaussian densities of what the model does not predict, as in
-    the paper, in place of sinh-arcsinh ones, which may be skewed and have heavier tails. evidence has dim alone.
+    the paper and for dim=0, in place of sinh-arcsinh ones, which may be skewed and have heavier tails. evidence has dim
+    alone.
     """
     check_model_output(output, json)
     name, how = name_and_options(norm)
     if name not in _OPTIONS:
         raise InputError(f"the norm {name!r} has nothing to train; choose {' or '.join(_OPTIONS)}")
     how = checked_options(f"the norm {name}", how, _OPTIONS[name])
-    residuals = how.pop("residuals", DENSITIES[0])
-    if residuals not in DENSITIES:
-        raise InputError(f"residuals are {residuals!r}, but must be {' or '.join(DENSITIES)}")
     enroll, test = vectors.enroll_embeddings, vectors.test_embeddings
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
@@ -139,7 +133,9 @@ def fit(
         with_densities,
     )
     from evenscore.model import fit_score_model
+    from evenscore.norms.score_model import checked_residuals
 
+    residuals = checked_residuals(how.pop("residuals", None), how.get("dim", 2)) if name == "lgsm" else ""
     sources = replace(labels.sources(None), keys=key or (), phrase_from=phrase_from)
     inputs = {"scores": scores, "key": key, "enroll": enroll, "test": test}
     inputs |= {"scorer": vectors.scorer if enroll else None, "phrase_from": phrase_from}
@@ -159,7 +155,7 @@ def fit(
         else:
             result = fit_score_model(data, **how, progress=progress, client=client)
             beyond = beyond_vertex(result.model, data)
-            if residuals == DENSITIES[0]:
+            if residuals != "gaussian":
                 result = replace(result, model=with_densities(result.model, data, client, progress))
     told = _Told(output=output, info=info, notes=notes, verbose=verbose, json=json)
     if name == "evidence":

@@ -244,9 +244,7 @@ def _densities_of(model: ScoreModel) -> list[str]:
     found = model.residuals
     if found is None:
         return []
-    lines = [
-        "What the model does not predict is not Gaussian; its densities (sinh-arcsinh) were fitted to left-out trials:"
-    ]
+    lines = ["Densities (sinh-arcsinh) of what the model does not predict, fitted to left-out trials:"]
     for h, name in enumerate(("non-targets", "targets")):
         skew, tail = float(found.skew[h]), float(found.tail[h])
         side = "even" if abs(skew) < _STRAIGHT else f"longer to the {'right' if skew > 0 else 'left'}"

@@ -80,6 +80,18 @@ class ResidualDensities:
         constant = np.log(self.tail[label] / self.scale[label]) - _HALF_LOG_2PI
         return np.asarray(constant + steep - np.log(np.hypot(1, x)) - 0.5 * np.sinh(u) ** 2)
 
+    def quantile(self, z: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
+        """Return the residuals of a class that stand where these do among those of a standard Gaussian.
+
+        Examples
+        --------
+        >>> skewed = ResidualDensities(location=[0, 0], scale=[1, 1], skew=[0, 0.5], tail=[1, 1])
+        >>> skewed.quantile(np.array([-2.0, 0.0, 2.0]), 1).round(2)
+        array([-1.09,  0.52,  3.42])
+        """
+        x = np.sinh((np.arcsinh(z) + self.skew[label]) / self.tail[label])
+        return np.asarray(self.location[label] + self.scale[label] * x)
+
     def of_trials(
         self, scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Float[Array, "*t 2"]
     ) -> Float[Array, " t"]:

@@ -18,4 +18,7 @@ from .registry import (
     prepare_norm as prepare_norm,
     register_norm as register_norm,
 )
-from .residuals import fit_residuals as fit_residuals
+from .residuals import (
+    fit_residuals as fit_residuals,
+    left_out_residuals as left_out_residuals,
+)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenscore.engine.engine import engine_for
+from evenscore.model.normalizer import ScoreModelNormalizer
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.residual_fit import ResidualCounts, fit_densities
 from evenscore.model.residuals import Residual
@@ -17,11 +18,11 @@ from evenscore.norms.fitting import ModelNorm
 from evenscore.norms.normalize import described_norm, normalize_with
 from evenscore.norms.score_model import PreparedScoreModel
 from evenscore.progress import Progress, silent
-from evenscore.tables import NONTARGET, TARGET, LabelledBlocks, Place
+from evenscore.tables import NONTARGET, TARGET, LabelledBlocks, Place, TrialList
 from evenscore.tables.pair_values import PairValues
 from evenscore.tables.score_table import Source
 
-__all__ = ["fit_residuals", "residual_counts"]
+__all__ = ["fit_residuals", "left_out_residuals", "residual_counts"]
 
 
 def fit_residuals(
@@ -72,6 +73,33 @@ def residual_counts(
             engine = engine_for(client)
             found += engine.total(_count, task, table.places(), stage="residuals", progress=progress)
     return found
+
+
+def left_out_residuals(model: ScoreModel, data: Sequence[LabelledBlocks]) -> TrialList:
+    """Return labelled trials with the standardized residual of their own class in place of the score.
+
+    Each is predicted without its own speakers in the cohort; what a Gaussian model would leave is N(0, 1) in both
+    classes. `plot_qq` draws them.
+
+    Examples
+    --------
+    >>> from evenscore import LabelledBlocks, ScoreModel, simulate
+    >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> speakers = [f"s{n % 20}" for n in range(60)]
+    >>> residuals = left_out_residuals(model, [LabelledBlocks.own_cohort(*simulate(model, speakers, speakers, seed=1))])
+    >>> abs(float(residuals.scores.mean())) < 0.1, abs(float(residuals.scores.std()) - 1) < 0.1
+    (True, True)
+    """
+    lists = []
+    for part in data:
+        found = [
+            part.labelled(ScoreModelNormalizer(model, part.blocks, reading=Residual(label)).normalize(part.blocks))
+            for label in (NONTARGET, TARGET)
+        ]
+        labels = np.asarray(found[NONTARGET].labels)
+        nontarget, target = (np.asarray(trials.scores) for trials in found)
+        lists.append(found[TARGET].with_scores(np.where(labels == TARGET, target, nontarget)))
+    return TrialList.concat(lists)
 
 
 @dataclass(frozen=True, eq=False)

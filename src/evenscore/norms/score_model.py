@@ -36,11 +36,13 @@ __all__ = [
     "OwnScoreModelParts",
     "PreparedScoreModel",
     "ScoreModelParts",
+    "checked_residuals",
     "cohort_weights",
     "fit_score_model_norm",
     "prepare_score_model",
 ]
 
+RESIDUALS = ("sinh-arcsinh", "gaussian")  #: densities of what the score model does not predict
 _PIECE = 1 << 20  # scores that are worked on at once
 _MOST_SPEAKERS = 5000  # in the cohort: the sums of pairs of them take 200 MB
 
@@ -347,24 +349,37 @@ def prepare_score_model(method: str, **options: Any) -> Any:
     return prepare_model(method, ScoreModel, PreparedScoreModel, **options)
 
 
+def checked_residuals(residuals: str | None, dim: int) -> str:
+    """Return the name of a density of residuals: the one that was named, or that of such a model.
+
+    Examples
+    --------
+    >>> checked_residuals(None, 2), checked_residuals(None, 0), checked_residuals("gaussian", 2)
+    ('sinh-arcsinh', 'gaussian', 'gaussian')
+    """
+    if residuals not in (None, *RESIDUALS):
+        raise InputError(f"residuals are {residuals!r}, but must be {' or '.join(RESIDUALS)}")
+    return residuals or (RESIDUALS[0] if dim else RESIDUALS[1])
+
+
 def fit_score_model_norm(
     method: str,
     training: Sequence[LabelledBlocks],
     *,
     client: Any = None,
     progress: Progress = silent,
-    residuals: str = "sinh-arcsinh",
+    residuals: str | None = None,
     **options: Any,
 ) -> FittedNorm:
     """Train the score model; ``options`` are those of `fit_score_model`, and the density of residuals.
 
-    ``residuals`` are ``"sinh-arcsinh"``, fitted by `fit_residuals`, or ``"gaussian"``, as in the paper.
+    ``residuals`` are ``"sinh-arcsinh"``, fitted by `fit_residuals`, or ``"gaussian"``, as in the paper. By default they
+    are the former, but for a model without hidden variables, which is known as Gaussian calibration.
     """
     from evenscore.model.fit import fit_score_model
 
     refuse_unknown_options(method, fit_score_model, options)
-    if residuals not in ("sinh-arcsinh", "gaussian"):
-        raise InputError(f"residuals are {residuals!r}, but must be 'sinh-arcsinh' or 'gaussian'")
+    residuals = checked_residuals(residuals, options.get("dim", 2))
     result = fit_score_model(training_data(training), client=client, progress=progress, **options)
     model = result.model
     if residuals != "gaussian":

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+    from evenscore.model.residuals import ResidualDensities
+
 __all__ = ["plot_qq"]
 
 _MOST = 400  # quantiles of a class that are drawn
@@ -26,6 +28,7 @@ def plot_qq(
     labels: npt.ArrayLike | None = None,
     *,
     model: object | None = None,
+    densities: ResidualDensities | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the quantiles of each class, in standard deviations from its mean, against those of a Gaussian.
@@ -41,6 +44,9 @@ def plot_qq(
         A `ScoreModel` or a Gaussian or unsupervised calibration of these scores, whose means and standard deviations
         are taken; by default those of the scores themselves. For residuals that are standardized already it is
         ``GaussianCalibration(mean=[0, 0], variance=[1, 1])``.
+    densities
+        For standardized residuals (`left_out_residuals`): the densities of a score model, whose quantiles are drawn as
+        dashed lines. The scores are then taken as they are.
     ax
         Where to draw; by default on a new figure.
 
@@ -55,7 +61,9 @@ def plot_qq(
     trials = sort_scores(scores, labels)
     sides = {"non-target": (trials.nontarget, trials.nontarget_mass), "target": (trials.target, trials.target_mass)}
     places = {name: _gaussian_places(*side) for name, side in sides.items()}
-    if model is None:
+    if densities is not None:
+        moments = [(0.0, 1.0), (0.0, 1.0)]
+    elif model is None:
         moments = [_own_moments(*side) for side in sides.values()]
     else:
         moments = [(float(mean), float(variance) ** 0.5) for mean, variance in zip(*class_moments(model), strict=True)]
@@ -70,6 +78,10 @@ def plot_qq(
         (points,) = ax.plot(theory[shown], values[shown], markersize=3, markerfacecolor="none", **look)
         entries.append((points, f"{sides[name][0].size} {name}s"))
         furthest = max(furthest, float(np.abs(theory[shown]).max(initial=1.0)))
+        if densities is not None:
+            even = np.linspace(theory.min(initial=-1.0), theory.max(initial=1.0), 200)
+            fitted = densities.quantile(even, list(sides).index(name))
+            ax.plot(even, fitted, color=look["color"], linestyle="--", linewidth=1.2)
     (line,) = ax.plot([-furthest, furthest], [-furthest, furthest], color=GREY, linewidth=1, zorder=1)
     entries.append((line, "Gaussian"))
     ax.set_xlabel("Quantile of a Gaussian")
