@@ -197,7 +197,8 @@ def main() -> None:
         nargs="+",
         default=["self"],
         help="of training trials: the mean of all training speakers, or without the trial's two; with left-out-cohort, "
-        "cohort scores of judged trials are centred without the cohort member's speaker, too",
+        "cohort scores of judged trials are centred without the cohort member's speaker, too; corrected: as self, and "
+        "mended from the scores alone",
     )
     parser.add_argument("--methods", nargs="*", default=list(METHODS), help=f"of {', '.join(METHODS)}, and others")
     parser.add_argument("--replicates", type=int, default=200, help="of the bootstrap over speakers; 0 for none")

@@ -13,12 +13,13 @@ import numpy as np
 
 from accuracy_data import PHRASES, STATUS, TAKES, column, read
 from evenscore import Cosine, Embeddings, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, load_audiomnist_scores
+from evenscore.scoring import correct_self_centering
 from evenscore.sources import LeftOutCenter
 
 __all__ = ["CENTERS", "LEAST", "Setting", "embedding_settings", "shipped_settings"]
 
 GOOD = "validated"  # of the clips with a status, which make a set of their own
-CENTERS = ("self", "left-out", "left-out-cohort")
+CENTERS = ("self", "left-out", "left-out-cohort", "corrected")
 LEAST = 3  # training speakers: two of a trial, and one to be its cohort
 
 
@@ -110,13 +111,15 @@ def setting_of(
     usual = Cosine(background.vectors.mean(axis=0))
     scorers = {"self": (usual, usual), "left-out": (LeftOutCenter(background), usual)}
     scorers["left-out-cohort"] = (LeftOutCenter(background),) * 2
-    first, second = scorers[center]
+    first, second = scorers["self" if center == "corrected" else center]
     training, evaluation = [], []
     for dev, new in zip(*(halves(arrays, keep, half, args) for half in halved), strict=True):
         if any(len({*side.enroll_speakers}) < 2 or not side.test_speakers for side in (dev, new)):
             continue  # hardly anybody said this phrase often enough
         (E, T), (E2, T2) = dev.embeddings("ce", "ct"), new.embeddings("e", "t")
-        training.append(LabelledBlocks.own_cohort(first.score(E, T).in_memory()))
+        trained = first.score(E, T).in_memory()
+        trained = correct_self_centering(trained) if center == "corrected" else trained
+        training.append(LabelledBlocks.own_cohort(trained))
         own = LabelledBlocks.own_cohort(second.score(E, T).in_memory())
         trials, cohort = second.score(E2, T2), (second.score(E2, T), second.score(E, T2))
         sides = (new.enroll_speakers, new.test_speakers)
