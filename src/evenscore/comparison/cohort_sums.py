@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CohortSums", "Side", "Speakers", "Unit", "cohort_sums"]
 
-Side = Literal["enroll", "test"]  # whose cohort scores: enrolments against the cohort's tests, or tests against enrolments
+Side = Literal[
+    "enroll", "test"
+]  # whose cohort scores: enrolments against the cohort's tests, or tests against enrolments
 _SLAB = 1 << 20  # scores that are summed at a time
 
 

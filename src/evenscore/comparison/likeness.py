@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.comparison.cohort_sums import CohortSums, Side, Speakers, Unit, cohort_sums
 from evenscore.comparison.data import Sides
+from evenscore.comparison.methods import listed
 from evenscore.metrics.points import Points
 from evenscore.progress import Progress, silent
 from evenscore.tables import NONTARGET
@@ -21,11 +21,11 @@ from evenscore.tables import NONTARGET
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Contrast", "SideLikeness", "likeness_of"]
+__all__ = ["Contrast", "SideLikeness", "likeness_of", "unlike_warnings"]
 
 HIGH = 0.99  #: share of the training side's non-targets that are below a high score
-#: Differences that matter: of means in standard deviations, of all else as factors.
-MATTERS = {"mean": 0.25, "level": 1.25, "spread": 1.25, "high": 2.0}
+#: Differences that matter: of means in standard deviations, of levels in the whole variance, of the others as factors.
+MATTERS = {"mean": 0.25, "level": 0.15, "spread": 1.25, "high": 2.0}
 _SURE = 3.0  # standard errors, if their own size were known
 _SMALLEST = 1e-12  # variance
 
@@ -150,7 +150,7 @@ def _compared(side: Side, training: CohortSums, evaluation: CohortSums, populati
     return SideLikeness(side=side, **contrasts)
 
 
-def _figures(pairs: Float[np.ndarray, "*n 4"], rows: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "4 *n"]:
+def _figures(pairs: Float[np.ndarray, "... 4"], rows: Float[np.ndarray, "... 3"]) -> Float[np.ndarray, "4 ..."]:
     """Return mean, level, spread and share of high scores from sums; NaN where there is nothing."""
     with np.errstate(invalid="ignore", divide="ignore"):
         _, mean, square, high = np.moveaxis(pairs / pairs[..., :1], -1, 0)
@@ -163,8 +163,8 @@ def _figures(pairs: Float[np.ndarray, "*n 4"], rows: Float[np.ndarray, "*n 3"]) 
 
 
 def _differences(
-    training: Float[np.ndarray, "4 *n"], evaluation: Float[np.ndarray, "4 *n"]
-) -> Float[np.ndarray, "4 *n"]:
+    training: Float[np.ndarray, "4 ..."], evaluation: Float[np.ndarray, "4 ..."]
+) -> Float[np.ndarray, "4 ..."]:
     """Return differences on scales on which their standard errors hardly depend on the figures."""
     scales = (np.positive, np.log, np.log, np.sqrt)
     return np.stack([scale(b) - scale(a) for scale, a, b in zip(scales, training, evaluation, strict=True)])
@@ -188,5 +188,41 @@ def _matters(name: str, training: float, evaluation: float) -> bool:
     """Tell whether a difference is large; of high scores only more of them matter."""
     if name == "mean":
         return abs(evaluation - training) > MATTERS[name]
+    if name == "level":  # a small part of the variance may double
+        return abs(evaluation**2 - training**2) > MATTERS[name]
     factor = evaluation / training if training > 0 else np.inf
     return bool(factor > MATTERS[name] or (name != "high" and factor < 1 / MATTERS[name]))
+
+
+_WHO = {"enroll": ("its enrolments", "an enrolment"), "test": ("its tests", "a test")}
+
+
+def unlike_warnings(found: Iterable[SideLikeness]) -> list[str]:
+    """Return what to say about sides that are unlike: nothing, or one sentence."""
+    parts = [f"cohort scores of {_WHO[one.side][0]} {listed(_sayings(one))}" for one in found if one.unlike]
+    if not parts:
+        return []
+    return [
+        f"the evaluation side is unlike the training side: {'; '.join(parts)}. What was learned and calibrated on the "
+        "training side may not hold; train on scores of the same kind if you can"
+    ]
+
+
+def _sayings(one: SideLikeness) -> tuple[str, ...]:
+    shift = one.mean.evaluation - one.mean.training
+    of_one = _WHO[one.side][1]
+    sayings = {
+        "mean": f"lie {abs(shift):.2f} standard deviations {'higher' if shift > 0 else 'lower'}",
+        "level": f"differ {_times(one.level)} as much in their level from {of_one} to the next",
+        "spread": f"spread {_times(one.spread)} as widely within {of_one}",
+        "high": f"are high in {_percent(one.high.evaluation)} instead of {_percent(one.high.training)} of all cases",
+    }
+    return tuple(sayings[name] for name in one.unlike)
+
+
+def _times(contrast: Contrast) -> str:
+    return f"{contrast.evaluation / contrast.training:.2g} times" if contrast.training > 0 else "many times"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
