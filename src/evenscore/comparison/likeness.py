@@ -91,9 +91,12 @@ def likeness_of(
     ``points`` are the training trials of each condition. Conditions of one name have one unit; where the training side
     has none of that name, the unit is that of all its trials.
     """
-    names = [part.name for part in sides.training]
     whole = _unit(points)
-    units = {name: _unit(one for own, one in zip(names, points, strict=True) if own == name) for name in names}
+    named: dict[str, list[Points]] = {}
+    for part, one in zip(sides.training, points, strict=True):
+        if one.n_nontarget:
+            named.setdefault(part.name, []).append(one)
+    units = {name: _unit(those) for name, those in named.items()}
     parts = (sides.training, sides.training_trials), (sides.evaluation, sides.trials)
     found = []
     for side in ("enroll", "test"):
@@ -106,7 +109,7 @@ def likeness_of(
                 trials,
                 side,
                 speakers,
-                [units.get(part.name) or whole for part in blocks],
+                [units.get(part.name, whole) for part in blocks],
                 client=client,
                 progress=progress,
             )
@@ -116,12 +119,10 @@ def likeness_of(
     return tuple(found)
 
 
-def _unit(points: Iterable[Points]) -> Unit | None:
-    """Return mean, standard deviation and high scores of non-targets; None if there are none."""
+def _unit(points: Sequence[Points]) -> Unit:
+    """Return mean, standard deviation and high scores of the non-targets."""
     pairs = [one.class_scores(NONTARGET) for one in points]
     scores, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
-    if not scores.size:
-        return None
     mean = np.average(scores, weights=weights)
     std = np.sqrt(np.average(np.square(scores - mean), weights=weights)) or 1.0
     order = np.argsort(scores, kind="stable")

@@ -24,7 +24,7 @@ class Need:
 
     Speakers, because a variance that is learned from n of them has a relative standard error of sqrt(2 / (n - 1)): 0.63
     for 6, 0.43 for 12, 0.32 for 20. Targets, because each number that is learned from them should have about five.
-    `tests/comparison/test_needs.py` draws scores from a score model, and looks where a method does harm.
+    `tests/comparison/test_recommendation.py` draws scores from a score model, and looks where a method does harm.
     """
 
     speakers: int
