@@ -88,15 +88,12 @@ def likeness_of(
 ) -> tuple[SideLikeness, ...]:
     """Compare the cohort scores of both sides: those of the enrolments and those of the tests, if there are any.
 
-    ``points`` are the training trials of each condition. Conditions of one name have one unit; where the training side
-    has none of that name, the unit is that of all its trials.
+    ``points`` are the training trials of each condition. Scores of a condition are measured in the unit of the training
+    condition of that name; where there is none, in that of all training trials.
     """
     whole = _unit(points)
-    named: dict[str, list[Points]] = {}
-    for part, one in zip(sides.training, points, strict=True):
-        if one.n_nontarget:
-            named.setdefault(part.name, []).append(one)
-    units = {name: _unit(those) for name, those in named.items()}
+    named = zip(sides.training_trials.names, points, strict=True)
+    units = {name: _unit([one]) for name, one in named if one.n_nontarget}
     parts = (sides.training, sides.training_trials), (sides.evaluation, sides.trials)
     found = []
     for side in ("enroll", "test"):
@@ -109,7 +106,7 @@ def likeness_of(
                 trials,
                 side,
                 speakers,
-                [units.get(part.name, whole) for part in blocks],
+                [units.get(name, whole) for name in trials.names],
                 client=client,
                 progress=progress,
             )
