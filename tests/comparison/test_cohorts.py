@@ -12,7 +12,7 @@ from evenscore.comparison.judging import training_points
 def diagnosed(part, training=None):
     training = training or training_side()
     known = [set(speakers("train", 14, 1)), set(part.blocks.enroll_speakers)]
-    [found] = cohort_diagnostics([part], usual_target(training_points(training)), known)
+    [found] = cohort_diagnostics([part], usual_target([training_points(training)]), known)
     return found
 
 
@@ -85,7 +85,7 @@ def test_speakers_that_are_not_known_and_missing_scores():
     enroll = ScoreMatrix(scores, part.blocks.enroll.enroll_ids, part.blocks.enroll.test_ids, missing="nan")
     blocks = ScoreBlocks(part.blocks.trials, enroll=enroll)
     [found] = cohort_diagnostics(
-        [LabelledBlocks(blocks, part.labels)], usual_target(training_points(training_side())), [set(), set()]
+        [LabelledBlocks(blocks, part.labels)], usual_target([training_points(training_side())]), [set(), set()]
     )
     assert found.speakers is None
     assert not found.own_speakers_left_out
@@ -95,7 +95,7 @@ def test_speakers_that_are_not_known_and_missing_scores():
 def test_no_cohort_no_diagnostics():
     [part] = evaluation_side()
     bare = LabelledBlocks(ScoreBlocks(part.blocks.trials), part.labels)
-    assert cohort_diagnostics([bare], usual_target(training_points(training_side())), [set(), set()]) == ()
+    assert cohort_diagnostics([bare], usual_target([training_points(training_side())]), [set(), set()]) == ()
     comparison = compare(training_side(), [bare], ["z", "lgsm"], bootstrap=5)
     assert comparison.cohorts == ()
     assert set(comparison.not_run) == {"z"}

@@ -255,8 +255,8 @@ def with_densities(
 
 def _some_speakers(item: _Item) -> _Item:
     """Return the scores of embeddings as a matrix, of some speakers if there are many; all else as it is."""
-    from evenscore.sources.computed import ComputedScores
     from evenscore.sources.blocks import cohort_matrix
+    from evenscore.sources.computed import ComputedScores
 
     if not isinstance(item, tuple) or not isinstance(item[0], ComputedScores):
         return item

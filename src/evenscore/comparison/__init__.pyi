@@ -16,6 +16,10 @@ from .comparison import (
     RunFacts as RunFacts,
 )
 from .data import DataSummary as DataSummary
+from .likeness import (
+    Contrast as Contrast,
+    SideLikeness as SideLikeness,
+)
 from .methods import Method as Method
 from .run import compare as compare
 from .trials import (

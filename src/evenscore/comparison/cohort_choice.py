@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenscore.comparison.comparison import METRICS
-from evenscore.comparison.verdict import METRIC_NAMES, listed, shown_value
+from evenscore.comparison.methods import listed
+from evenscore.comparison.verdict import METRIC_NAMES, shown_value
 from evenscore.metrics import Interval
 from evenscore.metrics.uncertainty import Metric
 

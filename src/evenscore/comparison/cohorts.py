@@ -134,9 +134,10 @@ def cohort_diagnostics(
     return tuple(_diagnosed(part, sides, *map(set, speakers)) for part, sides in found if sides)
 
 
-def usual_target(points: Points) -> float:
+def usual_target(points: Iterable[Points]) -> float:
     """Return the median score of the target trials; to the width of a bin where they are not in memory."""
-    scores, weights = points.class_scores(TARGET)
+    pairs = [one.class_scores(TARGET) for one in points]
+    scores, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
     order = np.argsort(scores, kind="stable")
     below = np.cumsum(weights[order])
     middle = [np.searchsorted(below, below[-1] / 2, side) for side in ("left", "right")]

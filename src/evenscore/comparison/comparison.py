@@ -11,6 +11,9 @@ import numpy as np
 from evenscore.calibrate import Calibration, calibration_and_options
 from evenscore.comparison.cohorts import CohortDiagnostics
 from evenscore.comparison.data import DataSummary
+from evenscore.comparison.likeness import SideLikeness
+from evenscore.comparison.needs import too_few
+from evenscore.comparison.recommendation import paired
 from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, PairedTest, SortedScores, sort_scores
 from evenscore.metrics.operating_points import PointLike, as_points
@@ -190,6 +193,8 @@ class MethodResult(Measured):
         For each metric this method against ``raw`` and against the best method, on the same draws of speakers.
     best_share
         The share of the draws in which no other method was better.
+    worst_loss
+        What it loses to the best method of a draw in the worst draws: only a share of 1 - ``level`` is worse.
     contributions
         For methods that can take an LLR apart: what each feature adds to the LLRs of some example trials.
     """
@@ -206,6 +211,7 @@ class MethodResult(Measured):
     to_raw: Mapping[str, PairedTest] = field(default_factory=dict)
     to_best: Mapping[str, PairedTest] = field(default_factory=dict)
     best_share: float = 0.0
+    worst_loss: float = 0.0
     contributions: ExampleContributions | None = None
 
 
@@ -254,6 +260,9 @@ class Comparison:
         How many speakers, enrolments, tests and trials there are on each side.
     cohorts
         What is known about the cohort of each condition.
+    likeness
+        Whether the evaluation side is like the training side, as cohort scores of the enrolments and of the tests tell;
+        empty if there are none.
     warnings
         Sentences that the user should read before the figures.
     run
@@ -280,6 +289,7 @@ class Comparison:
     how: Judging
     data: DataSummary
     cohorts: tuple[CohortDiagnostics, ...]
+    likeness: tuple[SideLikeness, ...]
     warnings: tuple[str, ...]
     run: RunFacts
 
@@ -299,6 +309,20 @@ class Comparison:
                 return method
         names = ", ".join(method.name for method in self.methods)
         raise InputError(f"there is no result of {name!r}; there are {names}")
+
+    @property
+    def unlike(self) -> bool:
+        """Whether the evaluation side is unlike the training side."""
+        return any(one.unlike for one in self.likeness)
+
+    @property
+    def too_few(self) -> dict[str, str]:
+        """The methods for which the training side is too small, each with the reason."""
+        return too_few(self.methods, self.data.training)
+
+    def paired(self, a: MethodResult, b: MethodResult) -> PairedTest:
+        """Return whether one method is better than another by ``rank_by``, on the same draws of speakers."""
+        return paired(a, b, self.rank_by, self.how.level, len(self.trials.speakers))
 
     @property
     def drawn(self) -> str:

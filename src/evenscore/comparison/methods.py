@@ -14,7 +14,7 @@ from evenscore.norms.registry import NO_OPTIONS
 from evenscore.spelling import name_and_options
 from evenscore.tables import LabelledBlocks
 
-__all__ = ["RAW", "Method", "as_methods", "default_methods"]
+__all__ = ["RAW", "Method", "as_methods", "default_methods", "listed"]
 
 RAW = "raw"
 # lgsm:dim=0 has the Gaussians of lgsm and no norm: between the two stands what the norm does.
@@ -112,3 +112,14 @@ def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
         except (TypeError, ValueError):
             plain[name] = repr(value)
     return plain
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Return names as a sentence lists them.
+
+    Examples
+    --------
+    >>> listed(("z", "t", "s"))
+    'z, t and s'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -38,7 +38,7 @@ def method_table(comparison: Comparison) -> pl.DataFrame:
             name = f"{comparison.rank_by}_to_{other}"
             row |= {name: test.difference, f"{name}_low": test.interval.low, f"{name}_high": test.interval.high}
             row[f"p_to_{other}"] = test.p_value
-        rows.append(row | {"best_share": method.best_share, "seconds": method.seconds})
+        rows.append(row | {"best_share": method.best_share, "worst_loss": method.worst_loss, "seconds": method.seconds})
     return pl.DataFrame(rows)
 
 
@@ -87,6 +87,11 @@ def results_of(comparison: Comparison) -> dict[str, Any]:
             "not_run": comparison.not_run,
             "data": comparison.data,
             "cohorts": comparison.cohorts,
+            "sides": {
+                "unlike": comparison.unlike,
+                "likeness": comparison.likeness,
+                "too_few": comparison.too_few,
+            },
             "warnings": comparison.warnings,
             "run": run,
         }
@@ -105,6 +110,7 @@ def _method(method: MethodResult) -> dict[str, Any]:
         "to_raw": {metric: _test(test) for metric, test in method.to_raw.items()},
         "to_best": {metric: _test(test) for metric, test in method.to_best.items()},
         "best_share": method.best_share,
+        "worst_loss": method.worst_loss,
         "calibration": method.calibration.to_dict()["parameters"],
         "model": _variances(method.model) if isinstance(method.model, ScoreModel) else None,
         "is_llr": method.is_llr,

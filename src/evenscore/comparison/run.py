@@ -19,9 +19,11 @@ from evenscore.comparison.comparison import METRICS, Comparison, Judging, Measur
 from evenscore.comparison.data import Sides, centering_warnings, check_data, cohort_warnings, summary_of
 from evenscore.comparison.examples import with_examples
 from evenscore.comparison.judging import judge, or_reason, training_points
+from evenscore.comparison.likeness import likeness_of, unlike_warnings
 from evenscore.comparison.methods import RAW, Method, as_methods
+from evenscore.comparison.needs import size_warnings, too_few
+from evenscore.comparison.recommendation import losses_of, paired, worst_loss
 from evenscore.errors import InputError
-from evenscore.metrics import PairedTest
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike
 from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
@@ -143,8 +145,10 @@ def compare(
     speakers = sides.training_trials.speakers, sides.trials.speakers
     warnings = check_data(data, speakers, allow_overlap=allow_overlap) + warnings
     warnings += centering_warnings(sides.training)
-    usual = usual_target(training_points(sides.training, client=client, progress=progress, bits=_BITS))
-    cohorts = cohort_diagnostics(sides.evaluation, usual, speakers, client=client, progress=progress)
+    scale: dict[str, Any] = {"client": client, "progress": progress}
+    trained_on = [training_points([part], bits=_BITS, **scale) for part in sides.training]
+    cohorts = cohort_diagnostics(sides.evaluation, usual_target(trained_on), speakers, **scale)
+    likeness = likeness_of(sides, trained_on, **scale)
     progress("checking the data", 1.0)
     judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress, write_scores)
     results = _ranked(judged, rank_by, level, len(sides.trials.speakers))
@@ -156,7 +160,13 @@ def compare(
         how=how,
         data=data,
         cohorts=cohorts,
-        warnings=(*warnings, *cohort_warnings(cohorts)),
+        likeness=likeness,
+        warnings=(
+            *warnings,
+            *cohort_warnings(cohorts),
+            *size_warnings(too_few(results, data.training)),
+            *unlike_warnings(likeness),
+        ),
         run=RunFacts(
             command=command,
             time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -212,21 +222,17 @@ def _ranked(judged: Sequence[MethodResult], rank_by: Metric, level: float, n_spe
     """Return the results, best first; methods that are equally good stay in the order in which they come."""
     order = sorted(judged, key=lambda one: one.figures.values[rank_by])
     raw = next(one for one in judged if one.name == RAW)
+    losses = losses_of(order, rank_by)
     return tuple(
         replace(
             one,
-            to_raw={metric: _paired(one, raw, metric, level, n_speakers) for metric in METRICS},
-            to_best={metric: _paired(one, order[0], metric, level, n_speakers) for metric in METRICS},
+            to_raw={metric: paired(one, raw, metric, level, n_speakers) for metric in METRICS},
+            to_best={metric: paired(one, order[0], metric, level, n_speakers) for metric in METRICS},
             best_share=share,
+            worst_loss=worst_loss(losses[one.name], level),
         )
         for one, share in zip(order, _best_shares(order, rank_by), strict=True)
     )
-
-
-def _paired(a: Measured, b: Measured, metric: Metric, level: float, n_speakers: int) -> PairedTest:
-    """Return what `evenscore.paired_test` says of two methods, from the draws that both were measured on."""
-    values = a.figures.values[metric], b.figures.values[metric]
-    return PairedTest.of(metric, values, (a.replicates[metric], b.replicates[metric]), level, n_speakers)
 
 
 def _best_shares(order: Sequence[Measured], rank_by: Metric) -> list[float]:

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenscore.comparison.data import FEW_TARGETS
-from evenscore.comparison.methods import RAW
-from evenscore.metrics import PairedTest
+from evenscore.comparison.methods import RAW, listed
+from evenscore.comparison.recommendation import Recommendation, clear, losses_of, recommended, worst_loss
 
 if TYPE_CHECKING:
     from evenscore.comparison.comparison import Comparison, MethodResult
 
-__all__ = ["METRIC_NAMES", "Verdict", "clear", "listed", "shown_value", "verdict_of"]
+__all__ = ["METRIC_NAMES", "Verdict", "shown_value", "verdict_of"]
 
 METRIC_NAMES = {"eer": "EER", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
 # Shares of Cllr that are lost to calibration; minCllr, fitted to the evaluation trials, is a little too good itself.
 _WELL_CALIBRATED, _FAIRLY_CALIBRATED = 0.1, 0.3
 _LITTLE = 0.02
+_DOUBTS = {
+    "too few": "The training side is too small to trust it on other data.",
+    "unlike": "The evaluation side is unlike the training side, so do not expect the same on other data.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +31,11 @@ class Verdict:
     Attributes
     ----------
     use
-        Name of the method: the best one, or raw if the best is not clearly better than raw.
+        Name of the method that loses least in the worst case, or raw if none is clearly better than raw.
     sure
         Whether it is clearly better than raw.
     not_distinguishable
-        Other methods that may be as good as the best.
+        Other methods that may be as good as this one (as the best one, if raw is to be used).
     text
         All that in plain words.
     """
@@ -47,27 +51,26 @@ class Verdict:
 
 def verdict_of(comparison: Comparison) -> Verdict:
     """Return which method to use and how sure that is."""
-    best, metric = comparison.best, comparison.rank_by
-    others = [method for method in comparison.methods if method.name not in (best.name, RAW)]
-    alike = tuple(method.name for method in others if not clear(method.to_best[metric]))
-    gain = best.to_raw[metric]
-    helps = best.name != RAW and clear(gain)
-    used = best if helps else comparison.raw
-    lines = [_choice(comparison, helps)]
+    found = recommended(comparison)
+    used = found.method
+    helps = used.name != RAW
+    shown = used if helps else comparison.best
+    others = [method for method in comparison.methods if method.name not in (shown.name, RAW)]
+    alike = tuple(method.name for method in others if not clear(comparison.paired(method, shown)))
+    lines = [_choice(comparison, shown, helps)]
+    if helps and found.why:
+        lines.append(_why(comparison, found))
     if helps and alike:
         lines.append(f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} not distinguishable from it.")
     elif helps and others:
         lines.append("It is clearly better than every other method here.")
     lines.append(_trust(used))
+    if found.doubt:
+        lines.append(_DOUBTS[found.doubt])
     if comparison.data.evaluation.targets < FEW_TARGETS:
         few = comparison.data.evaluation.targets
         lines.append(f"There are only {few} target trials, so these figures are not reliable.")
     return Verdict(use=used.name, sure=helps, not_distinguishable=alike, text=" ".join(lines))
-
-
-def clear(test: PairedTest) -> bool:
-    """Tell whether the interval of a difference leaves out zero."""
-    return test.interval.high < 0 or test.interval.low > 0
 
 
 def shown_value(metric: str, value: float) -> str:
@@ -81,11 +84,11 @@ def shown_value(metric: str, value: float) -> str:
     return f"{100 * value:.2f} %" if metric == "eer" else f"{value:.3f}"
 
 
-def _choice(comparison: Comparison, helps: bool) -> str:
-    best, metric = comparison.best, comparison.rank_by
+def _choice(comparison: Comparison, shown: MethodResult, helps: bool) -> str:
+    metric = comparison.rank_by
     name = METRIC_NAMES[metric]
-    gain = best.to_raw[metric]
-    if best.name == RAW:
+    gain = shown.to_raw[metric]
+    if shown.name == RAW:
         if len(comparison.methods) == 1:
             return f"No norm could be compared: only raw scores were judged ({name} {shown_value(metric, gain.a)})."
         return f"No norm helps here: calibrated raw scores are the best ({name} {shown_value(metric, gain.a)})."
@@ -94,11 +97,29 @@ def _choice(comparison: Comparison, helps: bool) -> str:
     ends = " to ".join(shown_value(metric, end) for end in (gain.interval.low, gain.interval.high))
     interval = f"{relative}{100 * gain.interval.level:g} % interval of the difference {ends}"
     if helps:
-        return f"Use {best.name}: {values} ({interval})."
+        return f"Use {shown.name}: {values} ({interval})."
     return (
-        f"No norm is clearly better than calibrated raw scores: the best, {best.name}, has {values} ({interval}); "
+        f"No norm is clearly better than calibrated raw scores: the best, {shown.name}, has {values} ({interval}); "
         "stay with raw, or measure on more speakers."
     )
+
+
+def _why(comparison: Comparison, found: Recommendation) -> str:
+    """Say why it is not the method that is best on average."""
+    best, metric = comparison.best, comparison.rank_by
+    losses = losses_of(comparison.methods, metric)
+    most, least = (
+        shown_value(metric, worst_loss(losses[one.name], comparison.how.level)) for one in (best, found.method)
+    )
+    reasons = {
+        "surer": "is not clearly better than raw",
+        "safer": f"loses more in the worst case ({most} to the best method of a draw of speakers, against {least})",
+        "simpler": "is no safer, and learns more from the training side",
+        "too few": "is not clearly better, and the training side is too small to trust it",
+        "unlike": "is not clearly better, and learns more from a training side that is unlike the evaluation side",
+    }
+    value = shown_value(metric, best.figures.values[metric])
+    return f"{best.name} has the lowest {METRIC_NAMES[metric]} ({value}), but {reasons[found.why]}."
 
 
 def _trust(used: MethodResult) -> str:
@@ -117,14 +138,3 @@ def _trust(used: MethodResult) -> str:
         f"Its log-likelihood ratios are not well calibrated on these trials ({amount}): the training scores are of "
         "another kind, or there are too few trials to tell."
     )
-
-
-def listed(names: tuple[str, ...]) -> str:
-    """Return names as a sentence lists them.
-
-    Examples
-    --------
-    >>> listed(("z", "t", "s"))
-    'z, t and s'
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -46,9 +46,11 @@ def point_text(point: OperatingPoint) -> str:
 
 
 def tiles_of(comparison: Comparison) -> list[Tile]:
-    """Return the figures of the best method beside those of the raw scores."""
-    best, raw = comparison.best.figures.values, comparison.raw.figures.values
-    alone = comparison.best.name == comparison.raw.name
+    """Return the figures of the recommended method (of the best, if that is raw) beside those of the raw scores."""
+    used = comparison.verdict.use
+    shown = comparison.best if used == comparison.raw.name else comparison[used]
+    best, raw = shown.figures.values, comparison.raw.figures.values
+    alone = shown.name == comparison.raw.name
     tiles = []
     for metric in METRIC_NAMES:
         if metric == "min_cllr":
@@ -81,12 +83,18 @@ def results_of(comparison: Comparison) -> Results:
         Column(title=f"{ranked} to raw", explanation=f"Difference of {ranked}{unit} to the raw scores"),
         Column(title=f"{ranked} to best", explanation=f"Difference of {ranked}{unit} to the best method"),
         Column(title="Wins", explanation="Share of the draws of speakers in which no other method was better"),
+        Column(
+            title="Worst loss",
+            explanation=f"{ranked}{unit} lost to the best method of a draw of speakers, in the worst draws",
+        ),
     ]
     level = f"{100 * comparison.how.level:g} %"
     explanation = (
         f"Lower is better everywhere. Small figures are {level} intervals from {comparison.how.replicates} draws of "
         f"{comparison.drawn}; a difference is bold and in colour where its interval leaves out 0. All methods were "
-        f"calibrated the same way ({comparison.how.calibration}) on the training side."
+        f"calibrated the same way ({comparison.how.calibration}) on the training side. The worst loss is the most "
+        "that a method loses to the best one of a draw of speakers, but for "
+        f"{100 * (1 - comparison.how.level):.2g} % of the draws."
     )
     points = "; ".join(point_text(point) for point in comparison.how.points[:1])
     return Results(
@@ -105,6 +113,7 @@ def _row(comparison: Comparison, method: MethodResult) -> ResultRow:
     cells = [_metric_cell(method, metric) for metric in METRIC_NAMES]
     cells += [_difference_cell(tests.get(comparison.rank_by)) for tests in (method.to_raw, method.to_best)]
     cells.append(Cell(text=share(method.best_share), value=f"{method.best_share:.6g}"))
+    cells.append(Cell(text=figure(comparison.rank_by, method.worst_loss), value=_sortable(method.worst_loss)))
     return ResultRow(name=method.name, tag=tag, best=best, cells=cells)
 
 

@@ -29,6 +29,7 @@ from evenscore.report.side_tables import (
     cohort_tables,
     contributions_of,
     data_tables,
+    likeness_tables,
     models_of,
     version_table,
 )
@@ -72,7 +73,7 @@ def content_of(comparison: Comparison) -> Content:
         contributions=None if contributions is None else contributions[0],
         cohorts=cohort_tables(comparison.cohorts),
         cohort_sentences=cohort_sentences(comparison.cohorts) if comparison.cohorts else (),
-        data=data_tables(comparison.data),
+        data=[*data_tables(comparison.data), *likeness_tables(comparison.likeness)],
         command=run.command,
         versions=version_table(run),
         plots=plots,

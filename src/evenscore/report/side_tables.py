@@ -15,12 +15,27 @@ if TYPE_CHECKING:
     from evenscore.comparison.cohorts import CohortDiagnostics
     from evenscore.comparison.comparison import Comparison, RunFacts
     from evenscore.comparison.data import DataSummary
+    from evenscore.comparison.likeness import SideLikeness
     from evenscore.comparison.trials import SideSummary
     from evenscore.model.parameters import VarianceTable
 
-__all__ = ["cohort_sentences", "cohort_tables", "contributions_of", "data_tables", "models_of", "version_table"]
+__all__ = [
+    "cohort_sentences",
+    "cohort_tables",
+    "contributions_of",
+    "data_tables",
+    "likeness_tables",
+    "models_of",
+    "version_table",
+]
 
 _NAMED = 12  # speakers that are listed by name
+_LIKENESS = {
+    "mean": "mean",
+    "level": "standard deviation of their means",
+    "spread": "standard deviation of the scores of one",
+    "high": "share of high scores",
+}
 
 
 def models_of(comparison: Comparison) -> list[Model]:
@@ -193,6 +208,25 @@ def data_tables(data: DataSummary) -> list[Table]:
         rows += [_counts(f"Evaluation: {part.name}", part) for part in data.evaluation_conditions]
         tables.append(Table(caption="Each condition", head=head, rows=rows))
     return tables
+
+
+def likeness_tables(found: Sequence[SideLikeness]) -> list[Table]:
+    """Return cohort scores of the training side beside those of the evaluation side, if there are any."""
+    rows = []
+    for one in found:
+        who = "Enrolments" if one.side == "enroll" else "Tests"
+        for name, meaning in _LIKENESS.items():
+            contrast = getattr(one, name)
+            values = [f"{value:.3f}" for value in (contrast.training, contrast.evaluation)]
+            apart = "–" if contrast.z is None else f"{abs(contrast.z):.1f}"
+            rows.append([f"{who}: {meaning}", *values, apart, "unlike" if contrast.unlike else "alike"])
+    caption = (
+        "Cohort scores of both sides, in standard deviations of the training side's non-targets and from their mean; "
+        "high are scores above all but 1 % of these. Unlike is what differs for sure and by so much that it matters; "
+        "standard errors are those of speakers."
+    )
+    head = ["Cohort scores", "Training", "Evaluation", "Standard errors apart", "Finding"]
+    return [Table(caption=caption, head=head, rows=rows)] if rows else []
 
 
 def _counts(title: str, side: SideSummary) -> list[str]:
