@@ -260,7 +260,8 @@ def _some_speakers(item: _Item) -> _Item:
 
     if not isinstance(item, tuple) or not isinstance(item[0], ComputedScores):
         return item
-    table, labels = item
+    table: Any = item[0]
+    labels = item[1]
     rows, columns, number = labels.speaker_codes
     order = np.random.default_rng(0).permutation(number)
     most = max(8, int(number * min(1.0, EACH_SIDE / max(*table.shape, 1))))
