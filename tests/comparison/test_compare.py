@@ -62,9 +62,11 @@ def test_methods_are_ranked_and_a_model_that_is_right_wins(comparison):
     assert comparison.best.to_best["cllr"].difference == 0
     assert comparison.best.to_raw["cllr"].interval.high < 0
     assert sum(method.best_share for method in comparison.methods) == pytest.approx(1)
-    assert comparison.verdict.use == comparison.best.name
+    assert comparison.best.name == "lgsm"
+    assert comparison.too_few == {"lgsm": "14 training speakers, 16 needed"}
     assert comparison.verdict.sure
-    assert comparison.verdict.text.startswith(f"Use {comparison.best.name}: Cllr ")
+    assert comparison.verdict.text.startswith(f"Use {comparison.verdict.use}: Cllr ")
+    assert "the training side is too small to trust it" in comparison.verdict.text
 
 
 def test_the_score_model_is_measured_calibrated_and_not(comparison):

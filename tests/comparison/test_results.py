@@ -39,13 +39,16 @@ def test_infinite_numbers_become_text():
 
 
 def test_the_words_say_what_the_numbers_say(comparison):
-    best, text = comparison.best, comparison.verdict.text
-    gain = best.to_raw["cllr"]
+    used, text = comparison[comparison.verdict.use], comparison.verdict.text
+    gain = used.to_raw["cllr"]
     assert f"Cllr {gain.a:.3f} against {gain.b:.3f} raw" in text
     assert f"95 % interval of the difference {gain.interval.low:.3f} to {gain.interval.high:.3f}" in text
     assert str(comparison.verdict) == text
-    other = comparison["z"].to_best["cllr"]
-    assert ("z" in comparison.verdict.not_distinguishable) == (other.interval.low <= 0 <= other.interval.high)
+    for other in comparison.methods:
+        if other.name not in ("raw", used.name):
+            test = comparison.paired(other, used)
+            alike = test.interval.low <= 0 <= test.interval.high
+            assert (other.name in comparison.verdict.not_distinguishable) == alike
 
 
 @pytest.mark.parametrize(
