@@ -25,6 +25,7 @@ __all__ = [
     "EXTRAS",
     "PATTERNS",
     "SIDES",
+    "SIMPLE",
     "VIEWS",
     "ScalePrior",
     "Scales",
@@ -168,6 +169,8 @@ EXTRAS = {
     "test": ("ls_t",),
     "none": (),
 }
+#: Norms that a head may give way to, with nothing but a calibration after them.
+SIMPLE = {"full": ("raw", "s", "as"), "pair": ("raw", "s", "as"), "enroll": ("raw", "z"), "test": ("raw", "t"), "none": ()}
 SIDES = {"full": ("enroll", "test"), "pair": ("enroll", "test"), "enroll": ("enroll",), "test": ("test",), "none": ()}
 
 TOP = 0.2  #: the share of the cohort that ``as_norm`` takes
