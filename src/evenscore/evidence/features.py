@@ -170,7 +170,13 @@ EXTRAS = {
     "none": (),
 }
 #: Norms that a head may give way to, with nothing but a calibration after them.
-SIMPLE = {"full": ("raw", "s", "as"), "pair": ("raw", "s", "as"), "enroll": ("raw", "z"), "test": ("raw", "t"), "none": ()}
+SIMPLE = {
+    "full": ("raw", "s", "as"),
+    "pair": ("raw", "s", "as"),
+    "enroll": ("raw", "z"),
+    "test": ("raw", "t"),
+    "none": (),
+}
 SIDES = {"full": ("enroll", "test"), "pair": ("enroll", "test"), "enroll": ("enroll",), "test": ("test",), "none": ()}
 
 TOP = 0.2  #: the share of the cohort that ``as_norm`` takes
