@@ -5,11 +5,14 @@ phrase. One half of the speakers trains everything and is the cohort, the other 
 Enrolments are the mean of a speaker's first takes; vectors are centred on the training half's mean; scores are cosines.
 Nothing is ever chosen on the judged half, but for one thing: methods are compared with the classical norm, followed by
 logistic calibration, that happens to be best there. The scores that come with evenscore are always judged, too.
+Training trials are centred without their own two speakers, as judged trials are (--center self: on all of them).
 
     python benchmarks/accuracy.py --data DIRECTORY_OR_FILES [--seeds 0 1] [--replicates 200] [--output DIRECTORY]
 
 With --training-speakers 8 15 30, so many speakers of the training half, drawn at random (--draws times), train
-everything and are the cohort; the judged half stays whole.
+everything and are the cohort; the judged half stays whole. A further figure shows Cllr over their number.
+
+With --records, nothing is run: what earlier runs wrote (accuracy.json) is joined into one set of tables and figures.
 
 Without --data, the variable EVENSCORE_DATA names the directory.
 """
@@ -28,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from accuracy_data import files_of, read
+from accuracy_figures import draw, draw_speakers
 from accuracy_settings import CENTERS, LEAST, Setting, embedding_settings, shipped_settings
 from evenscore import (
     EvenscoreError,
@@ -43,6 +47,8 @@ from evenscore import (
 CLASSICAL = ("raw", "z", "t", "zt", "tz", "s", "as", "as20")
 METHODS = (*CLASSICAL, "s+sat", "lgsm", "lgsm+log", "evidence")
 OPTIONS: dict[str, dict[str, Any]] = {"as": {"top_k": 300, "excess": "clip"}, "as20": {"top_k": 0.2}}
+#: What is aimed at, relative to the classical norm that happens to be best in a setting.
+BARS = {"mean of ratios": 0.90, "ratio of means": 0.93, "worst ratio": 1.03, "(Cllr - minCllr) / Cllr": 0.15}
 METRICS = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
 
 
@@ -138,45 +144,50 @@ def summary(records: Sequence[dict[str, Any]], methods: Sequence[str]) -> str:
         lines.append(
             f"| {method} | {by_set:.3f} | {max(ratios):.3f} | {min(ratios):.3f} | {100 * loss:.0f} % | {rates} |"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *bars(records, methods)]) + "\n"
 
 
-def draw(records: Sequence[dict[str, Any]], methods: Sequence[str], path: Path) -> None:
-    """Draw the Cllr of some methods, relative to the best classical norm, setting by setting."""
-    import matplotlib.pyplot as plt
+def bars(records: Sequence[dict[str, Any]], methods: Sequence[str]) -> list[str]:
+    """Return a table of the four figures that `BARS` are set for, over all settings, of every method."""
+    lines = ["| over all settings | " + " | ".join(BARS) + " |", "|---" * (len(BARS) + 1) + "|"]
+    best = np.mean([row["cllr"] for row in records if row["method"] == row["best_classical"]])
+    for method in methods:
+        rows = [row for row in records if row["method"] == method]
+        ratios = np.array([row["ratio"] for row in rows])
+        loss = np.mean([1 - row["min_cllr"] / row["cllr"] for row in rows])
+        found = ratios.mean(), np.mean([row["cllr"] for row in rows]) / best, ratios.max(), loss
+        cells = [
+            f"{value:.3f}{'' if value <= bar else ' (no)'}" for value, bar in zip(found, BARS.values(), strict=True)
+        ]
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return [*lines, "", f"Bars: {', '.join(f'{name} at most {bar:g}' for name, bar in BARS.items())}."]
 
-    from evenscore.plot.style import MARKERS, PALETTE, figure_style
 
-    shown = [method for method in ("raw", "s", "as", "lgsm+log", "evidence") if method in methods]
-    sets = list(dict.fromkeys(row["set"] for row in records))
-    with figure_style():
-        figure, ax = plt.subplots(figsize=(7.5, 0.75 * len(sets) + 1.6))
-        for place, name in enumerate(sets):
-            for at, method in enumerate(shown):
-                ratios = [row["ratio"] for row in records if row["set"] == name and row["method"] == method]
-                height = place + 0.14 * (at - len(shown) / 2 + 0.5)
-                ax.plot(
-                    ratios,
-                    [height] * len(ratios),
-                    linestyle="none",
-                    marker=MARKERS[at],
-                    markersize=4.5,
-                    color=PALETTE[at],
-                    label=method if place == 0 else None,
-                )
-        ax.axvline(1.0, color="black", linewidth=1)
-        ax.axvline(0.9, color="black", linewidth=0.8, linestyle=":")
-        ax.set_yticks(range(len(sets)), sets)
-        ax.invert_yaxis()
-        ax.set_xscale("log")
-        ticks = [0.5, 0.7, 0.9, 1.0, 1.2, 1.5, 2.0]
-        ax.set_xticks(ticks, [str(tick) for tick in ticks])
-        ax.minorticks_off()
-        ax.set_xlim(0.4, 2.5)
-        ax.set_xlabel("Cllr, relative to the best classical norm of the setting")
-        ax.legend(loc="lower right", ncols=2)
-        figure.savefig(path, metadata={"Date": None})
-        plt.close(figure)
+def measured(args: argparse.Namespace, parser: argparse.ArgumentParser) -> list[dict[str, Any]]:
+    """Judge all methods in all settings."""
+    if not args.data:
+        print("no --data and no EVENSCORE_DATA: only the scores that come with evenscore are judged")
+    records: list[dict[str, Any]] = []
+    paths = files_of(args.data)
+    known = {name for path in paths for name in read(path)}  # what is wrong is better told now than after an hour
+    for name in (args.phrase_column, args.take_column):
+        if paths and name not in (None, "-", *known):
+            parser.error(f"no file has a column {name!r}; there are {', '.join(sorted(known))}")
+    sources: list[Iterator[Setting]] = [embedding_settings(path, args) for path in paths]
+    for source in (*sources, shipped_settings(args)):
+        for setting in source:
+            records += judged(setting, args.methods, args.replicates)
+            rows = records[-len(args.methods) :]
+            texts = " ".join(f"{row['method']} {row['cllr']:.4f}" for row in rows)
+            print(f"{setting.name} seed {setting.seed} {setting.direction}: {texts}", flush=True)
+    return records
+
+
+def joined(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return the records of several runs; what was judged twice, such as the shipped scores, counts once."""
+    names = ("set", "seed", "direction", "training_speakers", "draw", "center", "method")
+    found = [row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
+    return list({tuple(row[name] for name in names): row for row in found}.values())
 
 
 def main() -> None:
@@ -195,44 +206,34 @@ def main() -> None:
         "--center",
         choices=CENTERS,
         nargs="+",
-        default=["self"],
-        help="of training trials: the mean of all training speakers, or without the trial's two; with left-out-cohort, "
-        "cohort scores of judged trials are centred without the cohort member's speaker, too; corrected: as self, and "
-        "mended from the scores alone",
+        default=["left-out"],
+        help="of training trials: on the mean without the trial's two speakers (left-out), or that of all training "
+        "speakers (self); with left-out-cohort, cohort scores of judged trials are centred without the cohort member's "
+        "speaker, too; corrected: as self, and mended from the scores alone",
     )
     parser.add_argument("--methods", nargs="*", default=list(METHODS), help=f"of {', '.join(METHODS)}, and others")
     parser.add_argument("--replicates", type=int, default=200, help="of the bootstrap over speakers; 0 for none")
+    parser.add_argument("--records", nargs="+", type=Path, help="accuracy.json of earlier runs, to be joined")
     parser.add_argument("--output", default="accuracy-results", help="directory of tables and figure")
     args = parser.parse_args()
     if not any(method in CLASSICAL for method in args.methods):
         parser.error("name at least one classical norm, which the others are compared with")
     if min(args.training_speakers or [LEAST]) < LEAST or args.draws < 1:
         parser.error(f"give at least {LEAST} training speakers and 1 draw")
-    if not args.data:
-        print("no --data and no EVENSCORE_DATA: only the scores that come with evenscore are judged")
-    records: list[dict[str, Any]] = []
-    paths = files_of(args.data)
-    known = {name for path in paths for name in read(path)}  # what is wrong is better told now than after an hour
-    for name in (args.phrase_column, args.take_column):
-        if paths and name not in (None, "-", *known):
-            parser.error(f"no file has a column {name!r}; there are {', '.join(sorted(known))}")
-    sources: list[Iterator[Setting]] = [embedding_settings(path, args) for path in paths]
-    for source in (*sources, shipped_settings(args)):
-        for setting in source:
-            records += judged(setting, args.methods, args.replicates)
-            rows = records[-len(args.methods) :]
-            texts = " ".join(f"{row['method']} {row['cllr']:.4f}" for row in rows)
-            print(f"{setting.name} seed {setting.seed} {setting.direction}: {texts}", flush=True)
+    records = joined(args.records) if args.records else measured(args, parser)
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
-    table = summary(records, args.methods)
+    methods = [method for method in args.methods if any(row["method"] == method for row in records)]
+    table = summary(records, methods)
     (folder / "accuracy.md").write_text(table, encoding="utf-8")
     (folder / "accuracy.json").write_text(json.dumps(records, indent=1), encoding="utf-8")
     with (folder / "accuracy.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(records[0]))
         writer.writeheader()
         writer.writerows(records)
-    draw(records, args.methods, folder / "accuracy.svg")
+    draw(records, methods, folder / "accuracy.svg")
+    if any(", " in row["set"] for row in records):
+        draw_speakers(records, methods, folder / "accuracy_speakers.svg")
     print(table)
 
 

@@ -34,7 +34,8 @@ from tilings import over_tilings, tiled_blocks
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fit_norm("evidence", [training(16, 3, 0, "a"), training(16, 3, 1, "b")])
+    """Whatever is better, the whole head is tested here; `test_simple` tests what it gives way to."""
+    return fit_norm("evidence", [training(16, 3, 0, "a"), training(16, 3, 1, "b")], guard=False)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,7 @@ def test_training_scores_come_from_heads_that_never_met_the_speakers(fitted):
 
 
 def test_training_is_repeatable_and_better_than_the_raw_score(model):
-    again = fit_evidence([training(16, 3, 0, "a"), training(16, 3, 1, "b")])
+    again = fit_evidence([training(16, 3, 0, "a"), training(16, 3, 1, "b")], guard=False)
     assert again.heads["full"].weight == model.heads["full"].weight
     new = evaluation(seed=3, n_trials=12, n_cohort=16)
     key = (new.enroll_speakers[:, None] == new.test_speakers[None]).reshape(-1)
@@ -167,7 +168,7 @@ def test_one_sided_training_makes_one_sided_heads(model):
     part = training(12, 3)
     for side, other in (("enroll", "test"), ("test", "enroll")):
         one = LabelledBlocks(restricted(part.blocks, side), part.labels)
-        evidence = fit_evidence([one], score_model=model.score_model)
+        evidence = fit_evidence([one], score_model=model.score_model, guard=False)
         assert list(evidence.heads) == [side, "none"]
         new = evaluation()
         of = {

@@ -10,7 +10,7 @@ from evenscore.model.score_weights import llr
 
 def test_a_function_refuses_another_shape():
     with pytest.raises(TypeCheckError):
-        llr(np.zeros(3), np.zeros((3, 1)), np.ones(2))
+        llr(np.zeros(3), np.zeros((3, 1)), np.ones(2), None)
 
 
 def test_a_record_refuses_another_shape():

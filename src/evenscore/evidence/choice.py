@@ -18,6 +18,7 @@ __all__ = ["Choice", "Judge", "best_choice", "bounded", "clearly_better", "cross
 
 Array = npt.NDArray[np.float64]
 Table = Mapping[Any, Array]
+HeldOut = list[tuple[Array, npt.NDArray[np.int8]]]  #: log-likelihood ratios and labels, fold by fold
 
 #: Candidates of each choice; the first is the default, which another one must clearly beat. Penalties can only grow:
 #: vectors are often centred on the training speakers, which makes cohort scores of training trials tell a little about
@@ -81,31 +82,55 @@ class Judge:
 
     def __init__(self, table: Table, trials: TrainingTrials, at: npt.NDArray[np.intp]) -> None:
         key, enroll, test = trials.key[at], trials.enroll_fold[at], trials.test_fold[at]
-        self._parts = []
+        self._parts, self._speakers, self._n_speakers = [], [], trials.n_speakers
         for fold in range(trials.n_folds):
             use, held = (
                 np.flatnonzero(m) for m in ((enroll != fold) & (test != fold), (enroll == fold) & (test == fold))
             )
             if all((key[rows] == label).any() for rows in (use, held) for label in (0, 1)):
                 self._parts.append((_rows(table, at[use]), key[use], _rows(table, at[held]), key[held]))
+                self._speakers.append((trials.enroll[at[held]], trials.test[at[held]]))
         self._calibrated: list[dict[str, tuple[float, float]]] = [{} for _ in self._parts]
-        self._known: dict[Choice, Array] = {}
+        self._known: dict[Choice, HeldOut] = {}
 
     def __bool__(self) -> bool:
         return len(self._parts) >= 2
 
     def losses(self, choice: Choice) -> Array:
         """Return the loss in each fold."""
-        if choice not in self._known:
-            self._known[choice] = np.array([log_loss(z, key) for z, key in self.held_out(choice)])
-        return self._known[choice]
+        return np.array([log_loss(z, key) for z, key in self.held_out(choice)])
 
-    def held_out(self, choice: Choice) -> list[tuple[Array, npt.NDArray[np.int8]]]:
+    def gain(self, choice: Choice, over: Choice) -> tuple[float, float]:
+        """Return by how much the loss is below that of another choice, and the standard error over speakers.
+
+        A speaker moves the mean by all of the trials that it takes part in.
+        """
+        gain, moved = 0.0, np.zeros(self._n_speakers)
+        for label, sign in ((1, -1.0), (0, 1.0)):
+            falls, shares, sides = [], [], []
+            folds = zip(self.held_out(choice), self.held_out(over), self._speakers, strict=True)
+            for (mine, key), (other, _), (enroll, test) in folds:
+                at = np.flatnonzero(key == label)
+                falls.append(np.logaddexp(0.0, sign * other[at]) - np.logaddexp(0.0, sign * mine[at]))
+                shares.append(np.full(len(at), 0.5 / (np.log(2) * len(at) * len(self._parts))))
+                sides.append((enroll[at], test[at]))
+            fall, share = np.concatenate(falls), np.concatenate(shares)
+            gain += float(fall @ share)
+            part = share * (fall - fall @ share / share.sum())
+            enroll, test = (np.concatenate(side) for side in zip(*sides, strict=True))
+            moved += np.bincount(enroll, part, minlength=self._n_speakers)
+            moved += np.bincount(test, part * (enroll != test), minlength=self._n_speakers)
+        return gain, float(np.sqrt((moved**2).sum() * self._n_speakers / (self._n_speakers - 1)))
+
+    def held_out(self, choice: Choice) -> HeldOut:
         """Return for each fold the log-likelihood ratios of its trials by a head that has not met them, and labels."""
-        found = []
+        if choice in self._known:
+            return self._known[choice]
+        found: HeldOut = []
         for (table, key, held, held_key), calibrated in zip(self._parts, self._calibrated, strict=True):
             head = choice.fit(table, key, calibrated)
             found.append((head.llr(choice.features(held)), held_key))
+        self._known[choice] = found
         return found
 
 
@@ -142,7 +167,7 @@ def best_choice(judge: Judge, start: Choice) -> tuple[Choice, dict[str, dict[str
     return choice, tried
 
 
-def bounded(head: EvidenceHead, held_out: Sequence[tuple[Array, npt.NDArray[np.int8]]]) -> EvidenceHead:
+def bounded(head: EvidenceHead, held_out: HeldOut) -> EvidenceHead:
     """Return the head with the bounds that do best on held-out trials, none if none does clearly better."""
     shares = (0.0, 0.0)
 

@@ -18,6 +18,10 @@ __all__ = ["MEANING", "Contributions", "contributions"]
 #: What the features mean, in a few words.
 MEANING: Mapping[str, str] = {
     "raw": "raw score",
+    "s": "S-norm",
+    "as": "adaptive S-norm, 300 highest cohort scores",
+    "z": "Z-norm",
+    "t": "T-norm",
     "s_norm": "S-norm with shrunk scales",
     "as_norm": "adaptive S-norm, highest fifth of the cohort",
     "score_model": "score model's LLR",

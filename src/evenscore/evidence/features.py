@@ -25,6 +25,7 @@ __all__ = [
     "EXTRAS",
     "PATTERNS",
     "SIDES",
+    "SIMPLE",
     "VIEWS",
     "ScalePrior",
     "Scales",
@@ -166,6 +167,14 @@ EXTRAS = {
     "pair": ("ls_e", "ls_t"),
     "enroll": ("ls_e",),
     "test": ("ls_t",),
+    "none": (),
+}
+#: Norms that a head may give way to, with nothing but a calibration after them.
+SIMPLE = {
+    "full": ("raw", "s", "as"),
+    "pair": ("raw", "s", "as"),
+    "enroll": ("raw", "z"),
+    "test": ("raw", "t"),
     "none": (),
 }
 SIDES = {"full": ("enroll", "test"), "pair": ("enroll", "test"), "enroll": ("enroll",), "test": ("test",), "none": ()}

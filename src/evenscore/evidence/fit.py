@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from evenscore.evidence.features import EXTRAS, PATTERNS, VIEWS, Scales, evidenc
 from evenscore.evidence.head import BEND, EvidenceHead, Penalties
 from evenscore.evidence.model import CohortEvidence, TrainingReport
 from evenscore.evidence.own_pairs import Ridges, pair_tables
+from evenscore.evidence.simple import calibration_alone, simple_choice, simple_columns
 from evenscore.evidence.training_trials import TrainingTrials
 from evenscore.model.parameters import ScoreModel
 from evenscore.norms.fitting import training_data
@@ -51,6 +52,7 @@ def fit_evidence(
     *,
     score_model: ScoreModel | None = None,
     dim: int = 2,
+    guard: bool = True,
     progress: Progress = silent,
 ) -> CohortEvidence:
     """Train the cohort-evidence model.
@@ -65,6 +67,9 @@ def fit_evidence(
         A trained score model; else one is trained on the same scores.
     dim
         Hidden dimensions of that score model.
+    guard
+        Whether the model becomes a simple method (a classical norm or none, then logistic calibration) where it does
+        no better than that on held-out training speakers.
     progress
         Called with a stage name and the fraction done.
 
@@ -82,7 +87,7 @@ def fit_evidence(
     >>> fit_evidence([dev]).report.lines()[0]
     '36 target and 396 non-target trials of 12 speakers'
     """
-    return train_evidence(training, score_model=score_model, dim=dim, progress=progress).model
+    return train_evidence(training, score_model=score_model, dim=dim, guard=guard, progress=progress).model
 
 
 def train_evidence(
@@ -90,16 +95,17 @@ def train_evidence(
     *,
     score_model: ScoreModel | None = None,
     dim: int = 2,
+    guard: bool = True,
     progress: Progress = silent,
 ) -> EvidenceFit:
     """Train the model and cross-fit the training trials; see `fit_evidence`."""
     training = labelled_parts(training, "training")
     with one_thread_if_small(*(part.blocks.trials.scores for part in training)):
-        return _trained(training, score_model, dim, progress)
+        return _trained(training, score_model, dim, guard, progress)
 
 
 def _trained(
-    training: Sequence[LabelledBlocks], score_model: ScoreModel | None, dim: int, progress: Progress
+    training: Sequence[LabelledBlocks], score_model: ScoreModel | None, dim: int, guard: bool, progress: Progress
 ) -> EvidenceFit:
     if score_model is None:
         score_model = _score_model(training, dim, progress)
@@ -109,17 +115,24 @@ def _trained(
     trials = TrainingTrials.of(training)
     progress("features", 0.3)
     table = _table(training, patterns[0], score_model, scales, every_ridge=True)
+    simple = simple_columns(training, patterns[0]) if guard else {}
+    table |= simple
     progress("cross-validation", 0.5)
     choice, tried, judge = _choose(table, trials, patterns[0])
-    head, loss = _final_head(choice, table, trials, judge)
-    scores = cross_fitted(choice, table, trials, trials.sample(_CHOOSE), head)
+    instead, losses = simple_choice(judge, choice, tuple(simple), trials.n_speakers) if judge else (None, {})
+    head, loss = _final_head(choice, table, trials, judge, instead)
+    scores = cross_fitted(instead or choice, table, trials, trials.sample(_CHOOSE), head)
     report = _report(trials, judge, choice, loss, tried)
+    report = replace(report, simple=losses, instead=head.simple)
     heads = {patterns[0]: head}
     for place, pattern in enumerate(patterns[1:]):
         progress("other patterns", 0.8 + 0.2 * place / len(patterns))
         smaller = Choice(views=VIEWS[pattern], extras=EXTRAS[pattern], penalties=choice.penalties)
         own = _table(training, pattern, score_model, scales, every_ridge=False)
-        heads[pattern], _ = _final_head(smaller, own, trials, Judge(own, trials, trials.sample(_CHOOSE)))
+        simple = simple_columns(training, pattern) if guard else {}
+        judge = Judge(own | simple, trials, trials.sample(_CHOOSE))
+        instead, _ = simple_choice(judge, smaller, tuple(simple), trials.n_speakers) if judge else (None, {})
+        heads[pattern], _ = _final_head(smaller, own | simple, trials, judge, instead)
     model = CohortEvidence(score_model=score_model, scales=scales, ridges=choice.ridges, heads=heads, report=report)
     parts = trials.split(scores)
     return EvidenceFit(model=model, scores=[_rescored(p, s) for p, s in zip(training, parts, strict=True)])
@@ -165,15 +178,18 @@ def _choose(
 
 
 def _final_head(
-    choice: Choice, table: dict[Any, Array], trials: TrainingTrials, judge: Judge
+    choice: Choice, table: dict[Any, Array], trials: TrainingTrials, judge: Judge, instead: Choice | None
 ) -> tuple[EvidenceHead, float]:
-    """Return the head that is fitted to all trials, with its bounds, and the loss on held-out trials."""
+    """Return the head that is fitted to all trials, with its bounds, and the loss of this choice on held-out trials.
+
+    With a simple method ``instead``, the head is that method.
+    """
     at = trials.sample(_FIT)
-    head = choice.fit({name: values[at] for name, values in table.items()}, trials.key[at])
+    head = (instead or choice).fit({name: values[at] for name, values in table.items()}, trials.key[at])
     if not judge:
         return head, float("nan")
-    held_out = judge.held_out(choice)
-    return bounded(head, held_out), float(judge.losses(choice).mean())
+    loss = float(judge.losses(choice).mean())
+    return bounded(head, judge.held_out(choice)) if instead is None else calibration_alone(head), loss
 
 
 def _report(

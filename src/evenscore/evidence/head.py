@@ -106,6 +106,12 @@ class EvidenceHead:
         """Names of the other features."""
         return tuple(self.unit)
 
+    @property
+    def simple(self) -> str | None:
+        """The norm, or ``"raw"``, that the head does nothing with but calibrate it; None if it does more."""
+        alone = len(self.views) == 1 and not self.extras and self.weight[BEND] == 0
+        return self.views[0] if alone else None
+
     def terms(self, features: Features) -> dict[str, Array]:
         """Return what each feature adds to z."""
         views = {name: self.slope[name] * features[name] + self.intercept[name] for name in self.views}

@@ -13,6 +13,8 @@ from evenscore.model.parameters import ScoreModel
 
 __all__ = ["CohortEvidence", "TrainingReport"]
 
+_NAMES = {"raw": "the raw score", "s": "S-norm", "as": "AS-norm", "z": "Z-norm", "t": "T-norm"}
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingReport:
@@ -28,6 +30,10 @@ class TrainingReport:
         The same for each feature, when the head has to do without it.
     tried
         For every choice the candidates with their losses; those of ``views`` are multiples of the penalty.
+    simple
+        The same for simple methods, a norm or none (``"raw"``) followed by logistic calibration.
+    instead
+        The simple method that the model is, because what it would be else does no better.
     """
 
     n_target: int
@@ -37,6 +43,8 @@ class TrainingReport:
     loss: float
     without: Mapping[str, float] = field(default_factory=dict)
     tried: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    simple: Mapping[str, float] = field(default_factory=dict)
+    instead: str | None = None
 
     def lines(self) -> list[str]:
         """Return the report as sentences."""
@@ -47,6 +55,13 @@ class TrainingReport:
                 "too few speakers for cross-validation: nothing could be chosen, and how good it is is unknown",
             ]
         found.append(f"cross-validated Cllr {self.loss:.4f} ({self.folds} folds of speakers)")
+        if self.instead is not None:
+            found.append(
+                f"with {self.n_speakers} training speakers the cohort-evidence model does no better than "
+                f"{_NAMES[self.instead]} ({self.simple[self.instead]:.4f}) under cross-validation: it is "
+                f"{_NAMES[self.instead]} followed by logistic calibration"
+            )
+            return found
         for name, loss in sorted(self.without.items(), key=lambda item: -item[1]):
             change = 100 * (loss / self.loss - 1) if self.loss > 0 else 0.0
             found.append(f"without {name}: {loss:.4f} ({change:+.1f} %)")

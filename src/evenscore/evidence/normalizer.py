@@ -15,6 +15,7 @@ from evenscore.evidence.head import EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.pair_space import PairSpace, pair_space, pair_space_of_vectors
 from evenscore.evidence.parts import EvidenceParts
+from evenscore.evidence.simple import CalibratedParts, simple_features, simple_parts
 from evenscore.evidence.takes import cohort_takes
 from evenscore.model.partial_cohorts import has_missing
 from evenscore.norms.by_trial import one_trial
@@ -84,6 +85,8 @@ class EvidenceNormalizer:
         pattern, head, blocks = self._prepared(blocks)
         trials = blocks.trials
         assert trials.scores is not None  # noqa: S101
+        if head.simple is not None:
+            return trials.with_scores(head.llr(self._features(blocks, pattern)).astype(trials.scores.dtype))
         missing = pattern == "full" and (has_missing(blocks.enroll) or has_missing(blocks.test))
         if not missing and not speakers_meet(blocks, ("cohort",)):
             parts = self._parts_of(blocks, pattern)
@@ -93,12 +96,14 @@ class EvidenceNormalizer:
             out[at] = head.llr(self._features(part, pattern))
         return trials.with_scores(out)
 
-    def parts(self, blocks: ScoreBlocks, how: Any = None) -> EvidenceParts | None:
+    def parts(self, blocks: ScoreBlocks, how: Any = None) -> EvidenceParts | CalibratedParts | None:
         """Return the model prepared for the cohort and the sides of these blocks; None where own speakers are in it."""
-        if speakers_meet(blocks, ("cohort",)):
+        pattern, head, cohort = self._prepared(_without_trials(blocks))
+        if head.simple not in (None, "raw"):
+            return simple_parts(head.simple, head, restricted(blocks, pattern), how)
+        if head.simple is None and speakers_meet(blocks, ("cohort",)):
             return None
-        pattern, _, blocks = self._prepared(_without_trials(blocks))
-        return self._parts_of(blocks, pattern)
+        return self._parts_of(cohort, pattern)
 
     def normalize_one(
         self,
@@ -164,7 +169,9 @@ class EvidenceNormalizer:
         return {name: found[name] for name in dict.fromkeys(("raw", *head.views, *head.extras))}
 
     def _features(self, blocks: ScoreBlocks, pattern: str) -> dict[str, npt.NDArray[np.float64]]:
-        model = self.model
+        model, simple = self.model, self.model.heads[pattern].simple
+        if simple is not None:
+            return simple_features(simple, blocks)
         return evidence_features(blocks, pattern, model.score_model, model.scales, model.ridges)
 
     def _parts_of(self, blocks: ScoreBlocks, pattern: str) -> EvidenceParts:

@@ -31,6 +31,8 @@ class TrainingTrials:
     ----------
     key
         Label of each trial, -1 where it is unknown or there is no score.
+    enroll, test
+        Number of the speaker of each side of each trial.
     enroll_fold, test_fold
         Fold of the two speakers of each trial.
     n_folds
@@ -42,6 +44,8 @@ class TrainingTrials:
     """
 
     key: npt.NDArray[np.int8]
+    enroll: Codes
+    test: Codes
     enroll_fold: Codes
     test_fold: Codes
     n_folds: int
@@ -72,6 +76,8 @@ class TrainingTrials:
         fold = assign_folds(speakers, key, number) if number else np.zeros(len(names), dtype=np.intp)
         return cls(
             key=key,
+            enroll=enroll,
+            test=test,
             enroll_fold=fold[enroll],
             test_fold=fold[test],
             n_folds=number,

@@ -7,7 +7,6 @@ docs/schema/score_model.schema.json, too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from evenscore.errors import InputError
 from evenscore.files.records import (
     KeyPlace,
     RecordFormat,
-    count,
     number,
     numbers,
     optional,
@@ -26,7 +24,6 @@ from evenscore.files.records import (
     read_json,
     shown,
     truth,
-    typed,
     where,
 )
 from evenscore.files.streams import PathLike
@@ -37,7 +34,6 @@ from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
     from evenscore.calibrate import Calibration
-    from evenscore.evidence.head import EvidenceHead
     from evenscore.evidence.model import CohortEvidence
     from evenscore.plda import PLDA
 
@@ -53,9 +49,6 @@ Info = Mapping[str, Any] | None
 _LARGEST = 100_000_000  # bytes of the file of any method
 _CLASSES = " (non-target, target)"
 _LARGE = 1 << 28  # bytes; a PLDA of 1024 dimensions takes about 60 MB, a PAV calibration 40 bytes for each step
-_RIDGE = where(number, lambda ridge: ridge > 0, "a ridge must be above 0")
-_RANK = where(count, lambda rank: rank > 0, "the rank must be a whole number from 1")
-_SHARE = where(number, lambda share: 0 <= share < 0.5, "a share must be from 0 to below 0.5")
 _VARIANCE = where(number, lambda variance: variance > 0, "a variance must be positive")
 _PARAMETERS = {
     "mu": numbers(2, note=_CLASSES),
@@ -96,45 +89,9 @@ def _score_model(at: KeyPlace, value: Any) -> ScoreModel:
 
 
 def _evidence(at: KeyPlace, value: Any) -> CohortEvidence:
-    from evenscore.evidence.features import ScalePrior, Scales
-    from evenscore.evidence.model import CohortEvidence, TrainingReport
-    from evenscore.evidence.own_pairs import Ridges
+    from evenscore.files.evidence_record import evidence_kind
 
-    prior = typed(ScalePrior, "alike")
-    kind = typed(
-        CohortEvidence,
-        score_model=_score_model,
-        scales=typed(Scales, **dict.fromkeys(("enroll", "test", "enroll_top", "test_top"), prior)),
-        ridges=typed(Ridges, impostor=_RIDGE, within=_RIDGE, rank=_RANK),
-        heads=_heads,
-        report=typed(TrainingReport, loss=optional(number, math.nan)),
-    )
-    return kind(at, value)
-
-
-def _heads(at: KeyPlace, value: Any) -> dict[str, EvidenceHead]:
-    from evenscore.evidence.features import PATTERNS
-
-    found = at.object(value)
-    for name in found:
-        if name not in PATTERNS:
-            at.refuse(f"there is no pattern {name!r}; there are {', '.join(PATTERNS)}")
-    return {name: _head(at.key(name), name, item) for name, item in found.items()}
-
-
-def _head(at: KeyPlace, pattern: str, value: Any) -> EvidenceHead:
-    from evenscore.evidence.features import EXTRAS, VIEWS
-    from evenscore.evidence.head import BEND, EvidenceHead
-
-    head = typed(EvidenceHead, target_outliers=_SHARE, nontarget_outliers=_SHARE)(at, value)
-    views, extras = head.views, head.extras
-    odd = [name for name in views if name not in VIEWS[pattern]] + [n for n in extras if n not in EXTRAS[pattern]]
-    if odd or not views:
-        at.refuse(f"{odd[0]!r} is no feature of the pattern {pattern!r}" if odd else "no view")
-    weighed = (*views, BEND, *extras)
-    for name, expected in (("intercept", views), ("share", views), ("center", extras), ("weight", weighed)):
-        at.key(name).fields(getattr(head, name), dict.fromkeys(expected, number))
-    return head
+    return evidence_kind(_score_model)(at, value)
 
 
 def _calibration(at: KeyPlace, value: Any) -> Calibration:
