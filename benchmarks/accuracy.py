@@ -47,6 +47,8 @@ from evenscore import (
 CLASSICAL = ("raw", "z", "t", "zt", "tz", "s", "as", "as20")
 METHODS = (*CLASSICAL, "s+sat", "lgsm", "lgsm+log", "evidence")
 OPTIONS: dict[str, dict[str, Any]] = {"as": {"top_k": 300, "excess": "clip"}, "as20": {"top_k": 0.2}}
+OPTIONS |= {"gauss": {"residuals": "gaussian"}}
+NORMS = {"as20": "as", "gauss": "lgsm"}  # where a method has another name than its norm
 #: What is aimed at, relative to the classical norm that happens to be best in a setting.
 BARS = {"mean of ratios": 0.90, "ratio of means": 0.93, "worst ratio": 1.03, "(Cllr - minCllr) / Cllr": 0.15}
 METRICS = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
@@ -69,7 +71,7 @@ def llrs_of(method: str, setting: Setting, known: dict[str, Any]) -> np.ndarray:
     """Train a method on the training half, and return the log-likelihood ratios of the judged trials."""
     norm, _, after = method.partition("+")
     if norm not in known:
-        fitted = fit_norm(norm.rstrip("0123456789"), setting.training, **OPTIONS.get(norm, {}))
+        fitted = fit_norm(NORMS.get(norm, norm), setting.training, **OPTIONS.get(norm, {}))
         judged = values_of([fitted.normalizer.normalize(part.blocks) for part in setting.evaluation])
         known[norm] = fitted, values_of(fitted.training_scores), judged
     fitted, trained, judged = known[norm]
