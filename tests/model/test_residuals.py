@@ -222,3 +222,10 @@ def test_labels_by_key_need_no_speakers():
     part = training(5, 8)
     keyed = LabelledBlocks(ScoreBlocks(part.blocks.trials), Labels.from_key(part.table().matrix))
     assert fit_residuals(MODEL, [keyed]).residuals is not None
+
+
+@pytest.mark.parametrize("score", [-1e6, -30.0, -2.0, 0.1, 4.0, 30.0, 1e6])
+def test_one_score_in_plain_numbers(score):
+    mean, variance = np.array([0.3, 2.0]), np.array([1.5, 0.7])
+    expected = SKEWED.of_trials(np.array([score]), mean[None], variance)[0]
+    assert SKEWED.of_one(score, mean, variance) == pytest.approx(expected, rel=1e-12)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
+from evenscore.model.residuals import ResidualDensities
 from evenscore.model.score_weights import Reading, ScoreWeights, enroll_shifts, llr, llrs_of_sums, test_shifts
 from evenscore.tables.known_scores import KnownScores
 
@@ -206,6 +207,8 @@ class SettledOne:
             mean = mean + self.enroll @ enroll
         if test.size:
             mean = mean + self.test @ test
+        if isinstance(self.reading, ResidualDensities):
+            return self.reading.of_one(score, mean, self.variance)
         return float(llr(np.array([score]), mean[None], self.variance, self.reading)[0])
 
 

@@ -12,6 +12,7 @@ Equation numbers as in docs/math.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ __all__ = ["Residual", "ResidualDensities"]
 
 Array = np.ndarray
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+_OVERFLOW = 350.0  # of a sinh whose square is no number any more
 _NODES_PER_SCALE, _REACH = 64, 24.0  # of the table of a density: nodes in a unit of its scale, and how far it goes
 _PARAMETERS = ("location", "scale", "skew", "tail")
 
@@ -101,6 +103,22 @@ class ResidualDensities:
         scales = 0.5 * np.log(variance)
         found: Array = logs[TARGET] - logs[NONTARGET] + scales[..., NONTARGET] - scales[..., TARGET]
         return found
+
+    def of_one(self, score: float, mean: Float[Array, "2"], variance: Float[Array, "2"]) -> float:
+        """Return the log-likelihood ratio of one score, in plain numbers: arrays of one take five times as long."""
+        logs = []
+        for p, v, (location, scale, skew, tail) in zip(mean.tolist(), variance.tolist(), self._numbers, strict=True):
+            x = ((score - p) / math.sqrt(v) - location) / scale
+            u = tail * math.asinh(x) - skew
+            steep = abs(u) + math.log1p(math.exp(-2 * abs(u)))
+            far = math.sinh(u) if abs(u) < _OVERFLOW else math.inf
+            logs.append(math.log(tail / scale / math.sqrt(v)) + steep - math.log(math.hypot(1, x)) - 0.5 * far**2)
+        return logs[TARGET] - logs[NONTARGET]
+
+    @cached_property
+    def _numbers(self) -> list[list[float]]:
+        """The four parameters of each class."""
+        return np.stack([getattr(self, name) for name in _PARAMETERS], axis=1).tolist()  # type: ignore[no-any-return]
 
     def of_sums(
         self,
