@@ -80,6 +80,5 @@ def draw_speakers(records: Sequence[dict[str, Any]], methods: Sequence[str], pat
         figure.supxlabel("training speakers")
         figure.supylabel("Cllr")
         panels.flat[0].legend(fontsize=7)
-        figure.tight_layout()
         figure.savefig(path, metadata={"Date": None})
         plt.close(figure)

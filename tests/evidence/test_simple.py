@@ -100,12 +100,10 @@ def test_files_with_simple_views_among_others_are_refused(whole, tmp_path):
         load_evidence(path)
 
 
-def test_files_from_before_the_guard_are_read(whole, tmp_path):
+def test_files_without_a_guard_are_as_they_were(whole, tmp_path):
     path = tmp_path / "evidence.json"
     save_evidence(whole, path)
-    values = json.loads(path.read_text())
-    del values["report"]["simple"], values["report"]["instead"]
-    path.write_text(json.dumps(values))
+    assert not {"simple", "instead"} & json.loads(path.read_text())["report"].keys()
     assert load_evidence(path).report.instead is None
 
 

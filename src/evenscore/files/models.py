@@ -148,6 +148,14 @@ def _score_model_values(model: ScoreModel) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != "residuals" or value is not None}
 
 
+def _evidence_values(model: CohortEvidence) -> dict[str, Any]:
+    """Return a cohort-evidence model; what older files do not know only if there is some."""
+    values: dict[str, Any] = plain(model) | {"score_model": _score_model_values(model.score_model)}
+    report = values["report"]
+    values["report"] = {name: report[name] for name in report if name not in ("simple", "instead") or report[name]}
+    return values
+
+
 SCORE_MODEL = RecordFormat(
     name="evenscore-score-model",
     keys=tuple(_PARAMETERS),
@@ -159,7 +167,7 @@ EVIDENCE = RecordFormat(
     name="evenscore-evidence",
     keys=("score_model", "scales", "ridges", "heads", "report"),
     model=_evidence,
-    values=lambda model: plain(model) | {"score_model": _score_model_values(model.score_model)},
+    values=_evidence_values,
 )
 CALIBRATION = RecordFormat(
     name="evenscore-calibration",
