@@ -118,7 +118,7 @@ class ResidualDensities:
     @cached_property
     def _numbers(self) -> list[list[float]]:
         """The four parameters of each class."""
-        return np.stack([getattr(self, name) for name in _PARAMETERS], axis=1).tolist()  # type: ignore[no-any-return]
+        return np.stack([getattr(self, name) for name in _PARAMETERS], axis=1).tolist()
 
     def of_sums(
         self,
