@@ -31,7 +31,7 @@ NORMS = {"full": ("raw", "s", "as"), "pair": ("s",), "enroll": ("z",), "test": (
 
 @pytest.fixture(scope="module")
 def whole():
-    return fit_evidence([training(16, 3)], guard=False)
+    return fit_evidence([training(8, 2)], guard=False)
 
 
 def simple_model(whole, pattern, norm):

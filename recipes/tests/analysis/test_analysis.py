@@ -308,6 +308,7 @@ def test_correlations_of_effects():
     assert row["correlation_test"] == 0.0
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_and_every_table_has_rows(scores):
     unknown = ScoreSet(scores.development, scores.evaluation, {})
     one, two = (run_analysis(unknown, sizes=[2, 3], draws=2, seed=5).numbers for _ in range(2))
