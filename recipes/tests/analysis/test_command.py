@@ -34,6 +34,7 @@ def two_phrases(tmp_path):
     return "two"
 
 
+@pytest.mark.slow
 def test_a_small_run_writes_tables_figures_and_a_page(cli, tmp_path, two_phrases):
     result = cli("-o", "out", "--scores", two_phrases, "--draws", 2, "--sizes", "3")
     assert result.exit_code == 0, result.stderr

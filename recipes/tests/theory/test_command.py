@@ -33,6 +33,7 @@ def two_phrases(tmp_path):
     return "two"
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_tables_figures_and_a_page(cli, tmp_path, two_phrases):
     result = cli("-o", "out", "--quick", "--break", "session-shift", "--scores", two_phrases)
     assert result.exit_code == 0, result.stderr
