@@ -146,8 +146,8 @@ class ScoreModelNormalizer:
         enroll: npt.ArrayLike | None = None,
         test: npt.ArrayLike | None = None,
         *,
-        enroll_targets: npt.ArrayLike = (),
-        test_targets: npt.ArrayLike = (),
+        enroll_targets: npt.ArrayLike | None = None,
+        test_targets: npt.ArrayLike | None = None,
         enroll_labels: npt.ArrayLike | None = None,
         test_labels: npt.ArrayLike | None = None,
     ) -> float:
@@ -178,21 +178,22 @@ class ScoreModelNormalizer:
         [0.889, 3.708]
         """
         e, t = _vector(enroll, len(self.cohort_test_ids), "enroll"), _vector(test, len(self.cohort_enroll_ids), "test")
-        targets = np.asarray(enroll_targets, dtype=np.float64), np.asarray(test_targets, dtype=np.float64)
         sides = (enroll is not None, test is not None)
-        if enroll_labels is not None or test_labels is not None:
-            labels = _vector(enroll_labels, len(e), "enroll_labels"), _vector(test_labels, len(t), "test_labels")
-            return self._one_in_general(score, (e, t), sides, targets, labels)
-        if targets[0].size or targets[1].size or self.model.residuals is not None:
-            llr = self._one_with_targets(score, e, t, sides, targets)
-        else:
+        plain = enroll_labels is None and test_labels is None
+        if plain and enroll_targets is None and test_targets is None and self.model.residuals is None:
             from evenscore.model.normalize_kernels import llr_one
 
             w = self.weights(enroll=sides[0], test=sides[1])
-            llr = llr_one(float(score), w.center, e, t, w.enroll, w.test, w.offset, w.half, w.constant)
-        if math.isnan(llr):
-            return self._one_in_general(score, (e, t), sides, targets, (np.empty(0), np.empty(0)))
-        return float(llr)
+            found = llr_one(float(score), w.center, e, t, w.enroll, w.test, w.offset, w.half, w.constant)
+            if not math.isnan(found):
+                return float(found)
+        targets = _vector(enroll_targets, None, "enroll_targets"), _vector(test_targets, None, "test_targets")
+        if plain:
+            found = self._one_with_targets(score, e, t, sides, targets)
+            if not math.isnan(found):
+                return float(found)
+        labels = _vector(enroll_labels, len(e), "enroll_labels"), _vector(test_labels, len(t), "test_labels")
+        return self._one_in_general(score, (e, t), sides, targets, labels)
 
     def posterior(self, enroll: npt.ArrayLike | None = None, test: npt.ArrayLike | None = None) -> HiddenPosterior:
         """Return the posterior of the hidden variables of a trial, given its (complete) cohort scores."""
@@ -282,10 +283,10 @@ def _cannot_overflow(weights: ScoreWeights, rows: Float[Array, "m 2"], columns: 
     return bool(3 * largest**2 * weights.half.max() < np.finfo(np.float32).max)
 
 
-def _vector(scores: npt.ArrayLike | None, size: int, what: str) -> npt.NDArray[Any]:
+def _vector(scores: npt.ArrayLike | None, size: int | None, what: str) -> npt.NDArray[Any]:
     if scores is None:
         return np.empty(0)
     vector = np.asarray(scores, dtype=np.float64)
-    if vector.shape != (size,):
+    if vector.shape != (vector.size if size is None else size,):
         raise InputError(f"{what} has shape {vector.shape}, but the cohort has {size} members")
     return vector
