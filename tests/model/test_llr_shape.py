@@ -80,7 +80,8 @@ def test_a_large_cohort_gives_the_variances_of_the_normalizer(model):
     ids = [f"c{n}" for n in range(size)]
     normalizer = ScoreModelNormalizer(model, ScoreMatrix(np.zeros((size, size)), ids, ids))
     np.testing.assert_allclose(model.llr_shape(large_cohort=True).variance, normalizer.weights().variance, rtol=0.01)
-    assert model.llr_shape().variance.tolist() == ScoreModelNormalizer(model).weights().variance.tolist()
+    alone = ScoreModelNormalizer(model).weights().variance  # summed in another order on other processors
+    np.testing.assert_allclose(model.llr_shape().variance, alone, rtol=1e-14)
 
 
 def test_no_score_gets_beyond_the_bounds():
