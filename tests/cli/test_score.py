@@ -150,6 +150,31 @@ def test_options_of_the_norms(run, sets, listed, method, arguments, options):
     assert close(run(*WITH_COHORT, "--trials", "list", "--norm", method, *arguments), expected)
 
 
+@pytest.mark.parametrize("memory", [(), ("--memory-limit", "50MB")])
+@pytest.mark.parametrize("name", ["raw", "raw.npz", "matrix.npz", "matrix.zarr"])
+def test_scores_that_are_given_are_normalized(cli, sets, listed, tmp_path, name, memory):
+    trials = score_embeddings(sets["e"], sets["t"], listed)
+    if name.startswith("matrix"):
+        trials = score_embeddings(sets["e"], sets["t"]).take(range(ENROLL)[::-1], range(1, TEST))
+    found = []
+    for sign in (1, -1):
+        given = trials.rescored(sign * trials.scores)
+        write(given, tmp_path / name)
+        done = cli("score", *WITH_COHORT, "--trials", name, "--norm", "as:top_k=9", *memory, "-o", "out.npz")
+        assert done.exit_code == 0, done.stderr
+        assert ("unlike those that --scorer makes of the same trials (correlation -1.00" in done.stderr) == (sign < 0)
+        found.append(read_scores(tmp_path / "out.npz"))
+        expected = score_embeddings(sets["e"], sets["t"], given, cohort=sets["c"], method="as", top_k=9)
+        assert type(found[-1]) is type(expected)
+        assert close(found[-1], expected)
+    assert not close(*found)
+
+
+def test_trials_must_be_trials(refused, sets, tmp_path):
+    write(sets["c"], tmp_path / "vectors.npz")
+    assert "vectors.npz: it holds embeddings" in refused(*WITH_COHORT, "--norm", "s", "--trials", "vectors.npz")
+
+
 def test_the_help_explains_every_option_of_the_norms(cli):
     text = re.sub(r"\s+", " ", cli("normalize", "--help").stdout)
     names = ["convention", *(field.name for field in fields(NormOptions))]

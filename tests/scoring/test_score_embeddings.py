@@ -49,8 +49,8 @@ def blocks_of(raw, scorer, enroll, test, cohort):
         enroll=blocks.enroll,
         test=blocks.test,
         cohort=blocks.cohort,
-        enroll_speakers=speakers(enroll),
-        test_speakers=speakers(test),
+        enroll_speakers=speakers(enroll.select(raw.enroll_ids)),
+        test_speakers=speakers(test.select(raw.test_ids)),
         cohort_enroll_speakers=cohort.speakers,
         cohort_test_speakers=cohort.speakers,
     )
@@ -73,7 +73,13 @@ def test_normalized_scores_equal_those_of_whole_blocks(method, data):
     cohort = make_embeddings(7, 14, "c", data.draw(st.sampled_from([None, ["b", "x", "y", "z"]])), dtype)
     if data.draw(st.booleans(), "the cohort has an utterance of the trials"):
         cohort = Embeddings.concat([cohort, enroll.take([0])])
-    trials = some_trials(rng, enroll, test) if data.draw(st.booleans(), "listed") else None
+    kind = data.draw(st.sampled_from(["all", "listed", "listed scores", "matrix of scores"]), "trials")
+    trials = some_trials(rng, enroll, test) if kind.startswith("listed") else None
+    if kind == "listed scores":
+        trials = trials.with_scores(rng.normal(size=len(trials)))
+    elif kind == "matrix of scores":
+        trials = ScoreMatrix(rng.normal(size=(len(enroll), len(test))), enroll.ids, test.ids)
+        trials = trials.take(rng.permutation(len(enroll)), rng.permutation(len(test))[:4])
     scorer = data.draw(st.sampled_from(["cosine", "dot", Lopsided()]), "scorer")
     options = {"top_k": 4} if method.startswith("a") else {}
     if options:
@@ -88,13 +94,29 @@ def test_normalized_scores_equal_those_of_whole_blocks(method, data):
     from evenscore import Cosine, DotProduct
 
     scorer = {"cosine": Cosine(), "dot": DotProduct()}.get(scorer, scorer)
-    raw = score_embeddings(enroll, test, trials, scorer=scorer)
+    raw = trials if "scores" in kind else score_embeddings(enroll, test, trials, scorer=scorer)
     expected = normalize(blocks_of(raw, scorer, enroll, test, cohort), method, **options)
     assert type(found) is type(expected)
     assert found.scores.shape == expected.scores.shape
     tolerance = 3e-3 if dtype == np.float32 else 1e-8
     np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(lazy.in_memory().scores, expected.scores, rtol=tolerance, atol=tolerance)
+
+
+def test_scores_that_are_given_are_normalized():
+    enroll, test, cohort = make_embeddings(1, 4, "e"), make_embeddings(2, 5, "t"), make_embeddings(3, 30, "c")
+    listed = some_trials(np.random.default_rng(0), enroll, test)
+    scores = np.linspace(-1, 2, len(listed))
+    cohort_scores = score_blocks(Cosine(), enroll, test, cohort)
+    for sign in (1, -1):
+        trials = listed.with_scores(sign * scores)
+        found = score_embeddings(enroll, test, trials, cohort=cohort, method="z")
+        own = cohort_scores.enroll.scores[cohort_scores.enroll.enroll_axis.find(trials.enroll)]
+        np.testing.assert_allclose(found.scores, (sign * scores - own.mean(axis=1)) / own.std(axis=1))
+        blocks = score_blocks(Cosine(), enroll, test, cohort, trials=trials)
+        np.testing.assert_allclose(normalize(blocks, "z").scores, found.scores)
+    with pytest.raises(InputError, match="'t9' not in the embeddings"):
+        score_embeddings(enroll, test, TrialList.from_pairs(["e0"], ["t9"], scores=[1.0]), cohort=cohort, method="z")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

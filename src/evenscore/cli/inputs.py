@@ -9,25 +9,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import typer
 
 from evenscore.errors import FileError, InputError
 from evenscore.files import (
     ReadOptions,
     open_scores as open_file,
+    read,
     read_embeddings,
     read_scores,
     read_speakers,
     read_trials,
+    sniff,
+    spooled,
 )
 from evenscore.files.numpy_files import is_score_npy
 from evenscore.files.streams import ZARR_MARKS
-from evenscore.tables import Embeddings, ScoreTable
+from evenscore.tables import Embeddings, ScoreTable, TrialList
 from evenscore.tables.ids import Ids, shown
 
 if TYPE_CHECKING:
     from evenscore.cli.norm_options import CohortChoices
     from evenscore.cli.options import ScaleChoices
     from evenscore.cli.output import ScoredOutput
+    from evenscore.sources import Scorer
 
 __all__ = [
     "CONDITION",
@@ -47,6 +52,9 @@ __all__ = [
 CONDITION = "condition"  #: the column of the embeddings that are returned, if there are conditions
 _UNKNOWN = "-"  # in a map of conditions
 _LENGTH_NORM = ":length_norm="  # after the name of a map
+_LOOKED_AT = 5000  # scores that are made anew, to see whether the scorer is that of the scores
+_ENOUGH = 10  # of them, to tell
+_ALIKE = 0.9  # correlation of scores of one scorer, but for rounding and the like
 _Map = Mapping[str, str | None]
 PATTERN = "re:"  #: what a regular expression begins with, to tell it from the name of a file
 TRIALS = ("scores", "trials")  #: the kinds of tables that have trials
@@ -57,7 +65,9 @@ def kind_of(table: Any) -> str:
     """Return what a table that was read holds: scores, trials without scores, embeddings or speakers."""
     if isinstance(table, Embeddings):
         return "embeddings"
-    return "speakers" if isinstance(table, Mapping) else "trials" if table.scores is None else "scores"
+    if isinstance(table, Mapping):
+        return "speakers"
+    return "trials" if isinstance(table, TrialList) and table.scores is None else "scores"
 
 
 def open_scores(source: str, scale: ScaleChoices | None = None, *, infinite: bool = False) -> ScoreTable:
@@ -177,14 +187,58 @@ def scores_of(
     """
     from evenscore.scoring import score_embeddings, score_lazily
 
-    listed = None if trials is None else read_trials(trials)
+    found: Any = None
+    if trials is not None:
+        found = read_trials(trials) if files.cohort is None else _trials_or_scores(trials, scale)
     enroll, test = files.read_trial_sides()
     if files.cohort is not None:
         norm["cohort"] = files.read_cohort(members)
+        if found is not None and kind_of(found) == "scores":
+            _warn_of_another_scorer(trials, found, norm["scorer"], enroll, test)
     if scale is not None:
-        place.check(listed is not None)
-        return score_lazily(enroll, test, listed, **norm, **place.how, keep=place.store).in_tiles(scale.tile_bytes)
-    return score_embeddings(enroll, test, listed, progress=place.progress, **norm)
+        place.check(found is not None and found.listed)
+        return score_lazily(enroll, test, found, **norm, **place.how, keep=place.store).in_tiles(scale.tile_bytes)
+    return score_embeddings(enroll, test, found, progress=place.progress, **norm)
+
+
+def _trials_or_scores(path: str, scale: ScaleChoices | None) -> ScoreTable:
+    """Read trials, with their scores if they have some; 0 and 1 beside two ids are labels."""
+    opened = None if scale is None else _opened(path, ReadOptions(kind="scores"))
+    if opened is not None and scale is not None:
+        return opened.in_tiles(scale.tile_bytes)
+    with spooled(path) as local:
+        table: Any = read(local, format=sniff(local, kind="trials").name)
+    if kind_of(table) not in TRIALS:
+        raise FileError(path, f"it holds {kind_of(table)}, but must hold scores to normalize, or trials to score")
+    return table  # type: ignore[no-any-return]
+
+
+def _warn_of_another_scorer(
+    path: Any, scores: ScoreTable, scorer: Scorer, enroll: Embeddings, test: Embeddings
+) -> None:
+    """Say so if scores that are normalized are unlike those that the scorer makes, as it makes the cohort's."""
+    from evenscore.sources.scorers import scored
+
+    at = [
+        side.positions(axis.ids, what, "the embeddings")
+        for side, axis, what in ((enroll, scores.enroll_axis, "enrolment"), (test, scores.test_axis, "test"))
+    ]
+    tile = scores.read(scores.places()[0])
+    pairs = [part.ravel() for part in np.broadcast_arrays(*tile.pair(*at))]
+    given = tile.scores.ravel()
+    some = np.flatnonzero(np.isfinite(given))
+    some = some[:: -(-len(some) // _LOOKED_AT) or 1]
+    if len(some) < _ENOUGH:
+        return
+    given, made = given[some], scored(scorer, enroll, test).pairs(pairs[0][some], pairs[1][some])
+    likeness = np.corrcoef(given, made)[0, 1] if given.std() and made.std() else 1.0
+    if likeness < _ALIKE or abs(given.mean() - made.mean()) > max(given.std(), made.std()):
+        typer.echo(
+            f"warning: {path}: these scores are unlike those that --scorer makes of the same trials (correlation "
+            f"{likeness:.2f}, mean {given.mean():.3g} against {made.mean():.3g}), and by it the cohort scores are made; "
+            "give the scorer that they come from, or trials without scores",
+            err=True,
+        )
 
 
 def read_conditions(path: str) -> dict[str, str | None]:

@@ -49,7 +49,7 @@ class _CohortScores(norms.CohortScores):
 
 @dataclass(frozen=True, kw_only=True)
 class _Vectors:
-    """Embeddings in place of trial scores and cohort scores."""
+    """Embeddings in place of cohort scores, and of trial scores if there are none."""
 
     PANEL: ClassVar[str] = EMBEDDINGS
 
@@ -79,7 +79,7 @@ class _Vectors:
 def normalize(
     output: opt.Output,
     trials: Annotated[
-        str | None, opt.file("Scores to be normalized (S); for embeddings, the trials to score, or all.")
+        str | None, opt.file("Scores to be normalized (S). With embeddings, trials without scores are scored, too.")
     ] = None,
     norm: Annotated[str, norms.NormName] = "lgsm",
     model: norms.ModelFile = None,
@@ -98,7 +98,8 @@ def normalize(
     of both sides, of one, or of none. evidence is best with the cohort's own scores and speakers, too. z needs
     --enroll-cohort, t needs --test-cohort, s and as need both, zt and tz also --cohort. The four blocks are matched by
     id; their rows and columns may be in any order. The output keeps the form (matrix or list), the order and the labels
-    of the trials. With embeddings of enrolments, tests and cohort, all scores are made by --scorer.
+    of the trials. With embeddings of enrolments, tests and cohort, the cohort scores are made by
+    --scorer; so are the trial scores, if --trials has none or is left out.
 
     --enroll-key and --test-key tell which cohort scores are known to be targets, such as those of an enrolment against
     further takes of its speaker, which --cohort need not have. They sharpen lgsm; other norms leave them out.
@@ -116,7 +117,7 @@ def normalize(
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
     """
     _refuse_mixture(cohort, vectors, members)
-    lazy = resume or (scale.given if vectors.given else scale.in_chunks(trials, *cohort.paths.values()))
+    lazy = resume or scale.in_chunks(trials, *cohort.paths.values())
     from evenscore.cli.inputs import CONDITION, scores_of
     from evenscore.norms import normalize as normalized
 

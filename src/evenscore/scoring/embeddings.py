@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.norms.conditions import Conditions
@@ -30,7 +31,7 @@ SCORERS: Mapping[str, Callable[[], Scorer]] = {"cosine": Cosine, "dot": DotProdu
 def score_embeddings(
     enroll: Embeddings,
     test: Embeddings,
-    trials: TrialList | None = None,
+    trials: TrialList | ScoreMatrix | None = None,
     *,
     scorer: str | Scorer = "cosine",
     models: Mapping[str, Sequence[str]] | None = None,
@@ -54,7 +55,8 @@ def score_embeddings(
     enroll, test
         Embeddings of the two sides. They may be the same object.
     trials
-        The pairs to score; None scores every enrolment against every test.
+        The pairs to score; None scores every enrolment against every test. Those that have scores already keep them if
+        there is a norm: they are what is normalized, and embeddings are compared with the cohort only.
     scorer
         ``"cosine"``, ``"dot"``, or any `Scorer`, such as `Cosine(mean=...)` or a `PLDA`.
     models
@@ -87,6 +89,9 @@ def score_embeddings(
     array([ 0.7, -0.3])
     >>> score_embeddings(takes, takes, listed, cohort=others, method="as", top_k=5).scores.round(2)
     array([-3.68, -6.78])
+    >>> rounded = listed.with_scores([0.7, -0.3])  # by another program; they are what is normalized
+    >>> score_embeddings(takes, takes, rounded, cohort=others, method="as", top_k=5).scores.round(2)
+    array([-3.68, -6.8 ])
     """
     scorer = scorer_named(scorer)
     _refuse_half_a_norm(cohort, method, condition, options)
@@ -97,18 +102,22 @@ def score_embeddings(
     if models is not None:
         enroll = average_embeddings(enroll, models, length_norm=length_norm)
     enroll, test = _used(enroll, test, trials)
-    scores = scored(scorer, enroll, test)
-    found: Any = scores.in_memory() if trials is None else _listed(scores, trials)
+    found: Any
+    if trials is not None and method is not None and _have_scores(trials):
+        found = _known(trials, enroll, test)
+    else:
+        scores = scored(scorer, enroll, test)
+        found = scores.in_memory() if trials is None else _listed(scores, trials.to_trials())
     if method is not None and cohort is not None:
         blocks = _blocks(scorer, enroll, test, cohort, found, method, memory, options)
         found = normalize(blocks, method, progress=progress, **_conditions(blocks, condition, method), **options)
-    return found if trials is None else _like(trials, found)
+    return _like(trials, found) if isinstance(trials, TrialList) else found
 
 
 def score_lazily(
     enroll: Embeddings,
     test: Embeddings,
-    trials: TrialList | None = None,
+    trials: ScoreTable | None = None,
     *,
     scorer: str | Scorer = "cosine",
     cohort: Embeddings | None = None,
@@ -128,7 +137,7 @@ def score_lazily(
     Parameters
     ----------
     enroll, test, trials, scorer, cohort, method, condition, **options
-        As in `score_embeddings`.
+        As in `score_embeddings`; trials that have scores may be in files or Dask arrays, too.
     client
         A `distributed.Client` whose workers compare embeddings with the cohort; None does it here.
     progress
@@ -149,8 +158,12 @@ def score_lazily(
     """
     scorer = scorer_named(scorer)
     _refuse_half_a_norm(cohort, method, condition, options)
-    scores = scored(scorer, enroll, test)
-    raw = scores if trials is None else scores.of_trials(trials)
+    raw: ScoreTable
+    if trials is not None and method is not None and _have_scores(trials):
+        raw = _known(trials, enroll, test)
+    else:
+        scores = scored(scorer, enroll, test)
+        raw = scores if trials is None else scores.of_trials(trials.in_memory().to_trials())
     if method is None or cohort is None:
         if keep is not None:
             keep.begin({"trials": raw.identity()})
@@ -165,6 +178,27 @@ def _refuse_half_a_norm(cohort: Embeddings | None, method: str | None, condition
         raise InputError("a cohort or options of a norm were given, but no norm; name one with method, such as 'as'")
     if method is not None and cohort is None:
         raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
+
+
+def _have_scores(trials: ScoreTable) -> bool:
+    return not isinstance(trials, TrialList) or trials.scores is not None
+
+
+def _known(trials: ScoreTable, enroll: Embeddings, test: Embeddings) -> ScoreTable:
+    """Return scores that there are already, with what the embeddings know about enrolments and tests."""
+    rows, columns = _positions(trials, enroll, test)
+    axes = enroll.axis.take(rows), test.axis.take(columns)
+    return trials.with_axes(trials.enroll_axis.knowing(axes[0]), trials.test_axis.knowing(axes[1]))
+
+
+def _positions(
+    trials: ScoreTable, enroll: Embeddings, test: Embeddings
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return where the enrolments and tests of trials stand among their embeddings."""
+    return (
+        enroll.positions(trials.enroll_ids, "enrolment", "the embeddings"),
+        test.positions(trials.test_ids, "test", "the embeddings"),
+    )
 
 
 def _listed(scores: ComputedScores, trials: TrialList) -> TrialList:
@@ -194,12 +228,11 @@ def scorer_named(scorer: str | Scorer) -> Scorer:
     return scorer
 
 
-def _used(enroll: Embeddings, test: Embeddings, trials: TrialList | None) -> tuple[Embeddings, Embeddings]:
+def _used(enroll: Embeddings, test: Embeddings, trials: ScoreTable | None) -> tuple[Embeddings, Embeddings]:
     """Return the embeddings that the trials name; if both sides are the same object, they stay one."""
     if trials is None:
         return enroll, test
-    rows = enroll.positions(trials.enroll_ids, "enrolment", "the embeddings")
-    columns = test.positions(trials.test_ids, "test", "the embeddings")
+    rows, columns = _positions(trials, enroll, test)
     if enroll is not test:
         return enroll.take(rows), test.take(columns)
     both = np.union1d(rows, columns)

@@ -32,7 +32,7 @@ def score_blocks(
         Embeddings of the cohort on each side; one that is given alone serves both sides. An id that stands on both
         sides of a block of cohort scores is one utterance, whose score against itself is missing.
     trials
-        The trials to score; by default every enrolment against every test.
+        The trials to score; by default every enrolment against every test. Those that have scores already keep them.
 
     Returns
     -------
@@ -53,16 +53,24 @@ def score_blocks(
     """
     if trials is not None:
         enroll, test = enroll.select(trials.enroll_ids), test.select(trials.test_ids)
-    scores = scored(scorer, enroll, test)
     rows = cohort_test if cohort_enroll is None else cohort_enroll
     columns = cohort_enroll if cohort_test is None else cohort_test
     both = rows is not None and columns is not None
     return ScoreBlocks(
-        scores.in_memory() if trials is None else scores.score_trials(trials).with_axes(enroll.axis, test.axis),
+        _trial_scores(scorer, enroll, test, trials),
         enroll=None if columns is None else cohort_matrix(scored(scorer, enroll, columns)),
         test=None if rows is None else cohort_matrix(scored(scorer, rows, test)),
         cohort=cohort_matrix(scored(scorer, rows, columns)) if both else None,  # type: ignore[arg-type]
     )
+
+
+def _trial_scores(
+    scorer: Scorer, enroll: Embeddings, test: Embeddings, trials: TrialList | None
+) -> ScoreMatrix | TrialList:
+    if trials is None:
+        return scored(scorer, enroll, test).in_memory()
+    known = trials if trials.scores is not None else scored(scorer, enroll, test).score_trials(trials)
+    return known.with_axes(enroll.axis, test.axis)
 
 
 def cohort_matrix(scores: ComputedScores) -> ScoreMatrix:
