@@ -235,7 +235,7 @@ def _warn_of_another_scorer(
     if likeness < _ALIKE or abs(given.mean() - made.mean()) > max(given.std(), made.std()):
         typer.echo(
             f"warning: {path}: these scores are unlike those that --scorer makes of the same trials (correlation "
-            f"{likeness:.2f}, mean {given.mean():.3g} against {made.mean():.3g}), and by it the cohort scores are made; "
+            f"{likeness:.2f}, mean {given.mean():.3g} against {made.mean():.3g}), and it makes the cohort scores; "
             "give the scorer that they come from, or trials without scores",
             err=True,
         )
