@@ -210,7 +210,7 @@ def _trials_or_scores(path: str, scale: ScaleChoices | None) -> ScoreTable:
         table: Any = read(local, format=sniff(local, kind="trials").name)
     if kind_of(table) not in TRIALS:
         raise FileError(path, f"it holds {kind_of(table)}, but must hold scores to normalize, or trials to score")
-    return table  # type: ignore[no-any-return]
+    return table
 
 
 def _warn_of_another_scorer(
