@@ -1,23 +1,22 @@
 """For all tests: modules of `tests` can be imported (`strategies`, `reference`), shapes are checked, loops compiled."""
 
-import builtins
 import multiprocessing
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent / "tests"))  # pytest's importlib mode does not
 
+import checked_shapes
 import compiled_loops
 
 # The shapes in the signatures of the maths are checked at run time, in the tests only: elsewhere they are for readers
-# and type checkers, and jaxtyping is not loaded, so its names are given to the modules here. Kernels are compiled, and
-# the public boundary checks its input itself, with messages that the tests look at.
+# and type checkers. Kernels are compiled, and the public boundary checks its input itself, with messages that the tests
+# look at.
 _CHECKED = (
     "adapt_steps",
     "block_posterior",
@@ -34,9 +33,7 @@ _CHECKED = (
     "sums",
 )
 _RECIPE = tuple(f"recipes.text_dependent.{name}" for name in ("ubm", "statistics", "eigenchannels"))
-for _name in ("Bool", "Float", "Int", "Num"):
-    setattr(builtins, _name, getattr(jaxtyping, _name))
-jaxtyping.install_import_hook([*(f"evenscore.model.{name}" for name in _CHECKED), *_RECIPE], "beartype.beartype")
+checked_shapes.check_shapes([*(f"evenscore.model.{name}" for name in _CHECKED), *_RECIPE])
 
 collect_ignore_glob = ["tests/*/golden/make_*.py"]  # they need other programs, and are run by hand
 
@@ -56,6 +53,11 @@ def pytest_sessionstart(session):
     if not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", None):
         with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
             list(pool.map(compiled_loops.prepare_share, range(2), [2, 2]))
+
+
+def pytest_runtest_setup():
+    """Check the shapes of each function anew in every test."""
+    checked_shapes.forget_calls()
 
 
 @pytest.fixture(params=["few scores", "many scores"])

@@ -188,6 +188,13 @@ def test_trial_lists_with_gaps(fit, files):
         assert log_likelihood(model, some) == pytest.approx(expected.log_likelihood[-1], rel=1e-9)
 
 
+QUICK = ("--tol", 1e-3)  # where it matters what is fitted, and not how well
+
+
+def quick_fit(training):
+    return fit_score_model(training, tol=1e-3)
+
+
 def test_missing_pairs_of_a_matrix_need_no_label(fit, files):
     scores = SCORES.scores.copy()
     scores[3, 4] = np.nan
@@ -195,8 +202,8 @@ def test_missing_pairs_of_a_matrix_need_no_label(fit, files):
     write(gappy, files / "gappy.npz")
     trials = gappy.to_trials(LABELS)
     write(trials, files / "key", format="wespeaker")
-    model, _ = fit("--scores", "gappy.npz", "--key", "key")
-    assert same(model, fit_score_model([(gappy, LABELS)]).model)
+    model, _ = fit(*QUICK, "--scores", "gappy.npz", "--key", "key")
+    assert same(model, quick_fit([(gappy, LABELS)]).model)
 
 
 def test_a_key_that_covers_a_part(fit, refused, files):
@@ -232,22 +239,22 @@ def test_embeddings(fit, refused, files):
     write(test, files / "t.npz")
     matrix = Cosine().score(enroll, test).in_memory()
     labels = Labels.from_speakers(ENROLL, TEST)
-    model, figures = fit("--enroll", "e.npz", "--test", "t.npz")
-    assert same(model, fit_score_model([(matrix, labels)]).model)
+    model, figures = fit(*QUICK, "--enroll", "e.npz", "--test", "t.npz")
+    assert same(model, quick_fit([(matrix, labels)]).model)
     assert figures["notes"] == []
     assert json.loads((files / "m.json").read_text())["info"]["scorer"] == "cosine"
-    centered, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--center", "e.npz", "--scorer", "cosine")
+    centered, _ = fit(*QUICK, "--enroll", "e.npz", "--test", "t.npz", "--center", "e.npz", "--scorer", "cosine")
     left_out = LeftOutCenter(enroll).score(enroll, test).in_memory()
-    assert same(centered, fit_score_model([(left_out, labels)]).model)
-    centered, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--scorer", "cosine:center=e.npz:leave_out=none")
+    assert same(centered, quick_fit([(left_out, labels)]).model)
+    centered, _ = fit(*QUICK, "--enroll", "e.npz", "--test", "t.npz", "--scorer", "cosine:center=e.npz:leave_out=none")
     scored = Cosine(mean=enroll.vectors.mean(axis=0)).score(enroll, test).in_memory()
-    assert same(centered, fit_score_model([(scored, labels)]).model)
-    dot, _ = fit("--enroll-embeddings", "e.npz", "--test-embeddings", "t.npz", "--scorer", "dot")
-    assert same(dot, fit_score_model([(enroll.vectors @ test.vectors.T, labels)]).model)
+    assert same(centered, quick_fit([(scored, labels)]).model)
+    dot, _ = fit(*QUICK, "--enroll-embeddings", "e.npz", "--test-embeddings", "t.npz", "--scorer", "dot")
+    assert same(dot, quick_fit([(enroll.vectors @ test.vectors.T, labels)]).model)
     plda = PLDA(mean=np.zeros(8), between=np.eye(8), within=0.5 * np.eye(8))
     save_plda(plda, files / "plda.json")
-    model, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda", "--plda", "plda.json")
-    assert same(model, fit_score_model([(plda.score(enroll, test).in_memory(), labels)]).model)
+    model, _ = fit(*QUICK, "--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda", "--plda", "plda.json")
+    assert same(model, quick_fit([(plda.score(enroll, test).in_memory(), labels)]).model)
     (files / "m.json").unlink()
     assert "leave_out is 'all'" in refused(
         "--enroll", "e.npz", "--test", "t.npz", "--scorer", "dot:center=e.npz:leave_out=all"
@@ -406,7 +413,7 @@ def test_the_share_of_trials_beyond_the_vertex_is_measured(fit, files, dim, labe
     key = read_trials(files / "a.key")
     write(key.select(np.flatnonzero(np.arange(len(key)) % 7 > 0)), files / "part.key", format="kaldi")
     some = ("--unmatched", "drop") if not speakers_known else ()
-    model, figures = fit("--scores", "a.npz", *labels, *some, "--norm", f"lgsm:dim={dim}")
+    model, figures = fit(*QUICK, "--scores", "a.npz", *labels, *some, "--norm", f"lgsm:dim={dim}")
     with_cohort = bool(dim) and speakers_known
     assert figures["beyond_vertex"]["with_cohort"] is with_cohort
     part = LabelledBlocks.own_cohort(SCORES, LABELS) if with_cohort else None
@@ -420,13 +427,13 @@ def test_the_share_of_trials_beyond_the_vertex_is_measured(fit, files, dim, labe
 
 def test_of_many_trials_some_are_looked_at(fit, files, monkeypatch):
     monkeypatch.setattr("evenscore.cli.training_data.LOOKED_AT", 100)
-    _, some = fit("--scores", "a.npz", "--key", "a.key", "--scores", "b.npz", "--key", "b.key")
+    _, some = fit(*QUICK, "--scores", "a.npz", "--key", "a.key", "--scores", "b.npz", "--key", "b.key")
     monkeypatch.setattr("evenscore.cli.training_data.LOOKED_AT", 10_000)
-    _, every = fit("--scores", "a.npz", "--key", "a.key", "--scores", "b.npz", "--key", "b.key")
+    _, every = fit(*QUICK, "--scores", "a.npz", "--key", "a.key", "--scores", "b.npz", "--key", "b.key")
     assert some["beyond_vertex"]["nontarget"] * 100 == pytest.approx(round(some["beyond_vertex"]["nontarget"] * 100))
     assert some["beyond_vertex"]["nontarget"] == pytest.approx(every["beyond_vertex"]["nontarget"], abs=0.05)
     monkeypatch.setattr("evenscore.cli.training_data.WHOLE", 10)
-    _, none = fit("--scores", "a.npz", "--key", "a.key")
+    _, none = fit(*QUICK, "--scores", "a.npz", "--key", "a.key")
     assert none["beyond_vertex"] is None
 
 
@@ -448,11 +455,11 @@ def test_self_centred_scores_are_named_and_corrected_if_asked_for(fit, refused, 
     write(scores, files / "own.npz")
     write(scores.to_trials(labels), files / "own.csv", format="csv")
     given = ("--scores", "own.npz", "--key", "own.csv")
-    model, figures = fit(*given)
-    assert same(model, fit_score_model([(scores, labels)]).model)
+    model, figures = fit(*QUICK, *given)
+    assert same(model, quick_fit([(scores, labels)]).model)
     assert "centred on their own speakers" in figures["notes"][0]
-    model, figures = fit(*given, "--self-centered", "correct")
-    assert same(model, fit_score_model([(correct_self_centering(scores, labels), labels)]).model)
+    model, figures = fit(*QUICK, *given, "--self-centered", "correct")
+    assert same(model, quick_fit([(correct_self_centering(scores, labels), labels)]).model)
     assert figures["notes"] == []
     write(Cosine().score(enroll, test).in_memory(), files / "own.npz")
     (files / "m.json").unlink()

@@ -172,6 +172,7 @@ def test_the_same_seed_gives_the_same_files(finished, manifest, tmp_path):
         assert (tmp_path / name).read_bytes() == (first / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_development_speakers_may_train_the_recognizer(finished, results, manifest, tmp_path):
     options = (
         "--corpus",
@@ -257,6 +258,7 @@ def test_too_few_speakers_are_refused(manifest, tmp_path):
     assert result.stderr.startswith("error: the development set has 2 female speakers, but at least 4 are needed")
 
 
+@pytest.mark.slow
 def test_a_damaged_recording_is_named_or_left_out(digits, tmp_path, manifest):
     rows = [line for line in manifest.read_text().splitlines() if "set" not in line.rpartition(",")[0]]
     (manifest.parent / "bad.wav").write_bytes(b"RIFF nothing")

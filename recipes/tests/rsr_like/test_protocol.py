@@ -19,6 +19,9 @@ SMALL = ("--gaussians", 4, "--rank", 2, "--jobs", 1, "--bootstrap", 20, "--shift
 NAMES = {"development": "dev", "evaluation": "eval"}
 
 
+pytestmark = pytest.mark.slow  # a whole run of the experiment
+
+
 @pytest.fixture(scope="module")
 def finished(tree, tmp_path_factory):
     """The directory of a whole run."""

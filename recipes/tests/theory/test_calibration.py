@@ -18,6 +18,7 @@ def on_model():
     return check_calibration(*model_scores(speakers=100, sets=3), truth=MODEL)
 
 
+@pytest.mark.slow
 def test_the_score_model_is_calibrated_on_its_own_scores(on_model):
     found = on_model.summary()
     assert found["LGSM"]["cllr"] - found["LGSM"]["min_cllr"] < 0.01
@@ -28,11 +29,13 @@ def test_the_score_model_is_calibrated_on_its_own_scores(on_model):
     assert found["LGSM"]["cllr"] < found["ZT-norm, calibrated"]["cllr"] < found["raw, calibrated"]["cllr"]
 
 
+@pytest.mark.slow
 def test_training_has_nearly_found_the_model(on_model):
     found = on_model.summary()
     assert_allclose(found["LGSM"]["cllr"], found[TRUE_MODEL]["cllr"], atol=0.005)
 
 
+@pytest.mark.slow
 def test_a_wrong_scale_is_seen(on_model):
     wrong = on_model.systems["LGSM"]
     on_model.systems["overconfident"] = wrong.with_scores(2.5 * wrong.scores)
@@ -42,6 +45,7 @@ def test_a_wrong_scale_is_seen(on_model):
         del on_model.systems["overconfident"]
 
 
+@pytest.mark.slow
 def test_points_with_few_errors_are_left_out():
     checked = check_calibration(*model_scores(speakers=60, sets=1))
     gap = checked.gap("LGSM")
@@ -54,6 +58,7 @@ def test_points_with_few_errors_are_left_out():
         assert min(np.count_nonzero(target < -x), np.count_nonzero(nontarget >= -x)) >= 30
 
 
+@pytest.mark.slow
 def test_on_real_scores_the_model_is_not_calibrated_everywhere():
     from evenscore import load_audiomnist_scores
 

@@ -38,6 +38,7 @@ def shifted():
     return break_assumption(BREAKS["session-shift"], SMALL, [1, 2, 3, 4], [0, 2, 4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("norm", NORMS)
 def test_no_norm_gains_on_ideal_scores(killer, norm, metric):
@@ -46,11 +47,13 @@ def test_no_norm_gains_on_ideal_scores(killer, norm, metric):
     assert difference.value > 0  # all of them lose something, and the intervals show most of it
 
 
+@pytest.mark.slow
 def test_most_norms_lose_for_sure_on_ideal_scores(killer):
     losing = [norm for norm in NORMS if killer.differences[norm]["cllr"].low > 0]
     assert len(losing) >= 5
 
 
+@pytest.mark.slow
 def test_the_gaussians_cost_cllr_and_the_norm_costs_the_order(killer):
     gaussian = killer.differences[GAUSSIAN]
     assert gaussian["cllr"].value > 0
@@ -61,6 +64,7 @@ def test_the_gaussians_cost_cllr_and_the_norm_costs_the_order(killer):
     assert killer.norm_effect["min_dcf"].value > 2 * gaussian["min_dcf"].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_turning_the_order_back_does_not_give_the_high_scores_back(seed):
     """Beyond its vertex an LLR falls with the score; mirrored at the vertex it rises, and min DCF is hardly better."""
@@ -83,6 +87,7 @@ def test_turning_the_order_back_does_not_give_the_high_scores_back(seed):
     assert found[1] - found[2] < 0.3 * (found[1] - found[0])
 
 
+@pytest.mark.slow
 def test_raw_ideal_scores_are_calibrated(killer):
     plain = killer.values["raw, uncalibrated"]
     assert plain["cllr"].value - plain["min_cllr"].value < 0.03
@@ -101,6 +106,7 @@ def test_nothing_is_left_to_calibrate_on_ideal_scores(seed):
     assert found["calibration_loss"] < 0.01
 
 
+@pytest.mark.slow
 def test_the_reference_does_not_differ_from_itself(killer):
     assert all(found == Estimate(0.0, 0.0, 0.0) for found in killer.differences[REFERENCE].values())
     assert_allclose(killer.values[ORACLE]["eer"].value, killer.values[REFERENCE]["eer"].value)
@@ -117,6 +123,7 @@ def test_differences_are_those_of_the_paired_test():
     assert_allclose([found.low, found.high], [low, high], atol=0.01)  # quantiles between replicates
 
 
+@pytest.mark.slow
 def test_norms_win_back_much_of_a_shift_that_the_cohort_shares(shifted):
     strongest = shifted[-1]
     for norm in NORMS:
@@ -127,17 +134,20 @@ def test_norms_win_back_much_of_a_shift_that_the_cohort_shares(shifted):
     assert shifted[0].recovered("s") is None  # nothing was lost
 
 
+@pytest.mark.slow
 def test_the_score_models_gain_grows_with_the_shift(shifted):
     gains = [-level.differences["lgsm"]["cllr"].value for level in shifted]
     assert gains == sorted(gains)
     assert gains[0] < 0 < gains[-1]
 
 
+@pytest.mark.slow
 def test_a_cohort_of_other_sessions_does_harm():
     (level,) = break_assumption(BREAKS["other-session"], SMALL, SEEDS, [4])
     assert all(level.differences[norm]["cllr"].low > 0 for norm in ("z", "t", "zt", "s", "lgsm"))
 
 
+@pytest.mark.slow
 def test_calibration_mends_noise_of_another_size():
     (level,) = break_assumption(BREAKS["scaled-noise"], SMALL, SEEDS, [4])
     assert level.values["raw, uncalibrated"]["cllr"].value > 2
@@ -145,6 +155,7 @@ def test_calibration_mends_noise_of_another_size():
     assert level.differences["s"]["cllr"].value < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BREAKS)
 def test_every_break_begins_at_ideal_scores_and_costs_more_and_more(name):
     found = BREAKS[name]
@@ -164,6 +175,7 @@ def test_every_break_begins_at_ideal_scores_and_costs_more_and_more(name):
     assert cost[1] > 0.01
 
 
+@pytest.mark.slow
 def test_the_same_seeds_give_the_same_results():
     first, again, other = (run_ideal(sizes=TINY, breaks=[], seeds=s, replicates=20) for s in ([1, 2], [1, 2], [1, 3]))
     assert first.killer.values == again.killer.values
