@@ -1,6 +1,7 @@
 """evaluate, conditions, operating points, validation and the edge cases that must have documented answers."""
 
 import json
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -43,10 +44,33 @@ def simulated(size=2000, seed=0, share=0.1, shift=3.0):
 def test_evaluate_has_the_promised_names_as_plain_numbers():
     result = evaluate(*simulated(), points=[0.01, (0.05, 10, 1)])
     assert [name for name in STAY if not isinstance(result[name], float | int)] == []
-    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False)) == result
     assert result["min_dcf"] == result["dcf"][0]["min_dcf"]
     assert result["act_dcf"] == result["dcf"][0]["act_dcf"]
     assert (result["dcf"][1]["p_target"], result["dcf"][1]["c_miss"], result["dcf"][1]["c_fa"]) == (0.05, 10, 1)
+
+
+def test_an_evaluation_is_read_by_name_or_by_key():
+    result = evaluate(*simulated(), points=[0.01, (0.05, 10, 1)])
+    assert [getattr(result, name) for name in STAY] == [result[name] for name in STAY]
+    assert result.min_c_primary == np.mean([cost.min_dcf for cost in result.costs])
+    assert result.act_c_primary == np.mean([cost.act_dcf for cost in result.costs])
+    assert result.bounds == {}
+    assert "bounds" not in result
+    assert f"actDCF at 0.05,10,1 {result.costs[1].act_dcf:.3f}" in repr(result)
+    with pytest.raises(FrozenInstanceError):
+        result.eer = 0.0
+
+
+def test_notebooks_show_conditions_as_text_and_not_as_markup():
+    name = "<script>alert('&')</script>"
+    result = evaluate_by([1.0, 0.0, 2.0, -1.0, 3.0], [1, 0, 1, 0, 1], conditions=[name, name, "b", "b", "only targets"])
+    shown = result._repr_html_()
+    assert "<script" not in shown
+    assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;" in shown
+    assert "<th>only targets</th><td>-</td>" in shown
+    assert "<td>0.00 %</td>" in result.pooled._repr_html_()
+    assert repr(result).startswith("EvaluationBy(Evaluation(EER 0.00 %")
 
 
 def test_evaluate_agrees_with_the_single_metrics():
@@ -242,7 +266,8 @@ def test_conditions_are_evaluated_apart_and_together():
     assert list(result["conditions"]) == ["f", "m"]
     for name in "fm":
         assert result["conditions"][name] == evaluate(scores[conditions == name], labels[conditions == name])
-    assert result["pooled"] == evaluate(scores, labels) | {"equalized": False}
+    assert result["pooled"] == evaluate(scores, labels).to_dict() | {"equalized": False}
+    assert result.pooled == evaluate(scores, labels)
 
 
 def test_equalized_rates_are_means_over_conditions():

@@ -51,6 +51,8 @@ class Metric(str, Enum):
     calibration_loss = "calibration_loss"
     min_dcf = "min_dcf"
     act_dcf = "act_dcf"
+    min_c_primary = "min_c_primary"
+    act_c_primary = "act_c_primary"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,15 +226,12 @@ def _columns(points: Sequence[OperatingPoint]) -> list[_Column]:
     """Return the columns of the tables for people."""
     costs = []
     for place, point in enumerate(points):
-        mark = f" {_point_name(point)}" if len(points) > 1 else ""
+        mark = f" {point.name}" if len(points) > 1 else ""
         costs += [_Column(f"{kind}_dcf", f"{kind}DCF{mark}", f"{kind}_dcf", place) for kind in ("min", "act")]
+    if len(points) > 1:
+        costs += [_Column(f"{kind}_c_primary", f"{kind}Cprim", f"{kind}_c_primary") for kind in ("min", "act")]
     cllr = [_Column("min_cllr", "minCllr", "min_cllr"), _Column("cllr", "Cllr", "cllr")]
     return [_Column("eer", "EER %", "eer", factor=100, digits=2), *costs, *cllr]
-
-
-def _point_name(point: OperatingPoint) -> str:
-    costs = "" if point.c_miss == point.c_fa == 1 else f",{point.c_miss:g},{point.c_fa:g}"
-    return f"{point.p_target:g}{costs}"
 
 
 def _counts(figures: Figures) -> list[str]:
@@ -311,6 +310,8 @@ def _csv_columns(points: Sequence[OperatingPoint]) -> list[_Column]:
     for place, point in enumerate(points):
         mark = "" if place == 0 else f"_{point.p_target:g}_{point.c_miss:g}_{point.c_fa:g}"
         costs += [_Column(f"{kind}_dcf{mark}", "", f"{kind}_dcf", place) for kind in ("min", "act")]
+    if len(points) > 1:
+        costs += [_Column(f"{kind}_c_primary", "", f"{kind}_c_primary") for kind in ("min", "act")]
     return [*first, *costs, *(_Column(name, "", name) for name in (*_ALWAYS, "auc"))]
 
 

@@ -214,7 +214,7 @@ def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Meta
     for column in options.by:
         assert metadata is not None  # noqa: S101
         values = conditions_of(trials, metadata, column)
-        found = evaluate_by(trials, conditions=values, equalize=options.what.equalize, **options.figures)
+        found = evaluate_by(trials, conditions=values, equalize=options.what.equalize, **options.figures).to_dict()
         pooled, conditions[column] = found["pooled"], found["conditions"]
         if origin:
             for name, figures in found["conditions"].items():
@@ -223,7 +223,7 @@ def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Meta
                         figures["intervals"] = _intervals(trials.select(values == name), options)
                     except InputError as error:  # one condition does not stop the others
                         figures["intervals"] = {"problem": str(error)}
-    pooled = pooled or evaluate(trials, **options.figures) | {"equalized": False}
+    pooled = pooled or evaluate(trials, **options.figures).to_dict() | {"equalized": False}
     result = _result(item.path, pooled, item.n_unknown, conditions, options)
     if origin:
         pooled["intervals"] = _intervals(trials, options)
@@ -252,9 +252,10 @@ def _counted(
     conditions = {}
     for column, (names, _), groups in zip(options.by, groupings, counts.groups, strict=True):
         known = {names[number]: summary for number, summary in groups.items() if summary.n_target + summary.n_nontarget}
-        found = evaluate_groups(known, counts.summary, equalize=options.what.equalize, normalize=options.what.normalize)
+        how = {"equalize": options.what.equalize, "normalize": options.what.normalize}
+        found = evaluate_groups(known, counts.summary, **how).to_dict()
         pooled, conditions[column] = found["pooled"], found["conditions"]
-    pooled = pooled or counts.summary.evaluate(normalize=options.what.normalize) | {"equalized": False}
+    pooled = pooled or counts.summary.evaluate(normalize=options.what.normalize).to_dict() | {"equalized": False}
     return _result(file.path, pooled, counts.n_unknown, conditions, options)
 
 
@@ -297,7 +298,7 @@ def _compared(
         second.trials,
         **speakers_of(trials),
         metric=metric,
-        point=options.points[0],
+        point=list(options.points),
         normalize=options.what.normalize,
         replicates=options.draws.number or DRAWS,
         level=options.draws.level,

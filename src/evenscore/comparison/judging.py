@@ -152,7 +152,7 @@ def _cross_calibrated(fitted: FittedNorm, trials: ComparedTrials, how: Judging, 
             folds=how.folds,
             options=how.calibration_options,
         )
-        return Figures(values=evaluate(found.llr, trials.known(trials.labels), points=how.points))
+        return Figures(values=evaluate(found.llr, trials.known(trials.labels), points=how.points).to_dict())
     except InputError as error:
         notes.append(f"no cross-validated figures of the training side: {error}")
         return None

@@ -77,7 +77,7 @@ def measured(
 
 def _figures(points: Points, sample: Resampled, how: Judging) -> tuple[Figures, dict[str, Any]]:
     """Return metrics with intervals, and the metrics of every draw of speakers."""
-    values = evaluate(points, points=how.points)
+    values = evaluate(points, points=how.points).to_dict()
     in_bins = values if "bounds" in values else None
     drawn = Bootstrap.drawn(sample, figures=in_bins, replicates=how.replicates, seed=how.seed)
     replicates: dict[str, Any] = {metric: drawn.replicates(metric) for metric in METRICS}
@@ -91,7 +91,7 @@ def _condition(points: Points, how: Judging) -> Figures:
     if absent:
         kind = {"n_target": "target", "n_nontarget": "non-target"}[absent[0]]
         return Figures(values=counts | {"problem": f"there are no {kind} trials"})
-    return Figures(values=evaluate(points, points=how.points))
+    return Figures(values=evaluate(points, points=how.points).to_dict())
 
 
 def _arrays(

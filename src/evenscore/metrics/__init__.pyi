@@ -25,6 +25,11 @@ from .evaluation import (
     evaluate as evaluate,
     evaluate_by as evaluate_by,
 )
+from .evaluation_records import (
+    Evaluation as Evaluation,
+    EvaluationBy as EvaluationBy,
+    NotEvaluated as NotEvaluated,
+)
 from .hull import (
     Roc as Roc,
     Rocch as Rocch,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from evenscore.engine.engine import engine_for
 from evenscore.errors import InputError
 from evenscore.metrics.evaluation import figures_or_problem
+from evenscore.metrics.evaluation_records import EvaluationBy
 from evenscore.metrics.summary import BITS, ScoreSummary, summarize
 from evenscore.progress import Progress, silent
 from evenscore.tables.labels import UNKNOWN
@@ -110,7 +111,7 @@ def summarize_table(
     >>> summarize_table(scores, Labels.from_speakers(["a", "b"], ["a", "b"]))
     ScoreSummary(2 targets, 2 non-targets, 20 bits)
     >>> key = TrialList.from_pairs(["e2", "e1"], ["t1", "t1"], labels=[0, 1])
-    >>> summarize_table(scores, key).evaluate()["eer"]
+    >>> summarize_table(scores, key).evaluate().eer
     0.0
     """
     if not isinstance(scores, ScoreTable):
@@ -311,7 +312,7 @@ def evaluate_groups(
     *,
     equalize: bool = False,
     normalize: bool = True,
-) -> dict[str, Any]:
+) -> EvaluationBy:
     """Return what `evenscore.evaluate_by` returns, with bounds; see `ScoreSummary.evaluate`.
 
     ``together`` is a summary of all groups, where there is a finer one than the sum of theirs.
@@ -320,16 +321,16 @@ def evaluate_groups(
     --------
     >>> groups = {"m": summarize([3.0, 1.0], [1, 0]), "f": summarize([2.0, 2.5], [1, 1])}
     >>> result = evaluate_groups(groups)
-    >>> result["pooled"]["n_target"], result["conditions"]["f"]["problem"]
+    >>> result.pooled.n_target, result.conditions["f"].problem
     (3, 'there are no non-target trials')
     """
     together = total(groups.values()) if together is None else together
     pooled = together.evaluate(normalize=normalize)
     if equalize:
         pooled = equalized(groups).evaluate(normalize=normalize)
-        pooled |= {"n_target": together.n_target, "n_nontarget": together.n_nontarget}
+        pooled = replace(pooled, n_target=together.n_target, n_nontarget=together.n_nontarget)
     conditions = {
         name: figures_or_problem(groups[name], points=groups[name].points, normalize=normalize)
         for name in sorted(groups)
     }
-    return {"pooled": pooled | {"equalized": equalize}, "conditions": conditions}
+    return EvaluationBy(pooled=pooled, conditions=conditions, equalized=equalize)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from evenscore.errors import InputError
 from evenscore.metrics.cross_entropy import cllr, min_cllr
 from evenscore.metrics.detection_cost import detection_costs
 from evenscore.metrics.error_rates import EerMethod, auc, eer, equal_error_rate
+from evenscore.metrics.evaluation_records import Evaluation, EvaluationBy, NotEvaluated
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_points
 from evenscore.metrics.points import Points
 from evenscore.metrics.trials import ScoresLike, Trials, as_labels, points_of, validate
@@ -28,7 +30,7 @@ def evaluate(
     eer_method: EerMethod = "rocch",
     normalize: bool = True,
     weights: npt.ArrayLike | None = None,
-) -> dict[str, Any]:
+) -> Evaluation:
     """Return all metrics of one set of trials.
 
     Parameters
@@ -47,52 +49,40 @@ def evaluate(
 
     Returns
     -------
-    dict
-        Plain numbers, ready for JSON: ``eer`` (a fraction), ``eer_threshold``, ``min_dcf`` and ``act_dcf`` (at the
-        first operating point), ``cllr``, ``min_cllr``, ``calibration_loss``, ``auc``, ``n_target``, ``n_nontarget``,
-        and ``dcf``: a list with one dictionary per operating point (see `DetectionCost`). ``cllr`` is infinite if a
-        trial has an infinite LLR of the wrong sign.
-
-        Where scores are counted in bins, there are also ``bounds``: the least and the largest possible value of
-        ``eer``, ``min_dcf``, ``min_cllr``, ``calibration_loss`` and ``auc``; the figures themselves are the middle of
-        the two, and thresholds are those of the bins.
+    Evaluation
+        The figures by name; ``to_dict()`` gives plain numbers, ready for JSON. ``cllr`` is infinite if a trial has an
+        infinite LLR of the wrong sign.
 
     Examples
     --------
     >>> result = evaluate([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1], points=[0.5, (0.01, 10, 1)])
-    >>> result["eer"], result["min_dcf"], result["min_cllr"], result["n_target"]
+    >>> result.eer, result.min_dcf, result.min_cllr, result.n_target
     (0.25, 0.5, 0.5, 2)
-    >>> [point["p_target"] for point in result["dcf"]]
+    >>> [cost.point.p_target for cost in result.costs]
     [0.5, 0.01]
+    >>> result
+    Evaluation(EER 25.00 %, minDCF 0.500, actDCF 1.000, minCllr 0.500, Cllr 0.748; 2 targets, 2 non-targets)
     """
     found = points_of(scores, labels, weights=weights, points=points)
     equal = equal_error_rate(found, method=eer_method)
-    costs = detection_costs(found, points=points, normalize=normalize)
-    actual, minimum = cllr(found), min_cllr(found)
-    figures = {
-        "eer": equal.eer,
-        "eer_threshold": equal.threshold,
-        "min_dcf": costs[0].min_dcf,
-        "act_dcf": costs[0].act_dcf,
-        "cllr": actual,
-        "min_cllr": minimum,
-        "calibration_loss": actual - minimum,
-        "auc": auc(found),
-        "n_target": found.n_target,
-        "n_nontarget": found.n_nontarget,
-        "dcf": [cost.to_dict() for cost in costs],
-    }
+    figures = Evaluation(
+        eer=equal.eer,
+        eer_threshold=equal.threshold,
+        costs=tuple(detection_costs(found, points=points, normalize=normalize)),
+        cllr=cllr(found),
+        min_cllr=min_cllr(found),
+        auc=auc(found),
+        n_target=found.n_target,
+        n_nontarget=found.n_nontarget,
+    )
     if len(found.orders) == 1:
         return figures
-    low, high = found.bounds(min_cllr)
     bounds = {
         "eer": found.bounds(lambda order: eer(order, method=eer_method)),
-        "min_dcf": costs[0].min_dcf_bounds,
-        "min_cllr": (low, high),
+        "min_cllr": found.bounds(min_cllr),
         "auc": found.bounds(auc),
-        "calibration_loss": (actual - high, actual - low),
     }
-    return figures | {"bounds": bounds}
+    return replace(figures, order_bounds=bounds)
 
 
 def evaluate_by(
@@ -104,7 +94,7 @@ def evaluate_by(
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
     eer_method: EerMethod = "rocch",
     normalize: bool = True,
-) -> dict[str, Any]:
+) -> EvaluationBy:
     """Return all metrics of all trials together, and of each condition.
 
     Parameters
@@ -118,40 +108,35 @@ def evaluate_by(
     points, eer_method, normalize
         As in `evaluate`.
 
-    Returns
-    -------
-    dict
-        ``pooled``: as `evaluate` returns it, with ``equalized`` added; ``conditions``: the same for each condition, by
-        name, sorted. A condition without targets or without non-targets has only ``n_target``, ``n_nontarget`` and
-        ``problem``, a sentence that says so.
-
     Examples
     --------
     >>> result = evaluate_by([-3.0, -1.0, 0.0, 4.0, 1.0], [0, 1, 0, 1, 1], conditions=["f", "f", "m", "m", "x"])
-    >>> round(result["pooled"]["eer"], 3), result["conditions"]["f"]["eer"]
+    >>> round(result.pooled.eer, 3), result.conditions["f"].eer
     (0.2, 0.0)
-    >>> result["conditions"]["x"]
-    {'n_target': 1, 'n_nontarget': 0, 'problem': 'there are no non-target trials'}
+    >>> result.conditions["x"]
+    NotEvaluated(n_target=1, n_nontarget=0, problem='there are no non-target trials')
     """
     values, key = validate(scores, labels)
     names, code = _as_conditions(conditions, len(key))
     options: dict[str, Any] = {"points": as_points(points), "eer_method": eer_method, "normalize": normalize}
     weights = equalized_weights(key, conditions) if equalize else None
-    pooled = evaluate(values, key, weights=weights, **options) | {"equalized": equalize}
     members = {name: code == place for place, name in enumerate(names)}
-    found = {
-        name: figures_or_problem(Trials(values=values[member], key=key[member]), **options)
-        for name, member in members.items()
-    }
-    return {"pooled": pooled, "conditions": found}
+    return EvaluationBy(
+        pooled=evaluate(values, key, weights=weights, **options),
+        conditions={
+            name: figures_or_problem(Trials(values=values[member], key=key[member]), **options)
+            for name, member in members.items()
+        },
+        equalized=equalize,
+    )
 
 
-def figures_or_problem(found: Points, **options: Any) -> dict[str, Any]:
+def figures_or_problem(found: Points, **options: Any) -> Evaluation | NotEvaluated:
     """Return all metrics of points, or how many they are and the ``problem`` if a class is absent."""
     if found.n_target and found.n_nontarget:
         return evaluate(found, **options)
     problem = f"there are no {'non-target' if found.n_target else 'target'} trials"
-    return {"n_target": found.n_target, "n_nontarget": found.n_nontarget, "problem": problem}
+    return NotEvaluated(n_target=found.n_target, n_nontarget=found.n_nontarget, problem=problem)
 
 
 def equalized_weights(labels: npt.ArrayLike, conditions: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -41,6 +41,11 @@ class OperatingPoint:
                 raise InputError(f"{name} is {getattr(self, name)}, but must be a finite number above 0")
 
     @property
+    def name(self) -> str:
+        """How tables and options spell it: the prior, with the costs if they are not 1."""
+        return f"{self.p_target:g}" + ("" if self.c_miss == self.c_fa == 1 else f",{self.c_miss:g},{self.c_fa:g}")
+
+    @property
     def miss_weight(self) -> float:
         """Cost of missing every target: p_target * c_miss."""
         return self.p_target * self.c_miss

@@ -21,6 +21,8 @@ from evenscore.tables.arrays import frozen
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, Num
 
+    from evenscore.metrics.evaluation_records import Evaluation
+
 __all__ = ["BITS", "ScoreSummary", "bin_edges", "summarize"]
 
 Order = Literal["best", "worst", "tied"]
@@ -62,9 +64,9 @@ class ScoreSummary(Points):
     >>> scores = rng.normal(2.0 * labels, 1.0)
     >>> half = summarize(scores[:2000], labels[:2000]), summarize(scores[2000:], labels[2000:])
     >>> figures = (half[0] + half[1]).evaluate()
-    >>> round(figures["eer"], 3), figures["n_target"]
+    >>> round(figures.eer, 3), figures.n_target
     (0.145, 500)
-    >>> low, high = figures["bounds"]["eer"]
+    >>> low, high = figures.bounds["eer"]
     >>> high - low < 0.001
     True
     """
@@ -211,13 +213,8 @@ class ScoreSummary(Points):
             sides[f"{name}_mass"] = frozen(mass / mass[-1])
         return SortedScores(**sides)
 
-    def evaluate(self, *, normalize: bool = True) -> dict[str, Any]:
-        """Return what `evenscore.evaluate` returns, and ``bounds``.
-
-        ``bounds`` has the least and the largest possible value of ``eer``, ``min_dcf``, ``min_cllr``,
-        ``calibration_loss`` and ``auc``, and so has each operating point in ``dcf``; the figures themselves are the
-        middle of the two. Thresholds are those of the bins.
-        """
+    def evaluate(self, *, normalize: bool = True) -> Evaluation:
+        """Return what `evenscore.evaluate` returns, with ``bounds``; thresholds are those of the bins."""
         from evenscore.metrics.evaluation import evaluate
 
         return evaluate(self, points=self.points, normalize=normalize)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bootstrap", "DetBand", "Interval", "Metric", "PairedTest", "bootstrap", "bootstrap_det", "paired_test"]
 
-Metric = Literal["eer", "cllr", "min_cllr", "calibration_loss", "min_dcf", "act_dcf"]
+Metric = Literal["eer", "cllr", "min_cllr", "calibration_loss", "min_dcf", "act_dcf", "min_c_primary", "act_c_primary"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +114,10 @@ class Bootstrap:
             raise InputError(f"there is no metric {metric!r}; choose one of {', '.join(get_args(Metric))}")
         if metric == "calibration_loss":
             return np.asarray(self.cllr - self.min_cllr)
+        if metric == "min_c_primary":
+            return np.asarray(self.min_dcf.mean(axis=1))
+        if metric == "act_c_primary":
+            return np.asarray(self.act_dcf.mean(axis=1))
         values: npt.NDArray[np.float64] = getattr(self, metric)
         return values if values.ndim == 1 else values[:, point]
 
@@ -263,7 +267,7 @@ def paired_test(
     enroll_speakers: SpeakersLike,
     test_speakers: SpeakersLike,
     metric: Metric = "eer",
-    point: PointLike = DEFAULT_POINTS[0],
+    point: PointLike | list[PointLike] = DEFAULT_POINTS[0],
     normalize: bool = True,
     replicates: int = 1000,
     level: float = 0.95,
@@ -283,7 +287,7 @@ def paired_test(
     metric
         What to compare; lower is better.
     point, normalize
-        Operating point of ``min_dcf`` and ``act_dcf``.
+        Operating point of ``min_dcf`` and ``act_dcf``; a list of those of ``min_c_primary`` and ``act_c_primary``.
     replicates, level, seed
         Number of replicates, level of the interval, seed of the random numbers.
 
@@ -299,7 +303,8 @@ def paired_test(
     """
     values, key = validate(scores_a, labels)
     other, _ = validate(_matched(scores_a, scores_b), key)
-    speakers, places = trial_speakers(scores_a, len(key), enroll_speakers, test_speakers), as_points([point])
+    points = point if isinstance(point, list) else [point]
+    speakers, places = trial_speakers(scores_a, len(key), enroll_speakers, test_speakers), as_points(points)
     how: dict[str, Any] = {"replicates": replicates, "seed": seed, "normalize": normalize}  # so the draws are the same
     systems = (rank_trials(side, key, speakers, places) for side in (values, other))
     first, second = (Bootstrap.drawn(system, **how).replicates(metric) for system in systems)
