@@ -46,9 +46,9 @@ def judge_plainly(training, evaluation, method, calibration, replicates, seed):
     return {
         "scores": scores,
         "llrs": llrs,
-        "figures": evaluate(llrs, labels),
+        "figures": evaluate(llrs, labels).to_dict(),
         "intervals": bootstrap(llrs, labels, **speakers, replicates=replicates, seed=seed).to_dict(),
-        "training": evaluate(cross.llr, training_labels),
+        "training": evaluate(cross.llr, training_labels).to_dict(),
     }
 
 

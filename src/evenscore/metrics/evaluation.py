@@ -60,7 +60,7 @@ def evaluate(
     (0.25, 0.5, 0.5, 2)
     >>> [cost.point.p_target for cost in result.costs]
     [0.5, 0.01]
-    >>> result
+    >>> evaluate([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1], points=0.5)
     Evaluation(EER 25.00 %, minDCF 0.500, actDCF 1.000, minCllr 0.500, Cllr 0.748; 2 targets, 2 non-targets)
     """
     found = points_of(scores, labels, weights=weights, points=points)
