@@ -11,6 +11,10 @@ from evenscore.metrics.detection_cost import DetectionCost
 
 __all__ = ["Evaluation", "EvaluationBy", "NotEvaluated"]
 
+_FIGURES = (
+    *("eer", "eer_threshold", "min_dcf", "act_dcf", "min_c_primary", "act_c_primary"),
+    *("cllr", "min_cllr", "calibration_loss", "auc", "n_target", "n_nontarget"),
+)
 _Row = tuple[str, str]  # what a figure is called, and how it is written
 
 
@@ -110,9 +114,7 @@ class Evaluation(_Record):
 
         ``bounds`` are there only where figures are not exact.
         """
-        names = ("eer", "eer_threshold", "min_dcf", "act_dcf", "min_c_primary", "act_c_primary", "cllr", "min_cllr")
-        names += ("calibration_loss", "auc", "n_target", "n_nontarget")
-        figures = {name: getattr(self, name) for name in names} | {"dcf": [cost.to_dict() for cost in self.costs]}
+        figures = {name: getattr(self, name) for name in _FIGURES} | {"dcf": [cost.to_dict() for cost in self.costs]}
         return figures | ({"bounds": self.bounds} if self.order_bounds else {})
 
     def __repr__(self) -> str:
