@@ -172,6 +172,23 @@ def test_logistic_shapes():
         fit(scores, scores)
 
 
+def test_measures_that_tell_nothing_new_get_no_weight_and_change_nothing():
+    rng = np.random.default_rng(3)
+    labels = rng.random(400) < 0.3
+    scores, sides = rng.normal(2.0 * labels, 1.0), rng.normal(3.0, 1.0, (2, 400))
+    low, high = sides.min(axis=0), sides.max(axis=0)
+    told = np.column_stack((low, high, high - low, np.full(400, 7.0), 2 * scores + 1))
+    plain = LogisticCalibration.fit(scores, labels, quality=told[:, :2])
+    fitted = LogisticCalibration.fit(scores, labels, quality=told)
+    assert fitted.unused_measures == [2, 3, 4]
+    np.testing.assert_allclose(fitted.quality_weights[:2], plain.quality_weights)
+    np.testing.assert_allclose(fitted(scores, told), plain(scores, told[:, :2]))
+    rounded = LogisticCalibration.fit(scores, labels, quality=told[:, :3].round(4))
+    assert rounded.unused_measures == [2]
+    penalized = LogisticCalibration.fit(scores, labels, quality=told, l2=0.1)
+    assert penalized.unused_measures == [3]
+
+
 @pytest.mark.parametrize(
     ("scores", "labels", "options", "message"),
     [
@@ -179,8 +196,6 @@ def test_logistic_shapes():
         ([4.0, 3.0, 2.0, 1.0], [0, 0, 1, 1], {}, "separate targets from non-targets"),
         ([1.0, 2.0, 2.0, 4.0], [0, 0, 1, 1], {}, "separate targets from non-targets"),
         ([1.0, 1.0, 1.0], [0, 0, 1], {}, "system 0's scores are the same"),
-        ([1.0, 0.0, 2.0], [0, 0, 1], {"quality": [5, 5, 5]}, "quality measure 0 is the same"),
-        ([1.0, 0.0, 2.0, 0.5], [0, 0, 1, 1], {"quality": [3, 1, 5, 2]}, "weighted sum of the others"),
         ([1.0, 0.0], [0, 1], {"p_target": 1.0}, "p_target is 1.0"),
         ([1.0, 0.0], [0, 1], {"l2": -1.0}, "l2 is -1.0"),
         ([1.0, np.nan], [0, 1], {}, r"scores\[1\] is not finite"),

@@ -294,7 +294,7 @@ def test_a_loaded_calibration_must_fit_the_files(refused, files):
 def test_odd_measures_are_refused(refused, files):
     for name, text, reason in (
         ("words", "id x\n" + "".join(f"{t} long\n" for t in TESTS), "words[x]: 'long' is not a number"),
-        ("zero", "id x\n" + "".join(f"{t} 0\n" for t in TESTS), "is 0, which has no logarithm"),
+        ("zero", "id x\n" + "".join(f"{t} 0\n" for t in TESTS), "; logarithms and ratios need values above 0"),
         ("lacks", "id,x\n" + "".join(f"{t},\n" for t in TESTS), "has no finite value for the trial ('m0', 't0-a')"),
     ):
         (files / name).write_text(text)

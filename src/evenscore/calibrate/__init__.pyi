@@ -10,6 +10,10 @@ from .cross_validation import (
 from .gaussian import GaussianCalibration as GaussianCalibration
 from .logistic import LogisticCalibration as LogisticCalibration
 from .pav import PavCalibration as PavCalibration
+from .quality import (
+    Quality as Quality,
+    quality_measures as quality_measures,
+)
 from .registry import (
     CALIBRATIONS as CALIBRATIONS,
     calibration_and_options as calibration_and_options,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LogisticCalibration", "trials_of"]
 
+_TOLD = 1e-6  # least share of a measure's variance that the inputs before it do not explain: rounded sums have less
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogisticCalibration(Calibration):
@@ -91,11 +93,14 @@ class LogisticCalibration(Calibration):
         l2
             Penalty on the weights of the inputs, each divided by its standard deviation; not on the offset.
 
+        A quality measure that is constant gets the weight 0; so does one that is a weighted sum of the inputs before
+        it, unless there is a penalty (`unused_measures`).
+
         Raises
         ------
         InputError
-            If an input is constant or a combination of others, or if the classes can be separated without error, so
-            that without a penalty the weights would be infinite.
+            If a system's scores are constant or a weighted sum of the others', or if the classes can be separated
+            without error, so that without a penalty the weights would be infinite.
         """
         _check_options(p_target, l2)
         found = _inputs(scores, labels, quality)
@@ -104,9 +109,15 @@ class LogisticCalibration(Calibration):
         sides, counts = zip(*(found.class_scores(label) for label in (NONTARGET, TARGET)), strict=True)
         k = found.n_systems
         nontarget, target = (side.reshape(len(side), -1) for side in sides)
-        design = Design.of(nontarget, target, k, counts)
-        slopes, intercept = minimize(design, p_target=p_target, l2=l2)
+        kept, slopes = _informative(nontarget, target, k, l2), np.zeros(nontarget.shape[1])
+        design = Design.of(nontarget[:, kept], target[:, kept], k, counts)
+        slopes[kept], intercept = minimize(design, p_target=p_target, l2=l2)
         return cls(weights=slopes[:k], quality_weights=slopes[k:], offset=intercept, p_target=p_target, l2=l2)
+
+    @property
+    def unused_measures(self) -> list[int]:
+        """Places of the quality measures that were left out of the fit, as the inputs before them tell all they do."""
+        return np.flatnonzero(self.quality_weights == 0).tolist()
 
     def __call__(self, scores: npt.ArrayLike, quality: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
         """Return the LLRs; NaN stays NaN.
@@ -140,6 +151,26 @@ class LogisticCalibration(Calibration):
                 f"quality has shape {measures.shape}, but must have shape {(*llr.shape, self.quality_weights.size)}"
             )
         return np.asarray(llr + measures @ self.quality_weights)
+
+
+def _informative(
+    nontarget: npt.NDArray[Any], target: npt.NDArray[Any], n_systems: int, l2: float
+) -> slice | npt.NDArray[np.intp]:
+    """Return which inputs are fitted: all systems, and the measures that are not told by the inputs before them."""
+    if nontarget.shape[1] == n_systems:
+        return slice(None)
+    both = np.concatenate((nontarget, target)).astype(np.float64)
+    both -= both.mean(axis=0)
+    spread = np.sqrt(np.einsum("nd,nd->d", both, both))
+    varies = spread > 1e-12 * np.sqrt(len(both)) * np.abs(np.concatenate((nontarget, target))).max(axis=0)
+    both /= np.where(varies, spread, 1.0)
+    correlation, kept = both.T @ both, list(range(n_systems))
+    for place in range(n_systems, len(correlation)):
+        known = correlation[np.ix_(kept, [place])]
+        told = known.T @ np.linalg.lstsq(correlation[np.ix_(kept, kept)], known, rcond=None)[0]
+        if varies[place] and (l2 > 0 or told.item() < 1 - _TOLD):
+            kept.append(place)
+    return np.array(kept)
 
 
 def _check_options(p_target: float, l2: float) -> None:

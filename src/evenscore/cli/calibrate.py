@@ -89,8 +89,8 @@ def calibrate(
         method=method,
         options=options,
         quality=tuple(name for text in measures.quality or () for name in text.split(",")),
-        metadata=measures.metadata,
-        train_metadata=measures.train_metadata or measures.metadata,
+        metadata=tuple(measures.metadata or ()),
+        train_metadata=tuple(measures.train_metadata or measures.metadata or ()),
         sources=labels.sources(*((train_key, "--train-key") if cross_validate is None else (key, "--key"))),
     )
     _check_outputs(job.scores, output, save, json, cross_validate is not None)

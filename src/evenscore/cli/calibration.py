@@ -39,8 +39,8 @@ class CalibrationJob:
     method: str = "logistic"
     options: Mapping[str, Any] = field(default_factory=dict)
     quality: tuple[str, ...] = ()
-    metadata: str | None = None
-    train_metadata: str | None = None
+    metadata: Sequence[str] = ()
+    train_metadata: Sequence[str] = ()
     sources: LabelSources = field(default_factory=LabelSources)
     infinite: bool = False  #: whether scores may be infinite
 
@@ -211,6 +211,15 @@ def inputs_of(calibration: Calibration) -> tuple[int, int]:
     return 1, 0
 
 
+def _unused(calibration: Calibration, names: Sequence[str]) -> list[str]:
+    """Return a note about quality measures without a weight."""
+    unused = calibration.unused_measures if isinstance(calibration, LogisticCalibration) else []
+    if not unused:
+        return []
+    which = " and ".join(names[place] for place in unused)
+    return [f"{which}: not used, as the scores and the measures before tell the same, or as nothing varies"]
+
+
 def _story(calibration: Calibration, names: Sequence[str], info: Mapping[str, Any]) -> list[str]:
     """Return lines for people: what was fitted, and to what."""
     lines = [f"{calibration.kind} calibration"]
@@ -219,8 +228,9 @@ def _story(calibration: Calibration, names: Sequence[str], info: Mapping[str, An
             ["score"] if calibration.weights.size == 1 else [f"score{k + 1}" for k in range(calibration.weights.size)]
         )
         weights = (*calibration.weights, *calibration.quality_weights)
-        terms = [f"{weight:+.4g} {name}" for weight, name in zip(weights, (*scores, *names), strict=True)]
+        terms = [f"{weight:+.4g} {name}" for weight, name in zip(weights, (*scores, *names), strict=True) if weight]
         lines[0] += f": llr = {calibration.offset:.4g} {' '.join(terms)}"
+        lines += _unused(calibration, names)
     if isinstance(calibration, SaturatingCalibration):
         lower, upper = calibration.bounds
         lines[0] += (

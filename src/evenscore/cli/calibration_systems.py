@@ -42,7 +42,6 @@ from evenscore.tables.pair_values import SideGroups
 
 __all__ = ["TableSystems", "TrialSystems"]
 
-LOG = "log:"  # before the name of a measure: its logarithm
 _KEPT = "calibration"  # what a run that is cut short leaves
 _FOLD_BITS = 17  # of the summaries of pairs of folds, which are many
 _FOLDS = 5  # of speakers, by which the saturating calibration is chosen
@@ -168,21 +167,12 @@ def _scores_on(trials: TrialList, system: TrialList, first: str, path: str) -> A
     return np.asarray(system.scores[match].astype(np.float64))
 
 
-def _measures(trials: TrialList, metadata: str | None, names: Sequence[str]) -> Array | None:
+def _measures(trials: TrialList, metadata: Sequence[str], names: Sequence[str]) -> Array | None:
     """Return the n x q quality measures, or None if there are none."""
     if not names:
         return None
-    table = None if metadata is None else read_metadata(metadata)
-    columns = []
-    for name in names:
-        values = numbers_of(trials, table, name.removeprefix(LOG))
-        if name.startswith(LOG):
-            if values.min() <= 0:
-                pair = trials.pair(int(np.argmin(values)))
-                raise InputError(f"{name}: the value of the trial {pair} is {values.min():g}, which has no logarithm")
-            values = np.log(values)
-        columns.append(values)
-    return np.column_stack(columns)
+    tables = [read_metadata(path) for path in metadata]
+    return np.column_stack([numbers_of(trials, tables, name) for name in names])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -199,12 +199,16 @@ class QualityChoices:
         typer.Option(
             "--quality",
             metavar="COLUMN",
-            help="logistic: quality measures, from columns of the score files or of --metadata; log: before a name "
-            "takes the logarithm, enroll: or test: says whose value. Can be repeated, or a list with commas.",
+            help="logistic: quality measures, from columns of the score files or of --metadata. min:, max:, diff: or "
+            "ratio: before a name compares the two sides (min:mag is the lower of mag_e and mag_t), log: takes the "
+            "logarithm, enroll: or test: says whose value. Can be repeated, or a list with commas.",
         ),
     ] = None
-    metadata: Metadata = None
-    train_metadata: Annotated[str | None, file("The same for the training scores; else --metadata.")] = None
+    metadata: Annotated[
+        list[str] | None,
+        file("CSV, TSV or parquet with a header, and a row per enrolment, test or trial; or utt2dur. Can be repeated."),
+    ] = None
+    train_metadata: Annotated[list[str] | None, file("The same for the training scores; else --metadata.")] = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.calibrate.quality import measured
 from evenscore.errors import InputError
 from evenscore.tables import ScoreTable, TrialList
 from evenscore.tables.ids import first_repeat, shown
@@ -42,23 +43,33 @@ def conditions_of(trials: TrialList, metadata: Metadata, column: str) -> npt.NDA
     return np.asarray(np.array(names, dtype=object)[_of_each(trials, groups, metadata)])
 
 
-def numbers_of(trials: TrialList, metadata: Metadata | None, column: str) -> npt.NDArray[np.float64]:
-    """Return the number of a column for each trial: of the trials' own measures, else of the metadata."""
-    if column in trials.measures:
-        numbers = trials.measures[column].astype(np.float64)
-    elif metadata is None:
-        own = f"they have {', '.join(trials.measures)}" if trials.measures else "they have none of their own"
-        raise InputError(f"the scores have no measure {column!r} ({own}); give a file that has it with --metadata")
-    else:
-        side, name = _named_column(metadata, column)
-        values = [_number(value, metadata.path, name) for value in metadata.columns[name]]
-        rows = _of_rows(trials, metadata, side, name, np.arange(len(values)))
-        numbers = np.array(values)[_of_each(trials, rows, metadata)]
+def numbers_of(trials: TrialList, metadata: Sequence[Metadata], name: str) -> npt.NDArray[np.float64]:
+    """Return the measure of each trial that a name spells, from the trials' own columns, else from the metadata.
+
+    `evenscore.calibrate.quality` tells how names are spelled; ``enroll:`` or ``test:`` before the name of a column says
+    whose value of the metadata is meant, and so does ``_e`` or ``_t`` after it.
+    """
+    numbers = measured(name, lambda column: _column(trials, metadata, column))
     absent = ~np.isfinite(numbers)
     if absent.any():
-        pair = trials.pair(int(np.argmax(absent)))
-        raise InputError(f"the measure {column!r} has no finite value for the trial {pair}; add it, or drop the trial")
+        pair, above = trials.pair(int(np.argmax(absent))), "log:" in name or "ratio:" in name
+        remedy = "logarithms and ratios need values above 0" if above else "add it, or drop the trial"
+        raise InputError(f"the measure {name!r} has no finite value for the trial {pair}; {remedy}")
     return numbers
+
+
+def _column(trials: TrialList, metadata: Sequence[Metadata], column: str) -> npt.NDArray[np.float64]:
+    if column in trials.measures:
+        return trials.measures[column].astype(np.float64)
+    if not metadata:
+        own = f"they have {', '.join(trials.measures)}" if trials.measures else "they have none of their own"
+        raise InputError(f"the scores have no measure {column!r} ({own}); give a file that has it with --metadata")
+    found = [table for table in metadata if _sided(table, column)[1] in table.columns]
+    table = (found or metadata)[0]
+    side, name = _named_column(table, column)
+    values = [_number(value, table.path, name) for value in table.columns[name]]
+    rows = _of_rows(trials, table, side, name, np.arange(len(values)))
+    return np.array(values)[_of_each(trials, rows, table)]
 
 
 def _number(text: str, path: str, column: str) -> float:
@@ -69,15 +80,23 @@ def _number(text: str, path: str, column: str) -> float:
 
 
 def _named_column(metadata: Metadata, name: str) -> tuple[str | None, str]:
-    """Return the side that is named before a column, if any, and the column."""
-    prefix, colon, rest = name.partition(":")
-    side = prefix if colon and prefix in _SIDES and name not in metadata.columns else None
-    column = rest if side else name
+    """Return the side that is named with a column, if any, and the column."""
+    side, column = _sided(metadata, name)
     if column not in metadata.columns:
         raise InputError(f"{metadata.path} has no column {column!r}; it has {shown(metadata.columns, most=20)}")
     if len(metadata.ids) == 2 and side:
         raise InputError(f"the rows of {metadata.path} are about trials, not about one side; leave out '{side}:'")
     return side, column
+
+
+def _sided(metadata: Metadata, name: str) -> tuple[str | None, str]:
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix in _SIDES and name not in metadata.columns:
+        return prefix, rest
+    side = {"_e": "enroll", "_t": "test"}.get(name[-2:])
+    if side is None or metadata.side is not None or len(metadata.ids) == 2:
+        return None, name
+    return side, name if name in metadata.columns or name[:-2] not in metadata.columns else name[:-2]
 
 
 def _of_rows(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
 from typing import Any, Literal
+
+import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.parquet import ID_NAMES, read_text_columns
-from evenscore.files.streams import PathLike, open_input, reading, spooled
+from evenscore.files.streams import PathLike, atomic_output, open_input, reading, spooled
 from evenscore.files.text.chunks import text_lines
-from evenscore.files.text.layouts import ENROLL_NAMES, TEST_NAMES, split_quoted
+from evenscore.files.text.layouts import ENROLL_NAMES, TEST_NAMES, is_number, split_quoted
 from evenscore.tables.ids import first_repeat
 
-__all__ = ["Metadata", "read_metadata"]
+__all__ = ["Metadata", "read_metadata", "write_metadata"]
 
 _PARQUET = b"PAR1"
 
@@ -48,6 +52,9 @@ def read_metadata(path: PathLike) -> Metadata:
     about a trial; in a column that is called ``id`` (utt, key, file, ...), then it may be about either side; in a
     column of one side; or, where there is no such name, in the first column.
 
+    A file of two columns, ids and numbers, needs no header: its ids are called ``id``, its numbers as Kaldi names such
+    files, ``dur`` in ``utt2dur``.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -75,12 +82,25 @@ def read_metadata(path: PathLike) -> Metadata:
     return Metadata(**about, ids=(identity or next(iter(columns)),))
 
 
+def write_metadata(columns: Mapping[str, npt.NDArray[Any]], path: PathLike) -> None:
+    """Write a table with a header that `read_metadata` reads: CSV, or TSV by its name; NaN is left blank."""
+    import polars as pl
+
+    frame = pl.DataFrame({name: values.tolist() for name, values in columns.items()}, nan_to_null=True, strict=False)
+    separator = "\t" if str(path).endswith(".tsv") else ","
+    with atomic_output(path) as stream:
+        stream.write(frame.write_csv(separator=separator).encode())
+
+
 def _read_lines(local: PathLike, path: PathLike) -> dict[str, list[str]]:
     rows = _rows(local, path)
     try:
-        _, names = next(rows)
+        first = next(rows)
     except StopIteration:
         raise FileError(path, "the file is empty; there is nothing to read") from None
+    names = first[1]
+    if len(names) == 2 and is_number(names[1]):  # as in utt2dur
+        names, rows = ["id", Path(path).name.split(".")[0].removeprefix("utt2")], chain([first], rows)
     repeated = first_repeat(names)
     if repeated is not None or "" in names:
         problem = "has a column without a name" if repeated is None else f"has {repeated!r} twice"
