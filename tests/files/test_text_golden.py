@@ -1,6 +1,7 @@
 """Hand-written files, one per format, and exactly what is in them.
 
-The lines follow the published formats: Kaldi, wespeaker (cosine scores, and after AS-norm), SpeechBrain, 3D-Speaker,
+The lines follow the published formats: Kaldi, wespeaker (cosine scores, after AS-norm, for its
+calibration), SpeechBrain, 3D-Speaker,
 ESPnet, NIST SRE18/SRE21, Bob's four columns, ASVspoof5, VoxCeleb.
 """
 
@@ -29,6 +30,21 @@ def trials(*, scores=None, labels=None, measures=None):
     return TrialList.from_pairs(*PAIRS, scores=scores, labels=labels, measures=measures)
 
 
+FACTORS = {
+    "min:dur": [2.5, 3.0, 2.5],
+    "max:dur": [3.0, 6.0, 4.0],
+    "diff:dur": [0.5, 3.0, 1.5],
+    "ratio:dur": [1.2, 2.0, 1.6],
+    "min:mag": [0.2977, 0.3055, 0.2801],
+    "max:mag": [0.3102, 0.3102, 0.2977],
+    "diff:mag": [0.0125, 0.0047, 0.0176],
+    "ratio:mag": [1.042, 1.0154, 1.0628],
+    "min:mu": [0.0034, 0.0002, 0.0034],
+    "max:mu": [0.0121, 0.0121, 0.0065],
+    "diff:mu": [0.0087, 0.0119, 0.0031],
+    "ratio:mu": [3.5588, 60.5, 1.9118],
+}
+
 EXPECTED = {
     "kaldi.scores": ("kaldi", trials(scores=SCORES)),
     "kaldi_bom_crlf.scores": ("kaldi", trials(scores=SCORES)),
@@ -37,6 +53,7 @@ EXPECTED = {
     "bosaris_text.trials": ("kaldi", trials(labels=LABELS)),
     "wespeaker.scores": ("wespeaker", trials(scores=SCORES, labels=LABELS)),
     "wespeaker_norm.scores": ("wespeaker", trials(scores=SCORES, labels=LABELS, measures=NORM)),
+    "wespeaker_factors.scores": ("wespeaker-factors", trials(scores=SCORES, labels=LABELS, measures=FACTORS)),
     "speechbrain.scores": ("speechbrain", trials(scores=SCORES, labels=LABELS)),
     "3dspeaker.scores": ("speechbrain", trials(scores=SCORES, labels=LABELS)),
     "espnet.scores": ("espnet", trials(scores=SCORES, labels=LABELS)),

@@ -133,6 +133,20 @@ def test_the_measures_of_wespeaker_are_written_when_all_are_there(tmp_path):
     assert path.read_text() == "e t 1.0 target\n"
 
 
+def test_factors_are_any_number_of_measures(tmp_path):
+    path, pairs = tmp_path / "f", {"enroll": ["e", "e"], "test": ["t", "u"], "scores": [1.0, 2.0], "labels": [1, 0]}
+    write(
+        TrialList.from_pairs(**pairs, measures={"min:mag": [0.5, 2.0], "snr": [9, 8]}), path, format="wespeaker-factors"
+    )
+    assert path.read_text() == "e t target 1.0 0.5 9.0\ne u nontarget 2.0 2.0 8.0\n"
+    assert read(path) == TrialList.from_pairs(**pairs, measures={"factor1": [0.5, 2.0], "factor2": [9.0, 8.0]})
+    with pytest.raises(FileError, match="needs measures, but these trials have none; write wespeaker"):
+        write(TrialList.from_pairs(**pairs), path, format="wespeaker-factors")
+    path.write_text("e t target 1.0\n")
+    with pytest.raises(FileError, match="f:1: .* expected 5 columns or more"):
+        read(path, format="wespeaker-factors")
+
+
 def test_the_other_scores_of_asvspoof5_are_written(tmp_path):
     table = TrialList.from_pairs(["s", "s"], ["f", "g"], scores=[1.0, 2.0], measures={"cm-score": [0.5, math.nan]})
     path = tmp_path / "a.tsv"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LogisticCalibration", "trials_of"]
 
-_TOLD = 1e-6  # least share of a measure's variance that the inputs before it do not explain: rounded sums have less
+_TOLD = 1e-4  # least share of a measure's variance that the inputs before it do not explain: rounded sums have less
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

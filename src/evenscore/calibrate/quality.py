@@ -103,7 +103,11 @@ class Quality:
         return tuple(f"{name}_{side}" for name in measures for side, axis in sides if name in axis.facts)
 
     def columns(self, trials: ScoreTable, names: Iterable[str] | None = None) -> dict[str, Numbers]:
-        """Return measures of trials in memory, in the shape of their scores; by default every column there is."""
+        """Return measures of trials in memory, in the shape of their scores.
+
+        ``names`` are spelled as the top of this module tells; a measure alone, such as ``mag``, stands for the columns
+        of both sides. By default they are all columns there are.
+        """
         tile = Tile(np.empty(0), trials.enroll_index, trials.test_index) if isinstance(trials, TrialList) else None
         return self._on(trials, names).of(trials.tile if tile is None else tile)
 
@@ -131,10 +135,16 @@ class Quality:
         sides = (self.enroll, trials.enroll_ids, "enrolment"), (self.test, trials.test_ids, "test")
         at = dict(zip(_SIDES, (axis.positions(ids, what, "the measures") for axis, ids, what in sides), strict=True))
         known = {name: self._axis(name).facts[name[:-2]][at[name[-1]]] for name in self.names}
-        found = _Columns(known, tuple(self.names if names is None else names), trials.shape)
+        found = _Columns(known, tuple(self._spelled(names)), trials.shape)
         for name in found.names:  # a wrong one is refused before any work
             measured(name, lambda column: found.look_up(column)[:0])
         return found
+
+    def _spelled(self, names: Iterable[str] | None) -> Iterable[str]:
+        """Return the names of columns: a measure alone stands for those of both sides."""
+        for name in self.names if names is None else names:
+            alone = name in self.enroll.facts or name in self.test.facts
+            yield from (f"{name}_{side}" for side in _SIDES) if alone else (name,)
 
     def __repr__(self) -> str:
         parts = [", ".join(name for name in self.names if name.endswith(f"_{side}")) or "nothing" for side in _SIDES]

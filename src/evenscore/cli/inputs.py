@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evenscore.cli.norm_options import CohortChoices
     from evenscore.cli.options import ScaleChoices
     from evenscore.cli.output import ScoredOutput
+    from evenscore.cli.quality import QualityOutput
     from evenscore.sources import Scorer
 
 __all__ = [
@@ -46,7 +47,7 @@ __all__ = [
     "phrase_names",
     "phrases_of",
     "read_conditions",
-    "scores_of",
+    "write_scores_of",
 ]
 
 CONDITION = "condition"  #: the column of the embeddings that are returned, if there are conditions
@@ -172,33 +173,42 @@ class EmbeddingFiles:
         return sides
 
 
-def scores_of(
+def write_scores_of(
     files: EmbeddingFiles,
     trials: str | None,
     place: ScoredOutput,
     scale: ScaleChoices | None,
     *,
     members: CohortChoices | None = None,
+    measures: QualityOutput | None = None,
     **norm: Any,
-) -> ScoreTable:
-    """Return the scores of embeddings, normalized if a norm is among the options of `score_embeddings`.
+) -> None:
+    """Write the scores of embeddings, normalized if a norm is among the options of `score_embeddings`.
 
     With ``scale`` they are made tile by tile when they are written.
     """
-    from evenscore.scoring import score_embeddings, score_lazily
+    from evenscore.scoring import embedding_quality, score_embeddings, score_lazily
 
     found: Any = None
     if trials is not None:
         found = read_trials(trials) if files.cohort is None else _trials_or_scores(trials, scale)
+    if measures is not None:
+        measures.refuse_matrix(found is not None and found.listed)
     enroll, test = files.read_trial_sides()
     if files.cohort is not None:
         norm["cohort"] = files.read_cohort(members)
         if found is not None and kind_of(found) == "scores":
             _warn_of_another_scorer(trials, found, norm["scorer"], enroll, test)
+    scores: ScoreTable
     if scale is not None:
         place.check(found is not None and found.listed)
-        return score_lazily(enroll, test, found, **norm, **place.how, keep=place.store).in_tiles(scale.tile_bytes)
-    return score_embeddings(enroll, test, found, progress=place.progress, **norm)
+        scores = score_lazily(enroll, test, found, **norm, **place.how, keep=place.store).in_tiles(scale.tile_bytes)
+    else:
+        scores = score_embeddings(enroll, test, found, progress=place.progress, **norm)
+    if measures is None:
+        place.write(scores)
+    else:
+        measures.write(scores, place, lambda: embedding_quality(enroll, test, scores, **norm, **place.how))
 
 
 def _trials_or_scores(path: str, scale: ScaleChoices | None) -> ScoreTable:

@@ -10,6 +10,7 @@ from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, Sco
 from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.options import Resume, ScaleChoices
 from evenscore.cli.output import scored_output
+from evenscore.cli.quality import QualityOutput
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ evenscore normalize --norm lgsm --model m.json --trials s --cohort c \\
 evenscore normalize --norm as --trials dev.trials -o out \\
     --enroll-embeddings x.npz --test-embeddings x.npz \\
     --cohort-embeddings c.npz --cohort-unit speaker
+evenscore normalize --norm as --trials dev.trials -o out --to wespeaker \\
+    --enroll-embeddings x.npz --test-embeddings x.npz \\
+    --cohort-embeddings c.npz --quality mag,mu
 evenscore normalize --norm s --trials s.zarr --enroll-cohort e.zarr \\
     --test-cohort t.zarr --workers 2 -o out.zarr
 """
@@ -88,6 +92,7 @@ def normalize(
     facts: norms.TrialFacts,
     vectors: _Vectors,
     members: CohortChoices,
+    measures: QualityOutput,
     scale: ScaleChoices,
     resume: Resume = False,
     to_format: opt.ToFormat = None,
@@ -117,8 +122,10 @@ def normalize(
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
     """
     _refuse_mixture(cohort, vectors, members)
+    measures.refuse_resumed(resume)
     lazy = resume or scale.in_chunks(trials, *cohort.paths.values())
-    from evenscore.cli.inputs import CONDITION, scores_of
+    from evenscore.calibrate import quality_measures
+    from evenscore.cli.inputs import CONDITION, write_scores_of
     from evenscore.norms import normalize as normalized
 
     with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
@@ -128,13 +135,16 @@ def normalize(
         if vectors.given:
             condition = None if facts.conditions is None else CONDITION
             settings |= {"method": method, "condition": condition, "scorer": scorer_of(vectors.scorer)}
-            place.write(scores_of(vectors.files(facts), trials, place, kept, members=members, **settings))
+            settings |= {"members": members, "measures": measures}
+            write_scores_of(vectors.files(facts), trials, place, kept, **settings)
             return
         settings |= _conditions(method, facts)
         blocks = _read_blocks(trials, cohort, facts, kept)
         place.check(blocks.trials.listed)
+        measures.refuse_matrix(blocks.trials.listed)
         place.progress("normalizing", 0.3)
-        place.write(normalized(blocks, method, **place.how, keep=place.store, **settings))
+        scores = normalized(blocks, method, **place.how, keep=place.store, **settings)
+        measures.write(scores, place, lambda: quality_measures(blocks, method, **place.how, **settings))
 
 
 def _refuse_mixture(cohort: _CohortScores, vectors: _Vectors, members: CohortChoices) -> None:

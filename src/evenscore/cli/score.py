@@ -43,10 +43,10 @@ def score(
     embeddings, too, and normalizes their scores with a cohort. With workers or a memory limit, a matrix is never in
     memory: it is written to .zarr or .parquet chunk by chunk.
     """
-    from evenscore.cli.inputs import EmbeddingFiles, scores_of
+    from evenscore.cli.inputs import EmbeddingFiles, write_scores_of
 
     lazy = scale.given or resume
     with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
         place.progress("reading", 0.0)
         files = EmbeddingFiles(enroll=enroll_embeddings, test=test_embeddings, enroll_map=enroll_map)
-        place.write(scores_of(files, trials, place, scale if lazy else None, scorer=scorer_of(scorer)))
+        write_scores_of(files, trials, place, scale if lazy else None, scorer=scorer_of(scorer))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,8 @@ def numbers_of(trials: TrialList, metadata: Sequence[Metadata], name: str) -> np
     `evenscore.calibrate.quality` tells how names are spelled; ``enroll:`` or ``test:`` before the name of a column says
     whose value of the metadata is meant, and so does ``_e`` or ``_t`` after it.
     """
-    numbers = measured(name, lambda column: _column(trials, metadata, column))
+    own = name in trials.measures  # as it is spelled: somebody else has put it together
+    numbers = _column(trials, metadata, name) if own else measured(name, partial(_column, trials, metadata))
     absent = ~np.isfinite(numbers)
     if absent.any():
         pair, above = trials.pair(int(np.argmax(absent))), "log:" in name or "ratio:" in name

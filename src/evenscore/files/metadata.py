@@ -86,7 +86,7 @@ def write_metadata(columns: Mapping[str, npt.NDArray[Any]], path: PathLike) -> N
     """Write a table with a header that `read_metadata` reads: CSV, or TSV by its name; NaN is left blank."""
     import polars as pl
 
-    frame = pl.DataFrame({name: values.tolist() for name, values in columns.items()}, nan_to_null=True, strict=False)
+    frame = pl.DataFrame({name: values.tolist() for name, values in columns.items()}).fill_nan(None)
     separator = "\t" if str(path).endswith(".tsv") else ","
     with atomic_output(path) as stream:
         stream.write(frame.write_csv(separator=separator).encode())

@@ -121,6 +121,7 @@ _HDF5 = (".h5", ".hdf5")
 FORMATS: dict[str, Format] = {each.name: each for each in (
     _text("kaldi", _BOTH, "enroll test score, or enroll test target|nontarget, or enroll test"),
     _text("wespeaker", _BOTH, "enroll test score label [mag_e mag_t mu_e mu_t], or enroll test label"),
+    _text("wespeaker-factors", ("scores",), "enroll test label score factor ..., for wespeaker's calibration"),
     _text("speechbrain", ("scores",), "enroll test label score"),
     _text("espnet", ("scores",), "enroll*test score label"),
     _text("bob", ("scores",), "enroll real id test score"),

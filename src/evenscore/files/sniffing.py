@@ -94,6 +94,7 @@ def _text(sample: Sample, path: PathLike, kind: Kind | None) -> str:
         raise FileError(path, missing, line=sample.numbers[0])
     recognized = {2: _two, 3: _three, 4: _four, 8: _eight}.get(sample.width)
     names = recognized(sample, path, kind) if recognized else {}
+    names = names or _factors(sample)
     if not names and _maps_speakers(sample, path):
         return "spk2utt"
     if len(names) == 1:
@@ -172,6 +173,11 @@ def _four(sample: Sample, path: PathLike, kind: Kind | None) -> dict[str, str]:
 def _eight(sample: Sample, path: PathLike, kind: Kind | None) -> dict[str, str]:
     numbers = all(sample.mostly_numbers(place) for place in (2, 4, 5, 6, 7))
     return {"wespeaker": "after norm"} if numbers and sample.mostly_labels(3) else {}
+
+
+def _factors(sample: Sample) -> dict[str, str]:
+    numbers = sample.width > 4 and all(sample.mostly_numbers(place) for place in range(3, sample.width))
+    return {"wespeaker-factors": "for calibration"} if numbers and sample.mostly_labels(2) else {}
 
 
 def _maps_speakers(sample: Sample, path: PathLike) -> bool:

@@ -4,6 +4,7 @@ from .cohorts import (
     make_cohort as make_cohort,
 )
 from .embeddings import (
+    embedding_quality as embedding_quality,
     score_embeddings as score_embeddings,
     score_lazily as score_lazily,
 )

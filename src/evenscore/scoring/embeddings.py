@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.calibrate.quality import Quality, quality_measures
 from evenscore.errors import InputError
 from evenscore.norms.conditions import Conditions
 from evenscore.norms.normalize import normalize
@@ -22,7 +23,7 @@ from evenscore.sources.scorers import scored
 from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.tile import TILE_BYTES
 
-__all__ = ["score_embeddings", "score_lazily", "scorer_named"]
+__all__ = ["embedding_quality", "score_embeddings", "score_lazily", "scorer_named"]
 
 _MEMORY = 1e9  # bytes that the cohort against itself may take
 SCORERS: Mapping[str, Callable[[], Scorer]] = {"cosine": Cosine, "dot": DotProduct}
@@ -171,6 +172,49 @@ def score_lazily(
     blocks = _blocks(scorer, enroll, test, cohort, raw, method, _MEMORY, options)
     how: dict[str, Any] = {"client": client, "progress": progress, "keep": keep}
     return normalize(blocks, method, **how, **_conditions(blocks, condition, method), **options)
+
+
+def embedding_quality(
+    enroll: Embeddings,
+    test: Embeddings,
+    trials: ScoreTable,
+    *,
+    scorer: str | Scorer = "cosine",
+    cohort: Embeddings,
+    method: str = "s",
+    condition: str | None = None,
+    client: Any = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> Quality:
+    """Find quality measures of trials from embeddings: lengths, cohort scores, and facts that are numbers.
+
+    Cohort scores are made and forgotten in pieces. `quality_measures` explains the measures.
+
+    Parameters
+    ----------
+    enroll, test, scorer, cohort, method, condition, **options
+        As in `score_embeddings`.
+    trials
+        Their enrolments and tests are measured.
+    client, progress
+        As in `normalize`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> takes = Embeddings(["a1", "a2", "b1"], rng.normal(size=(3, 4)))
+    >>> others = Embeddings([f"c{i}" for i in range(20)], rng.normal(size=(20, 4)))
+    >>> scores = score_embeddings(takes, takes, cohort=others, method="as", top_k=5)
+    >>> embedding_quality(takes, takes, scores, cohort=others, method="as", top_k=5)
+    Quality(mag_e, mu_e, sigma_e of 3 enrolments; mag_t, mu_t, sigma_t of 3 tests)
+    """
+    scorer = scorer_named(scorer)
+    enroll, test = _used(enroll, test, trials)
+    blocks = _blocks(scorer, enroll, test, cohort, _known(trials, enroll, test), "s", _MEMORY, {})
+    how: dict[str, Any] = {"client": client, "progress": progress, "center": getattr(scorer, "mean", None)}
+    found = _conditions(blocks, condition, method)
+    return quality_measures(blocks, method, enroll=enroll, test=test, **how, **found, **options)
 
 
 def _refuse_half_a_norm(cohort: Embeddings | None, method: str | None, condition: str | None, options: Any) -> None:

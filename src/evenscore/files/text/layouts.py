@@ -46,6 +46,7 @@ SCORE_NAMES = ("score", "llr", "scores", "sasv-score", "asv-score", "cm-score")
 LABEL_NAMES = ("label", "labels", "target", "targettype", "target_type", "trial_type", "key", "is_target")
 _ASVSPOOF = ("spk", "filename", "cm-score", "asv-score", "sasv-score")
 _WESPEAKER = ("mag_e", "mag_t", "mu_e", "mu_t")
+_FACTORS = tuple(f"{how}:{name}" for name in ("dur", "mag", "mu") for how in ("min", "max", "diff", "ratio"))
 _BINARY = ("0", "1")
 
 
@@ -217,6 +218,24 @@ def _wespeaker_writes(trials: TrialList) -> Columns:
     return _named(trials, "wespeaker", roles + tuple(MEASURE + name for name in _WESPEAKER if extra))
 
 
+# What wespeaker's calibration is trained on: enroll test label score, and any number of further numbers
+
+
+def _factors_reads(sample: Sample, options: ReadOptions) -> Columns:
+    if sample.width < 5:
+        problem = f"expected 5 columns or more (enroll test label score factor ...), found {sample.width}"
+        raise MisfitError(problem, sample.first(lambda row: len(row) == sample.width))
+    names = _FACTORS if sample.width == 4 + len(_FACTORS) else [f"factor{i + 1}" for i in range(sample.width - 4)]
+    return Columns(roles=(ENROLL, TEST, LABEL, SCORE, *(MEASURE + name for name in names)))
+
+
+def _factors_writes(trials: TrialList) -> Columns:
+    roles = (ENROLL, TEST, LABEL, SCORE, *(MEASURE + name for name in trials.measures))
+    if not trials.measures:
+        raise InputError("the format wespeaker-factors needs measures, but these trials have none; write wespeaker")
+    return _named(trials, "wespeaker-factors", roles)
+
+
 # Formats with one fixed line
 
 
@@ -314,6 +333,7 @@ def _asvspoof_writes(trials: TrialList) -> Columns:
 LAYOUTS = {
     "kaldi": Layout(_kaldi_reads, _kaldi_writes),
     "wespeaker": Layout(_wespeaker_reads, _wespeaker_writes),
+    "wespeaker-factors": Layout(_factors_reads, _factors_writes),
     "speechbrain": _fixed("speechbrain", (ENROLL, TEST, LABEL, SCORE)),
     "espnet": _fixed("espnet", (PAIR, SCORE, LABEL)),
     "bob": _fixed("bob", (ENROLL, REAL, TEST, SCORE)),
