@@ -143,7 +143,7 @@ def test_factors_are_any_number_of_measures(tmp_path):
     with pytest.raises(FileError, match="needs measures, but these trials have none; write wespeaker"):
         write(TrialList.from_pairs(**pairs), path, format="wespeaker-factors")
     path.write_text("e t target 1.0\n")
-    with pytest.raises(FileError, match="f:1: .* expected 5 columns or more"):
+    with pytest.raises(FileError, match=r"f:1: .* expected 5 columns or more"):
         read(path, format="wespeaker-factors")
 
 
