@@ -25,7 +25,6 @@ from .calibrate import (
     SaturatingCalibration as SaturatingCalibration,
     UnsupervisedCalibration as UnsupervisedCalibration,
     cross_calibrate as cross_calibrate,
-    quality_measures as quality_measures,
 )
 from .comparison import (
     choose_cohort as choose_cohort,

@@ -11,10 +11,9 @@ from evenscore import (
     ScoreBlocks,
     ScoreMatrix,
     TrialList,
-    quality_measures,
     score_blocks,
 )
-from evenscore.calibrate.quality import COMBINATIONS, Quality, measured
+from evenscore.calibrate.quality import COMBINATIONS, Quality, measured, quality_measures
 from evenscore.tables import Axis
 
 

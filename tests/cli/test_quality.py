@@ -8,12 +8,12 @@ from evenscore import (
     Embeddings,
     LogisticCalibration,
     TrialList,
-    quality_measures,
     read_scores,
     score_blocks,
     score_embeddings,
     write,
 )
+from evenscore.calibrate import quality_measures
 from evenscore.files.metadata import read_metadata, write_metadata
 
 COHORT = Embeddings([f"c{i}" for i in range(20)], np.random.default_rng(0).normal(size=(20, 4)))
