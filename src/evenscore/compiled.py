@@ -9,6 +9,7 @@ written in NumPy, and only more than that is given to a loop; modules with loops
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,7 +44,7 @@ def few(*sizes: int) -> bool:
     >>> few(100, 1000), few(10_000, 10_000)
     (True, False)
     """
-    return int(np.prod(sizes, dtype=np.float64)) <= FEW
+    return math.prod(sizes) <= FEW
 
 
 class Loop:

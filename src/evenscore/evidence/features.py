@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ __all__ = [
     "pattern_of",
     "restricted",
     "shrunk_log_scale",
+    "shrunk_log_scale_of_one",
     "summary_of",
     "trial_moments",
     "with_cohort_speakers",
@@ -117,6 +120,22 @@ def shrunk_log_scale(
     return np.asarray(np.where(known, share * logs, 0.0))
 
 
+def shrunk_log_scale_of_one(count: int, std: float, prior: ScalePrior, takes: float = 1.0) -> float:
+    """Return `shrunk_log_scale` of a single row, without the time that arrays of one number take.
+
+    Examples
+    --------
+    >>> shrunk_log_scale_of_one(3, math.e, ScalePrior(center=0.0, variance=0.1, location=0.0))
+    0.28571428571428575
+    """
+    if count < 2:
+        return 0.0
+    free = prior.variance * max(count / (1.0 + prior.alike * (takes - 1.0)) - 1.0, 0.0)
+    logs = math.log(max(std, math.exp(prior.center - _FLOOR))) - prior.center
+    return free / (free + 0.5) * logs
+
+
+@lru_cache(maxsize=16)
 def summary_of(top: float | None, size: int) -> Summary:
     """Return what is computed of a row of cohort scores: of all of them, or of this fraction of the highest ones."""
     if top is None:

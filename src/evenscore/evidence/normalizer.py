@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from evenscore.evidence.parts import EvidenceParts
 from evenscore.evidence.simple import CalibratedParts, simple_features, simple_parts
 from evenscore.evidence.takes import cohort_takes
 from evenscore.model.partial_cohorts import has_missing
-from evenscore.norms.by_trial import one_trial
+from evenscore.norms.by_trial import one_trial, row_of
 from evenscore.norms.fitting import FittedNorm, ModelNorm, prepare_model
+from evenscore.norms.one_by_one import OneByOne
 from evenscore.norms.parts import Pass, side_parts, speakers_meet
 from evenscore.norms.registry import refuse_unknown_options
 from evenscore.norms.score_model import cohort_weights
@@ -73,7 +75,7 @@ class EvidenceNormalizer:
         self.model = model
         self._cohort = None if cohort is None else with_cohort_speakers(cohort)
         self._parts: dict[tuple[str, tuple[float, float]], EvidenceParts] = {}
-        self._full: EvidenceParts | None = None  # for this cohort, all of whose blocks there are
+        self._singles: dict[tuple[int, ...], OneByOne] = {}  # by the sizes of the two cohorts, -1 for none
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
@@ -103,7 +105,7 @@ class EvidenceNormalizer:
             return simple_parts(head.simple, head, restricted(blocks, pattern), how)
         if head.simple is None and speakers_meet(blocks, ("cohort",)):
             return None
-        return self._parts_of(cohort, pattern)
+        return replace(self._parts_of(cohort, pattern), endless=how is not None and how.endless)
 
     def normalize_one(
         self,
@@ -127,39 +129,25 @@ class EvidenceNormalizer:
             The trial's speakers, to be left out of the cohort.
         """
         cohort = self._cohort
-        if enroll_speaker is None and test_speaker is None and self._full is not None:
-            found = self._quick(self._full, float(score), enroll, test)
-            if found is not None:
-                return found
         axes = (None, None) if cohort is None else (cohort.cohort_test_axis, cohort.cohort_enroll_axis)
+        members, given = {"enroll": axes[0], "test": axes[1]}, {"enroll": enroll, "test": test}
+        rows = {side: None if row is None else row_of(row, side, members[side]) for side, row in given.items()}
         known: dict[str, Any] = {}
         if cohort is not None and enroll is not None and test is not None:
             known = {"cohort": cohort.cohort, "cohort_labels": cohort.cohort_labels}
-        blocks = one_trial(
-            score,
-            {"enroll": enroll, "test": test},
-            {"enroll": axes[0], "test": axes[1]},
-            {"enroll": enroll_speaker, "test": test_speaker},
-            **known,
-        )
-        return float(self.normalize(blocks).tile.scores[0, 0])
+        speakers = {"enroll": enroll_speaker, "test": test_speaker}
 
-    def _quick(
-        self, parts: EvidenceParts, score: float, enroll: npt.ArrayLike | None, test: npt.ArrayLike | None
-    ) -> float | None:
-        """Return the log-likelihood ratio of a trial with complete cohort scores on both sides, else None."""
-        if enroll is None or test is None or parts.enroll is None or parts.test is None:
-            return None
-        row, column = np.asarray(enroll, dtype=np.float64), np.asarray(test, dtype=np.float64)
-        if row.shape != (len(parts.enroll.basis),) or column.shape != (len(parts.test.basis),):
-            return None
-        one = slice(0, 1)
-        numbers = parts.enroll_part(row[None], one), parts.test_part(column[:, None], one)
-        if not all(np.isfinite(part).all() for part in numbers):
-            return None
-        llrs = parts.apply(ScoreMatrix([[score]], ["enrolment"], ["test"]), *numbers).scores
-        assert llrs is not None  # noqa: S101
-        return float(llrs[0, 0])
+        def blocks() -> ScoreBlocks:
+            return one_trial(score, rows, members, speakers, **known)
+
+        if enroll_speaker is None and test_speaker is None:
+            sizes = tuple(-1 if row is None else len(row) for row in rows.values())
+            singles = self._singles.get(sizes) or self._singles.setdefault(sizes, OneByOne.of(self, blocks()))
+            e, t = (np.empty(0) if row is None else row for row in rows.values())
+            found = singles.meet(float(score), singles.enroll(e), singles.test(t))
+            if np.isfinite(found):
+                return found
+        return float(self.normalize(blocks()).tile.scores[0, 0])
 
     def features(self, blocks: ScoreBlocks) -> dict[str, npt.NDArray[np.float64]]:
         """Return the features of all trials that the head for these blocks uses, and the raw score."""
@@ -189,8 +177,6 @@ class EvidenceNormalizer:
         own = self._cohort is not None and self._cohort.cohort is not None
         if pattern != "full" or own:
             self._parts[pattern, takes] = parts
-        if pattern == "full" and own:
-            self._full = parts
         return parts
 
     def _prepared(self, blocks: ScoreBlocks) -> tuple[str, EvidenceHead, ScoreBlocks]:

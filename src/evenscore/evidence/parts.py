@@ -6,20 +6,22 @@ complete, too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.compiled import few
-from evenscore.evidence.features import SIDES, TOP, Scales, shrunk_log_scale, summary_of
+from evenscore.evidence.features import SIDES, TOP, Scales, shrunk_log_scale, shrunk_log_scale_of_one, summary_of
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence
 from evenscore.evidence.pair_space import PairSpace
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.sides import turned
-from evenscore.norms.statistics import row_statistics
+from evenscore.norms.statistics import one_row_statistics, row_statistics
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ class EvidenceParts:
     enroll: _Products | None = None
     test: _Products | None = None
     model: Float[Array, "3"] | None = None
+    endless: bool = False  #: see `Pass`
 
     @classmethod
     def of(
@@ -141,13 +144,11 @@ class EvidenceParts:
         """Return the log-likelihood ratios of the trials, from the numbers of their enrolments and tests."""
         assert trials.scores is not None  # noqa: S101
         scores = np.ascontiguousarray(trials.scores)
-        slopes, shares, constant = _mixture(self.head)
+        constant, constants = self._constants
         rows = enroll[:, :_NUMBERS].copy()
         rows[:, 4] += constant
         columns = np.ascontiguousarray(test[:, :_NUMBERS])
         x, y = (part[:, _NUMBERS:].astype(scores.dtype) for part in (enroll, test))
-        model = np.full(3, np.nan) if self.model is None else self.model
-        constants = (model, slopes, shares, self.head.weight[BEND], _log_bounds(self.head))
         out = np.empty_like(scores)
         if few(scores.size):
             tile = trials.tile
@@ -163,18 +164,51 @@ class EvidenceParts:
             in_parallel(lambda start, stop: head_list(*listed, *constants, start, stop, out), len(out), 8 + x.shape[1])
         return trials.with_scores(out)
 
+    @cached_property
+    def _constants(self) -> tuple[float, tuple[Any, ...]]:
+        """The constant part of z, and what else the head takes besides the numbers of a trial's two sides."""
+        slopes, shares, constant = _mixture(self.head)
+        model = np.full(3, np.nan) if self.model is None else self.model
+        return constant, (model, slopes, shares, self.head.weight[BEND], _log_bounds(self.head))
+
+    def meet(self, score: float, enroll: Part, test: Part) -> float:
+        """Return the log-likelihood ratio of a single trial, from the numbers of its two sides."""
+        constant, constants = self._constants
+        numbers = (enroll[:_NUMBERS] + test[:_NUMBERS]).tolist()
+        numbers[4] += constant
+        return float(_head_of(score, enroll[_NUMBERS:] @ test[_NUMBERS:], numbers, *constants))
+
     def _part(self, side: str, scores: npt.NDArray[Any]) -> Part:
         out = np.zeros((len(scores), self.width))
         if side not in SIDES[self.pattern]:
             return out
         scores = np.ascontiguousarray(scores)
-        for at, (view, top) in enumerate((("s_norm", None), ("as_norm", TOP))):
-            if view in self.head.views:
-                self._write_view(out, side, 2 * at, view, top, scores)
+        write = self._write_single if self.endless else self._write_view
+        for at, view, top in self._views:
+            write(out, side, at, view, top, scores)
         products = self.enroll if side == "enroll" else self.test
         if products is not None:
             out[:, 5:] = products.of(scores)
         return out
+
+    @cached_property
+    def _views(self) -> list[tuple[int, str, float | None]]:
+        """Where the numbers of each norm that the head uses stand, its name, and the share of the cohort it takes."""
+        return [each for each in ((0, "s_norm", None), (2, "as_norm", TOP)) if each[1] in self.head.views]
+
+    def _write_single(
+        self, out: Part, side: str, at: int, view: str, top: float | None, scores: npt.NDArray[Any]
+    ) -> None:
+        """Do what `_write_view` does for a single row, in microseconds; NaN if a score is infinite."""
+        head, prior = self.head, self.scales.of(side, top is not None)
+        count, mean, std = one_row_statistics(scores[0], summary_of(top, scores.shape[1]))
+        logs = shrunk_log_scale_of_one(count, std, prior, self.takes[0 if side == "enroll" else 1])
+        mean = prior.location if count == 0 else mean
+        factor = head.slope[view] / len(SIDES[self.pattern]) * math.exp(-logs - prior.center)
+        out[0, at], out[0, at + 1] = factor, factor * mean
+        name = f"ls_{side[0]}"
+        if top is None and name in head.unit:
+            out[0, 4] = head.weight[name] * head.unit[name] * (logs - head.center[name])
 
     def _write_view(
         self, out: Part, side: str, at: int, view: str, top: float | None, scores: npt.NDArray[Any]
@@ -205,7 +239,7 @@ def _products(side: str, weights: ScoreWeights | None, space: PairSpace | None, 
 
 
 def _head_of(
-    s: Array, pair: Array, numbers: list[Array], model: Array, slopes: Array, shares: Array, bend: float, bounds: Array
+    s: Any, pair: Any, numbers: list[Any], model: Array, slopes: Array, shares: Array, bend: float, bounds: Array
 ) -> Array:
     """Return (H2) and (H3) of few trials; what the numbers mean, `kernels.head_matrix` tells."""
     a, b, c, d, plain, p0, p1 = numbers

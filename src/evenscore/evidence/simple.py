@@ -103,6 +103,11 @@ class CalibratedParts:
         llrs = self.head.llr({self.norm: np.asarray(normalized.scores, dtype=np.float64)})
         return normalized.with_scores(llrs.astype(normalized.scores.dtype))
 
+    def meet(self, score: float, enroll: Part, test: Part) -> float:
+        """Return the log-likelihood ratio of a single trial, from the numbers of its two sides."""
+        normalized = self.parts.meet(score, enroll, test)  # type: ignore[attr-defined]  # it is a classical norm
+        return float(self.head.llr({self.norm: np.array([normalized])})[0])
+
 
 def simple_parts(norm: str, head: EvidenceHead, blocks: ScoreBlocks, how: Any) -> CalibratedParts | None:
     """Return a norm with its calibration by parts; None where the norm has none for these blocks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ __all__ = [
     "chain_without_own_speakers",
     "finished",
     "one_trial",
+    "row_of",
     "statistics_without_own",
 ]
 
@@ -132,15 +133,27 @@ def one_trial(
     for side, values in cohort_scores.items():
         if values is None:
             continue
-        row, known = np.asarray(values, dtype=np.float64), members[side]
-        if row.ndim != 1:
-            raise InputError(f"{side}_cohort_scores must be one row of scores, but has shape {row.shape}")
-        axis = as_axis(range(len(row)), "ids") if known is None else known
-        if len(row) != len(axis):
-            raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {len(axis)} members")
+        row = row_of(values, side, members[side])
+        axis = members[side] or _nobody(len(row))
         sides = (row[None, :], own[side], axis) if side == "enroll" else (row[:, None], axis, own[side])
         blocks[side] = ScoreMatrix(*sides, missing="nan")
     return ScoreBlocks(ScoreMatrix([[float(score)]], own["enroll"], own["test"]), **blocks, **cohort)
+
+
+def row_of(values: npt.ArrayLike, side: str, members: Axis | None = None) -> npt.NDArray[np.float64]:
+    """Return the cohort scores of one side of a single trial, one for each of these members, if they are known."""
+    row = np.ascontiguousarray(values, dtype=np.float64)
+    if row.ndim != 1:
+        raise InputError(f"{side}_cohort_scores must be one row of scores, but has shape {row.shape}")
+    if members is not None and len(row) != len(members):
+        raise InputError(f"{side}_cohort_scores has {len(row)} scores, but the cohort has {len(members)} members")
+    return row
+
+
+@lru_cache(maxsize=4)
+def _nobody(size: int) -> Axis:
+    """Return so many members whose names nobody knows; made once, as thousands of texts take longer than a norm."""
+    return as_axis(range(size), "ids")
 
 
 def statistics_without_own(

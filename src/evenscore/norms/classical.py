@@ -15,7 +15,8 @@ speakers are left out of its cohort: then an element has a location and a scale 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,13 +29,15 @@ from evenscore.norms.by_trial import (
     chain_without_own_speakers,
     finished,
     one_trial,
+    row_of,
     statistics_without_own,
 )
 from evenscore.norms.classical_parts import ClassicalParts, cohort_statistics
 from evenscore.norms.conditions import Conditions
+from evenscore.norms.one_by_one import OneByOne, Row
 from evenscore.norms.options import NormOptions
 from evenscore.norms.parts import Pass, table_fits
-from evenscore.norms.rankings import add_ranked_side, ranking_of
+from evenscore.norms.rankings import add_ranked_side, ranked_one, ranking_of
 from evenscore.norms.sides import Side, Sides, other_side
 from evenscore.norms.statistics import Affine, Statistics, Summary, side_statistics
 from evenscore.tables import Labels, ScoreBlocks, ScoreMatrix, TrialList
@@ -54,6 +57,7 @@ NEEDS = {
     "zt": ("enroll", "test", "cohort"),
     "tz": ("enroll", "test", "cohort"),
 }
+_NOTHING = np.empty(0)
 _MEANING = {
     "enroll": "the enrolments against the cohort",
     "test": "the cohort against the tests",
@@ -85,6 +89,7 @@ class ClassicalNorm:
     cohort_labels: Labels | None = None
     members: tuple[Axis | None, Axis | None] = (None, None)
     conditions: Conditions | None = None
+    _singles: dict[tuple[int, ...], OneByOne] = field(default_factory=dict, init=False, repr=False)  # by sizes
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the normalized trials, as a matrix or a list just as they came.
@@ -139,7 +144,7 @@ class ClassicalNorm:
         if self.options.select != "own" or (own and "cohort" in self.needs):
             return None
         ready = cohort_statistics(self, sides, blocks, how) if "cohort" in self.needs else None
-        parts = ClassicalParts(norm=self, sides=sides, ready=ready)
+        parts = ClassicalParts(norm=self, sides=sides, ready=ready, endless=how.endless)
         return parts if not own or table_fits(blocks, parts.width) else None
 
     def summary(self, side: Side) -> Summary:
@@ -199,15 +204,77 @@ class ClassicalNorm:
         float
             NaN if nothing is left of the cohort and ``vanished="missing"``.
         """
-        blocks = one_trial(
-            score,
-            {"enroll": enroll_cohort_scores, "test": test_cohort_scores},
-            {"enroll": self.members[1], "test": self.members[0]},
-            {"enroll": enroll_speaker, "test": test_speaker},
-            cohort=self.cohort,
-            cohort_labels=self.cohort_labels,
-        )
+        members = {"enroll": self.members[1], "test": self.members[0]}
+        given = {"enroll": enroll_cohort_scores, "test": test_cohort_scores}
+        speakers = {"enroll": enroll_speaker, "test": test_speaker}
+        rows = {side: None if row is None else row_of(row, side, members[side]) for side, row in given.items()}
+        found = self._directly(float(score), rows, [name for name in speakers.values() if name is not None])
+        if math.isfinite(found):
+            return found
+        blocks = one_trial(score, rows, members, speakers, cohort=self.cohort, cohort_labels=self.cohort_labels)
         return float(self.normalize(blocks).tile.scores[0, 0])
+
+    def _directly(self, score: float, rows: dict[str, Any], speakers: list[str]) -> float:
+        """Return one trial's normalized score without tables; NaN where that cannot be, or where something is odd."""
+        if self.conditions is not None or (speakers and "cohort" in self.reads):  # whose own scores they leave out, too
+            return math.nan
+        if speakers:
+            rows = {side: self._without(side, row, speakers) for side, row in rows.items()}
+        if self.options.select == "own":
+            singles = self._one_by_one(tuple(-1 if row is None else len(row) for row in rows.values()))
+            enroll, test = (_NOTHING if row is None else row for row in rows.values())
+            return singles.meet(score, singles.enroll(enroll), singles.test(test))
+        if self.options.select == "cross" and self._same_members(rows["enroll"], rows["test"]):
+            return self._ranked_by_each_other(score, rows)
+        return math.nan
+
+    def _ranked_by_each_other(self, score: float, rows: dict[str, Row]) -> float:
+        total = 0.0
+        for side in self.needs:
+            summary = Summary.of(self.options, self.method, len(rows[side]))
+            count, mean, std = ranked_one(rows[side], rows[other_side(side)], summary)
+            total += self.factor * ((score - mean) / self.options.settled(count, mean, std))
+        return total
+
+    def _same_members(self, enroll: Row | None, test: Row | None) -> bool:
+        """Tell whether the cohort scores of both sides are of the same members, in the same order."""
+        if enroll is None or test is None or np.isinf(enroll).any() or np.isinf(test).any():
+            return False
+        return len(enroll) == len(test) if self.members == (None, None) else self._same_axes
+
+    @cached_property
+    def _same_axes(self) -> bool:
+        rows, columns = self.members
+        return rows is not None and columns is not None and rows.same_ids(columns)
+
+    def _without(self, side: str, row: Row | None, speakers: list[str]) -> Row | None:
+        """Return a row of cohort scores without those of some speakers."""
+        places = [self._members_of[side].get(name) for name in speakers]
+        if row is None or all(at is None for at in places):
+            return row
+        row = row.copy()
+        for at in places:
+            row[[] if at is None else at] = np.nan
+        return row
+
+    @cached_property
+    def _members_of(self) -> dict[str, dict[str, list[int]]]:
+        """Where each speaker's members stand in the cohort scores of a side."""
+        found: dict[str, dict[str, list[int]]] = {"enroll": {}, "test": {}}
+        for side, axis in zip(("test", "enroll"), self.members, strict=True):
+            if axis is not None and axis.speakers is not None:
+                for at, name in enumerate(axis.speakers.tolist()):
+                    found[side].setdefault(name, []).append(at)
+        return found
+
+    def _one_by_one(self, sizes: tuple[int, ...]) -> OneByOne:
+        """Return this norm for single trials with so many cohort scores on both sides, -1 for none."""
+        if sizes not in self._singles:
+            rows = {side: None if n < 0 else np.zeros(n) for side, n in zip(("enroll", "test"), sizes, strict=True)}
+            members, nobody = {"enroll": self.members[1], "test": self.members[0]}, {"enroll": None, "test": None}
+            cohort = {"cohort": self.cohort, "cohort_labels": self.cohort_labels} if "cohort" in self.reads else {}
+            self._singles[sizes] = OneByOne.of(self, one_trial(0.0, rows, members, nobody, **cohort))
+        return self._singles[sizes]
 
     def with_cohort(self, blocks: ScoreBlocks) -> ScoreBlocks:
         """Return blocks that have all that the method reads, if need be with the cohort it was prepared with."""

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.compiled import few
+from evenscore.errors import InputError
 from evenscore.norms.by_trial import TrialScores, finished
+from evenscore.norms.conditions import Conditions
 from evenscore.norms.parts import Part, Pass
-from evenscore.norms.sides import Codes, Sides, other_side
-from evenscore.norms.statistics import LeftOut, Statistics, tables_without
+from evenscore.norms.sides import NO_GROUP, Codes, Sides, other_side
+from evenscore.norms.statistics import Affine, LeftOut, Statistics, Summary, one_row_statistics, tables_without
 from evenscore.tables import Labels, Place, ScoreBlocks, ScoreMatrix
 from evenscore.tables.ids import Ids
 from evenscore.tables.score_table import Source
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassicalParts", "cohort_statistics"]
 
+_WHAT = {"enroll": "enrolment", "test": "test"}  # for messages
 _SHARE = 4  # of the memory, for a piece; a few are at work at a time
 
 
@@ -38,6 +41,7 @@ class ClassicalParts:
     norm: ClassicalNorm
     sides: Sides
     ready: Statistics | None = None  #: of the cohort against itself, for ZT and TZ
+    endless: bool = False  #: see `Pass`
 
     @cached_property
     def _others(self) -> dict[str, Codes]:
@@ -68,6 +72,10 @@ class ClassicalParts:
         return self._part("test", scores, columns)
 
     def _part(self, name: str, scores: npt.NDArray[Any], at: slice) -> Part:
+        if self.endless and self._nobody_left_out and name in self.norm.needs:
+            single = self._single(name, scores.reshape(-1))
+            if single is not None:
+                return single
         part = np.zeros((at.stop - at.start, self.width))
         own, known = self.sides.speaker[name][at], self._others[other_side(name)]
         if len(known):
@@ -75,21 +83,66 @@ class ClassicalParts:
             part[:, 0] = np.where(np.isin(own, known), 1 + place, 0)
         if name not in self.norm.needs:
             return part
-        side, left_out = self.sides.side(name, scores, at), LeftOut.one(self._others[name])
         if self._columns == 1:
-            affine = None
-            if name == self.norm.second:
-                assert self.ready is not None  # noqa: S101
-                affine = np.ascontiguousarray(self.ready.mean), 1.0 / self.ready.std
-            found = self.norm.statistics(side, affine)
+            found = self._alone(name, scores, at)
             part[:, 1], part[:, 2] = found.mean, found.std
             return part
+        side, left_out = self.sides.side(name, scores, at), LeftOut.one(self._others[name])
         here, last = len(left_out.first), 1 + self._columns
         for rows in side.pieces(beside=25 * here, share=_SHARE):
             found = tables_without(side.scores(rows), self.norm.summary(side), side.groups, left_out)
             part[rows, 1 : 1 + here] = found.mean
             part[rows, last : last + here] = np.where(found.count > 0, found.std, np.nan)
         return part
+
+    def _alone(self, name: str, scores: npt.NDArray[Any], at: slice) -> Statistics:
+        """Return location and scale of each element of a side, whoever is on the other one."""
+        affine = self._affine if name == self.norm.second else None
+        return self.norm.statistics(self.sides.side(name, scores, at), affine)
+
+    def _single(self, name: str, row: npt.NDArray[Any]) -> Part | None:
+        """Return the numbers of a single element in microseconds; None where the usual way must tell what is odd."""
+        if name == self.norm.second:
+            row = (row - self._affine[0]) * self._affine[1]
+        count, mean, std = one_row_statistics(row, self._summaries[name])
+        if count < 0:
+            raise InputError(
+                f"a cohort score of the {_WHAT[name]} is infinite, but scores must be finite; drop the trial"
+            )
+        std = self.norm.options.settled(count, mean, std)
+        return np.array([[0.0, mean, std]]) if std > 0 else None
+
+    @cached_property
+    def _summaries(self) -> dict[str, Summary]:
+        """What is computed of a row of each side."""
+        sizes = {"enroll": self.sides.axes["cohort_test"], "test": self.sides.axes["cohort_enroll"]}
+        norm = self.norm
+        return {
+            name: Summary.of(norm.options, norm.method, len(axis)) for name, axis in sizes.items() if axis is not None
+        }
+
+    @cached_property
+    def _affine(self) -> Affine:
+        """How the cohort's members normalize the second side of ZT and TZ."""
+        assert self.ready is not None  # noqa: S101
+        return np.ascontiguousarray(self.ready.mean), 1.0 / self.ready.std
+
+    @cached_property
+    def _nobody_left_out(self) -> bool:
+        """Whether no cohort score is left out for its speaker or its condition."""
+        return self.sides.conditions == Conditions() and all(
+            (who == NO_GROUP).all() for who in self.sides.speaker.values()
+        )
+
+    def meet(self, score: float, enroll: Part, test: Part) -> float:
+        """Return the normalized score of a single trial, from the numbers of its two sides; nobody is left out."""
+        (_, m_e, s_e), (_, m_t, s_t) = enroll.tolist(), test.tolist()
+        if self.norm.second == "test":
+            return ((score - m_e) / s_e - m_t) / s_t
+        if self.norm.second == "enroll":
+            return ((score - m_t) / s_t - m_e) / s_e
+        sides = {"enroll": (m_e, s_e), "test": (m_t, s_t)}
+        return sum(self.norm.factor * ((score - m) / s) for m, s in (sides[name] for name in self.norm.needs))
 
     def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the trials normalized."""
@@ -152,8 +205,7 @@ class ClassicalParts:
 
     def _settled(self, part: Part, row: Any, column: npt.NDArray[np.intp], name: str, ids: Ids) -> Statistics:
         mean, std = part[row, 1 + column], part[row, 1 + self._columns + column]
-        what = "enrolment" if name == "enroll" else "test"
-        return Statistics((~np.isnan(std)).astype(np.int64), mean, std).settled(self.norm.options, ids, what)
+        return Statistics((~np.isnan(std)).astype(np.int64), mean, std).settled(self.norm.options, ids, _WHAT[name])
 
     def _add(self, table: TrialScores, name: str, found: Statistics, which: npt.NDArray[np.intp]) -> None:
         """Add one side's normalized scores to a matrix, where the elements of the other side look up these columns."""

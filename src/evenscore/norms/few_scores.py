@@ -29,10 +29,10 @@ def location_scale(
     (array([2]), array([4.]), array([1.]))
     """
     X = X.astype(np.float64)
+    if drop + k < X.shape[1]:
+        X = -np.partition(-X, drop + k - 1, axis=1)[:, : drop + k]  # in any order, NaN last
     if statistic != MEAN or drop > 0:
-        X = -np.sort(-X, axis=1)[:, drop : drop + k]  # NaN come last
-    elif k < X.shape[1]:
-        X = -np.partition(-X, k - 1, axis=1)[:, :k]  # in any order
+        X = -np.sort(-X, axis=1)[:, drop:]
     count = np.count_nonzero(X == X, axis=1)
     if statistic == MEDIAN:
         middle = _median(X, count)

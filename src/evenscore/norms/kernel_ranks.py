@@ -10,7 +10,7 @@ from evenscore.compiled import inner, loop, reordering
 from evenscore.norms.few_scores import MEAN
 from evenscore.norms.kernel_summary import location_scale, sort_falling, summary, take_largest
 
-__all__ = ["cross_tables", "ranked_members", "ranked_tables", "scaled_tables", "top_moments"]
+__all__ = ["cross_tables", "one_row", "ranked_members", "ranked_tables", "scaled_tables", "top_moments"]
 
 _SAMPLE = 256
 
@@ -97,12 +97,41 @@ def top_moments(X: Any, k: int, drop: int, ddof: int, start: int, stop: int, cou
                 usual += 0.2 * (place - usual)
             else:
                 usual = place
-        for s in range(min(drop, taken)):  # the very largest first, so that they can be passed over
-            for other in range(s + 1, taken):
-                if best[other] > best[s]:
-                    best[s], best[other] = best[other], best[s]
+        _largest_first(best, drop, taken)
         count[i] = max(taken - drop, 0)
         mean[i], std[i] = location_scale(best, drop, taken, MEAN, 0.0, ddof)
+
+
+@inner
+def _largest_first(values: Any, drop: int, size: int) -> None:
+    """Put the ``drop`` very largest first, so that they can be passed over."""
+    for s in range(min(drop, size)):
+        for other in range(s + 1, size):
+            if values[other] > values[s]:
+                values[s], values[other] = values[other], values[s]
+
+
+@loop("D1 int int int float int")
+def one_row(row: Any, k: int, drop: int, statistic: int, trim: float, ddof: int) -> tuple[int, float, float]:
+    """Return count, location and scale of a single row; if a value is infinite, the count is -1."""
+    X = row.reshape((1, row.size))
+    infinite = 0
+    for j in range(row.size):
+        infinite += abs(row[j]) == np.inf
+    if infinite:
+        return -1, np.nan, np.nan
+    kept, best, spare = _scratch(X)
+    found = _candidates(X, 0, k + drop, kept, best, spare)
+    taken = min(found, k + drop)
+    if taken < found:
+        take_largest(kept, found, taken, best, spare)
+        kept = best
+    if statistic == MEAN:
+        _largest_first(kept, drop, taken)
+    else:
+        sort_falling(kept, np.zeros(taken, np.int64), taken)
+    location, scale = location_scale(kept, drop, taken, statistic, trim, ddof)
+    return max(taken - drop, 0), location, scale
 
 
 @inner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
@@ -176,6 +177,16 @@ class NormOptions:
                 "take fewer, or all there are with excess='clip'"
             )
         return min(wanted, left)
+
+    def settled(self, count: int, mean: float, std: float) -> float:
+        """Return the standard deviation that one row of cohort scores is divided by; NaN if that cannot be told."""
+        if count <= 0:
+            return math.nan
+        if self.std_floor > 0:
+            return max(std, self.std_floor)
+        if std > 1e-14 * abs(mean):
+            return std
+        return 1.0 if self.zero_std == "one" else math.nan
 
     def __repr__(self) -> str:
         changed = (field for field in fields(self) if getattr(self, field.name) != field.default)

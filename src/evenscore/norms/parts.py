@@ -56,7 +56,8 @@ class Parts(Protocol):
     """A norm that knows a few numbers for each element of either side.
 
     It may have a method ``from_vectors(side, table)``, too, that finds the numbers of a whole side of scores from
-    embeddings without forming the scores, or returns None.
+    embeddings without forming the scores, or returns None; and ``meet(score, enroll, test)``, which normalizes a single
+    score with the numbers of its two sides, without a table.
     """
 
     @property
@@ -102,6 +103,9 @@ class Pass:
     client: Any = None
     progress: Progress = silent
     keep: Keep | None = None
+    endless: bool = (
+        False  #: whether trials come one by one, and nobody knows how many: so compiled loops pay even for one
+    )
 
     @property
     def engine(self) -> Engine:

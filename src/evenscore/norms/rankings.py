@@ -8,7 +8,7 @@ select="profile"  the members whose own cohort scores are most like those of the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -21,13 +21,13 @@ from evenscore.norms.by_trial import TrialScores
 from evenscore.norms.few_scores import best_members
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import Codes, Rows, Side, Sides
-from evenscore.norms.statistics import Summary, cross_statistics
+from evenscore.norms.statistics import Summary, cross_statistics, one_row_statistics
 from evenscore.tables import ScoreBlocks
 from evenscore.tables.axis import Axis
 from evenscore.tables.ids import shown
 from evenscore.threads import in_parallel
 
-__all__ = ["Ranking", "add_ranked_side", "ranking_of"]
+__all__ = ["Ranking", "add_ranked_side", "ranked_one", "ranking_of"]
 
 Array = npt.NDArray[Any]
 Members = npt.NDArray[np.int32]
@@ -92,6 +92,16 @@ def add_ranked_side(
             found = cross_statistics(X, members, summary, side.shape[0]).settled(options, side.ids[rows], side.what)
             at, mean, std = table.look_up(side.name, rows, column, found.mean, found.std)
             table.out[at] += factor * ((table.raw(at) - mean) / std)
+
+
+def ranked_one(row: Array, other: Array, summary: Summary) -> tuple[int, float, float]:
+    """Return count, location and scale of a single row over the members that the other side's row ranks highest."""
+    from evenscore.norms.kernel_ranks import ranked_members
+
+    picked, taken = np.empty((1, summary.k + summary.drop), dtype=np.int32), np.zeros(1, dtype=np.int64)
+    ranked_members(other[None], 0, 1, picked, taken)
+    values = row[picked[0, summary.drop : taken[0]]]
+    return one_row_statistics(values, replace(summary, k=values.size, drop=0, whole=True))
 
 
 def _pieces(side: Side, rows: Rows, beside: int) -> Iterator[Rows]:

@@ -235,6 +235,14 @@ class ScoreModelParts:
             trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         return apply_shifts(self.weights, trials, enroll, test)
 
+    def meet(self, score: float, enroll: Part, test: Part) -> float:
+        """Return the log-likelihood ratio of a single trial, from the numbers of its two sides."""
+        weights = self.weights
+        if weights.reading is not None:
+            return float(weights.reading.of_trials(np.array([score]), (enroll + test)[None], weights.variance)[0])
+        (e0, e1), (t0, t1), (half0, half1) = enroll.tolist(), test.tolist(), weights.half.tolist()
+        return float(weights.constant + half0 * (score - e0 - t0) ** 2 - half1 * (score - e1 - t1) ** 2)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KnownScoreModelParts:

@@ -22,6 +22,7 @@ __all__ = [
     "Statistics",
     "Summary",
     "cross_statistics",
+    "one_row_statistics",
     "row_statistics",
     "scaled_tables",
     "side_statistics",
@@ -30,6 +31,7 @@ __all__ = [
 
 Affine = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  #: what to subtract from scores, then to multiply with
 
+_SORTED = 1000  # so many numbers the compiled loop sorts before NumPy does
 _STATISTIC = {"mean": 0, "trimmed": 1, "median": 2}  # few_scores.MEAN, TRIMMED, MEDIAN
 
 
@@ -140,6 +142,19 @@ def side_statistics(side: Side, summary: Summary, affine: Affine | None = None) 
             found.fill(rows, (part.count, part.mean, part.std))
 
     in_parallel(work, *side.shape)
+    return found
+
+
+def one_row_statistics(row: npt.NDArray[np.float64], summary: Summary) -> tuple[int, float, float]:
+    """Return count, location and scale of a single row, as of trials that come one by one; -1 if one is infinite."""
+    if summary.statistic != MEAN and summary.k > _SORTED:
+        if np.isinf(row).any():
+            return -1, np.nan, np.nan
+        count, mean, std = location_scale(row[None], *summary.how)
+        return int(count[0]), float(mean[0]), float(std[0])
+    from evenscore.norms.kernel_ranks import one_row
+
+    found: tuple[int, float, float] = one_row(row, *summary.how)
     return found
 
 
