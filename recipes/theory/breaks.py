@@ -112,7 +112,7 @@ def _little_data(level: int, sizes: Sizes, seed: int) -> ScoredWorld:
         # Speakers come one after the other from the same stream: fewer of them are the first ones.
         everybody = [f"b{place}" for place in range(max(_TRAINING_SPEAKERS))]
         drawn = draw_embeddings(truth, everybody, _TRAINING_EACH, (seed, 2), name="bu")
-        recognizer = fit_plda(drawn.take(np.arange(count * _TRAINING_EACH)), length_normalize=False).model
+        recognizer = fit_plda(drawn.take(np.arange(count * _TRAINING_EACH)), length_normalize=False, shrinkage=0).model
     return _scored(recognizer, truth, draw_recordings(truth, truth, sizes, seed))
 
 

@@ -25,6 +25,7 @@ def same(ours, theirs):
         ((), {}),
         (("--lda-dim", 2, "--no-length-norm"), {"lda_dim": 2, "length_normalize": False}),
         (("--whiten", "--no-center", "--training", "moments"), {"whiten": True, "center": False, "method": "moments"}),
+        (("--shrinkage", 0.25), {"shrinkage": 0.25}),
     ],
 )
 def test_training(cli, tmp_path, arguments, options):
@@ -36,6 +37,20 @@ def test_training(cli, tmp_path, arguments, options):
     found = load_plda(tmp_path / "plda.json")
     assert same(found, expected.model)
     assert np.array_equal(found.score(TRAIN, TRAIN).block(), expected.model.score(TRAIN, TRAIN).block())
+
+
+def test_what_did_not_converge_says_so(cli, tmp_path):
+    few = np.arange(100) % 20 < 6
+    write(
+        Embeddings(TRAIN.ids[few], np.hstack([VECTORS, rng.normal(size=(100, 8))])[few], TRAIN.speakers[few]),
+        tmp_path / "x.npz",
+    )
+    told = cli("plda", "x.npz", "-o", "plda.json", "--shrinkage", 0).stdout
+    assert "not converged after 200 iterations" in told
+    assert "! the last iterations still gained" in told
+    assert "!" not in cli("plda", "x.npz", "-o", "plda.json").stdout
+    refused = cli("plda", "x.npz", "-o", "other.json", "--shrinkage", "much")
+    assert (refused.exit_code, "--shrinkage is 'much'" in refused.stderr) == (2, True)
 
 
 def test_speakers_from_a_map(cli, tmp_path):

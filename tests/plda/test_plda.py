@@ -73,24 +73,33 @@ def test_plda_scores_are_a_source_for_training_the_score_model():
     )
 
 
+@pytest.mark.parametrize("share", [0, 0.3])
 @pytest.mark.parametrize(
     "options", [{}, {"length_normalize": False}, {"lda_dim": 2}, {"whiten": True, "center": False}]
 )
-def test_em_never_lowers_the_likelihood_and_reports_it(options):
+def test_em_never_lowers_the_likelihood_and_reports_it(options, share):
     rng = np.random.default_rng(3)
     vectors, codes = draw(rng, rng.integers(1, 8, 40), np.ones(3), covariance(rng, 3), covariance(rng, 3))
-    fit = fit_plda(embeddings(vectors, codes), tol=0, max_iter=50, **options)
+    data = embeddings(vectors, codes)
+    fit = fit_plda(data, tol=0, max_iter=50, shrinkage=share, **options)
     assert len(fit.log_likelihood) == fit.n_iter + 1
     assert np.diff(fit.log_likelihood).min() > -1e-8
     phi = fit.model.projection.apply_all(embeddings(vectors))
     expected = dense_log_likelihood(fit.model.mean, fit.model.between, fit.model.within, phi, codes)
+    if share:
+        target = fit_plda(data, method="moments", shrinkage=share, **options).model  # of equal traces
+        for name, count in (("between", 40), ("within", len(vectors))):
+            own = getattr(fit.model, name)
+            variance = np.trace(getattr(target, name)) / len(own)
+            log_prior = np.linalg.slogdet(own)[1] + variance * np.trace(np.linalg.inv(own))
+            expected -= share / (1 - share) * count / 2 * log_prior
     assert fit.log_likelihood[-1] == pytest.approx(expected, rel=1e-10)
 
 
 def test_em_ends_at_a_maximum_for_unequal_numbers_of_utterances():
     rng = np.random.default_rng(4)
     vectors, codes = draw(rng, rng.integers(1, 9, 60), np.array([1.0, -2.0]), covariance(rng, 2), covariance(rng, 2))
-    fit = fit_plda(embeddings(vectors, codes), length_normalize=False, tol=1e-14, max_iter=5000)
+    fit = fit_plda(embeddings(vectors, codes), length_normalize=False, shrinkage=0, tol=1e-12, max_iter=1500)
     mean, between, within = fit.model.mean, fit.model.between, fit.model.within
     vectors = vectors - vectors.mean(axis=0)
     best = dense_log_likelihood(mean, between, within, vectors, codes)
@@ -106,7 +115,7 @@ def test_balanced_data_have_the_closed_form_solution():
     rng = np.random.default_rng(5)
     n_speakers, size = 50, 4
     vectors, codes = draw(rng, [size] * n_speakers, np.zeros(3), 4 * covariance(rng, 3), covariance(rng, 3))
-    fit = fit_plda(embeddings(vectors, codes), length_normalize=False, tol=1e-13, max_iter=5000)
+    fit = fit_plda(embeddings(vectors, codes), length_normalize=False, shrinkage=0, tol=1e-13, max_iter=5000)
     means = np.stack([vectors[codes == g].mean(axis=0) for g in range(n_speakers)])
     inner = vectors - means[codes]
     within = inner.T @ inner / (len(vectors) - n_speakers)
@@ -121,8 +130,8 @@ def test_moments_and_em_agree_on_much_data_and_recover_the_parameters():
     mean, between, within = np.array([1.0, 0, -1]), 2 * covariance(rng, 3), covariance(rng, 3)
     vectors, codes = draw(rng, [6] * 4000, mean, between, within)
     data = embeddings(vectors, codes)
-    em = fit_plda(data, length_normalize=False, center=False).model
-    moments = fit_plda(data, length_normalize=False, center=False, method="moments").model
+    em = fit_plda(data, length_normalize=False, center=False, shrinkage=0).model
+    moments = fit_plda(data, length_normalize=False, center=False, method="moments", shrinkage=0).model
     for name, truth in (("between", between), ("within", within)):
         scale = np.abs(truth).max()
         np.testing.assert_allclose(getattr(em, name), getattr(moments, name), atol=2e-3 * scale)
@@ -138,12 +147,12 @@ def test_lda_finds_the_directions_that_differ_and_whitens():
     between[:2, :2] = 30 * np.eye(2)
     vectors, codes = draw(rng, [10] * 300, np.zeros(5), between, within)
     data = embeddings(vectors, codes)
-    fit = fit_plda(data, lda_dim=2, length_normalize=False)
+    fit = fit_plda(data, lda_dim=2, length_normalize=False, shrinkage=0)
     np.testing.assert_allclose(fit.model.within, np.eye(2), atol=0.01)
     assert fit.model.projection.matrix.shape == (5, 2)
-    full = fit_plda(data, whiten=True, length_normalize=False)
+    full = fit_plda(data, whiten=True, length_normalize=False, shrinkage=0)
     np.testing.assert_allclose(full.model.within, np.eye(5), atol=0.03)
-    plain = fit_plda(data, length_normalize=False, tol=1e-10)
+    plain = fit_plda(data, length_normalize=False, shrinkage=0, tol=1e-10)
     scores = full.model.score(data.take(np.arange(9)), data.take(np.arange(20, 40))).in_memory().scores
     same = plain.model.score(data.take(np.arange(9)), data.take(np.arange(20, 40))).in_memory().scores
     np.testing.assert_allclose(scores, same, rtol=0.05, atol=0.05)  # whitening alone changes no ratio
@@ -173,7 +182,9 @@ def test_training_reports_progress_and_says_when_it_did_not_converge():
     rng = np.random.default_rng(13)
     vectors, codes = draw(rng, rng.integers(1, 5, 30), np.zeros(3), np.eye(3), np.eye(3))
     seen = []
-    fit = fit_plda(embeddings(vectors, codes), tol=0, max_iter=4, progress=lambda stage, part: seen.append(part))
+    fit = fit_plda(
+        embeddings(vectors, codes), tol=0, max_iter=4, shrinkage=0, progress=lambda _, part: seen.append(part)
+    )
     assert seen == [0.25, 0.5, 0.75, 1.0]
     assert not fit.converged
     assert repr(fit) == "PLDAFit(dimension 3, 4 iterations, not converged)"
@@ -218,7 +229,7 @@ def test_training_data_that_make_no_sense_are_refused():
     with pytest.raises(InputError, match="one embedding only"):
         fit_plda(embeddings(vectors, list("abcdef")))
     with pytest.raises(InputError, match="is singular: 6 embeddings of 4 speakers"):
-        fit_plda(embeddings(rng.normal(size=(6, 4)), list("aabbcd")))
+        fit_plda(embeddings(rng.normal(size=(6, 4)), list("aabbcd")), shrinkage=0)
     with pytest.raises(InputError, match="lda_dim is 3, but 2 speakers"):
         fit_plda(embeddings(vectors, list("aaabbb")), lda_dim=3)
     with pytest.raises(InputError, match="all embeddings are equal"):

@@ -280,7 +280,7 @@ def sides_from_embeddings(inputs: Inputs) -> Sides:
     source = inputs.facts.phrase_from
     scorer = scorer_of(inputs.training_vectors.scorer)
     scale = inputs.scale if inputs.scale is not None and inputs.scale.given else None
-    trials = _trials(inputs)
+    trials = _trials(inputs, scorer)
     training, cohort = _training_and_cohort(inputs)
     trainer = training_scorer_of(inputs.training_vectors.scorer, training)
     tested = training
@@ -314,7 +314,7 @@ def _training_and_cohort(inputs: Inputs) -> tuple[Embeddings, Embeddings | None]
     return training, others.read_cohort(vectors)
 
 
-def _trials(inputs: Inputs) -> tuple[Pair, TrialList | None] | None:
+def _trials(inputs: Inputs, scorer: Scorer) -> tuple[Pair, TrialList | None] | None:
     """Return the embeddings of the evaluation side, and its trials if they are listed; None if it is not wanted."""
     vectors = inputs.evaluation_vectors
     if vectors is None:
@@ -327,7 +327,7 @@ def _trials(inputs: Inputs) -> tuple[Pair, TrialList | None] | None:
         enroll_map=vectors.enroll_map,
         speakers=inputs.training.speakers,
     )
-    enroll, test = files.read_trial_sides()
+    enroll, test = files.read_trial_sides(scorer)
     listed = _listed(inputs)
     if listed is None and (enroll.speakers is None or test.speakers is None):
         raise InputError("the evaluation trials have no labels; give --key, or the speakers with --speakers")

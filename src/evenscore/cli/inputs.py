@@ -124,10 +124,14 @@ class EmbeddingFiles:
     conditions: str | None = None
     cohort_conditions: str | None = None
 
-    def read_trial_sides(self) -> tuple[Embeddings, Embeddings]:
-        """Read the enrolments and the tests; they are one object if both are the same file."""
+    def read_trial_sides(self, scorer: Scorer | None = None) -> tuple[Embeddings, Embeddings]:
+        """Read the enrolments and the tests; they are one object if both are the same file.
+
+        Enrolments of several utterances are what the scorer takes for such, by default mean vectors.
+        """
         from evenscore.files.speakers import read_members
-        from evenscore.scoring import average_embeddings
+        from evenscore.scoring import enroll_models
+        from evenscore.sources import Cosine
 
         utterances = read_embeddings(self.enroll)
         if self.enroll_map is None:
@@ -139,7 +143,8 @@ class EmbeddingFiles:
             if not path:
                 raise InputError(f"{self.enroll_map!r} tells how to average, not what; name a file of --enroll-map")
             models = read_members(path)
-            means = average_embeddings(utterances, models, length_norm=length_norm or "none")  # type: ignore[arg-type]
+            how: Any = length_norm or "none"
+            means = enroll_models(scorer or Cosine(), utterances, models, length_norm=how)
             enroll = self._with_facts(means, utterances, models, "enrolment")
         tests = utterances if self.test == self.enroll else read_embeddings(self.test)
         return enroll, self._with_facts(tests, tests, {}, "test")
@@ -194,7 +199,7 @@ def write_scores_of(
         found = read_trials(trials) if files.cohort is None else _trials_or_scores(trials, scale)
     if measures is not None:
         measures.refuse_matrix(found is not None and found.listed)
-    enroll, test = files.read_trial_sides()
+    enroll, test = files.read_trial_sides(norm.get("scorer"))
     if files.cohort is not None:
         norm["cohort"] = files.read_cohort(members)
         if found is not None and kind_of(found) == "scores":

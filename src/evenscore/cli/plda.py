@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.output import print_lines, progress_bar
+from evenscore.errors import InputError
+
+if TYPE_CHECKING:
+    from evenscore.plda import PLDAFit
 
 __all__ = ["EXAMPLES", "plda"]
 
@@ -32,10 +36,19 @@ def plda(
     training: Annotated[
         Literal["em", "moments"], typer.Option(help="Maximum likelihood by EM, or moments in closed form.")
     ] = "em",
+    shrinkage: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|SHARE",
+            help="Share of the covariances that equal variances replace, as few speakers need it: from 0 to below 1, "
+            "or what left-out training speakers advise.",
+        ),
+    ] = "auto",
 ) -> None:
     """Train two-covariance PLDA on embeddings with known speakers, and write it to a JSON file.
 
-    Its scores are log-likelihood ratios; 'evenscore fit' and 'evenscore normalize' use it with --scorer plda.
+    Its scores are log-likelihood ratios; 'evenscore fit' and 'evenscore normalize' use it with --scorer plda. The file
+    remembers how it was trained, so that --scorer plda:model=FILE:train=FILE can train it by folds of speakers.
     """
     from evenscore.cli.labelled import with_map
     from evenscore.files import read_embeddings, read_speakers
@@ -54,9 +67,29 @@ def plda(
             whiten=whiten,
             length_normalize=length_normalize,
             method=training,
+            shrinkage=_share(shrinkage),
             progress=progress,
         )
-    save_plda(fit.model, output)
+    recipe = {"center": center, "lda_dim": lda_dim, "whiten": whiten, "length_normalize": length_normalize}
+    recipe |= {"method": training, "shrinkage": fit.shrinkage, "inflation": fit.inflation}
+    save_plda(fit.model, output, info={"recipe": recipe})
     if output != "-":
-        end = "converged" if fit.converged else "not converged"
-        print_lines([f"PLDA of dimension {len(fit.model.mean)}, {end} after {fit.n_iter} iterations"])
+        print_lines(_told(fit))
+
+
+def _share(text: str) -> Any:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise InputError(f"--shrinkage is {text!r}, but must be auto or a number from 0 to below 1") from None
+
+
+def _told(fit: PLDAFit) -> list[str]:
+    end = "converged" if fit.converged else "not converged"
+    lines = [
+        f"PLDA of dimension {len(fit.model.mean)}, {end} after {fit.n_iter} iterations",
+        f"shrinkage {fit.shrinkage:g}, covariances times {fit.inflation:.3g}",
+    ]
+    if not fit.converged:
+        lines.append("! the last iterations still gained; few speakers for so many dimensions need --shrinkage auto")
+    return lines

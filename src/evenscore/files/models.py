@@ -120,7 +120,7 @@ def _plda(at: KeyPlace, value: Any) -> PLDA:
     from evenscore.plda import PLDA
     from evenscore.plda.projection import Projection
 
-    found = at.fields(value, _PLDA)
+    found = at.fields(value, _PLDA | {"model_length": truth}, optional=("model_length",))
     center, matrix = found.pop("center"), found.pop("projection")
     if not center:
         at.key("center").refuse("it is empty")
@@ -139,7 +139,7 @@ def _plda_values(plda: PLDA) -> dict[str, Any]:
     values = plain(plda)
     before = values["projection"]
     values |= before | {"projection": before["matrix"]}
-    return {name: values[name] for name in _PLDA}
+    return {name: values[name] for name in (*_PLDA, *(("model_length",) if plda.model_length else ()))}
 
 
 def _score_model_values(model: ScoreModel) -> dict[str, Any]:
@@ -176,7 +176,14 @@ CALIBRATION = RecordFormat(
     values=lambda calibration: calibration.to_dict(),
     largest=_LARGE,
 )
-PLDA_MODEL = RecordFormat(name="evenscore-plda", keys=tuple(_PLDA), model=_plda, values=_plda_values, largest=_LARGE)
+PLDA_MODEL = RecordFormat(
+    name="evenscore-plda",
+    keys=tuple(_PLDA),
+    model=_plda,
+    values=_plda_values,
+    largest=_LARGE,
+    optional=("model_length",),
+)
 _OWN: dict[str, RecordFormat[Any]] = {"lgsm": SCORE_MODEL, "evidence": EVIDENCE}  # the others have none of their own
 
 
@@ -300,8 +307,8 @@ def load_calibration(path: PathLike) -> Calibration:
     return CALIBRATION.read(path).model
 
 
-def save_plda(plda: PLDA, path: PathLike) -> None:
-    """Write a PLDA model as JSON; `load_plda` gives back exactly the same numbers.
+def save_plda(plda: PLDA, path: PathLike, *, info: Info = None) -> None:
+    """Write a PLDA model as JSON; the parameters are those of `save_model`.
 
     Examples
     --------
@@ -312,11 +319,11 @@ def save_plda(plda: PLDA, path: PathLike) -> None:
     >>> load_plda(path).between
     array([[3.]])
     """
-    PLDA_MODEL.write(plda, path)
+    PLDA_MODEL.write(plda, path, info)
 
 
 def load_plda(path: PathLike) -> PLDA:
-    """Read a PLDA model that `save_plda` wrote, like `load_model`.
+    """Read a PLDA model that `save_plda` or Kaldi's ``ivector-compute-plda`` (text or binary) wrote, like `load_model`.
 
     Examples
     --------
@@ -324,7 +331,9 @@ def load_plda(path: PathLike) -> PLDA:
     Traceback (most recent call last):
     evenscore.errors.FileError: absent.json: there is no such file; check the name
     """
-    return PLDA_MODEL.read(path).model
+    from evenscore.files.kaldi_objects import is_kaldi_plda, read_kaldi_plda
+
+    return read_kaldi_plda(path) if is_kaldi_plda(path) else PLDA_MODEL.read(path).model
 
 
 def trained_methods() -> tuple[str, ...]:

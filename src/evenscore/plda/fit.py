@@ -1,17 +1,24 @@
-"""Training PLDA: moments, or maximum likelihood by EM, exact for any numbers of utterances per speaker."""
+"""Training PLDA: moments, or EM, exact for any numbers of utterances per speaker; shrunk where speakers are few."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.plda.model import PLDA, diagonalize
-from evenscore.plda.projection import SpeakerScatter, check_full_rank, fit_projection, scatter_by_speaker
+from evenscore.plda.projection import (
+    Projection,
+    SpeakerScatter,
+    check_full_rank,
+    fit_projection,
+    scatter_by_speaker,
+    speaker_codes,
+)
+from evenscore.plda.shrinkage import Chosen, choose_shrinkage, shrunk
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
 
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PLDAFit", "fit_plda"]
 
 Array = np.ndarray
+_NOTHING = 1e-9  # ratio of between to within where speakers do not differ
 _START = 1e-3  # smallest ratio of between to within that EM starts from: it cannot leave a variance of zero
 
 
@@ -36,9 +44,11 @@ class PLDAFit:
     """
 
     model: PLDA
-    log_likelihood: Float[Array, " n"]  #: of the projected vectors: at the moments, then after each iteration
+    log_likelihood: Float[Array, " n"]  #: of the projected vectors, with the prior that shrinks; the start comes first
     converged: bool  #: whether an iteration gained less than the tolerance
     n_iter: int  #: number of EM iterations
+    shrinkage: float = 0.0  #: share of the covariances that equal variances replaced
+    inflation: float = 1.0  #: what the covariances were multiplied with in the end
 
     def __repr__(self) -> str:
         end = "converged" if self.converged else "not converged"
@@ -47,7 +57,7 @@ class PLDAFit:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Covariances:
-    """The parameters of (P1) and (P2) while they are being learned."""
+    """The parameters of (P1) and (P2)."""
 
     mean: Float[Array, " d"]
     between: Float[Array, "d d"]
@@ -62,6 +72,8 @@ def fit_plda(
     whiten: bool = False,
     length_normalize: bool = True,
     method: Literal["em", "moments"] = "em",
+    shrinkage: float | Literal["auto"] = "auto",
+    inflation: float | None = None,
     tol: float = 1e-6,
     max_iter: int = 200,
     progress: Callable[[str, float], None] | None = None,
@@ -83,6 +95,12 @@ def fit_plda(
     method
         ``"em"`` is maximum likelihood, exact for unequal numbers of embeddings per speaker; ``"moments"`` is its
         starting point, in closed form.
+    shrinkage
+        Share of the covariances, from 0 to below 1, that equal variances in all directions replace. ``"auto"`` takes
+        the share that tells left-out training speakers apart best; 0 is maximum likelihood.
+    inflation
+        What the covariances are multiplied with in the end; above 1, ratios are less sure. None is 1, or with
+        ``"auto"`` what gives the left-out speakers the least Cllr.
     tol
         EM stops when an iteration gains less than this, in nats per embedding.
     max_iter
@@ -96,92 +114,181 @@ def fit_plda(
     >>> rng = np.random.default_rng(0)
     >>> speakers = np.repeat(np.arange(50), 4)
     >>> vectors = 2 * rng.normal(size=(50, 3))[speakers] + rng.normal(size=(200, 3))
-    >>> fit = fit_plda(Embeddings(range(200), vectors, speakers), length_normalize=False)
+    >>> fit = fit_plda(Embeddings(range(200), vectors, speakers), length_normalize=False, shrinkage=0)
     >>> fit.converged, fit.model.within.diagonal().round(1)
     (True, array([1. , 1.2, 0.9]))
     """
+    _refuse_unusable(method, shrinkage, inflation, tol, max_iter)
+    speaker_codes(embeddings)
+    steps: dict[str, Any] = {
+        "center": center,
+        "lda_dim": lda_dim,
+        "whiten": whiten,
+        "length_normalize": length_normalize,
+    }
+    if shrinkage == "auto":
+        found = choose_shrinkage(
+            embeddings, lambda part, share: _by_moments(part, steps, share), inflate=True, progress=progress
+        )
+    else:
+        found = Chosen(float(shrinkage))
+    share = found.shrinkage
+    projection, scatter = _prepared(embeddings, steps, share)
+    start = _moments(scatter, share, smallest_ratio=_START if method == "em" else _NOTHING)
+    parameters, trace, converged = _em(start, scatter, share, tol, max_iter if method == "em" else 0, progress)
+    by = found.inflation if inflation is None else inflation
+    model = PLDA(mean=parameters.mean, between=parameters.between, within=parameters.within, projection=projection)
+    return PLDAFit(
+        model=model if by == 1 else model.inflated(by),
+        log_likelihood=frozen(np.array(trace)),
+        converged=converged,
+        n_iter=len(trace) - 1,
+        shrinkage=share,
+        inflation=by,
+    )
+
+
+def _refuse_unusable(method: str, shrinkage: float | str, inflation: float | None, tol: float, max_iter: int) -> None:
     if method not in ("em", "moments"):
         raise InputError(f"method is {method!r}, but must be 'em' or 'moments'")
     if not tol >= 0 or max_iter < 1:
         raise InputError(f"tol is {tol} and max_iter is {max_iter}, but they must be at least 0 and 1")
-    codes = _speaker_codes(embeddings)
-    projection = fit_projection(
-        embeddings, codes, center=center, lda_dim=lda_dim, whiten=whiten, length_normalize=length_normalize
-    )
-    scatter = scatter_by_speaker(projection.apply_all(embeddings), codes)
-    parameters = _moments(scatter, smallest_ratio=_START if method == "em" else 0.0)
-    trace: list[float] = []
-    converged = method == "moments"
-    for number in range(max_iter if method == "em" else 0):
-        proposal, value = _em_step(parameters, scatter)
-        trace.append(value)
-        if progress is not None:
-            progress("plda", (number + 1) / max_iter)
-        parameters = proposal
-        if len(trace) > 1 and trace[-1] - trace[-2] <= tol * scatter.count:
-            converged = True
-            break
-    n_iter = len(trace)
-    trace.append(_em_step(parameters, scatter)[1])
-    model = PLDA(mean=parameters.mean, between=parameters.between, within=parameters.within, projection=projection)
-    return PLDAFit(model=model, log_likelihood=frozen(np.array(trace)), converged=converged, n_iter=n_iter)
+    if shrinkage != "auto" and (isinstance(shrinkage, str) or not 0 <= shrinkage < 1):
+        raise InputError(f"shrinkage is {shrinkage!r}, but must be 'auto', or from 0 to below 1")
+    if inflation is not None and not 0 < inflation < np.inf:
+        raise InputError(f"inflation is {inflation!r}, but must be above 0")
 
 
-def _speaker_codes(embeddings: Embeddings) -> npt.NDArray[np.intp]:
-    """Return the numbers of the speakers, in order of appearance."""
-    if embeddings.speakers is None:
-        raise InputError("the embeddings have no speakers; give them with Embeddings.with_speakers")
-    names: dict[str | None, int] = {}
-    codes = np.fromiter((names.setdefault(name, len(names)) for name in embeddings.speakers), np.intp, len(embeddings))
-    if None in names:
-        name = embeddings.ids[int(np.argmax(codes == names[None]))]
-        raise InputError(f"embedding {name!r} has no speaker; give its speaker or drop it")
-    if len(names) < 2:
-        raise InputError(f"PLDA needs embeddings of at least 2 speakers, but there are {len(names)}")
-    if len(names) == len(embeddings):
-        raise InputError("every speaker has one embedding only, but PLDA needs several of some speakers")
-    return codes
+def _prepared(embeddings: Embeddings, steps: Mapping[str, Any], share: float) -> tuple[Projection, SpeakerScatter]:
+    codes = speaker_codes(embeddings)
+    projection = fit_projection(embeddings, codes, **steps, shrinkage=share)
+    return projection, scatter_by_speaker(projection.apply_all(embeddings), codes)
 
 
-def _moments(scatter: SpeakerScatter, smallest_ratio: float) -> _Covariances:
-    """Return unbiased covariances; between is at least this small a share of within in every direction."""
-    within = scatter.within / (scatter.count - scatter.n_speakers)
-    check_full_rank(within, scatter)
+def _by_moments(embeddings: Embeddings, steps: Mapping[str, Any], share: float) -> PLDA | None:
+    """Return the model in closed form; None if the data are too few for so little shrinkage."""
+    most = len(set(embeddings.speakers)) - 1  # type: ignore[arg-type]
+    if steps["lda_dim"] is not None:
+        steps = {**steps, "lda_dim": min(steps["lda_dim"], most)}
+    try:
+        projection, scatter = _prepared(embeddings, steps, share)
+        found = _moments(scatter, share, smallest_ratio=_NOTHING)
+    except InputError:
+        return None
+    return PLDA(mean=found.mean, between=found.between, within=found.within, projection=projection)
+
+
+def _moments(scatter: SpeakerScatter, share: float, smallest_ratio: float) -> _Covariances:
+    """Return unbiased covariances, shrunk; between is at least this small a share of within in every direction."""
+    raw = scatter.within / (scatter.count - scatter.n_speakers)
+    within = shrunk(raw, share)
+    if not share:
+        check_full_rank(within, scatter)
     mean = scatter.means.mean(axis=0)
     spread = scatter.means - mean
-    apparent = spread.T @ spread / (scatter.n_speakers - 1)
-    V, ratio = diagonalize(apparent, within)
-    psi = np.maximum(ratio - np.mean(1 / scatter.sizes), smallest_ratio)
+    apparent = spread.T @ spread / (scatter.n_speakers - 1) - raw * np.mean(1 / scatter.sizes)
+    V, psi = diagonalize(shrunk(apparent, share), within)
     back = np.linalg.inv(V)
-    return _Covariances(mean=mean, between=(back.T * psi) @ back, within=within)
+    return _Covariances(mean=mean, between=(back.T * np.maximum(psi, smallest_ratio)) @ back, within=within)
 
 
-def _em_step(parameters: _Covariances, scatter: SpeakerScatter) -> tuple[_Covariances, float]:
-    """Return the next parameters, and the log-likelihood of the present ones.
+def _em(
+    start: _Covariances,
+    scatter: SpeakerScatter,
+    share: float,
+    tol: float,
+    max_iter: int,
+    progress: Callable[[str, float], None] | None,
+) -> tuple[_Covariances, list[float], bool]:
+    """Return the parameters in the end, the log-likelihood at the start and after each iteration, and convergence.
 
     In coordinates z = V'(phi - mean), where within is I and between diag(psi), all speakers share the axes of their
     posteriors: component k of a speaker with n utterances of mean z has the posterior mean n psi z / (1 + n psi) and
     variance psi / (1 + n psi).                                                               (P4)
+
+    All sums stay in these coordinates, which turn a little in each iteration. Shrinking both covariances in each M-step
+    is the mode of a posterior with inverse-Wishart priors, whose logarithm counts to the log-likelihood.
     """
-    V, psi = diagonalize(parameters.between, parameters.within)
-    n = scatter.sizes[:, None]
-    z = (scatter.means - parameters.mean) @ V
-    within = V.T @ scatter.within @ V
-    spread = 1 + n * psi
-    y = n * psi * z / spread  # (P4)
-    variance = psi / spread
-    value = -0.5 * (
-        scatter.count * (len(psi) * np.log(2 * np.pi) - 2 * np.linalg.slogdet(V)[1])
-        + np.trace(within)
-        + np.sum(np.log(spread) + n * z**2 / spread)
-    )
-    mean = y.mean(axis=0)
-    inner = y - mean
-    between = (inner.T @ inner + np.diag(variance.sum(axis=0))) / scatter.n_speakers
-    rest = np.sqrt(n) * (z - y)
-    within = (within + rest.T @ rest + np.diag((n * variance).sum(axis=0))) / scatter.count
-    back = np.linalg.inv(V)
-    proposal = _Covariances(
-        mean=parameters.mean + mean @ back, between=back.T @ between @ back, within=back.T @ within @ back
-    )
-    return proposal, float(value)
+    V, psi = diagonalize(start.between, start.within)
+    frame = _Frame(V, psi, (scatter.means - start.mean) @ V, V.T @ scatter.within @ V)
+    prior = _Prior.of(start, scatter, share)
+    center, trace = np.zeros(len(psi)), [frame.log_likelihood(scatter, prior)]
+    mean = start.mean
+    while len(trace) <= max_iter:
+        center, between, within = frame.m_step(scatter, prior)
+        mean = mean + np.linalg.solve(frame.V.T, center)
+        frame = frame.turned(center, between, within)
+        trace.append(frame.log_likelihood(scatter, prior))
+        if progress is not None:
+            progress("plda", (len(trace) - 1) / max_iter)
+        if trace[-1] - trace[-2] <= tol * scatter.count:
+            break
+    converged = not max_iter or trace[-1] - trace[-2] <= tol * scatter.count
+    if len(trace) == 1:
+        return start, trace, converged
+    back = np.linalg.inv(frame.V)
+    return _Covariances(mean=mean, between=(back.T * frame.psi) @ back, within=back.T @ back), trace, converged
+
+
+@dataclass(frozen=True, eq=False)
+class _Prior:
+    """What shrinks: imaginary speakers and utterances, with equal variances in all directions."""
+
+    share: float
+    between: float  #: variance in each direction
+    within: float
+    speakers: float  #: how many imaginary ones
+    utterances: float
+
+    @classmethod
+    def of(cls, start: _Covariances, scatter: SpeakerScatter, share: float) -> _Prior:
+        weight = share / (1 - share)
+        variances = (float(np.trace(each)) / len(each) for each in (start.between, start.within))
+        return cls(share, *variances, weight * scatter.n_speakers, weight * scatter.count)
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """The sums in coordinates where within is I and between is diag(psi)."""
+
+    V: Float[Array, "d d"]
+    psi: Float[Array, " d"]
+    z: Float[Array, "g d"]  #: means of the speakers
+    within: Float[Array, "d d"]  #: scatter within them
+
+    def log_likelihood(self, scatter: SpeakerScatter, prior: _Prior) -> float:
+        n, log_det = scatter.sizes[:, None], -2 * np.linalg.slogdet(self.V)[1]
+        spread = 1 + n * self.psi
+        value = (
+            scatter.count * (len(self.psi) * np.log(2 * np.pi) + log_det)
+            + np.trace(self.within)
+            + np.sum(np.log(spread) + n * self.z**2 / spread)
+        )
+        if prior.share:
+            precisions = np.einsum("ij,ij->j", self.V, self.V)
+            value += prior.utterances * (log_det + prior.within * precisions.sum())
+            value += prior.speakers * (log_det + np.sum(np.log(self.psi) + prior.between * precisions / self.psi))
+        return float(-0.5 * value)
+
+    def m_step(
+        self, scatter: SpeakerScatter, prior: _Prior
+    ) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, "d d"]]:
+        """Return what the mean moves by, between and within, all in these coordinates."""
+        n = scatter.sizes[:, None]
+        spread = 1 + n * self.psi
+        y = n * self.psi * self.z / spread  # (P4)
+        variance = self.psi / spread
+        mean = y.mean(axis=0)
+        inner, rest = y - mean, np.sqrt(n) * (self.z - y)
+        between = (inner.T @ inner + np.diag(variance.sum(axis=0))) / scatter.n_speakers
+        within = (self.within + rest.T @ rest + np.diag((n * variance).sum(axis=0))) / scatter.count
+        if prior.share:
+            equal = prior.share * (self.V.T @ self.V)
+            between = (1 - prior.share) * between + prior.between * equal
+            within = (1 - prior.share) * within + prior.within * equal
+        return mean, between, within
+
+    def turned(self, mean: Float[Array, " d"], between: Float[Array, "d d"], within: Float[Array, "d d"]) -> _Frame:
+        """Return the frame of the next parameters, which are given in this one."""
+        turn, psi = diagonalize(between, within)
+        return _Frame(self.V @ turn, psi, (self.z - mean) @ turn, turn.T @ self.within @ turn)

@@ -1,6 +1,7 @@
 from .by_folds import score_by_folds as score_by_folds
 from .cohorts import (
     average_embeddings as average_embeddings,
+    enroll_models as enroll_models,
     make_cohort as make_cohort,
 )
 from .embeddings import (

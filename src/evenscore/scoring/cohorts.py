@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.sources.scorers import length_normalized
+from evenscore.plda import PLDA
+from evenscore.sources.scorers import Scorer, length_normalized
 from evenscore.tables.embeddings import Embeddings
 from evenscore.tables.ids import as_ids, as_speakers
 
-__all__ = ["LengthNorm", "average_embeddings", "make_cohort"]
+__all__ = ["LengthNorm", "average_embeddings", "enroll_models", "make_cohort"]
 
 LengthNorm = Literal["none", "before", "after", "both"]
 Unit = Literal["utterance", "speaker"]
@@ -74,6 +75,36 @@ def average_embeddings(
         means = length_normalized(means, averaged)
         averaged = Embeddings(names, means, averaged.speakers, columns=averaged.columns)
     return averaged
+
+
+def enroll_models(
+    scorer: Scorer, embeddings: Embeddings, members: Mapping[str, Sequence[str]], *, length_norm: LengthNorm = "none"
+) -> Embeddings:
+    """Return enrolments of several utterances as a scorer takes them.
+
+    They are mean vectors, see `average_embeddings`. For a `PLDA`, unless a length normalization is asked for, they are
+    means of what the model sees, that know of how many utterances: their scores follow from the posterior of the
+    speaker's variable given all of them, so that a speaker with ten utterances is better known than one with two.
+
+    Parameters
+    ----------
+    scorer
+        What they will be scored by.
+    embeddings, members, length_norm
+        As in `average_embeddings`.
+
+    Examples
+    --------
+    >>> takes = Embeddings(["u1", "u2"], [[2.0], [1.0]])
+    >>> plda = PLDA(mean=[0.0], between=[[3.0]], within=[[1.0]])
+    >>> enroll, test = enroll_models(plda, takes, {"ann": ["u1", "u2"]}), Embeddings(["t"], [[1.5]])
+    >>> plda.score(enroll, test).in_memory().scores.round(3)
+    array([[0.78]])
+    """
+    if not isinstance(scorer, PLDA) or length_norm != "none":
+        return average_embeddings(embeddings, members, length_norm=length_norm)
+    means = average_embeddings(scorer.projected(embeddings), members)
+    return scorer.of_means(means, [len(members[name]) for name in means.ids])
 
 
 def _means(

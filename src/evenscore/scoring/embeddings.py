@@ -16,7 +16,7 @@ from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.norms.parts import Keep, speakers_meet
 from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
-from evenscore.scoring.cohorts import LengthNorm, average_embeddings
+from evenscore.scoring.cohorts import LengthNorm, enroll_models
 from evenscore.sources import Cosine, DotProduct, Scorer
 from evenscore.sources.computed import ComputedScores
 from evenscore.sources.scorers import scored
@@ -61,7 +61,8 @@ def score_embeddings(
     scorer
         ``"cosine"``, ``"dot"``, or any `Scorer`, such as `Cosine(mean=...)` or a `PLDA`.
     models
-        Enrolments of several utterances: from each model's id to the ids of its utterances in ``enroll``.
+        Enrolments of several utterances: from each model's id to the ids of its utterances in ``enroll``; see
+        `enroll_models`.
     length_norm
         Whether utterances of a model are brought to length 1 ``"before"`` they are averaged, the means ``"after"``,
         ``"both"`` or ``"none"``.
@@ -101,7 +102,7 @@ def score_embeddings(
     if method is not None:
         prepare_norm(method, **options)  # which refuses what cannot be meant, before any work is done
     if models is not None:
-        enroll = average_embeddings(enroll, models, length_norm=length_norm)
+        enroll = enroll_models(scorer, enroll, models, length_norm=length_norm)
     enroll, test = _used(enroll, test, trials)
     found: Any
     if trials is not None and method is not None and _have_scores(trials):
