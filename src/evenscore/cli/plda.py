@@ -60,18 +60,15 @@ def plda(
         vectors = read_embeddings(embeddings)
         if speakers is not None:
             vectors = with_map(vectors, (speakers, read_speakers(speakers)), "embedding")
-        fit = fit_plda(
-            vectors,
-            center=center,
-            lda_dim=lda_dim,
-            whiten=whiten,
-            length_normalize=length_normalize,
-            method=training,
-            shrinkage=_share(shrinkage),
-            progress=progress,
-        )
-    recipe = {"center": center, "lda_dim": lda_dim, "whiten": whiten, "length_normalize": length_normalize}
-    recipe |= {"method": training, "shrinkage": fit.shrinkage, "inflation": fit.inflation}
+        recipe: dict[str, Any] = {
+            "center": center,
+            "lda_dim": lda_dim,
+            "whiten": whiten,
+            "length_normalize": length_normalize,
+            "method": training,
+        }
+        fit = fit_plda(vectors, **recipe, shrinkage=_share(shrinkage), progress=progress)
+    recipe |= {"shrinkage": fit.shrinkage, "inflation": fit.inflation}
     save_plda(fit.model, output, info={"recipe": recipe})
     if output != "-":
         print_lines(_told(fit))

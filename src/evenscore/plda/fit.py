@@ -243,8 +243,8 @@ class _Prior:
     @classmethod
     def of(cls, start: _Covariances, scatter: SpeakerScatter, share: float) -> _Prior:
         weight = share / (1 - share)
-        variances = (float(np.trace(each)) / len(each) for each in (start.between, start.within))
-        return cls(share, *variances, weight * scatter.n_speakers, weight * scatter.count)
+        between, within = (float(np.trace(each)) / len(each) for each in (start.between, start.within))
+        return cls(share, between, within, weight * scatter.n_speakers, weight * scatter.count)
 
 
 @dataclass(frozen=True, eq=False)
