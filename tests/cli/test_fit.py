@@ -23,6 +23,7 @@ from evenscore import (
 from evenscore.files.models import save_plda
 from evenscore.scoring import correct_self_centering
 from evenscore.sources import LeftOutCenter
+from evenscore.sources.blocks import cohort_matrix
 
 TRUTH = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5])
 ENROLL = [f"s{n % 15}" for n in range(30)]
@@ -318,11 +319,18 @@ def test_phrases_of_embeddings(fit, refused, files):
     assert "scores have no columns" in refused("--scores", "a.labelled", "--phrase-from", "column:word")
 
 
-def test_an_utterance_against_itself_is_told(fit, files):
+def test_an_utterance_is_not_scored_against_itself(fit, files, refused):
     test = vectors("t", TEST, 2)
     write(test, files / "t.npz")
-    _, figures = fit("--enroll", "t.npz", "--test", "t.npz")
-    assert "45 ids stand on both sides" in figures["notes"][0]
+    brief = ("--enroll", "t.npz", "--test", "t.npz", "--starts", 1, "--max-iter", 5)
+    labels, scores = Labels.of_axes(test, test), Cosine().score(test, test)
+    for option, matrix in (((), cohort_matrix(scores)), (("--keep-self-pairs",), scores.in_memory())):
+        model, figures = fit(*brief, *option)
+        told = "were scored against themselves, as targets" if option else "were not scored against themselves"
+        assert f"45 ids stand on both sides and {told}" in figures["notes"][-1]
+        assert same(model, fit_score_model([(matrix, labels)], starts=1, max_iter=5).model)
+    (files / "m.json").unlink()
+    assert "--keep-self-pairs is for lgsm" in refused(*brief[:4], "--keep-self-pairs", "--norm", "evidence")
 
 
 def test_what_a_person_sees(cli, files):

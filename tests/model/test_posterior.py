@@ -48,6 +48,27 @@ def test_speaker_blocks_equal_the_dense_formula(tiling, model, design, seed, off
 
 
 @over_tilings
+@examples(60)
+@given(models(), st.lists(st.sampled_from("abcd"), min_size=1, max_size=8), speaker_designs(largest=3), st.data())
+def test_utterances_that_are_not_compared_with_themselves(tiling, model, both, others, data):
+    """Those of some speakers stand on both sides, in any order; those of others do not, and have all scores."""
+    enroll = [f"u{n}" for n in range(len(both))] + [f"e{n}" for n in range(len(others[0]))]
+    test = data.draw(st.permutations(range(len(both))), "order of the columns")
+    names = [f"u{n}" for n in test] + [f"t{n}" for n in range(len(others[1]))]
+    who = [both + [f"x{name}" for name in others[0]], [both[n] for n in test] + [f"x{name}" for name in others[1]]]
+    labels = Labels.from_speakers(*who, enroll_ids=enroll, test_ids=names)
+    missing = np.array([[one == other for other in names] for one in enroll])
+    key = np.where(missing, -1, labels.matrix)
+    if not (key >= 0).any():
+        return
+    scores = draw_scores(key.shape, data.draw(st.integers(0, 2**31), "seed"))
+    table = tiled(ScoreMatrix(scores, enroll, names, missing=missing), tiling)
+    assert isinstance(assert_moments(model, [(table, labels)], scores, key), ShapeStatistics)
+    by_key = [(tiled(ScoreMatrix(scores, enroll, names, missing=missing), tiling), Labels.from_key(key))]
+    assert isinstance(assert_moments(model, by_key, scores, key), ShapeStatistics)
+
+
+@over_tilings
 @examples(80)
 @given(models(), keys(), st.integers(0, 2**31))
 def test_any_pattern_equals_the_dense_formula(tiling, model, key, seed):
@@ -134,9 +155,18 @@ def test_explicit_key_of_blocks_takes_the_fast_way():
     scores = draw_scores((3, 3), 1)
     (stats,) = standardize(label_sums([(scores, Labels.from_key(labels.matrix))]))
     assert isinstance(stats, ShapeStatistics)
-    missing = ScoreMatrix(scores, list("abc"), list("xyz"), missing=np.eye(3, dtype=bool))
-    (stats,) = standardize(label_sums([(missing, labels)]))
-    assert isinstance(stats, PatternStatistics)
+    own = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=bool)  # the only pair of a
+    one, other = (
+        np.array([[0, 0, 0], [first, 0, 0], [second, 0, 0]], dtype=bool) for first, second in ((1, 0), (1, 1))
+    )
+    for absent, wanted in (
+        (own, ShapeStatistics),
+        (np.eye(3, dtype=bool), PatternStatistics),
+        (one, PatternStatistics),
+        (other, PatternStatistics),
+    ):
+        (stats,) = standardize(label_sums([(ScoreMatrix(scores, list("abc"), list("xyz"), missing=absent), labels)]))
+        assert isinstance(stats, wanted)
 
 
 @over_tilings

@@ -9,6 +9,7 @@ from evenscore.model.bilinear_sums import class_sums
 from evenscore.model.fit import fit_score_model, log_likelihood
 from evenscore.model.parameters import ScoreModel
 from evenscore.sources import Bilinear, Cosine, DotProduct, Scorer
+from evenscore.sources.blocks import cohort_matrix
 from reference.bilinear_scores import dense_class_sums, dense_scores
 
 pytestmark = pytest.mark.usefixtures("route")
@@ -220,3 +221,27 @@ def test_what_makes_no_sense_is_refused():
     huge = Bilinear(left=[[1e200], [-1e200]], right=[[1e200], [2e200]], enroll_ids=["a", "b"], test_ids=["c", "d"])
     with pytest.raises(InputError, match="too large for float64"):
         class_sums(huge, Labels.from_speakers(["a", "b"], ["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("enroll", "test"),
+    [
+        (range(9), range(9)),
+        (range(9), [8, 3, 0, 1, 2, 7, 6, 5, 4]),
+        (range(9), range(2, 7)),
+        ([0, 3, 5, 7], [1, 2, 4, 6, 8]),
+    ],
+    ids=["all", "in another order", "partly", "nobody"],
+)
+def test_training_compares_no_utterance_with_itself(enroll, test):
+    rng = np.random.default_rng(0)
+    takes = Embeddings(range(9), rng.normal(size=(9, 3)), list("aaabbccdd"))
+    scores = Cosine().score(takes.take(list(enroll)), takes.take(list(test)))
+    labels = Labels.of_axes(scores.enroll_axis, scores.test_axis)
+    found = log_likelihood(MODEL, [(scores, labels)])
+    np.testing.assert_allclose(found, log_likelihood(MODEL, [(cohort_matrix(scores), labels)]), rtol=1e-10)
+    np.testing.assert_allclose(found, log_likelihood(MODEL, [(scores.without_itself(), labels)]), rtol=1e-10)
+    every = fit_score_model([(scores, labels)], max_iter=1, starts=1, keep_self_pairs=True)
+    wanted = fit_score_model([(scores.in_memory(), labels)], max_iter=1, starts=1)
+    np.testing.assert_allclose(every.log_likelihood, wanted.log_likelihood, rtol=1e-8)
+    assert every.n_scores == wanted.n_scores

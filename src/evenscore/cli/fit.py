@@ -60,6 +60,13 @@ class _Vectors:
     enroll_embeddings: Annotated[str | None, opt.file("Embeddings of the enrolments.")] = None
     test_embeddings: Annotated[str | None, opt.file("Embeddings of the tests.")] = None
     scorer: ScorerOption = "cosine"
+    keep_self_pairs: Annotated[
+        bool,
+        typer.Option(
+            "--keep-self-pairs",
+            help="lgsm: an utterance that stands on both sides is scored against itself, too, as a target.",
+        ),
+    ] = False
 
 
 @with_records
@@ -100,9 +107,9 @@ def fit(
 
     Labels come from a key, from speaker maps, or from the score files themselves. Several score files are several
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
-    enrolment is scored against every test (with --key: the listed trials) without ever forming the matrix; speakers
-    come from the embeddings or from the maps. What is centred on its own speakers (--scorer cosine:center=FILE) is
-    centred without the two of each pair, as new speakers are not in the centre either; leave_out=none keeps them. Score
+    enrolment is scored against every test but itself (with --key: the listed trials) without ever forming the matrix;
+    speakers come from the embeddings or from the maps. What is centred on its own speakers (--scorer
+    cosine:center=FILE) is centred without the two of each pair, as new speakers are not in the centre either; leave_out=none keeps them. Score
     matrices in .zarr, and in .npy with lists of ids beside it, and lists of trials in .parquet are read in chunks if
     they are large, or if workers or a memory limit are asked for.
     Prints where the variance of the scores comes from, the floor or ceiling of the LLR, and how many training trials
@@ -123,6 +130,8 @@ def fit(
     enroll, test = vectors.enroll_embeddings, vectors.test_embeddings
     if scores and (enroll or test):
         raise InputError("both scores and embeddings were given; train on one of the two")
+    if vectors.keep_self_pairs and (name == "evidence" or key or not enroll):
+        raise InputError("--keep-self-pairs is for lgsm and all pairs of embeddings; leave it out")
     from evenscore._version import __version__
     from evenscore.cli.training_data import (
         beyond_vertex,
@@ -147,12 +156,15 @@ def fit(
             data = from_scores(scores, sources, scale if scale.in_chunks(*scores) else None, client)
             data, notes = checked_centers(data, correct=self_centered == "correct")
         elif enroll and test:
-            data, notes = from_embeddings(enroll, test, vectors.scorer, sources, uses_self_pairs=name != "evidence")
+            data, notes = from_embeddings(
+                enroll, test, vectors.scorer, sources, keep_self_pairs=vectors.keep_self_pairs
+            )
         else:
             raise InputError("there is nothing to train on; give --scores and --key, or embeddings of both sides")
         if name == "evidence":
             evidence = fit_evidence_model(data, progress, **how)
         else:
+            how["keep_self_pairs"] = vectors.keep_self_pairs
             result = fit_score_model(data, **how, progress=progress, client=client)
             beyond = beyond_vertex(result.model, data)
             if residuals != "gaussian":

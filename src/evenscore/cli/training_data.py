@@ -107,12 +107,12 @@ def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
 
 
 def from_embeddings(
-    enroll: str, test: str, scorer: str, labels: LabelSources, *, uses_self_pairs: bool = True
+    enroll: str, test: str, scorer: str, labels: LabelSources, *, keep_self_pairs: bool = False
 ) -> tuple[TrainingScores, list[str]]:
     """Read embeddings; every enrolment is scored against every test of its phrase, or the trials of a key are.
 
     Where they are centred on their own speakers, each pair is centred without its two (`training_scorer_of`).
-    ``uses_self_pairs`` tells whether what is trained takes the score of an utterance against itself for a target.
+    ``keep_self_pairs`` tells whether what is trained takes the score of an utterance against itself for a target.
     """
     sides = read_embeddings(enroll), read_embeddings(test)
     if labels.keys:
@@ -132,10 +132,8 @@ def from_embeddings(
     both = sorted(set(sides[0].ids) & set(sides[1].ids))
     notes = plda_note(scorer)
     if both:
-        use = "scored against themselves, as targets" if uses_self_pairs else "not scored against themselves"
-        notes.append(
-            f"{len(both)} ids stand on both sides and were {use}: {shown(both)}; list the trials to train on with --key"
-        )
+        use = "scored against themselves, as targets" if keep_self_pairs else "not scored against themselves"
+        notes.append(f"{len(both)} ids stand on both sides and were {use}: {shown(both)}")
     where, chosen = labels.phrase_from, training_scorer_of(scorer, *sides)
     parts = [
         (of_phrase(sides[0], phrase, where, "enrolment", may_lack=True), of_phrase(sides[1], phrase, where, "test"))

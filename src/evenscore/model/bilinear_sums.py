@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from evenscore.compiled import few
 from evenscore.errors import InputError
-from evenscore.model.patterns import LabelledSums
+from evenscore.model.patterns import LabelledSums, SpeakerBlocks, paired_blocks
 from evenscore.model.sums import ClassSums, group_order
 from evenscore.model.table_sums import pattern_of_labels
 from evenscore.sources.bilinear import Bilinear
@@ -30,7 +30,7 @@ from evenscore.threads import in_parallel
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["class_sums", "cohort_sums", "same_utterances"]
+__all__ = ["class_sums", "cohort_sums", "same_utterances", "training_sums"]
 
 Array = np.ndarray
 
@@ -92,22 +92,48 @@ def same_utterances(scores: Bilinear) -> tuple[npt.NDArray[np.intp], npt.NDArray
     return rows, columns[rows]
 
 
+def training_sums(scores: Bilinear, labels: Labels, *, keep_self_pairs: bool = False) -> LabelledSums:
+    """Return the sums that training needs; an utterance is not compared with itself unless this is asked for.
+
+    Labels must follow from speakers, all of them known.
+    """
+    sums, blocks = class_sums(scores, labels), SpeakerBlocks.of(labels)
+    rows, columns = same_utterances(scores)
+    if keep_self_pairs or not len(rows):
+        return LabelledSums(sums=sums, pattern=blocks)
+    pattern = paired_blocks(blocks, rows, columns) or pattern_of_labels(labels, rows, columns)
+    return LabelledSums(sums=_without_pairs(sums, scores, labels, rows, columns), pattern=pattern)
+
+
 def cohort_sums(cohort: Bilinear, labels: Labels) -> LabelledSums:
     """Return the sums of a cohort against itself, in which an utterance is not compared with itself.
 
-    Labels must follow from speakers, all of them known. The squares, which nobody asks for, are of all scores.
+    Labels must follow from speakers, all of them known.
     """
     (rows, columns), sums = same_utterances(cohort), class_sums(cohort, labels)
-    left, right = cohort.left[rows].astype(np.float64), cohort.right[columns].astype(np.float64)
-    own = np.einsum("nd,nd->n", left, right) + cohort.left_offset[rows] + cohort.right_offset[columns] - sums.center
+    pattern = pattern_of_labels(labels, rows, columns)
+    return LabelledSums(sums=_without_pairs(sums, cohort, labels, rows, columns), pattern=pattern)
+
+
+def _without_pairs(
+    sums: ClassSums,
+    scores: Bilinear,
+    labels: Labels,
+    rows: npt.NDArray[np.intp],
+    columns: npt.NDArray[np.intp],
+) -> ClassSums:
+    """Take pairs, at most one of each row and column, out of sums."""
+    left, right = scores.left[rows].astype(np.float64), scores.right[columns].astype(np.float64)
+    own = np.einsum("nd,nd->n", left, right) + scores.left_offset[rows] + scores.right_offset[columns] - sums.center
     row_codes, column_codes, _ = labels.speaker_codes
     own_class = np.where(row_codes[rows] == column_codes[columns], TARGET, NONTARGET)
     changed = {name: getattr(sums, name).copy() for name in ("rows", "columns", "row_counts", "column_counts")}
+    changed["squares"] = np.maximum(sums.squares - np.bincount(own_class, own**2, 2), 0.0)
     changed["rows"][own_class, rows] -= own
     changed["columns"][own_class, columns] -= own
     changed["row_counts"][own_class, rows] -= 1
     changed["column_counts"][own_class, columns] -= 1
-    return LabelledSums(sums=replace(sums, **changed), pattern=pattern_of_labels(labels, rows, columns))
+    return replace(sums, **changed)
 
 
 def _class_sums(scores: Bilinear, labels: Labels) -> ClassSums:

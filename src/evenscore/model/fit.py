@@ -81,6 +81,7 @@ def fit_score_model(
     tol: float = 1e-10,
     max_iter: int = 5000,
     starts: int = 3,
+    keep_self_pairs: bool = False,
     progress: Progress = silent,
     client: Any = None,
 ) -> FitResult:
@@ -103,6 +104,9 @@ def fit_score_model(
         Most iterations of each start.
     starts
         Number of deterministic starting points. Each is tried for 100 iterations, then the best goes on.
+    keep_self_pairs
+        Whether scores that are made from embeddings have one of each utterance with itself, too, as a target, where an
+        id stands on both sides. Matrices and lists are taken as they are.
     progress
         Called with a stage name and the fraction done.
     client
@@ -121,7 +125,7 @@ def fit_score_model(
     (True, True)
     """
     _check_options(dim, tol, max_iter, starts)
-    statistics = standardize(label_sums(data, client=client, progress=progress))
+    statistics = standardize(label_sums(data, keep_self_pairs=keep_self_pairs, client=client, progress=progress))
     _check_scores(statistics)
     count = _counts(statistics)
     inner_dim = min(dim, _LARGEST_USEFUL_DIM)

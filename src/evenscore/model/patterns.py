@@ -5,7 +5,9 @@ listed pairs differ from the background, and they connect rows and columns into 
 
 In speaker blocks, rows of one speaker are exchangeable, and so are its columns. Everything in a speaker's part of the
 posterior depends on the speaker only through its shape (K_g, L_g: numbers of enrolments and tests) and a few sums of
-its scores, and the posterior means are linear in those. So one small moment matrix per distinct shape is enough.
+its scores, and the posterior means are linear in those. So one small moment matrix per distinct shape is enough. The
+same holds where all utterances of a speaker stand on both sides and are not compared with themselves (`PairedBlocks`):
+then its rows are exchangeable, each together with its column.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ __all__ = [
     "Component",
     "Exceptions",
     "LabelledSums",
+    "PairedBlocks",
     "ShapeStatistics",
     "SpeakerBlocks",
     "SpeakerShapes",
@@ -36,6 +39,8 @@ __all__ = [
     "connect",
     "exceptions_of_key",
     "merge",
+    "paired_blocks",
+    "paired_exceptions",
     "pattern_of_key",
 ]
 
@@ -48,6 +53,20 @@ class SpeakerShapes:
     n_test: npt.NDArray[np.intp]
     shape_of: npt.NDArray[np.intp]  #: which shape each speaker has
     n_groups: npt.NDArray[np.float64]
+    paired: npt.NDArray[np.bool_]  #: whether the speaker's utterances are not compared with themselves
+
+    @classmethod
+    def of(cls, sizes: npt.NDArray[np.intp], paired: npt.NDArray[np.bool_]) -> SpeakerShapes:
+        """Find the distinct shapes among numbers of enrolments and tests of speakers."""
+        distinct, which = np.unique(np.column_stack([sizes, paired]), axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        return cls(
+            n_enroll=distinct[:, 0],
+            n_test=distinct[:, 1],
+            shape_of=which,
+            n_groups=np.bincount(which, minlength=len(distinct)).astype(float),
+            paired=distinct[:, 2] > 0,
+        )
 
     def __len__(self) -> int:
         return len(self.n_enroll)
@@ -76,14 +95,22 @@ class SpeakerBlocks:
     @cached_property
     def shapes(self) -> SpeakerShapes:
         """The distinct shapes of the speakers."""
-        distinct, which = np.unique(self.sizes, axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        return SpeakerShapes(
-            n_enroll=distinct[:, 0],
-            n_test=distinct[:, 1],
-            shape_of=which,
-            n_groups=np.bincount(which, minlength=len(distinct)).astype(float),
-        )
+        return SpeakerShapes.of(self.sizes, np.zeros(self.n_speakers, dtype=bool))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairedBlocks:
+    """Speaker blocks in which every utterance of some speakers stands on both sides and has no score with itself."""
+
+    blocks: SpeakerBlocks
+    partner: npt.NDArray[np.intp]  #: the column that each row has no score with, -1 if there is none
+
+    @property
+    def shapes(self) -> SpeakerShapes:
+        """The distinct shapes of the speakers."""
+        paired = np.zeros(self.blocks.n_speakers, dtype=bool)
+        paired[self.blocks.row_codes[self.partner >= 0]] = True
+        return SpeakerShapes.of(self.blocks.sizes, paired)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,7 +130,7 @@ class LabelledSums:
     """Sums per class, row and column, and the pattern of labels that they come from."""
 
     sums: ClassSums
-    pattern: SpeakerBlocks | Exceptions
+    pattern: SpeakerBlocks | PairedBlocks | Exceptions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,6 +164,36 @@ def exceptions_of_key(key: npt.NDArray[np.int8], background: bool | None = None)
         columns=columns,
         labels=key[rows, columns],
     )
+
+
+def paired_blocks(
+    blocks: SpeakerBlocks, rows: npt.NDArray[np.integer[Any]], columns: npt.NDArray[np.integer[Any]]
+) -> PairedBlocks | None:
+    """Return speaker blocks that lack some pairs; None if these are not one in each row and column of some speakers."""
+    partner = np.full(len(blocks.row_codes), -1, dtype=np.intp)
+    partner[rows] = columns
+    inside = (
+        np.array_equal(blocks.row_codes[rows], blocks.column_codes[columns]) and (blocks.row_codes[rows] >= 0).all()
+    )
+    once = all(len(np.unique(side)) == len(side) for side in (rows, columns))
+    if not inside or not once:
+        return None
+    absent = np.bincount(blocks.row_codes[rows], minlength=blocks.n_speakers)
+    if not ((blocks.sizes == absent[:, None]).all(axis=1) | (absent == 0)).all():
+        return None
+    return PairedBlocks(blocks=blocks, partner=partner)
+
+
+def paired_exceptions(pattern: Exceptions) -> PairedBlocks | None:
+    """Recognize speaker blocks whose utterances are not compared with themselves in a list of exceptions."""
+    if not pattern.background:
+        return None
+    number, row_part, column_part = _connect(pattern.rows, pattern.columns, pattern.n_rows, pattern.n_columns)
+    blocks = SpeakerBlocks(row_codes=row_part, column_codes=column_part, n_speakers=number)
+    if not np.array_equal(blocks.sizes.prod(axis=1), np.bincount(row_part[pattern.rows], minlength=number)):
+        return None
+    absent = pattern.labels == UNKNOWN
+    return paired_blocks(blocks, pattern.rows[absent], pattern.columns[absent])
 
 
 def components(pattern: Exceptions) -> list[Component]:
@@ -201,6 +258,8 @@ class ShapeStatistics:
     phi: Float[Array, "b s 4 4"]  #: sum of phi_g phi_g' for each matrix
     row_scatter: Float[Array, "s 2 2"]  #: scatter of the (non-target, target) row sums within speakers
     column_scatter: Float[Array, "s 2 2"]  #: the same of the columns
+    paired: npt.NDArray[np.bool_]  #: whether utterances of speakers of this shape have no score with themselves
+    pair_scatter: Float[Array, "s 2 2"]  #: then the scatter of their row sums with their column sums, else zero
     count: Float[Array, "2"]  #: number of scores of each class, over all matrices
     total: Float[Array, "2"]  #: sum of each class, less the class means (which are those of all matrices)
     squares: Float[Array, "2"]  #: sum of squares of each class, less the class means
@@ -208,11 +267,23 @@ class ShapeStatistics:
     scale: float  #: unit of the standardized scores
 
 
-def compress(sums: ClassSums, blocks: SpeakerBlocks, *, center: Float[Array, "2"], scale: float) -> ShapeStatistics:
+def compress(
+    sums: ClassSums, pattern: SpeakerBlocks | PairedBlocks, *, center: Float[Array, "2"], scale: float
+) -> ShapeStatistics:
     """Compress the sums of a complete matrix; `center` (per class) and `scale` standardize the scores."""
-    sums, shapes, sizes = sums.standardized(center, scale), blocks.shapes, blocks.sizes
-    row_groups, row_scatter = _group_sums(sums.rows, blocks.row_codes, sizes[:, 0])
-    column_groups, column_scatter = _group_sums(sums.columns, blocks.column_codes, sizes[:, 1])
+    sums, shapes = sums.standardized(center, scale), pattern.shapes
+    blocks = pattern.blocks if isinstance(pattern, PairedBlocks) else pattern
+    sizes = blocks.sizes
+    row_groups, row_inner = _group_sums(sums.rows, blocks.row_codes, sizes[:, 0])
+    column_groups, column_inner = _group_sums(sums.columns, blocks.column_codes, sizes[:, 1])
+    pair_scatter = np.zeros((len(sizes), 2, 2))
+    if isinstance(pattern, PairedBlocks):
+        rows = np.flatnonzero(pattern.partner >= 0)
+        pair_scatter = _scatter(
+            row_inner[:, rows], column_inner[:, pattern.partner[rows]], blocks.row_codes[rows], len(sizes)
+        )
+    row_scatter = _scatter(row_inner, row_inner, blocks.row_codes, len(sizes))
+    column_scatter = _scatter(column_inner, column_inner, blocks.column_codes, len(sizes))
     phi = np.stack([np.ones(len(sizes)), row_groups[1], row_groups[0], column_groups[0]], axis=1)
     return ShapeStatistics(
         n_rows=len(blocks.row_codes),
@@ -223,6 +294,8 @@ def compress(sums: ClassSums, blocks: SpeakerBlocks, *, center: Float[Array, "2"
         phi=_sum_products(phi, shapes)[None],
         row_scatter=_sum_products(row_scatter, shapes),
         column_scatter=_sum_products(column_scatter, shapes),
+        paired=shapes.paired,
+        pair_scatter=_sum_products(pair_scatter, shapes),
         count=sums.count,
         total=sums.total,
         squares=sums.squares,
@@ -235,13 +308,17 @@ def merge(parts: list[ShapeStatistics]) -> list[ShapeStatistics]:
     """Put matrices of the same structure together."""
     alike: dict[tuple[object, ...], list[ShapeStatistics]] = {}
     for part in parts:
-        structure = (part.n_rows, part.n_columns, *(a.tobytes() for a in (part.n_enroll, part.n_test, part.n_groups)))
+        structure = (
+            part.n_rows,
+            part.n_columns,
+            *(a.tobytes() for a in (part.n_enroll, part.n_test, part.n_groups, part.paired)),
+        )
         alike.setdefault(structure, []).append(part)
 
     def added(group: list[ShapeStatistics], name: str) -> Any:
         return np.sum([getattr(part, name) for part in group], axis=0)
 
-    summed = ("row_scatter", "column_scatter", "count", "total", "squares")
+    summed = ("row_scatter", "column_scatter", "pair_scatter", "count", "total", "squares")
     return [
         replace(
             group[0], phi=np.concatenate([part.phi for part in group]), **{name: added(group, name) for name in summed}
@@ -252,15 +329,18 @@ def merge(parts: list[ShapeStatistics]) -> list[ShapeStatistics]:
 
 def _group_sums(
     values: Float[Array, "2 n"], codes: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]
-) -> tuple[Float[Array, "2 g"], Float[Array, "g 2 2"]]:
-    """Return the sums of each group and the scatter within it."""
+) -> tuple[Float[Array, "2 g"], Float[Array, "2 n"]]:
+    """Return the sums of each group, and the values less the mean of their group."""
     sums = np.stack([np.bincount(codes, row, len(sizes)) for row in values])
-    inner = values - (sums / np.maximum(sizes, 1))[:, codes]
-    n_groups = len(sizes)
-    scatter = np.empty((n_groups, 2, 2))
-    for a, b in ((0, 0), (0, 1), (1, 1)):
-        scatter[:, a, b] = scatter[:, b, a] = np.bincount(codes, inner[a] * inner[b], n_groups)
-    return sums, scatter
+    return sums, values - (sums / np.maximum(sizes, 1))[:, codes]
+
+
+def _scatter(
+    one: Float[Array, "2 n"], other: Float[Array, "2 n"], codes: npt.NDArray[np.intp], n_groups: int
+) -> Float[Array, "g 2 2"]:
+    """Return the sums of products within each group."""
+    products = [np.bincount(codes, one[a] * other[b], n_groups) for a in (0, 1) for b in (0, 1)]
+    return np.stack(products, axis=1).reshape(n_groups, 2, 2)
 
 
 def _sum_products(values: Array, shapes: SpeakerShapes) -> Float[Array, "s p p"]:

@@ -77,6 +77,7 @@ def predict_from_sums(model: ScoreModel, cohort: LabelledSums, sides: tuple[bool
     """Condition on a cohort of which only the sums are known; none of its rows and columns may be left out."""
     if isinstance(cohort.pattern, SpeakerBlocks):
         return _predict_from_blocks(model, cohort.sums, cohort.pattern, sides)
+    assert isinstance(cohort.pattern, Exceptions)  # noqa: S101
     return _predict_from_exceptions(model, cohort.sums, cohort.pattern, sides)
 
 

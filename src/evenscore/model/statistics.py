@@ -13,13 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.bilinear_sums import class_sums
+from evenscore.model.bilinear_sums import training_sums
 from evenscore.model.em import Statistics
 from evenscore.model.pattern_posterior import PatternStatistics
-from evenscore.model.patterns import LabelledSums, ShapeStatistics, SpeakerBlocks, components, compress, merge
+from evenscore.model.patterns import (
+    Exceptions,
+    LabelledSums,
+    ShapeStatistics,
+    components,
+    compress,
+    merge,
+    paired_exceptions,
+)
 from evenscore.model.table_sums import sum_table
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Bilinear
+from evenscore.sources.computed import ComputedScores
 from evenscore.tables import Labels, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.arrays import as_scores
 from evenscore.tables.axis import as_axis
@@ -43,14 +52,16 @@ _Item = ScoreTable | tuple[Scores, Labels]
 TrainingData = _Item | Iterable[_Item]
 
 
-def label_sums(data: TrainingData, *, client: Any = None, progress: Progress = silent) -> list[LabelledSums]:
+def label_sums(
+    data: TrainingData, *, keep_self_pairs: bool = False, client: Any = None, progress: Progress = silent
+) -> list[LabelledSums]:
     """Pass over the scores of each matrix or trial list, tiled ones on a `distributed.Client`: independent parts."""
     if isinstance(data, ScoreTable) or _is_pair(data):
         data = [data]
     items = list(data) if isinstance(data, Iterable) else [data]
     if not items:
         raise InputError("there are no scores; give at least one pair (scores, labels)")
-    parts = [part for item in items for part in _parts(item, client, progress)]
+    parts = [part for item in items for part in _parts(item, keep_self_pairs, client, progress)]
     if not parts:
         raise InputError("no score has a known label; check that labels and scores belong together")
     if not all(np.isfinite(part.sums.squares).all() for part in parts):
@@ -62,7 +73,7 @@ def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
     return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels | TrialList | PairValues)
 
 
-def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
+def _parts(item: object, keep_self_pairs: bool, client: Any, progress: Progress) -> list[LabelledSums]:
     if isinstance(item, ScoreTable):
         item = (item, None)
     elif not _is_pair(item):
@@ -74,7 +85,9 @@ def _parts(item: object, client: Any, progress: Progress) -> list[LabelledSums]:
     scores, labels = item
     if isinstance(scores, Bilinear):
         labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
-        return [LabelledSums(sums=class_sums(scores, labels), pattern=SpeakerBlocks.of(labels))]
+        return [training_sums(scores, labels, keep_self_pairs=keep_self_pairs)]
+    if isinstance(scores, ComputedScores) and not keep_self_pairs:
+        scores = scores.without_itself()
     if hasattr(scores, "dask"):
         raise InputError("a Dask array has no ids; give as_table(array, enroll_ids, test_ids) in its place")
     if not isinstance(scores, ScoreTable):
@@ -122,7 +135,9 @@ def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"]
 
 def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -> Statistics:
     sums, pattern = part.sums, part.pattern
-    if isinstance(pattern, SpeakerBlocks):
+    if isinstance(pattern, Exceptions):
+        pattern = paired_exceptions(pattern) or pattern
+    if not isinstance(pattern, Exceptions):
         return compress(sums, pattern, center=center, scale=scale)
     return PatternStatistics(
         pattern=pattern,
