@@ -109,9 +109,9 @@ def fit(
     independent matrices: enrolments and tests have hidden variables of their own in each. From embeddings, every
     enrolment is scored against every test but itself (with --key: the listed trials) without ever forming the matrix;
     speakers come from the embeddings or from the maps. What is centred on its own speakers (--scorer
-    cosine:center=FILE) is centred without the two of each pair, as new speakers are not in the centre either; leave_out=none keeps them. Score
-    matrices in .zarr, and in .npy with lists of ids beside it, and lists of trials in .parquet are read in chunks if
-    they are large, or if workers or a memory limit are asked for.
+    cosine:center=FILE) is centred without the two of each pair, as new speakers are not in the centre either;
+    leave_out=none keeps them. Score matrices in .zarr, and in .npy with lists of ids beside it, and lists of trials in
+    .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
     Prints where the variance of the scores comes from, the floor or ceiling of the LLR, and how many training trials
     lie beyond it; 'evenscore model show' explains it.
 
