@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from evenscore import ScoreMatrix, TrialList, write
 from evenscore.cli.options import ScaleChoices
 from evenscore.files import write_table
+from evenscore.files.streams import TRIAL_BYTES
 from evenscore.metrics.counting import summarize_table
 from in_process import output_of
 from scale.chunked_examples import ids, in_tiles
@@ -236,10 +237,23 @@ def test_what_needs_all_trials(files, monkeypatch):
     speakers = ("--enroll-speakers", "utt2spk")
     for asked in (("--bootstrap", 20), ("--eer", "kaldi")):  # few trials come into memory
         assert figures("s.npy", *speakers, *asked) == figures("s.npz", *speakers, *asked) | {"scores": "s.npy"}
-    monkeypatch.setattr("evenscore.cli.evaluation.MOST_IN_MEMORY", 100)
+    monkeypatch.setattr("evenscore.files.streams.TRIAL_BYTES", 10**6)
     for asked in (("--bootstrap", 20), ("--eer", "kaldi"), ("s.zarr", "--paired")):
         refused = run("s.zarr", *speakers, *asked, *CHUNKS, code=2)
-        assert "needs all trials in memory, and 713 are too many; leave it out, or evaluate a list" in refused
+        assert "needs all trials in memory, and 713 are too many for 0.25 GB, a quarter of it; leave it out" in refused
+
+
+def test_what_the_work_takes_decides_and_not_the_size_of_the_file(files, monkeypatch):
+    speakers = ("--enroll-speakers", "utt2spk")
+    exact = figures("s.npz", *speakers)["pooled"]
+    for source in ("s.zarr", "s.npy", "s.parquet"):
+        assert figures(source, *speakers)["pooled"] == exact
+    monkeypatch.setattr("evenscore.files.streams.memory_size", lambda: 4 * 713 * TRIAL_BYTES)
+    assert "bounds" not in figures("s.zarr", *speakers)["pooled"]
+    monkeypatch.setattr("evenscore.files.streams.memory_size", lambda: 4 * 712 * TRIAL_BYTES)
+    for source in ("s.zarr", "s.npy", "s.parquet", "s.npz"):
+        low, high = figures(source, *speakers)["pooled"]["bounds"]["eer"]
+        assert low - 1e-12 <= exact["eer"] <= high + 1e-12
 
 
 def test_on_a_cluster(files, client):

@@ -11,6 +11,7 @@ from evenscore import Embeddings, ScoreMatrix, TrialList, read_scores, write
 from evenscore.cli.inputs import open_scores
 from evenscore.cli.options import ScaleChoices
 from evenscore.files import write_table
+from evenscore.files.score_tiles import count_stored
 from evenscore.tables import LazyScores
 from in_process import output_of as run
 from scale.chunked_examples import ids, in_tiles, matrix
@@ -177,7 +178,8 @@ def test_workers_of_a_scheduler(files, client):
 
 def test_what_is_read_in_chunks(files):
     small = ScaleChoices()
-    assert not small.in_chunks("s.zarr", None, "-")
+    assert not small.in_chunks("s.zarr", None, "-", "absent.zarr", "absent.parquet")
+    assert count_stored("s.zarr") == 23 * 31
     assert ScaleChoices(memory_limit="1GB").in_chunks("s.npz")
     assert ScaleChoices(workers=1).in_chunks("s.npz")
     assert not small.given

@@ -48,7 +48,6 @@ evenscore compare --train dev.zarr --trials eval.zarr --speakers utt2spk \\
 """
 
 _TITLES = {"eer": "EER %", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
-_TRAINING = 0.25  # of the memory limit, for training scores
 
 RankBy = Literal["cllr", "eer", "min_dcf", "act_dcf", "min_cllr"]  #: what can rank methods
 Sides = tuple["list[LabelledBlocks]", "list[LabelledBlocks]"]  #: training and evaluation, a part for each condition
@@ -270,7 +269,7 @@ def compare(
             directory=output,
             write_scores=not no_scores,
             client=client,
-            memory=None if scale.limit is None else _TRAINING * scale.limit,
+            memory=scale.room,
             allow_overlap=allow_overlap,
             command=shlex.join(["evenscore", *sys.argv[1:]]),
             progress=progress,

@@ -134,9 +134,8 @@ def evaluate(
         raise InputError("both --json and --table were given; choose one")
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
-        large = scale.in_chunks(*scores)
-        files = open_labelled(scores, options.sources, scale if large else None)
-        results = evaluate_systems(files, options, large=large, client=client, progress=progress)
+        files = open_labelled(scores, options.sources, scale if scale.in_chunks(*scores) else None)
+        results = evaluate_systems(files, options, scale, client=client, progress=progress)
     for line in (line for one in results.get("systems", [results]) for line in warnings_about(one)):
         typer.echo(f"warning: {printable(line)}", err=True)
     _print_evaluation(results, options, table or ("json" if json else ""))

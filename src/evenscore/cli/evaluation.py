@@ -6,7 +6,7 @@ Trials in memory are measured one by one; others are counted once, whatever thei
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["EvaluationOptions", "evaluate_systems", "evaluated", "open_labelled", "warnings_about"]
 
 DRAWS = 1000  # of speakers for a comparison, where the number is not given
-MOST_IN_MEMORY = 1 << 24  # trials that are brought into memory where counts do not do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +105,8 @@ def open_labelled(
 def evaluate_systems(
     files: Sequence[LabelledScores],
     options: EvaluationOptions,
+    scale: ScaleChoices,
     *,
-    large: bool = False,
     client: Any = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
@@ -115,9 +114,10 @@ def evaluate_systems(
 
     Of one system: ``scores`` (the file), ``pooled`` (see `evenscore.evaluate`; with ``n_unknown``, ``equalized`` and,
     where asked for, ``intervals``) and ``conditions``: by column and by value. Of several: ``systems``, a list of
-    these, and ``comparisons``, a list of what `evenscore.paired_test` found. ``large`` scores are counted, which gives
-    bounds (see `evenscore.ScoreSummary.evaluate`), if nothing needs the trials themselves.
+    these, and ``comparisons``, a list of what `evenscore.paired_test` found. Scores that are not in memory, or too many
+    to be sorted there, are counted, which gives bounds, if nothing needs the trials themselves.
     """
+    large = scale.given or scale.is_large(sum(file.scores.size for file in files))
     metadata = _metadata_of(options)
     systems, items = [], []
     if large and options.needs_trials is None:
@@ -126,10 +126,11 @@ def evaluate_systems(
             def of_all(stage: str, fraction: float, number: int = number) -> None:
                 progress(stage, (number + fraction) / len(files))
 
-            systems.append(_counted(file, options, metadata, client, of_all))
+            tiles = replace(file, scores=file.scores.in_tiles(scale.tile_bytes))
+            systems.append(_counted(tiles, options, metadata, client, of_all))
     else:
         for file in files:
-            _refuse_too_many(file, options)
+            _refuse_too_many(file, options, scale)
         items = [evaluated(file) for file in files]
         for number, item in enumerate(items):
             progress("evaluating", number / len(items))
@@ -182,12 +183,12 @@ def warnings_about(system: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _refuse_too_many(file: LabelledScores, options: EvaluationOptions) -> None:
+def _refuse_too_many(file: LabelledScores, options: EvaluationOptions, scale: ScaleChoices) -> None:
     """Refuse to bring very many trials into memory."""
-    if not file.scores.is_in_memory and file.scores.size > MOST_IN_MEMORY:
+    if not file.scores.is_in_memory and scale.is_large(file.scores.size):
         raise InputError(
-            f"{file.path}: {options.needs_trials} needs all trials in memory, and {file.scores.size} are too many; "
-            f"leave it out, or evaluate a list of at most {MOST_IN_MEMORY} trials"
+            f"{file.path}: {options.needs_trials} needs all trials in memory, and {file.scores.size} are too many for "
+            f"{scale.room / 1e9:.2g} GB, a quarter of it; leave it out, or evaluate a shorter list of trials"
         )
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
@@ -47,7 +46,6 @@ OUTPUT = "Output"  #: title of the options that say what is written, and how
 LARGE_DATA = "Large data"  #: title of those for data that is larger than memory or than one machine
 
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
-_LARGE = 0.25  # of the memory: files above this are read chunk by chunk
 _SMALLEST = 1e6  # bytes of memory; a number without a unit, most likely
 _TILES = 16  # that fit into the memory limit, with all that is computed from them
 
@@ -299,14 +297,26 @@ class ScaleChoices:
 
         return TILE_BYTES if self.limit is None else min(max(self.limit / _TILES, 1 << 20), TILE_BYTES)
 
+    @property
+    def room(self) -> float:
+        """How many bytes the work may take in memory."""
+        from evenscore.files.streams import memory_room
+
+        return memory_room(self.limit)
+
+    def is_large(self, n_trials: int) -> bool:
+        """Tell whether work on so many trials takes too much memory."""
+        from evenscore.files.streams import TRIAL_BYTES
+
+        return n_trials * TRIAL_BYTES > self.room
+
     def in_chunks(self, *paths: str | None) -> bool:
         """Tell whether files are read chunk by chunk: one of these options is given, or they are large together."""
         from evenscore.files.numpy_files import is_score_npy
-        from evenscore.files.streams import memory_size
+        from evenscore.files.score_tiles import count_stored
 
-        found = [Path(path) for path in paths if path is not None and path != "-"]
-        sizes = [_size(path) for path in found if path.suffix.lower() in (".zarr", ".npy", ".parquet", ".pq")]
-        return self.given or any(map(is_score_npy, found)) or sum(sizes) > _LARGE * (self.limit or memory_size())
+        found = [path for path in paths if path is not None and path != "-"]
+        return self.given or any(map(is_score_npy, found)) or self.is_large(sum(map(count_stored, found)))
 
     @contextmanager
     def client(self, progress: Progress) -> Iterator[Any]:
@@ -355,9 +365,3 @@ def _bytes_of(text: str) -> float:
     if not size > 0:
         raise InputError(f"--memory-limit is {text!r}, but must be a size above 0, like 500MB or 2GB")
     return size
-
-
-def _size(path: Path) -> int:
-    if path.is_dir():
-        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    return path.stat().st_size if path.exists() else 0

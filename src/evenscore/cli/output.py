@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 PIPE_WIDTH = 200  #: columns of a table that goes into a pipe, so that little is folded
-_GATHERED = 1 << 28  # bytes of a result that may be brought together in memory, for formats that have no chunks
 _ENDINGS = (".zarr", ".parquet", ".pq")
 
 
@@ -147,6 +146,7 @@ class ScoredOutput:
     store: ChunkedOutput | None = None
     client: Any = None
     progress: Progress = silent
+    room: float = math.inf  #: bytes of a result that may be brought together, for formats that have no chunks
 
     @property
     def how(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class ScoredOutput:
         if self.store is not None:
             self.store.write(scores, **self.how)
             return
-        if not scores.is_in_memory and scores.nbytes > _GATHERED:
+        if not scores.is_in_memory and scores.nbytes > self.room:
             raise FileError(self.path, "these scores are too many for this format; write them to .zarr or .parquet")
         self.progress("writing", 0.9)
         write_scores(scores.in_memory(), self.path, self.format)
@@ -193,7 +193,7 @@ def scored_output(
     if path is not None and resume and not in_chunks:
         raise FileError(path, "only .zarr and .parquet are written in chunks, so --resume has nothing to go on with")
     with progress_bar() as progress, scale.client(progress) as client:
-        place = ScoredOutput(path=path, format=format, client=client, progress=progress)
+        place = ScoredOutput(path=path, format=format, client=client, progress=progress, room=scale.room)
         if path is None or not in_chunks:
             yield place
             return

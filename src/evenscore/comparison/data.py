@@ -29,7 +29,6 @@ FEW_TARGETS = 30  #: with fewer target trials the figures are not reliable
 FEW_SPEAKERS = 20  #: with fewer speakers the intervals are too narrow
 _MOST_NAMED = 20
 _MOST_SCORES = 20_000_000  # of a training side whose centre is looked at; so many speakers hardly move it
-_TRAINING = 0.25  # of the memory, for training scores
 _MEANING = {
     "enroll": "cohort scores of the enrolments",
     "test": "cohort scores of the tests",
@@ -187,11 +186,11 @@ class Sides:
 
 
 def in_memory(training: Sequence[LabelledBlocks], memory: float | None = None) -> list[LabelledBlocks]:
-    """Bring the training side into memory if it fits into so many bytes, by default a quarter of what there is."""
-    from evenscore.files.streams import memory_size
+    """Bring the training side into memory if work on it takes no more than so many bytes, by default `memory_room`."""
+    from evenscore.files.streams import TRIAL_BYTES, memory_room
 
     outside = [part for part in training if not part.blocks.is_in_memory]
-    fits = sum(part.nbytes for part in outside) <= (_TRAINING * memory_size() if memory is None else memory)
+    fits = TRIAL_BYTES * sum(part.n_scores for part in outside) <= (memory_room() if memory is None else memory)
     return [part.in_memory() if fits and not part.blocks.is_in_memory else part for part in training]
 
 

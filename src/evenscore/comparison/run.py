@@ -102,8 +102,8 @@ def compare(
     client
         A `distributed.Client` whose workers read and normalize what is not in memory; None does it here.
     memory
-        Bytes that training scores that are not in memory may take there, by default a quarter of it: then they are
-        brought there. A larger training side is fitted from sums and calibrated from a summary.
+        Bytes that work on training scores that are not in memory may take there, by default a quarter of it: then they
+        are brought there. A larger training side is fitted from sums and calibrated from a summary.
     progress
         Called with the name of a stage (each method is one) and the fraction done.
 

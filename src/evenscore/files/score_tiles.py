@@ -5,6 +5,7 @@ The ids of an npy file ``name.npy`` are in ``name.enroll_ids`` and ``name.test_i
 
 from __future__ import annotations
 
+import math
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ from evenscore.tables.tile import Cuts, Grid, Place, Tile
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NpyTiles", "ParquetTrials", "ZarrTiles", "open_scores", "open_trials"]
+__all__ = ["NpyTiles", "ParquetTrials", "ZarrTiles", "count_stored", "open_scores", "open_trials"]
 
 _MANY = 1 << 12  # chunks; if there are more of them,
 _SMALL = 1 << 20  # bytes: chunks of less are taken together
@@ -64,6 +65,16 @@ def open_scores(path: PathLike, options: ReadOptions | None = None) -> LazyScore
     if file.suffix.lower() in (".parquet", ".pq") or (file.is_dir() and any(file.glob("*.parquet"))):
         return open_trials(path, options)
     return _open_npy(path) if file.suffix.lower() == ".npy" else _open_zarr(path)
+
+
+def count_stored(path: PathLike) -> int:
+    """Return the number of scores of a zarr store or of parquet files, whose metadata tell it; 0 for any other file."""
+    folder = Path(path)
+    if folder.suffix.lower() in (".parquet", ".pq") and folder.exists():
+        return sum(_size(str(part)) for part in parquet_parts(folder))
+    with parsing(path, "a zarr store"):
+        metadata = array_metadata(folder / "scores", store_format(folder), path, "scores")
+    return 0 if metadata is None else math.prod(metadata.shape)
 
 
 def _open_zarr(path: PathLike) -> LazyScores:

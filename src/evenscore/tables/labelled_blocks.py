@@ -107,11 +107,11 @@ class LabelledBlocks:
         return None if self.blocks.trials.listed else table_of_labels(self.blocks.trials, self.values)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes that all scores would take in memory; a matrix that stands in several places counts once."""
+    def n_scores(self) -> int:
+        """Number of all scores; a matrix that stands in several places counts once."""
         tables = [self.blocks.trials, self.blocks.enroll, self.blocks.test, self.blocks.cohort]
         found = [table for table in tables if table is not None]
-        return sum({id(getattr(table, "scores", table.source)): table.nbytes for table in found}.values())
+        return sum({id(getattr(table, "scores", table.source)): table.size for table in found}.values())
 
     @property
     def is_in_memory(self) -> bool:
