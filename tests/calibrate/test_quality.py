@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.tilings import TILINGS, tiled_blocks
 
 from evenscore import (
     Cosine,
@@ -15,6 +14,7 @@ from evenscore import (
 )
 from evenscore.calibrate.quality import COMBINATIONS, Quality, measured, quality_measures
 from evenscore.tables import Axis
+from tilings import TILINGS, tiled_blocks
 
 
 def recordings(prefix, size, seed, speakers=None):
