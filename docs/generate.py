@@ -76,7 +76,10 @@ def page_with_formats() -> str:
 
 
 def page_with_members(page: Path) -> str:
-    """Return a page of the API in which packages list their public names, unless somebody has chosen among them."""
+    """Return a page of the API in which packages list their public names, unless somebody has chosen among them.
+
+    Before them stands what each of them is, for those who read the page as it is.
+    """
 
     def listed(block: re.Match[str]) -> str:
         if "members:\n" in block["options"]:
@@ -86,7 +89,40 @@ def page_with_members(page: Path) -> str:
         return "\n".join([block["head"], *kept, f"      members: [{names}]\n"])
 
     pattern = r"^(?P<head>::: (?P<package>evenscore\.[a-z]+)\n    options:)\n(?P<options>(?:      .*\n?)+)"
-    return re.sub(pattern, listed, _read(page), flags=re.MULTILINE)
+    text = re.sub(pattern, listed, _read(page), flags=re.MULTILINE)
+    text = re.sub(rf"{re.escape(BEGIN)}.*?{re.escape(END)}\n\n", "", text, flags=re.DOTALL)
+    rows = [row for path, members in _documented(text) for row in _summary(path, members)]
+    table = "\n".join([BEGIN, "| name | what it is |", "|---|---|", *rows, END])
+    head, mark, tail = text.partition("\n:::")
+    return f"{head}\n{table}\n{mark}{tail}" if mark else text
+
+
+def _documented(page: str) -> list[tuple[str, list[str]]]:
+    """Return what a page documents: the paths of modules and objects, with the members that are named."""
+    found = []
+    for block in re.split(r"^::: ", page, flags=re.MULTILINE)[1:]:
+        path, _, options = block.partition("\n")
+        inline = re.search(r"members: \[(.*)\]", options)
+        members = inline[1].split(", ") if inline else re.findall(r"^        - (\w+)$", options, flags=re.MULTILINE)
+        found.append((path.strip(), members))
+    return found
+
+
+def _summary(path: str, members: list[str]) -> list[str]:
+    """Return the rows of a table: names, and the first sentence of what is said about them."""
+    try:
+        module = import_module(path)
+    except ModuleNotFoundError:
+        home, _, name = path.rpartition(".")
+        module, members = import_module(home), [name]
+    names = members or getattr(module, "__all__", [])
+    return [f"| `{module.__name__}.{name}` | {_what(name, getattr(module, name))} |" for name in names]
+
+
+def _what(name: str, value: Any) -> str:
+    if not (inspect.isroutine(value) or inspect.isclass(value)):
+        return f"constant, a {type(value).__name__}" if name.isupper() else "a type for annotations"
+    return _cell(inspect.cleandoc(value.__doc__ or "").partition("\n\n")[0])
 
 
 def _commands(command: Any, name: str) -> list[str]:
