@@ -1,12 +1,14 @@
 """Comparing norms: the figures are those of plain calls, the order of methods does not matter, bad input is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from compared_sides import MODEL, PLAIN, evaluation_side, nameless, speakers, training_side
 from hypothesis import given, settings, strategies as st
 
 from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList, compare, simulate_blocks
-from evenscore.comparison import Method
+from evenscore.comparison import Method, choose_cohort
 from evenscore.comparison.methods import as_methods, default_methods
 from evenscore.norms import register_norm
 from evenscore.norms.registry import METHODS as METHODS_KNOWN
@@ -195,20 +197,27 @@ def test_methods_that_cannot_run_are_listed_and_the_rest_goes_on():
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("s:top_k=3", "top_k has no meaning"),
+        ("s:top_k=3", "so top_k has no meaning"),
         ("raw:nonsense=1", "the method 'raw' has no option 'nonsense'; it has none"),
         ("lgsm:nonsense=1", "it has dim, min_divergence, tol, max_iter, starts"),
-        ("lgsm:tol=low", "tol is low"),
-        ("as:top_k=1000", "only 28 members"),
+        ("lgsm:tol=low", "tol is 'low', but must be a number"),
         ("as:colour=red", "there is no norm option 'colour'"),
         ("z:cohort=3", "there is no norm option 'cohort'; there are combine, ddof, drop_top"),
         ("z:options=few", "there is no norm option 'options'"),
         ("evidence:score_model=3", "the method 'evidence' has no option 'score_model'; it has dim"),
     ],
 )
-def test_wrong_options_are_a_reason_not_to_run(name, reason):
-    comparison = compare(training_side(), evaluation_side(), [name], bootstrap=5)
-    assert reason in comparison.not_run[name]
+def test_wrong_options_are_refused_before_the_work(name, reason):
+    training = training_side()
+    with pytest.raises(InputError, match=re.escape(reason)):
+        compare(training, evaluation_side(), ["lgsm", name], bootstrap=5)
+    with pytest.raises(InputError, match=re.escape(reason)):
+        choose_cohort(training, name, sizes=[3])
+
+
+def test_options_that_do_not_fit_the_scores_are_a_reason_not_to_run():
+    comparison = compare(training_side(), evaluation_side(), ["as:top_k=1000"], bootstrap=5)
+    assert "only 28 members" in comparison.not_run["as:top_k=1000"]
     assert "only raw scores were judged" in comparison.verdict.text
 
 

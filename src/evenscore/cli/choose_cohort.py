@@ -87,6 +87,9 @@ def choose_cohort(
     if wanted == ([None], [None]) and not named:
         raise InputError("there is nothing to choose from; give --sizes, --top-k or --candidates")
     costs, draws = opt.parsed_points(points), opt.Draws.of(bootstrap)
+    from evenscore.comparison.methods import Method
+
+    Method.of(norm).check()  # better now than after the work
     if plot is not None:
         from evenscore.plot.style import require_matplotlib
 

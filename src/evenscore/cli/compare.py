@@ -243,6 +243,9 @@ def compare(
     summaries, with bounds, and normalized scores are written chunk by chunk.
     """
     chosen, costs, draws = listed_methods(methods), opt.parsed_points(points), opt.Draws.of(bootstrap)
+    from evenscore.comparison.methods import as_methods
+
+    as_methods(chosen, ())  # which refuses wrong options before anything is read
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
         sides = Inputs(

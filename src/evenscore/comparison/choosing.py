@@ -96,6 +96,7 @@ def choose_cohort(
     True
     """
     chosen = method if isinstance(method, Method) else Method.of(method)
+    chosen.check()
     how = Judging.of(
         calibration,
         points=points,

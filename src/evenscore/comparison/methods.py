@@ -10,7 +10,7 @@ from typing import Any
 from evenscore.errors import InputError
 from evenscore.norms import fit_methods
 from evenscore.norms.options import DEFAULT_TOP_K
-from evenscore.norms.registry import NO_OPTIONS
+from evenscore.norms.registry import NO_OPTIONS, check_options
 from evenscore.spelling import name_and_options
 from evenscore.tables import LabelledBlocks
 
@@ -56,6 +56,13 @@ class Method:
             raise InputError(f"the method {text!r} must be a norm and its options, such as as:top_k=100")
         return cls(text.strip(), norm, options)
 
+    def check(self) -> None:
+        """Refuse options that the norm cannot have, whatever the scores are."""
+        try:
+            check_options(self.norm, self.options)
+        except InputError as error:
+            raise InputError(f"{self.name}: {error}") from None
+
 
 def as_methods(methods: Iterable[str | Method] | None, evaluation: Sequence[LabelledBlocks]) -> list[Method]:
     """Return the methods in the one order that does not depend on how they were listed; raw is always there.
@@ -77,6 +84,7 @@ def as_methods(methods: Iterable[str | Method] | None, evaluation: Sequence[Labe
             raise InputError(f"there is no method {method.norm!r}; there are {', '.join(known)}")
         if method.name == RAW and (method.norm != RAW or method.options):
             raise InputError("the method called 'raw' must be the raw scores; call yours something else")
+        method.check()
     unique = {method.name: method for method in found}
     for method in found:
         if unique[method.name] != method:

@@ -19,7 +19,16 @@ from evenscore.tables.ids import shown
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.trial_list import TrialList
 
-__all__ = ["METHODS", "Method", "Normalizer", "method_named", "norm_methods", "prepare_norm", "register_norm"]
+__all__ = [
+    "METHODS",
+    "Method",
+    "Normalizer",
+    "check_options",
+    "method_named",
+    "norm_methods",
+    "prepare_norm",
+    "register_norm",
+]
 
 
 class Normalizer(Protocol):
@@ -34,7 +43,8 @@ class Normalizer(Protocol):
         ...
 
 
-NO_OPTIONS = ("method", "training", "data", "client", "progress")  #: what functions of methods take besides
+#: What functions of methods take besides.
+NO_OPTIONS = ("method", "training", "data", "client", "progress", "keep_self_pairs")
 #: Options that are objects.
 OBJECTS = (
     *("cohort", "cohort_labels", "cohort_enroll_speakers", "cohort_test_speakers"),
@@ -57,11 +67,14 @@ class Method:
     record
         The class of what is trained, with ``to_dict()`` and ``from_dict(values)`` (unless `evenscore.files` has a
         format for it): so it becomes a file. None if nothing is trained.
+    options
+        A function whose arguments are options, too, if `train` only hands them on to it.
     """
 
     prepare: Named | None = None
     train: Named | None = None
     record: Named | None = None
+    options: Named | None = None
 
 
 METHODS: dict[str, Method] = {
@@ -71,11 +84,13 @@ METHODS: dict[str, Method] = {
         prepare="evenscore.norms.score_model:prepare_score_model",
         train="evenscore.norms.score_model:fit_score_model_norm",
         record="evenscore.model.parameters:ScoreModel",
+        options="evenscore.model.fit:fit_score_model",
     ),
     "evidence": Method(
         prepare="evenscore.evidence.normalizer:prepare_evidence",
         train="evenscore.evidence.normalizer:fit_evidence_norm",
         record="evenscore.evidence.model:CohortEvidence",
+        options="evenscore.evidence.fit:train_evidence",
     ),
 }
 
@@ -173,6 +188,28 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
         NormOptions.of(**no_objects(options))
     refuse_unknown_options(method, made, options)
     return made(method, **options)
+
+
+def check_options(method: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that a method cannot have, whatever the scores are.
+
+    Examples
+    --------
+    >>> check_options("lgsm", {"tol": "low"})
+    Traceback (most recent call last):
+    evenscore.errors.InputError: tol is 'low', but must be a number
+    """
+    known = method_named(method)
+    if known.train is None:
+        prepare_norm(method, **options)
+        return
+    train, inner = loaded(known.train), loaded(known.options or known.train)
+    own = {name: one.default for name, one in signature(train).parameters.items()}
+    refuse_unknown_options(method, inner, {name: value for name, value in options.items() if name not in own})
+    usual = own | {name: one.default for name, one in signature(inner).parameters.items()}
+    for name, value in options.items():
+        if isinstance(usual.get(name), int | float) and isinstance(value, str):
+            raise InputError(f"{name} is {value!r}, but must be a number")
 
 
 def no_objects(options: Mapping[str, Any]) -> dict[str, Any]:
