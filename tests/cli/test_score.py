@@ -136,7 +136,7 @@ def test_same_as_normalize_from_score_files(cli, run, sets, listed, tmp_path, dt
     ("method", "arguments", "options"),
     [
         ("as", ("--top-k", "0.25", "--select", "cross"), {"top_k": 0.25, "select": "cross"}),
-        ("as", ("--top-k", "99", "--excess", "clip", "--combine", "sqrt2"), {"combine": "sqrt2"}),
+        ("as", ("--top-k", "99", "--excess", "clip", "--combine", "sqrt2"), {"top_k": 1.0, "combine": "sqrt2"}),
         ("az", ("--top-k", "9", "--drop-top", "2", "--ddof", "1"), {"top_k": 9, "drop_top": 2, "ddof": 1}),
         ("s", ("--statistic", "trimmed", "--trim", "0.2"), {"statistic": "trimmed", "trim": 0.2}),
         ("t", ("--statistic", "median", "--std-floor", "0.4"), {"statistic": "median", "std_floor": 0.4}),

@@ -79,11 +79,13 @@ def test_top_k_larger_than_the_cohort(tiling):
         normalized(blocks, tiling, "z", drop_top=9)
 
 
-def test_the_default_top_k_is_300_or_the_whole_cohort():
-    small = make_blocks(speakers=0)
-    np.testing.assert_allclose(normalize(small, "as").scores, normalize(small, "s").scores)
-    large = make_blocks(cohort_enroll=400, cohort_test=350, speakers=0)
-    np.testing.assert_allclose(normalize(large, "as").scores, normalize(large, "as", top_k=300).scores)
+@pytest.mark.parametrize(("size", "taken"), [(1600, 300), (400, 80), (9, 2), (2, 2)])
+def test_top_k_is_300_or_a_fifth_of_the_cohort_if_it_is_not_given(size, taken):
+    blocks = make_blocks(cohort_enroll=size, cohort_test=size, speakers=0)
+    expected = normalize(blocks, "as", top_k=taken).scores
+    np.testing.assert_array_equal(normalize(blocks, "as").scores, expected)
+    np.testing.assert_array_equal(prepare_norm("as", options=NormOptions()).normalize(blocks).scores, expected)
+    np.testing.assert_array_equal(prepare_norm("as", convention="wespeaker").normalize(blocks).scores, expected)
 
 
 def test_a_fraction_is_of_the_cohort():

@@ -110,9 +110,10 @@ def normalize(
     further takes of its speaker, which --cohort need not have. They sharpen lgsm; other norms leave them out.
 
     Options of a norm follow its name after colons, as in as:top_k=300:select=cross. top_k: how many of the highest
-    cohort scores as, at and az take (300), or a fraction like 0.1; excess=clip: all, if there are fewer; drop_top: how
-    many of the very highest to leave out; select=cross: the other side ranks the cohort by its scores; select=profile:
-    by how alike scores against the cohort are (needs --cohort, too); statistic=median or statistic=trimmed (with
+    cohort scores as, at and az take (300, or a fifth of the cohort where that is fewer), or a fraction like 0.1;
+    excess=clip: all, if there are fewer; drop_top: how many of the very highest to leave out; select=cross: the other
+    side ranks the cohort by its scores; select=profile: by how alike scores against the cohort are (needs --cohort,
+    too); statistic=median or statistic=trimmed (with
     trim=0.1 at each end) instead of mean; ddof=1: variance over n - 1; std_floor: least standard deviation;
     zero_std=one: divide by 1 where it is zero; combine=sqrt2: the sum of the sides over the root of 2, not half of it;
     vanished=raw or vanished=missing: trials without a cohort; convention: all these as in wespeaker, speechbrain,

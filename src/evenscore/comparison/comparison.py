@@ -13,7 +13,7 @@ from evenscore.comparison.cohorts import CohortDiagnostics
 from evenscore.comparison.data import DataSummary
 from evenscore.comparison.likeness import SideLikeness
 from evenscore.comparison.needs import too_few
-from evenscore.comparison.recommendation import paired
+from evenscore.comparison.recommendation import paired_with
 from evenscore.errors import InputError
 from evenscore.metrics import OperatingPoint, PairedTest, SortedScores, sort_scores
 from evenscore.metrics.operating_points import PointLike, as_points
@@ -190,7 +190,8 @@ class MethodResult(Measured):
     seconds
         What fitting, normalizing and measuring took.
     to_raw, to_best
-        For each metric this method against ``raw`` and against the best method, on the same draws of speakers.
+        For each metric this method against ``raw`` and against the best method, on the same draws of speakers; the
+        intervals hold for all methods at once.
     best_share
         The share of the draws in which no other method was better.
     worst_loss
@@ -304,9 +305,10 @@ class Comparison:
         return self["raw"]
 
     def __getitem__(self, name: str) -> MethodResult:
-        for method in self.methods:
-            if method.name == name:
-                return method
+        found = [method for method in self.methods if method.name == name]
+        found = found or [method for method in self.methods if method.norm == name]  # "as" for "as:top_k=0.2"
+        if len(found) == 1:
+            return found[0]
         names = ", ".join(method.name for method in self.methods)
         raise InputError(f"there is no result of {name!r}; there are {names}")
 
@@ -321,8 +323,12 @@ class Comparison:
         return too_few(self.methods, self.data.training)
 
     def paired(self, a: MethodResult, b: MethodResult) -> PairedTest:
-        """Return whether one method is better than another by ``rank_by``, on the same draws of speakers."""
-        return paired(a, b, self.rank_by, self.how.level, len(self.trials.speakers))
+        """Return whether one method is better than another by ``rank_by``, on the same draws of speakers.
+
+        The interval is wide enough for the differences of all methods to ``b`` at once.
+        """
+        tests = paired_with(self.methods, b, self.rank_by, self.how.level, len(self.trials.speakers))
+        return tests[self.methods.index(a)]
 
     @property
     def drawn(self) -> str:

@@ -9,18 +9,16 @@ from typing import Any
 
 from evenscore.errors import InputError
 from evenscore.norms import fit_methods
-from evenscore.norms.options import DEFAULT_TOP_K
+from evenscore.norms.options import ADAPTIVE_METHODS, USUAL, USUAL_PART, USUAL_TOP_K, usual_count
 from evenscore.norms.registry import NO_OPTIONS, check_options
 from evenscore.spelling import name_and_options
 from evenscore.tables import LabelledBlocks
 
-__all__ = ["RAW", "Method", "as_methods", "default_methods", "listed"]
+__all__ = ["RAW", "Method", "as_methods", "listed"]
 
 RAW = "raw"
 # lgsm:dim=0 has the Gaussians of lgsm and no norm: between the two stands what the norm does.
 _DEFAULT = (RAW, "z", "t", "zt", "tz", "s", "as", "at", "lgsm:dim=0", "lgsm", "evidence")
-_ADAPTIVE = ("as", "at")
-_PART_OF_COHORT = 0.2  # what adaptive norms take by default of a cohort that is not larger than their usual count
 
 
 @dataclass(frozen=True)
@@ -64,21 +62,24 @@ class Method:
             raise InputError(f"{self.name}: {error}") from None
 
 
-def as_methods(methods: Iterable[str | Method] | None, evaluation: Sequence[LabelledBlocks]) -> list[Method]:
+def as_methods(methods: Iterable[str | Method] | None, sides: Iterable[LabelledBlocks]) -> list[Method]:
     """Return the methods in the one order that does not depend on how they were listed; raw is always there.
+
+    ``sides`` have the cohorts, by whose sizes the usual ``top_k`` of an adaptive norm becomes a number.
 
     Examples
     --------
-    >>> [method.name for method in as_methods(["s", "z"], [])]
-    ['raw', 'z', 's']
+    >>> [method.name for method in as_methods(["s", "as", "z"], [])]
+    ['raw', 'z', 's', 'as:top_k=usual']
     """
     if isinstance(methods, str):
         raise InputError(f"methods is the single text {methods!r}, but must be a list of names")
-    wanted = default_methods(evaluation) if methods is None else methods
-    found = [one if isinstance(one, Method) else Method.of(one) for one in wanted]
+    known = fit_methods()
+    wanted = [name for name in _DEFAULT if Method.of(name).norm in known] if methods is None else methods
+    sizes = _cohort_sizes(sides)
+    found = [_with_top_k(one, sizes) for one in wanted]
     if not any(method.name == RAW for method in found):
         found.append(Method(RAW, RAW))
-    known = fit_methods()
     for method in found:
         if method.norm not in known:
             raise InputError(f"there is no method {method.norm!r}; there are {', '.join(known)}")
@@ -92,22 +93,27 @@ def as_methods(methods: Iterable[str | Method] | None, evaluation: Sequence[Labe
     return sorted(unique.values(), key=lambda method: (known.index(method.norm), method.name))
 
 
-def default_methods(evaluation: Sequence[LabelledBlocks]) -> list[str]:
-    """Return the methods that are compared if none are named.
+def _with_top_k(one: str | Method, sizes: Sequence[int]) -> Method:
+    """Return a method that says what it takes of its cohort; in the name, too, if that is a norm with its options."""
+    method = Method.of(one) if isinstance(one, str) else one
+    if method.norm not in ADAPTIVE_METHODS or "options" in method.options or method.options.get("top_k") is not None:
+        return method
+    top_k: int | float | str = USUAL  # unless one number says the same for every cohort
+    if sizes and all(usual_count(size) == USUAL_TOP_K for size in sizes):
+        top_k = USUAL_TOP_K
+    elif sizes and all(usual_count(size) == round(USUAL_PART * size) for size in sizes):
+        top_k = USUAL_PART
+    name = f"{method.name}:top_k={top_k}" if isinstance(one, str) else method.name
+    return Method(name, method.norm, {**method.options, "top_k": top_k})
 
-    Adaptive norms take their usual count of the cohort if it is larger, else a part of it, or they would be the same
-    as the norms that take all of it.
-    """
-    known = fit_methods()
-    sizes = [
+
+def _cohort_sizes(sides: Iterable[LabelledBlocks]) -> list[int]:
+    return [
         len(ids)
-        for part in evaluation
+        for part in sides
         for ids in (part.blocks.cohort_enroll_ids, part.blocks.cohort_test_ids)
         if ids is not None
     ]
-    small = bool(sizes) and min(sizes) <= DEFAULT_TOP_K
-    names = [name for name in _DEFAULT if Method.of(name).norm in known]
-    return [f"{name}:top_k={_PART_OF_COHORT}" if small and name in _ADAPTIVE else name for name in names]
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from evenscore.comparison.judging import judge, or_reason, training_points
 from evenscore.comparison.likeness import likeness_of, unlike_warnings
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.needs import size_warnings, too_few
-from evenscore.comparison.recommendation import losses_of, paired, worst_loss
+from evenscore.comparison.recommendation import losses_of, paired_with, worst_loss
 from evenscore.errors import InputError
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike
 from evenscore.metrics.uncertainty import Metric
@@ -75,7 +75,7 @@ def compare(
     methods
         Names of norms with their options, such as ``"as:top_k=100"``, or `Method` records; by default raw, z, t, zt,
         tz, s, as, at, lgsm (also without a norm, as ``lgsm:dim=0``), and the trained ones that are there. ``raw`` is
-        always added.
+        always added. Adaptive norms for which no ``top_k`` is given get the usual one, which their names then tell.
     calibration
         A name in `CALIBRATIONS`, the same for all methods, with the options of its ``fit`` after colons, such as
         ``"logistic:l2=1e-3"``. By default logistic, with the penalty l2 = 1e-5 (saturating has it, too), which changes
@@ -138,7 +138,7 @@ def compare(
     )
     training = labelled_parts(training, "training")
     evaluation = labelled_parts(evaluation, "evaluation")
-    wanted = as_methods(methods, evaluation)
+    wanted = as_methods(methods, [*training, *evaluation])
     progress("checking the data", 0.0)
     sides, warnings = Sides.of(training, evaluation, client=client, memory=memory, progress=progress)
     data = summary_of(sides.training_trials, sides.trials)
@@ -223,15 +223,19 @@ def _ranked(judged: Sequence[MethodResult], rank_by: Metric, level: float, n_spe
     order = sorted(judged, key=lambda one: one.figures.values[rank_by])
     raw = next(one for one in judged if one.name == RAW)
     losses = losses_of(order, rank_by)
+    to_raw, to_best = (
+        {metric: paired_with(order, other, metric, level, n_speakers) for metric in METRICS}
+        for other in (raw, order[0])
+    )
     return tuple(
         replace(
             one,
-            to_raw={metric: paired(one, raw, metric, level, n_speakers) for metric in METRICS},
-            to_best={metric: paired(one, order[0], metric, level, n_speakers) for metric in METRICS},
+            to_raw={metric: tests[place] for metric, tests in to_raw.items()},
+            to_best={metric: tests[place] for metric, tests in to_best.items()},
             best_share=share,
             worst_loss=worst_loss(losses[one.name], level),
         )
-        for one, share in zip(order, _best_shares(order, rank_by), strict=True)
+        for place, (one, share) in enumerate(zip(order, _best_shares(order, rank_by), strict=True))
     )
 
 

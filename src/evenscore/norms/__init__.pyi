@@ -4,7 +4,10 @@ from .fitting import (
     fit_methods as fit_methods,
     fit_norm as fit_norm,
 )
-from .normalize import normalize as normalize
+from .normalize import (
+    normalize as normalize,
+    prepare_norm as prepare_norm,
+)
 from .options import (
     CLASSICAL_METHODS as CLASSICAL_METHODS,
     CONVENTIONS as CONVENTIONS,
@@ -15,7 +18,6 @@ from .registry import (
     Method as Method,
     Normalizer as Normalizer,
     norm_methods as norm_methods,
-    prepare_norm as prepare_norm,
     register_norm as register_norm,
 )
 from .residuals import (

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.norms.by_trial import one_trial
-from evenscore.norms.normalize import described_norm, normalize_with
-from evenscore.norms.registry import METHODS, Normalizer, loaded, method_named, prepare_norm, refuse_unknown_options
+from evenscore.norms.normalize import described_norm, normalize_with, prepare_norm
+from evenscore.norms.options import with_usual_top_k
+from evenscore.norms.registry import METHODS, Normalizer, loaded, method_named, refuse_unknown_options
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.ids import IdsLike, shown
@@ -129,6 +130,7 @@ def fit_nothing(
     method: str, training: Sequence[LabelledBlocks], *, client: Any = None, progress: Progress = silent, **options: Any
 ) -> FittedNorm:
     """Prepare a norm that has nothing to learn."""
+    options = with_usual_top_k(method, options)
     norm = prepare_norm(method, **options)
     scores = normalized_training(method, norm, training, client=client, progress=progress, **options)
     return FittedNorm(method=method, normalizer=norm, training_scores=scores)

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from evenscore.errors import InputError
+from evenscore.norms import registry
+from evenscore.norms.options import with_usual_top_k
 from evenscore.norms.parts import ByBlocks, ByParts, Keep, Pass, side_parts
-from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
 from evenscore.tables import Axis, Place, ScoreBlocks, Tile
 from evenscore.tables.arrays import hashed
 from evenscore.tables.score_table import Source
 
-__all__ = ["Inputs", "Normalized", "described_norm", "normalize", "normalize_with"]
+__all__ = ["Inputs", "Normalized", "described_norm", "normalize", "normalize_with", "prepare_norm"]
 
 
 class Inputs:
@@ -33,6 +34,37 @@ class Inputs:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Inputs, (dict,)
+
+
+def prepare_norm(method: str = "as", **options: Any) -> Any:
+    """Prepare a norm once, to normalize blocks or single trials with it.
+
+    Parameters
+    ----------
+    method
+        Name of the norm: ``"z"``, ``"t"``, ``"zt"``, ``"tz"``, ``"s"``, ``"as"``, ``"at"``, ``"az"``, ``"lgsm"`` (the
+        score model), or another one that is registered.
+    **options
+        For the classical norms: the fields of `NormOptions`, or ``convention`` (``"wespeaker"``, ``"speechbrain"``,
+        ``"espnet"``, ``"asv-subtools"``, ``"hyperion"``, ``"bob"``) with single options that differ from it, or a
+        record as ``options``; ``conditions``; and the cohort itself, which ZT and TZ need for single trials:
+        ``cohort``, ``cohort_labels``, ``cohort_enroll_speakers``, ``cohort_test_speakers``. For the score model:
+        ``model``, and the cohort likewise.
+
+    Returns
+    -------
+    Normalizer
+        For the classical norms a `ClassicalNorm`, for the score model with a cohort a `ScoreModelNormalizer`.
+
+    Examples
+    --------
+    >>> norm = prepare_norm("as", top_k=2, cohort_enroll_speakers=["a", "b", "c"], cohort_test_speakers=["a", "b", "c"])
+    >>> norm.normalize_one(3.0, [2.0, 1.0, 0.0], [1.5, 0.5, -0.5])
+    3.5
+    >>> norm.normalize_one(3.0, [2.0, 1.0, 0.0], [1.5, 0.5, -0.5], enroll_speaker="a")
+    5.5
+    """
+    return registry.prepare_norm(method, **with_usual_top_k(method, options))
 
 
 def normalize(
@@ -87,6 +119,7 @@ def normalize(
     """
     if not isinstance(blocks, ScoreBlocks):
         raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks")
+    options = with_usual_top_k(method, options)
     norm, described = prepare_norm(method, **options), described_norm(method, options)
     return normalize_with(norm, blocks, described, client=client, progress=progress, keep=keep)
 

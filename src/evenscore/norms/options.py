@@ -11,7 +11,17 @@ from typing import Any, Literal, get_args
 from evenscore.errors import InputError
 from evenscore.tables.ids import shown
 
-__all__ = ["ADAPTIVE_METHODS", "CLASSICAL_METHODS", "CONVENTIONS", "DEFAULT_TOP_K", "NormOptions"]
+__all__ = [
+    "ADAPTIVE_METHODS",
+    "CLASSICAL_METHODS",
+    "CONVENTIONS",
+    "USUAL",
+    "USUAL_PART",
+    "USUAL_TOP_K",
+    "NormOptions",
+    "usual_count",
+    "with_usual_top_k",
+]
 
 Select = Literal["own", "cross", "profile"]
 Statistic = Literal["mean", "trimmed", "median"]
@@ -23,8 +33,9 @@ Vanished = Literal["error", "raw", "missing"]
 CLASSICAL_METHODS = ("z", "t", "zt", "tz", "s", "as", "at", "az")
 ADAPTIVE_METHODS = ("as", "at", "az")
 
-#: What an adaptive norm takes if ``top_k`` is not given, or the whole cohort if that is smaller.
-DEFAULT_TOP_K = 300
+#: What an adaptive norm usually takes: so many, or this part of the cohort where that is fewer; see `usual_count`.
+USUAL_TOP_K, USUAL_PART = 300, 0.2
+USUAL = "usual"  #: the ``top_k`` that stands for it
 
 #: The options in which a tool differs from the defaults; see `NormOptions.of`.
 CONVENTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -48,10 +59,10 @@ class NormOptions:
     Parameters
     ----------
     top_k
-        How many of the highest cohort scores an adaptive norm (`as`, `at`, `az`) takes: a count (a whole number), or
-        a fraction of the cohort (a float above 0 and up to 1). Not given, it is 300, or the whole cohort if that is
-        smaller. A trial that has fewer left, because scores are missing or its own speakers are left out, takes all
-        that it has.
+        How many of the highest cohort scores an adaptive norm (`as`, `at`, `az`) takes: a count (a whole number), a
+        fraction of the cohort (a float above 0 and up to 1), or ``"usual"``: 300, or a fifth of the cohort where that
+        is fewer (two at least). That is what everything that takes the name of a norm takes if it is not given. A
+        trial that has fewer left, because scores are missing or its own speakers are left out, takes all that it has.
     excess
         What to do if ``top_k + drop_top`` is larger than the cohort: ``"error"``, or ``"clip"`` to take all there is.
     drop_top
@@ -87,7 +98,7 @@ class NormOptions:
     'sqrt2'
     """
 
-    top_k: int | float | None = None
+    top_k: int | float | Literal["usual"] | None = None  # None: 300, or all; see `evenscore.norms.registry`
     excess: Excess = "error"
     drop_top: int = 0
     select: Select = "own"
@@ -166,7 +177,9 @@ class NormOptions:
         if method not in ADAPTIVE_METHODS:
             return left
         if self.top_k is None:
-            return min(DEFAULT_TOP_K, left)
+            return min(USUAL_TOP_K, left)
+        if isinstance(self.top_k, str):
+            return min(usual_count(size), left)
         wanted = max(1, round(self.top_k * size)) if isinstance(self.top_k, float) else int(self.top_k)
         if wanted > left and isinstance(self.top_k, float):
             return left
@@ -193,6 +206,33 @@ class NormOptions:
         return f"NormOptions({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in changed)})"
 
 
+def usual_count(size: int) -> int:
+    """Return how many of a cohort of this size an adaptive norm usually takes.
+
+    Examples
+    --------
+    >>> [usual_count(size) for size in (5000, 1500, 200, 4, 1)]
+    [300, 300, 40, 2, 1]
+    """
+    return min(size, USUAL_TOP_K, max(2, round(USUAL_PART * size)))
+
+
+def with_usual_top_k(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a norm, with the usual ``top_k`` where an adaptive norm needs one and none is given.
+
+    Examples
+    --------
+    >>> with_usual_top_k("as", {"ddof": 1}), with_usual_top_k("s", {"ddof": 1})
+    ({'ddof': 1, 'top_k': 'usual'}, {'ddof': 1})
+    """
+    record = options.get("options")
+    if method not in ADAPTIVE_METHODS or options.get("top_k") is not None:
+        return dict(options)
+    if not isinstance(record, NormOptions):
+        return {**options, "top_k": USUAL}
+    return {**options, "options": replace(record, top_k=USUAL) if record.top_k is None else record}
+
+
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -207,10 +247,10 @@ def _check(value: object, name: str, meaning: str, right: bool) -> None:
 
 
 def _check_top_k(top_k: object) -> None:
-    if top_k is None or (_is_whole(top_k) and top_k >= 1):  # type: ignore[operator]
+    if top_k is None or top_k == USUAL or (_is_whole(top_k) and top_k >= 1):  # type: ignore[operator]
         return
     if isinstance(top_k, float) and 0 < top_k <= 1:
         return
     raise InputError(
-        f"top_k is {top_k!r}, but must be a count from 1 (a whole number) or a fraction up to 1.0 (a float)"
+        f"top_k is {top_k!r}, but must be a count from 1 (a whole number), a fraction up to 1.0 (a float) or {USUAL!r}"
     )

@@ -152,32 +152,10 @@ def method_named(name: str) -> Method:
 
 
 def prepare_norm(method: str = "as", **options: Any) -> Any:
-    """Prepare a norm once, to normalize blocks or single trials with it.
+    """Prepare a norm as `evenscore.prepare_norm` does, but for one thing: ``top_k`` is left as it is given.
 
-    Parameters
-    ----------
-    method
-        Name of the norm: ``"z"``, ``"t"``, ``"zt"``, ``"tz"``, ``"s"``, ``"as"``, ``"at"``, ``"az"``, ``"lgsm"`` (the
-        score model), or another one that is registered.
-    **options
-        For the classical norms: the fields of `NormOptions`, or ``convention`` (``"wespeaker"``, ``"speechbrain"``,
-        ``"espnet"``, ``"asv-subtools"``, ``"hyperion"``, ``"bob"``) with single options that differ from it, or a
-        record as ``options``; ``conditions``; and the cohort itself, which ZT and TZ need for single trials:
-        ``cohort``, ``cohort_labels``, ``cohort_enroll_speakers``, ``cohort_test_speakers``. For the score model:
-        ``model``, and the cohort likewise.
-
-    Returns
-    -------
-    Normalizer
-        For the classical norms a `ClassicalNorm`, for the score model with a cohort a `ScoreModelNormalizer`.
-
-    Examples
-    --------
-    >>> norm = prepare_norm("as", top_k=2, cohort_enroll_speakers=["a", "b", "c"], cohort_test_speakers=["a", "b", "c"])
-    >>> norm.normalize_one(3.0, [2.0, 1.0, 0.0], [1.5, 0.5, -0.5])
-    3.5
-    >>> norm.normalize_one(3.0, [2.0, 1.0, 0.0], [1.5, 0.5, -0.5], enroll_speaker="a")
-    5.5
+    An adaptive norm without it takes 300, or the whole cohort if that is smaller. The cohort-evidence model is made of
+    such norms, and its files must keep their meaning; for users there is one default, see `NormOptions`.
     """
     if method not in norm_methods():
         raise InputError(f"there is no norm {method!r}; there are {', '.join(norm_methods())}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenscore.norms.options import usual_count
 from evenscore.plot.style import GREY, MARKERS, PALETTE, axes_or_new, legend
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_cohort_choice"]
 
-_USUAL_TOP_K = 300
 _BESIDE = 1.04  # single draws stand a little to the right of their mean
 _MOST_TICKS = 10
 _METRICS = {"eer": "EER (%)", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
@@ -112,7 +112,7 @@ def _place(one: CohortCandidate, along: str, choice: CohortChoice) -> float:
     if along == "name":
         return float(choice.candidates.index(one))
     if one.top_k is None:
-        return min(_USUAL_TOP_K, one.members)
+        return usual_count(round(one.members))
     return one.top_k * one.members if isinstance(one.top_k, float) else float(one.top_k)
 
 
