@@ -1,17 +1,20 @@
 """Which method is recommended: the one that loses least in the worst case, and in doubt one that learns less."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from compared_sides import evaluation_side, training_side
+from hypothesis import given, strategies as st
 
 from evenscore import compare
 from evenscore.comparison.likeness import Contrast, SideLikeness
 from evenscore.comparison.methods import Method
 from evenscore.comparison.needs import need_of, size_warnings, too_few
-from evenscore.comparison.recommendation import clear, losses_of, recommended, worst_loss
+from evenscore.comparison.recommendation import clear, losses_of, paired_with, recommended, worst_loss
 from evenscore.comparison.run import _ranked
+from reference.plain_comparison import joint_intervals
 
 METHODS = ["raw", "s", "z", "lgsm"]
 ALIKE = Contrast(training=0.0, evaluation=0.1, z=0.5, unlike=False)
@@ -133,6 +136,63 @@ def test_only_what_is_clearly_better_than_raw_is_recommended(measured):
     none = with_draws(measured, draws | {"s": 0.25 + 0 * DRAWS})
     assert none.verdict.use == "raw"
     assert "the best, z, has Cllr" in none.verdict.text
+
+
+@given(
+    st.integers(2, 4).flatmap(
+        lambda number: st.lists(
+            st.lists(st.integers(-9, 9), min_size=number + 1, max_size=number + 1), min_size=2, max_size=60
+        )
+    ),
+    st.sampled_from([0.5, 0.9, 0.95]),
+)
+def test_intervals_hold_for_all_methods_at_once(draws, level):
+    drawn = np.array(draws, dtype=float).T
+    methods = [
+        SimpleNamespace(figures=SimpleNamespace(values={"cllr": row.mean()}), replicates={"cllr": row}) for row in drawn
+    ]
+    tests = paired_with(methods, methods[0], "cllr", level, 9)
+    against = drawn[1:] - drawn[0]
+    expected = joint_intervals(against.tolist(), level)
+    assert [(test.interval.low, test.interval.high) for test in tests[1:]] == expected
+    for test, row in zip(tests[1:], against, strict=True):
+        assert min(1, 2 / (1 + len(row))) <= test.p_value <= 1
+        if test.p_value <= 1 - level:
+            assert clear(test)
+
+
+def test_a_method_that_is_there_twice_costs_nothing(measured):
+    one, raw = measured["s"], measured.raw
+    few = paired_with([raw, one, measured["z"]], raw, "cllr", 0.95, 9)
+    many = paired_with([raw, one, measured["z"], replace(one), replace(one)], raw, "cllr", 0.95, 9)
+    assert few == many[:3]
+
+
+def test_what_the_row_says_decides_however_many_methods_there_are(measured):
+    """A method whose interval stays below zero is recommended, whoever else ranks first by luck."""
+    noise = RNG.normal(size=(30, 400)) * 0.1
+    draws = {"raw": 0.3 + 0 * DRAWS, "z": 0.3 + 0 * DRAWS, "s": 0.3 + 0 * DRAWS, "lgsm": 0.25 + 0.001 * DRAWS}
+    found = with_draws(measured, draws)
+    lucky = [
+        replace(one, name=f"lucky {place}", replicates={**one.replicates, "cllr": 0.22 + drawn})
+        for place, drawn in enumerate(noise)
+        for one in [
+            replace(
+                found["z"],
+                figures=replace(
+                    found["z"].figures,
+                    values={
+                        "cllr": 0.2,
+                        **{name: value for name, value in found["z"].figures.values.items() if name != "cllr"},
+                    },
+                ),
+            )
+        ]
+    ]
+    more = replace(found, methods=_ranked([*found.methods, *lucky], "cllr", 0.95, 9))
+    assert more.best.name.startswith("lucky")
+    assert more.verdict.use == "lgsm"
+    assert more["lgsm"].to_raw["cllr"].interval.high < 0
 
 
 def test_few_draws_are_enough_for_an_answer():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import floor
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,11 +14,11 @@ from evenscore.metrics import PairedTest
 from evenscore.metrics.uncertainty import Metric, differences
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
 
     from evenscore.comparison.comparison import Comparison, Measured, MethodResult
 
-__all__ = ["Recommendation", "clear", "losses_of", "paired", "recommended", "worst_loss"]
+__all__ = ["Recommendation", "clear", "losses_of", "paired_with", "recommended", "worst_loss"]
 
 
 Doubt = Literal["", "too few", "unlike"]
@@ -51,8 +52,52 @@ def clear(test: PairedTest) -> bool:
     return test.interval.high < 0 or test.interval.low > 0
 
 
-def paired(a: Measured, b: Measured, metric: Metric, level: float, n_speakers: int) -> PairedTest:
-    """Return what `evenscore.paired_test` says of two methods, from the draws that both were measured on."""
+def paired_with(
+    methods: Sequence[Measured], other: Measured, metric: Metric, level: float, n_speakers: int
+) -> list[PairedTest]:
+    """Return each method against another one, on the draws that all were measured on, as `evenscore.paired_test` does.
+
+    But intervals and p-values hold for all of them at once: in a share ``level`` of the draws no difference at all
+    leaves its interval. So each more method is one more chance of a lucky one, and that is paid for; methods that
+    agree in every draw cost as much as one.
+    """
+    tests = [_paired(one, other, metric, level, n_speakers) for one in methods]
+    drawn = [differences(one.replicates[metric], other.replicates[metric]) for one in methods]
+    others = [found for one, found in zip(methods, drawn, strict=True) if one is not other]
+    if len(others) < 2:
+        return tests
+    shallowest = np.min([depth(found, found) for found in others], axis=0)
+    left_out = floor(round((1 - level) * len(shallowest), 9))  # so many draws may leave an interval
+    least = np.sort(shallowest)[left_out]
+    return [_widened(test, found, least, shallowest) for test, found in zip(tests, drawn, strict=True)]
+
+
+def depth(drawn: Float[np.ndarray, " b"], values: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Return how deep values lie among draws: how many draws are not above them, or not below, whichever are fewer.
+
+    Examples
+    --------
+    >>> depth(np.arange(100.0), np.array([2.0, 50.0, 99.0, 500.0])).tolist()
+    [3, 50, 1, 0]
+    """
+    ordered = np.sort(drawn)
+    not_above = np.searchsorted(ordered, values, side="right")
+    not_below = len(drawn) - np.searchsorted(ordered, values, side="left")
+    return np.minimum(not_above, not_below)
+
+
+def _widened(
+    test: PairedTest, drawn: Float[np.ndarray, " b"], least: int, shallowest: Int[np.ndarray, " b"]
+) -> PairedTest:
+    """Return a test whose interval holds all draws of this depth, and whose p-value counts all methods."""
+    ordered, interval = np.sort(drawn), test.interval
+    low, high = min(interval.low, float(ordered[least - 1])), max(interval.high, float(ordered[-least]))
+    as_far = np.count_nonzero(shallowest <= depth(drawn, np.zeros(1)))
+    chance = max(test.p_value, (1 + as_far) / (1 + len(drawn)))
+    return replace(test, interval=replace(interval, low=low, high=high), p_value=chance)
+
+
+def _paired(a: Measured, b: Measured, metric: Metric, level: float, n_speakers: int) -> PairedTest:
     values = a.figures.values[metric], b.figures.values[metric]
     return PairedTest.of(metric, values, (a.replicates[metric], b.replicates[metric]), level, n_speakers)
 

@@ -17,7 +17,6 @@ __all__ = ["METRIC_NAMES", "Verdict", "shown_value", "verdict_of"]
 METRIC_NAMES = {"eer": "EER", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
 # Shares of Cllr that are lost to calibration; minCllr, fitted to the evaluation trials, is a little too good itself.
 _WELL_CALIBRATED, _FAIRLY_CALIBRATED = 0.1, 0.3
-_LITTLE = 0.02
 _DOUBTS = {
     "too few": "The training side is too small to trust it on other data.",
     "unlike": "The evaluation side is unlike the training side, so do not expect the same on other data.",
@@ -123,18 +122,20 @@ def _why(comparison: Comparison, found: Recommendation) -> str:
 
 
 def _trust(used: MethodResult) -> str:
-    """Say whether its log-likelihood ratios can be taken at face value."""
+    """Say whether its calibrated log-likelihood ratios can be taken at face value: what share of Cllr is lost."""
     figures = used.figures.values
     actual, loss = figures["cllr"], figures["calibration_loss"]
-    amount = f"{loss:.3f} of Cllr {actual:.3f} is lost to calibration"
+    whose = "of the calibrated raw scores" if used.name == RAW else f"of {used.name}, calibrated,"
+    lead = f"The log-likelihood ratios {whose}"
     if not actual < 1:
-        return f"Its log-likelihood ratios are worse than none ({amount}): do not use them as they are."
+        return f"{lead} are worse than none (Cllr {actual:.3f}): do not use them as they are."
     share = loss / actual if actual > 0 else 0.0
-    if share <= _WELL_CALIBRATED or loss <= _LITTLE:
-        return f"Its log-likelihood ratios can be taken at face value ({amount})."
+    amount = f"{100 * share:.0f} % of Cllr {actual:.3f} is lost to calibration"
+    if share <= _WELL_CALIBRATED:
+        return f"{lead} can be taken at face value ({amount})."
     if share <= _FAIRLY_CALIBRATED:
-        return f"Its log-likelihood ratios are fairly well calibrated ({amount})."
+        return f"{lead} are fairly well calibrated ({amount})."
     return (
-        f"Its log-likelihood ratios are not well calibrated on these trials ({amount}): the training scores are of "
-        "another kind, or there are too few trials to tell."
+        f"{lead} are not well calibrated on these trials ({amount}): the training scores are of another kind, or there "
+        "are too few trials to tell."
     )
