@@ -102,6 +102,24 @@ def test_a_comparison_prints_table_verdict_and_where_the_report_is(cli, files, t
     assert "only 14 speakers on the training side" in run.stderr
 
 
+def test_every_operating_point_is_shown(cli, files, tmp_path):
+    points = ("--points", "0.01", "--points", "0.05,10,1")
+    run = cli("compare", *OWN, "--speakers", "utt2spk", *QUICK, *points)
+    report = (tmp_path / "out" / "report.html").read_text()
+    for method in results(tmp_path)["methods"].values():
+        for place, name in enumerate(("0.01", "0.05,10,1")):
+            assert f"minDCF {name}" in run.stdout
+            assert f"minDCF {name}" in report
+            figure = method["figures"]["dcf"][place]["act_dcf"]
+            assert f"{figure:.3f}" in run.stdout
+            assert f'data-value="{figure:.9g}"' in report
+    assert [line.split()[1] for line in run.stdout.splitlines() if line.startswith(" * ")] == [
+        results(tmp_path)["verdict"]["use"]
+    ]
+    used = [name for name, method in results(tmp_path)["methods"].items() if method["recommended"]]
+    assert used == [results(tmp_path)["verdict"]["use"]]
+
+
 @pytest.mark.parametrize(
     "ways",
     [

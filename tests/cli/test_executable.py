@@ -1,10 +1,14 @@
 """The installed program, as a shell sees it: pipes, signals, exit codes; all else is tested without a process."""
 
+import contextlib
+import fcntl
 import gzip
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -58,6 +62,24 @@ def test_a_closed_pipe_is_no_failure_to_talk_about(tmp_path, command, unbuffered
     program.stderr.close()
     assert program.wait(timeout=60) == 141
     assert complaint == b""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_tables_know_how_wide_the_terminal_is(tmp_path, unbuffered):
+    reader, writer = os.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 133, 0, 0))
+    settings = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    program = subprocess.Popen(
+        [EVENSCORE, "formats"], cwd=tmp_path, stdout=writer, env={**settings, "PYTHONUNBUFFERED": unbuffered}
+    )
+    os.close(writer)
+    printed = b""
+    with contextlib.suppress(OSError):  # which is how a terminal ends
+        while piece := os.read(reader, 4096):
+            printed += piece
+    os.close(reader)
+    assert program.wait(timeout=60) == 0
+    assert 100 < max(map(len, printed.decode().splitlines())) <= 133
 
 
 def test_ctrl_c_stops_quietly_and_leaves_nothing_behind(tmp_path):

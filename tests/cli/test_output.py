@@ -2,6 +2,7 @@ import json
 import math
 
 import numpy as np
+import pytest
 
 from evenscore.cli.output import print_json, print_lines, print_table, printable
 
@@ -30,6 +31,18 @@ def test_control_codes_do_not_reach_the_terminal(capsys):
 def test_a_wide_table_in_a_pipe_is_not_folded_at_80(capsys):
     print_table([("a" * 120, "b")])
     assert "a" * 120 in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_numbers_are_never_folded(capsys, monkeypatch, width):
+    monkeypatch.setattr("evenscore.cli.output.PIPE_WIDTH", width)
+    header = ["", *(f"metric {place}" for place in range(8))]
+    rows = [[f"a long name {row} " * 5, *(f"{row}.{place}345..6.{place}890" for place in range(8))] for row in range(3)]
+    print_table(rows, header=header, numbers=True)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= width
+    assert all(cell in out for row in [header, *rows] for cell in row[1:])
+    assert all(out.count(cell) == 1 for row in rows for cell in row[1:])
 
 
 def test_an_empty_table_prints_no_rows(capsys):

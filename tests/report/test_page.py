@@ -75,8 +75,10 @@ def test_the_table_of_results_has_every_method_with_figures_and_intervals(compar
         assert f"{100 * low:.2f} to {100 * high:.2f}" in cells[1].text
         assert float(cells[6]["data-value"]) == pytest.approx(method.to_raw["cllr"].difference)
         assert float(cells[7]["data-value"]) == pytest.approx(method.to_best["cllr"].difference)
-    assert [row["class"] for row in rows[1:]] == ["best", *[None] * (len(rows) - 2)]
-    assert "recommended" in rows[1].text
+    used = [method.name == comparison.verdict.use for method in comparison.methods]
+    assert [row["class"] == "recommended" for row in rows[1:]] == used
+    assert ["recommended" in row.text for row in rows[1:]] == used
+    assert f"Cllr of {comparison.verdict.use}" in by_id(found, "summary").text
 
 
 def test_the_variances_of_the_score_model_are_told_in_numbers_and_words(comparison, found):

@@ -152,6 +152,7 @@ def _prepare_streams() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
         encoding, errors = sys.stdout.encoding, sys.stdout.errors
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.detach()), encoding, errors, write_through=True)
+        sys.__stdout__ = sys.stdout  # type: ignore[misc]  # which is asked how wide the terminal is
 
 
 def _help(docstring: str, examples: str) -> str:

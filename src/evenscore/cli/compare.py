@@ -47,9 +47,10 @@ evenscore compare --train dev.zarr --trials eval.zarr --speakers utt2spk \\
     --workers 4 --no-scores -o report/
 """
 
-_TITLES = {"eer": "EER %", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
+_MARK = "* "  # before the name of the recommended method
 
 RankBy = Literal["cllr", "eer", "min_dcf", "act_dcf", "min_cllr"]  #: what can rank methods
+Columns = Sequence[tuple[str, int]]  #: metrics, and at which operating point
 Sides = tuple["list[LabelledBlocks]", "list[LabelledBlocks]"]  #: training and evaluation, a part for each condition
 
 
@@ -292,50 +293,48 @@ def compare(
 
 def print_comparison(comparison: Comparison) -> None:
     """Print methods and figures, best first, then what follows from them."""
-    metric = comparison.rank_by
-    header = ("", *_TITLES.values(), f"{_TITLES[metric].removesuffix(' %')} to raw")
-    rows: list[Sequence[str]] = []
-    for method in comparison.methods:
-        rows += _rows(method, comparison)
-    print_table(rows, header=header, numbers=True)
+    from evenscore.comparison.verdict import METRIC_NAMES, shown_metrics
+
+    points, ranked = comparison.how.points, METRIC_NAMES[comparison.rank_by]
+    columns = [(metric, point) for _, metric, point in shown_metrics(points)]
+    titles = [f"{title} %" if metric == "eer" else title for title, metric, _ in shown_metrics(points)]
+    rows = [row for method in comparison.methods for row in _rows(method, comparison, columns)]
+    print_table(rows, header=("", *titles, f"{ranked} to raw"), numbers=True)
     lines = [f"not run: {name}: {reason}" for name, reason in comparison.not_run.items()]
-    point = comparison.how.points[0]
-    lines.append(
-        f"DCF at p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}; every method with "
-        f"{comparison.how.calibration} calibration of the training side"
-    )
+    lines.append(f"{_MARK}recommended; every method with {comparison.how.calibration} calibration of the training side")
+    costs = [f"p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}" for point in points]
+    lines.append(f"DCF at {'; '.join(costs)}")
     lines.append(
         f"{100 * comparison.how.level:g} % intervals from {comparison.how.replicates} draws of "
-        f"{comparison.drawn}, known from {comparison.trials.speakers_from}"
+        f"{comparison.drawn}, known from {comparison.trials.speakers_from}; those of '{ranked} to raw' hold for all "
+        "methods at once"
     )
     print_lines([*lines, "", comparison.verdict.text])
 
 
-def _rows(method: MethodResult, comparison: Comparison) -> list[Sequence[str]]:
+def _rows(method: MethodResult, comparison: Comparison, columns: Columns) -> list[Sequence[str]]:
     test = method.to_raw[comparison.rank_by]
     same = method.name == "raw"
     ends = (test.interval.low, test.interval.high)
     difference = "" if same else _cell(comparison.rank_by, test.difference, sign="+")
     interval = "" if same else "..".join(_cell(comparison.rank_by, end, sign="+") for end in ends)
+    mark = _MARK if method.name == comparison.verdict.use else ""
     rows = [
-        [method.name, *_values(method.figures), difference],
-        [f"    {100 * comparison.how.level:g} %", *_ranges(method.figures), interval],
+        [f"{mark}{method.name}", *_values(method.figures, columns), difference],
+        [f"    {100 * comparison.how.level:g} %", *_ranges(method.figures, columns), interval],
     ]
     if method.uncalibrated is not None:
-        rows.append(["    not calibrated", *_values(method.uncalibrated), ""])
+        rows.append(["    not calibrated", *_values(method.uncalibrated, columns), ""])
     return rows  # type: ignore[return-value]
 
 
-def _values(figures: Figures) -> list[str]:
-    return [_cell(metric, figures.values[metric]) for metric in _TITLES]
+def _values(figures: Figures, columns: Columns) -> list[str]:
+    return [_cell(metric, figures.value(metric, point)) for metric, point in columns]
 
 
-def _ranges(figures: Figures) -> list[str]:
-    found = []
-    for metric in _TITLES:
-        ends = figures.interval(metric)
-        found.append("" if ends is None else "..".join(_cell(metric, end) for end in ends))
-    return found
+def _ranges(figures: Figures, columns: Columns) -> list[str]:
+    both = [(metric, figures.interval(metric, point)) for metric, point in columns]
+    return ["" if ends is None else "..".join(_cell(metric, end) for end in ends) for metric, ends in both]
 
 
 def _cell(metric: str, value: float, sign: str = "") -> str:

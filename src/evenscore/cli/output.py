@@ -20,6 +20,8 @@ from evenscore.errors import FileError, InputError
 from evenscore.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from evenscore.cli.options import ScaleChoices
     from evenscore.files.chunked_output import ChunkedOutput
     from evenscore.tables import ScoreTable
@@ -75,9 +77,46 @@ def print_lines(lines: Sequence[str]) -> None:
 def print_table(
     rows: Sequence[Sequence[str]], *, header: Sequence[str] = (), title: str | None = None, numbers: bool = False
 ) -> None:
-    """Print a table; with ``numbers``, every column but the first stands to the right."""
-    from rich import box
+    """Print a table; with ``numbers``, every column but the first stands to the right, and is never folded.
+
+    Where the terminal is too narrow for all columns with numbers, those that are left follow in a table of their own.
+    """
     from rich.console import Console
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+    # Drawn in memory: rich handles a closed pipe and blank line ends in its own way.
+    console = Console(file=io.StringIO(), width=width, markup=False, highlight=False, emoji=False)
+    number = max((len(row) for row in (header, *rows)), default=0)
+    left = list(range(number))
+    while True:
+        shown = _fitting(rows, header, left, width) if numbers else left
+        console.print(_table(rows, header, shown, title, width if numbers else None))
+        left = [place for place in left if place not in shown]
+        if not left:
+            break
+        left, title = [0, *left], None
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    sys.stdout.writelines(f"{line}\n" for line in lines if line)
+
+
+def _fitting(rows: Sequence[Sequence[str]], header: Sequence[str], places: list[int], width: int) -> list[int]:
+    """Return as many of these columns as stand side by side: the first one, and at least one more."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    endless = Console(file=io.StringIO(), width=10_000)
+    for end in range(len(places), 2, -1):
+        table = _table(rows, header, places[:end], None, width)
+        if Measurement.get(endless, endless.options, table).maximum <= width:
+            return places[:end]
+    return places[:2]
+
+
+def _table(
+    rows: Sequence[Sequence[str]], header: Sequence[str], places: Sequence[int], title: str | None, width: int | None
+) -> Table:
+    """Return some columns as a table; with a ``width``, all but the first (half of it at most) have numbers."""
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
@@ -88,17 +127,18 @@ def print_table(
         box=box.SIMPLE_HEAD if header else None,
         pad_edge=False,
     )
-    for place in range(max((len(row) for row in (header, *rows)), default=0)):
-        name = Text(header[place]) if header else ""
-        table.add_column(name, justify="right" if numbers and place else "left", overflow="fold")
+    for place in places:
+        number = width is not None and place > 0
+        table.add_column(
+            Text(header[place]) if header else "",
+            justify="right" if number else "left",
+            overflow="fold",
+            no_wrap=number,
+            max_width=None if number or width is None else width // 2,
+        )
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    # Drawn in memory: rich handles a closed pipe and blank line ends in its own way.
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
-    console = Console(file=io.StringIO(), width=width, markup=False, highlight=False, emoji=False)
-    console.print(table)
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
-    sys.stdout.writelines(f"{line}\n" for line in lines if line)
+        table.add_row(*(Text(printable(row[place])) if place < len(row) else "" for place in places))
+    return table
 
 
 def _jsonable(value: Any, spell_infinity: bool) -> Any:

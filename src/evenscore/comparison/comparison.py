@@ -126,12 +126,22 @@ class Figures:
     values: Mapping[str, Any]
     intervals: Mapping[str, Any] | None = None
 
-    def interval(self, metric: str) -> tuple[float, float] | None:
-        """Return the ends of a metric's interval, at the first operating point."""
+    def value(self, metric: str, point: int = 0) -> float:
+        """Return a metric; a detection cost at an operating point."""
+        return float(_at(self.values, metric, point)[metric])
+
+    def interval(self, metric: str, point: int = 0) -> tuple[float, float] | None:
+        """Return the ends of a metric's interval."""
         if self.intervals is None:
             return None
-        low, high = self.intervals[metric]
+        low, high = _at(self.intervals, metric, point)[metric]
         return low, high
+
+
+def _at(figures: Mapping[str, Any], metric: str, point: int) -> Mapping[str, Any]:
+    """Return where a metric stands among figures."""
+    found: Mapping[str, Any] = figures["dcf"][point] if point and metric in ("min_dcf", "act_dcf") else figures
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "VERSION", "condition_table", "method_table", "plain", "results_of"]
 
 FORMAT = "evenscore-comparison"
-VERSION = 1
+VERSION = 2  # 1 had neither `sides`, `worst_loss` nor `recommended`
 
 
 def method_table(comparison: Comparison) -> pl.DataFrame:
@@ -63,14 +63,14 @@ def results_of(comparison: Comparison) -> dict[str, Any]:
 
     What differs from run to run (command, time, seconds) stands under ``run``.
     """
-    files, how = _files(comparison), comparison.how
+    files, how, verdict = _files(comparison), comparison.how, comparison.verdict
     run = asdict(comparison.run)
     run["method_seconds"] = {method.name: method.seconds for method in comparison.methods}
     found: dict[str, Any] = plain(
         {
             "format": FORMAT,
             "version": VERSION,
-            "verdict": comparison.verdict,
+            "verdict": verdict,
             "best": comparison.best.name,
             "rank_by": comparison.rank_by,
             "calibration": how.calibration,
@@ -83,7 +83,10 @@ def results_of(comparison: Comparison) -> dict[str, Any]:
                 "drawn": comparison.drawn,
                 "speakers_from": comparison.trials.speakers_from,
             },
-            "methods": {method.name: _method(method) | {"files": files[method.name]} for method in comparison.methods},
+            "methods": {
+                method.name: _method(method) | {"recommended": method.name == verdict.use, "files": files[method.name]}
+                for method in comparison.methods
+            },
             "not_run": comparison.not_run,
             "data": comparison.data,
             "cohorts": comparison.cohorts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from evenscore.comparison.recommendation import Recommendation, clear, losses_of
 
 if TYPE_CHECKING:
     from evenscore.comparison.comparison import Comparison, MethodResult
+    from evenscore.metrics import OperatingPoint
 
-__all__ = ["METRIC_NAMES", "Verdict", "shown_value", "verdict_of"]
+__all__ = ["METRIC_NAMES", "Verdict", "shown_metrics", "shown_value", "verdict_of"]
 
 METRIC_NAMES = {"eer": "EER", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
 # Shares of Cllr that are lost to calibration; minCllr, fitted to the evaluation trials, is a little too good itself.
@@ -46,6 +48,24 @@ class Verdict:
 
     def __str__(self) -> str:
         return self.text
+
+
+def shown_metrics(points: Sequence[OperatingPoint]) -> list[tuple[str, str, int]]:
+    """Return the columns of tables of metrics: title, metric and operating point; the costs are at all points.
+
+    Examples
+    --------
+    >>> from evenscore import OperatingPoint
+    >>> [title for title, *_ in shown_metrics([OperatingPoint(0.01), OperatingPoint(0.05)])]
+    ['EER', 'minDCF 0.01', 'actDCF 0.01', 'minDCF 0.05', 'actDCF 0.05', 'Cllr', 'minCllr']
+    """
+    costs = [
+        (f"{METRIC_NAMES[metric]} {point.name}" if len(points) > 1 else METRIC_NAMES[metric], metric, place)
+        for place, point in enumerate(points)
+        for metric in ("min_dcf", "act_dcf")
+    ]
+    eer, *_, cllr, min_cllr = ((title, metric, 0) for metric, title in METRIC_NAMES.items())
+    return [eer, *costs, cllr, min_cllr]
 
 
 def verdict_of(comparison: Comparison) -> Verdict:
@@ -125,7 +145,7 @@ def _trust(used: MethodResult) -> str:
     """Say whether its calibrated log-likelihood ratios can be taken at face value: what share of Cllr is lost."""
     figures = used.figures.values
     actual, loss = figures["cllr"], figures["calibration_loss"]
-    whose = "of the calibrated raw scores" if used.name == RAW else f"of {used.name}, calibrated,"
+    whose = "of the calibrated raw scores" if used.name == RAW else f"of {used.name} after calibration"
     lead = f"The log-likelihood ratios {whose}"
     if not actual < 1:
         return f"{lead} are worse than none (Cllr {actual:.3f}): do not use them as they are."

@@ -45,7 +45,7 @@ class ResultRow:
 
     name: str
     tag: str
-    best: bool
+    recommended: bool
     cells: Sequence[Cell]
 
 

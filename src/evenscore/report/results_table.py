@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evenscore.comparison.verdict import METRIC_NAMES
+from evenscore.comparison.verdict import METRIC_NAMES, shown_metrics
 from evenscore.report.content import Cell, Column, ResultRow, Results, Table, Tile
 from evenscore.report.numbers import difference, figure, share, span
 
@@ -60,9 +60,9 @@ def tiles_of(comparison: Comparison) -> list[Tile]:
         changed = not alone and abs(relative) >= 0.005
         tiles.append(
             Tile(
-                name=METRIC_NAMES[metric],
+                name=f"{METRIC_NAMES[metric]} of {shown.name}",
                 value=figure(metric, after),
-                before="raw scores" if alone else f"raw {figure(metric, before)}",
+                before="" if alone else f"raw {figure(metric, before)}",
                 change=f"{abs(100 * relative):.0f} % {'lower' if relative < 0 else 'higher'}" if changed else "",
                 better=relative < 0,
             )
@@ -76,8 +76,8 @@ def results_of(comparison: Comparison) -> Results:
     unit = " in percentage points" if comparison.rank_by == "eer" else ""
     columns = [Column(title="Method", explanation="Name of the method")]
     columns += [
-        Column(title=name, explanation=_EXPLANATIONS[metric], sorted=metric == comparison.rank_by)
-        for metric, name in METRIC_NAMES.items()
+        Column(title=name, explanation=_EXPLANATIONS[metric], sorted=metric == comparison.rank_by and not point)
+        for name, metric, point in shown_metrics(comparison.how.points)
     ]
     columns += [
         Column(title=f"{ranked} to raw", explanation=f"Difference of {ranked}{unit} to the raw scores"),
@@ -91,12 +91,13 @@ def results_of(comparison: Comparison) -> Results:
     level = f"{100 * comparison.how.level:g} %"
     explanation = (
         f"Lower is better everywhere. Small figures are {level} intervals from {comparison.how.replicates} draws of "
-        f"{comparison.drawn}; a difference is bold and in colour where its interval leaves out 0. All methods were "
+        f"{comparison.drawn}; a difference is bold and in colour where its interval leaves out 0, and the "
+        "intervals of differences hold for all methods at once. All methods were "
         f"calibrated the same way ({comparison.how.calibration}) on the training side. The worst loss is the most "
         "that a method loses to the best one of a draw of speakers, but for "
         f"{100 * (1 - comparison.how.level):.2g} % of the draws."
     )
-    points = "; ".join(point_text(point) for point in comparison.how.points[:1])
+    points = "; ".join(point_text(point) for point in comparison.how.points)
     return Results(
         explanation=explanation,
         caption=f"Methods, best {ranked} first. Detection costs are normalized: {points}.",
@@ -110,15 +111,15 @@ def _row(comparison: Comparison, method: MethodResult) -> ResultRow:
     best = method.name == comparison.best.name
     used = method.name == comparison.verdict.use
     tag = "recommended" if used else f"lowest {METRIC_NAMES[comparison.rank_by]}" if best else ""
-    cells = [_metric_cell(method, metric) for metric in METRIC_NAMES]
+    cells = [_metric_cell(method, metric, point) for _, metric, point in shown_metrics(comparison.how.points)]
     cells += [_difference_cell(tests.get(comparison.rank_by)) for tests in (method.to_raw, method.to_best)]
     cells.append(Cell(text=share(method.best_share), value=f"{method.best_share:.6g}"))
     cells.append(Cell(text=figure(comparison.rank_by, method.worst_loss), value=_sortable(method.worst_loss)))
-    return ResultRow(name=method.name, tag=tag, best=best, cells=cells)
+    return ResultRow(name=method.name, tag=tag, recommended=used, cells=cells)
 
 
-def _metric_cell(method: MethodResult, metric: str) -> Cell:
-    value, interval = float(method.figures.values[metric]), method.figures.interval(metric)
+def _metric_cell(method: MethodResult, metric: str, point: int) -> Cell:
+    value, interval = method.figures.value(metric, point), method.figures.interval(metric, point)
     return Cell(
         text=figure(metric, value),
         value=_sortable(value),
@@ -209,20 +210,21 @@ def condition_table(comparison: Comparison) -> Table | None:
 
 def condition_details(comparison: Comparison) -> Table | None:
     """Return all metrics of each method in each phrase or condition."""
+    metrics = shown_metrics(comparison.how.points)
     rows = [
         [
             name or "(no name)",
             method.name,
-            *(_figure_of(found, metric) for metric in METRIC_NAMES),
+            *(_figure_of(found, metric, point) for _, metric, point in metrics),
             f"{found.values['n_target']} / {found.values['n_nontarget']}",
         ]
         for name in comparison.trials.names
         for method in comparison.methods
         if (found := method.conditions.get(name)) is not None
     ]
-    head = ["Condition", "Method", *METRIC_NAMES.values(), "Targets / non-targets"]
+    head = ["Condition", "Method", *(title for title, *_ in metrics), "Targets / non-targets"]
     return Table(caption="Each condition alone, without intervals", head=head, rows=rows, texts=2) if rows else None
 
 
-def _figure_of(figures: Figures | None, metric: str) -> str:
-    return "–" if figures is None else figure(metric, float(figures.values[metric]))
+def _figure_of(figures: Figures | None, metric: str, point: int = 0) -> str:
+    return "–" if figures is None else figure(metric, figures.value(metric, point))
