@@ -35,7 +35,7 @@ ADAPTIVE_METHODS = ("as", "at", "az")
 
 #: What an adaptive norm usually takes: so many, or this part of the cohort where that is fewer; see `usual_count`.
 USUAL_TOP_K, USUAL_PART = 300, 0.2
-USUAL = "usual"  #: the ``top_k`` that stands for it
+USUAL: Literal["usual"] = "usual"  #: the ``top_k`` that stands for it
 
 #: The options in which a tool differs from the defaults; see `NormOptions.of`.
 CONVENTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
