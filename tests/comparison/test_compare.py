@@ -8,15 +8,9 @@ from compared_sides import MODEL, PLAIN, evaluation_side, nameless, speakers, tr
 from hypothesis import given, settings, strategies as st
 
 from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList, compare, simulate_blocks
-<<<<<<< HEAD
 from evenscore.comparison import Method, choose_cohort
-from evenscore.comparison.methods import as_methods, default_methods
-from evenscore.norms import register_norm
-=======
-from evenscore.comparison import Method
 from evenscore.comparison.methods import as_methods
 from evenscore.norms import normalize, register_norm
->>>>>>> e4b8d64 (Give adaptive norms one default of top_k, and show it)
 from evenscore.norms.registry import METHODS as METHODS_KNOWN
 from reference.plain_comparison import compare_plainly
 
@@ -222,7 +216,6 @@ def test_methods_that_cannot_run_are_listed_and_the_rest_goes_on():
         ("evidence:score_model=3", "the method 'evidence' has no option 'score_model'; it has dim"),
     ],
 )
-<<<<<<< HEAD
 def test_wrong_options_are_refused_before_the_work(name, reason):
     training = training_side()
     with pytest.raises(InputError, match=re.escape(reason)):
@@ -234,11 +227,6 @@ def test_wrong_options_are_refused_before_the_work(name, reason):
 def test_options_that_do_not_fit_the_scores_are_a_reason_not_to_run():
     comparison = compare(training_side(), evaluation_side(), ["as:top_k=1000"], bootstrap=5)
     assert "only 28 members" in comparison.not_run["as:top_k=1000"]
-=======
-def test_wrong_options_are_a_reason_not_to_run(name, reason):
-    comparison = compare(training_side(), evaluation_side(), [name], bootstrap=5)
-    assert reason in comparison.not_run[name + ":top_k=0.2" * (name == "as:colour=red")]
->>>>>>> e4b8d64 (Give adaptive norms one default of top_k, and show it)
     assert "only raw scores were judged" in comparison.verdict.text
 
 
