@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenscore import Cosine, Embeddings, InputError, fit_plda
-from evenscore.scoring import score_by_folds
+from evenscore.scoring import ByFolds, score_by_folds
 
 SPEAKERS = np.repeat([f"s{n}" for n in range(9)], [1, 2, 3, 4, 5, 6, 2, 2, 2])
 
@@ -44,6 +44,22 @@ def test_who_is_not_in_the_training_data_is_left_out_of_nothing():
     mixed = score_by_folds(lambda part: fit_plda(part, method="moments").model, known, new, known, folds=3)
     assert mixed.scores.shape == (2, 27)
     assert np.isfinite(mixed.scores).all()
+
+
+def test_tables_by_folds_give_any_part_of_the_matrix():
+    known = takes()
+    scorer = ByFolds(lambda part: Cosine(part.vectors.mean(axis=0)), known, folds=3)
+    table, rng = scorer.score(known, known), np.random.default_rng(2)
+    whole = table.block()
+    rows, columns = rng.integers(0, 27, 11), rng.integers(0, 27, 11)
+    assert np.allclose(table.pairs(rows, columns), whole[rows, columns])
+    assert np.allclose(table.block(rows, slice(3, 9)), whole[rows, 3:9])
+    assert np.allclose(table.take(rows, columns).block(), whole[np.ix_(rows, columns)])
+    assert np.allclose(table.in_tiles(200).in_memory().scores, whole)
+    assert scorer.concerns(known)
+    assert not scorer.concerns(takes(np.array(["x", "y"]), seed=1))
+    assert table.identity() != table.take(rows).identity()
+    assert np.array_equal(scorer.score(known, known).block(), whole)
 
 
 def test_what_cannot_be_divided_is_refused():

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evenscore.errors import InputError
 from evenscore.files.records import (
     KeyPlace,
@@ -23,24 +21,24 @@ from evenscore.files.records import (
     plain,
     read_json,
     shown,
-    truth,
     where,
 )
 from evenscore.files.streams import PathLike
+from evenscore.files.vector_records import PLDA_MODEL, TRANSFORM
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.residuals import ResidualDensities
 from evenscore.norms.registry import METHODS, Named, loaded
-from evenscore.tables.arrays import frozen
 
 if TYPE_CHECKING:
     from evenscore.calibrate import Calibration
     from evenscore.evidence.model import CohortEvidence
     from evenscore.plda import PLDA
+    from evenscore.scoring import Transform
 
 __all__ = [
-    *("CALIBRATION", "EVIDENCE", "PLDA_MODEL", "SCORE_MODEL"),
-    *("load_calibration", "load_evidence", "load_model", "load_plda"),
-    *("save_calibration", "save_evidence", "save_model", "save_plda"),
+    *("CALIBRATION", "EVIDENCE", "PLDA_MODEL", "SCORE_MODEL", "TRANSFORM"),
+    *("load_calibration", "load_evidence", "load_model", "load_plda", "load_transform"),
+    *("save_calibration", "save_evidence", "save_model", "save_plda", "save_transform"),
     *("is_saved", "load_model_of", "load_trained", "save_trained", "trained_methods"),
 ]
 
@@ -61,14 +59,6 @@ _RESIDUALS = {
     "scale": numbers(2, note=_CLASSES, of=where(number, lambda scale: scale > 0, "a scale must be positive")),
     "skew": numbers(2, note=_CLASSES),
     "tail": numbers(2, note=_CLASSES, of=where(number, lambda tail: tail > 0, "a tail must be positive")),
-}
-_PLDA = {
-    "center": numbers(None),
-    "projection": optional(numbers(None, None)),
-    "length_normalize": truth,
-    "mean": numbers(None),
-    "between": numbers(None, None),
-    "within": numbers(None, None),
 }
 
 
@@ -116,32 +106,6 @@ def _numbers_or_one(at: KeyPlace, value: Any) -> Any:
     return (numbers(None, of=_number_or_infinite) if isinstance(value, list) else _number_or_infinite)(at, value)
 
 
-def _plda(at: KeyPlace, value: Any) -> PLDA:
-    from evenscore.plda import PLDA
-    from evenscore.plda.projection import Projection
-
-    found = at.fields(value, _PLDA | {"model_length": truth}, optional=("model_length",))
-    center, matrix = found.pop("center"), found.pop("projection")
-    if not center:
-        at.key("center").refuse("it is empty")
-    if matrix is not None and len(matrix) != len(center):
-        at.key("projection").refuse(f"it has {len(matrix)} rows, but center has {len(center)} components")
-    before = Projection(
-        center=frozen(np.array(center)),
-        matrix=None if matrix is None else frozen(np.array(matrix)),
-        length_normalize=found.pop("length_normalize"),
-    )
-    with at.blamed():
-        return PLDA(**found, projection=before)
-
-
-def _plda_values(plda: PLDA) -> dict[str, Any]:
-    values = plain(plda)
-    before = values["projection"]
-    values |= before | {"projection": before["matrix"]}
-    return {name: values[name] for name in (*_PLDA, *(("model_length",) if plda.model_length else ()))}
-
-
 def _score_model_values(model: ScoreModel) -> dict[str, Any]:
     """Return the parameters; densities of residuals only if there are some, so that other files stay as they were."""
     values: dict[str, Any] = plain(model)
@@ -175,14 +139,6 @@ CALIBRATION = RecordFormat(
     model=_calibration,
     values=lambda calibration: calibration.to_dict(),
     largest=_LARGE,
-)
-PLDA_MODEL = RecordFormat(
-    name="evenscore-plda",
-    keys=tuple(_PLDA),
-    model=_plda,
-    values=_plda_values,
-    largest=_LARGE,
-    optional=("model_length",),
 )
 _OWN: dict[str, RecordFormat[Any]] = {"lgsm": SCORE_MODEL, "evidence": EVIDENCE}  # the others have none of their own
 
@@ -334,6 +290,27 @@ def load_plda(path: PathLike) -> PLDA:
     from evenscore.files.kaldi_objects import is_kaldi_plda, read_kaldi_plda
 
     return read_kaldi_plda(path) if is_kaldi_plda(path) else PLDA_MODEL.read(path).model
+
+
+def save_transform(transform: Transform, path: PathLike, *, info: Info = None) -> None:
+    """Write a transform of embeddings as JSON; the parameters are those of `save_model`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from evenscore import Embeddings, fit_transform
+    >>> takes = Embeddings(range(4), [[1.0, 0.0], [1.5, 0.1], [0.0, 1.0], [0.2, 2.0]], ["a", "a", "b", "b"])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "transform.json"
+    >>> save_transform(fit_transform(takes, ["center"]).transform, path)
+    >>> load_transform(path).steps[0].center
+    array([0.675, 0.775])
+    """
+    TRANSFORM.write(transform, path, info)
+
+
+def load_transform(path: PathLike) -> Transform:
+    """Read a transform that `save_transform` wrote, like `load_model`."""
+    return TRANSFORM.read(path).model
 
 
 def trained_methods() -> tuple[str, ...]:

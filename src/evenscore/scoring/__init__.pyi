@@ -1,4 +1,7 @@
-from .by_folds import score_by_folds as score_by_folds
+from .by_folds import (
+    ByFolds as ByFolds,
+    score_by_folds as score_by_folds,
+)
 from .cohorts import (
     average_embeddings as average_embeddings,
     enroll_models as enroll_models,
@@ -13,4 +16,10 @@ from .self_centering import (
     SelfCentering as SelfCentering,
     correct_self_centering as correct_self_centering,
     find_self_centering as find_self_centering,
+)
+from .transforms import (
+    Transform as Transform,
+    Transformed as Transformed,
+    TransformFit as TransformFit,
+    fit_transform as fit_transform,
 )
