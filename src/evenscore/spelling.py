@@ -15,6 +15,7 @@ _EXAMPLES = {
     "calibration": "logistic:l2=1e-3",
     "cohort unit": "speaker:size=300",
     "number of draws": "1000:level=0.9:seed=3",
+    "adaptation": "kaldi:within=0.3:between=0.7",
 }
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
@@ -55,7 +56,7 @@ def checked_options(owner: str, options: Mapping[str, Any], kinds: Mapping[str, 
     Traceback (most recent call last):
     evenscore.errors.InputError: l2 is 'much', but must be a number
     """
-    meanings = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+    meanings = {float: "a number", int: "a whole number", bool: "true or false", str: "a word", list: "a list"}
     for option, value in options.items():
         if option not in kinds:
             raise InputError(f"{owner} has no option {option!r}; it has {', '.join(kinds)}")

@@ -19,8 +19,9 @@ from evenscore import (
     write,
 )
 from evenscore.cli.app import COMMANDS
-from evenscore.files.models import save_plda
-from evenscore.plda import fit_plda
+from evenscore.files.models import save_plda, save_transform
+from evenscore.plda import PLDA, fit_plda
+from evenscore.scoring import fit_transform
 
 MODEL = ScoreModel(mu=[0.0, 5.0], alpha=[[0.5], [0.4]], beta=[[0.4], [0.5]], sigma2=[1.0, 1.0])
 RNG = np.random.default_rng(8)
@@ -96,6 +97,7 @@ def to_train_on(folder):
         write(Embeddings(ids, RNG.normal(size=(len(ids), 4)), speakers * (len(ids) // 20)), folder / f"{name}.npz")
     takes = Embeddings([f"u{n}" for n in range(40)], noisy(10, 4, 4), speakers * 2)
     save_plda(fit_plda(takes).model, folder / "plda.json")
+    save_transform(fit_transform(takes).transform, folder / "transform.json")
 
 
 def to_normalize(folder):
@@ -115,10 +117,12 @@ def to_normalize(folder):
 
 
 def vectors(folder):
-    """Embeddings of more dimensions than the PLDA keeps."""
+    """Embeddings of more dimensions than the PLDA keeps, and a PLDA to be adapted to them."""
     names, who = [f"u{n}" for n in range(320)], [f"s{n % 160}" for n in range(320)]
     found = noisy(160, 2, 152)
-    write(Embeddings(names, found, who), folder / "train.npz")
+    for name in ("train", "new"):
+        write(Embeddings(names, found, who), folder / f"{name}.npz")
+    save_plda(PLDA(mean=np.zeros(152), between=np.eye(152), within=np.eye(152)), folder / "plda.json")
     write(Embeddings(names, found), folder / "xvector.scp")
     write(dict(zip(names, who, strict=True)), folder / "utt2spk", format="utt2spk")
 
@@ -157,6 +161,7 @@ FOLDERS = {
     **dict.fromkeys(("compare", "choose-cohort"), compared),
     "convert": to_be_joined,
     "plda": vectors,
+    "transform": vectors,
 }
 
 

@@ -30,7 +30,20 @@ __all__ = ["DEBUG", "EXAMPLES", "add_command", "app", "main", "program", "run_pr
 
 #: In the order of the help; a command is imported when it is called.
 COMMANDS = (
-    *("info", "convert", "fit", "score", "normalize", "adapt", "model", "plda", "calibrate", "evaluate", "compare"),
+    *(
+        "info",
+        "convert",
+        "fit",
+        "score",
+        "normalize",
+        "adapt",
+        "model",
+        "plda",
+        "transform",
+        "calibrate",
+        "evaluate",
+        "compare",
+    ),
     *("choose-cohort", "simulate", "plot", "formats", "demo"),
 )
 

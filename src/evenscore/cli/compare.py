@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption, plda_note
+from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap
 from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.options import LARGE_DATA, ScaleChoices
 from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
+from evenscore.cli.scorers import ScorerOption, trained_note
 from evenscore.cli.self_centering import SelfCenteredOption, mended_training
 from evenscore.errors import InputError
 
@@ -281,7 +282,7 @@ def compare(
         progress("writing the report", 0.0)
         report = Path(output) / "report.html"
         write_report(comparison, report)
-    trained = plda_note(training_vectors.scorer) if training_vectors.train_embeddings else []
+    trained = trained_note(training_vectors.scorer) if training_vectors.train_embeddings else []
     for line in (*comparison.warnings, *trained):
         typer.echo(f"warning: {printable(line)}", err=True)
     if json:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, ScorerOption
+from evenscore.cli.norm_options import EMBEDDINGS
 from evenscore.cli.option_records import with_records
 from evenscore.cli.options import ScaleChoices
 from evenscore.cli.output import check_model_output, print_json, print_lines, progress_bar
+from evenscore.cli.scorers import ScorerOption
 from evenscore.cli.self_centering import SelfCenteredOption
 from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options

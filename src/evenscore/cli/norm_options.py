@@ -1,8 +1,7 @@
-"""The options of commands that normalize: norm, cohort scores, who speaks, embeddings and how they make scores."""
+"""The options of commands that normalize: norm, cohort scores, who speaks, embeddings."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -13,7 +12,6 @@ from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 
 if TYPE_CHECKING:
-    from evenscore.sources import Scorer
     from evenscore.tables import Embeddings
 
 __all__ = [
@@ -23,17 +21,11 @@ __all__ = [
     "EnrollMap",
     "ModelFile",
     "NormName",
-    "ScorerOption",
     "TrialFacts",
     "norm_settings",
-    "plda_note",
-    "scorer_of",
-    "training_scorer_of",
 ]
 
 EMBEDDINGS = "Embeddings in place of scores"  #: a panel of the help
-SCORERS = {"cosine": ("center", "leave_out"), "dot": ("center", "leave_out"), "plda": ("model",)}  # and their options
-LEAVE_OUT = ("speakers", "none")
 _MEMBER_OPTIONS = {"size": int, "pick": str, "seed": int, "length_norm": str}
 
 
@@ -52,17 +44,6 @@ NormName = typer.Option(
 )
 ModelFile = Annotated[str | None, opt.file("Model file, for lgsm and evidence.", "--model")]
 
-ScorerOption = Annotated[
-    str,
-    typer.Option(
-        "--scorer",
-        metavar="NAME[:OPTION=VALUE]",
-        help="How two embeddings make a score: cosine, dot, or plda:model=FILE, trained by 'evenscore plda'. With "
-        "cosine:center=FILE the mean of these embeddings is subtracted first; so with dot. leave_out=speakers: the "
-        "mean without the pair's own two speakers, which training trials have unless leave_out=none is given.",
-        autocompletion=lambda incomplete: [name for name in SCORERS if name.startswith(incomplete)],
-    ),
-]
 EnrollMap = Annotated[
     str | None,
     typer.Option(
@@ -176,70 +157,3 @@ def norm_settings(text: str, model: str | None) -> tuple[str, dict[str, Any]]:
         raise InputError("trim is for statistic=trimmed; give that too, or leave out trim")
     prepare_norm(norm, **settings)
     return norm, settings
-
-
-def scorer_of(text: str) -> Scorer:
-    """Return the scorer that a text names, such as ``plda:model=FILE``; names of files may have colons."""
-    from evenscore.files import read_embeddings
-    from evenscore.files.models import load_plda
-    from evenscore.sources import Cosine, DotProduct, LeftOutCenter
-
-    name, options = _scorer_parts(text)
-    if name == "plda":
-        if "model" not in options:
-            raise InputError("--scorer plda needs a trained PLDA; give plda:model=FILE (made by 'evenscore plda')")
-        return load_plda(options["model"])
-    background = read_embeddings(options["center"]) if "center" in options else None
-    if background is not None and options.get("leave_out") == "speakers":
-        if background.speakers is None:
-            raise InputError(
-                f"the embeddings of {options['center']} have no speakers to leave out; give leave_out=none"
-            )
-        return LeftOutCenter(background, name)  # type: ignore[arg-type]
-    mean = None if background is None else background.vectors.mean(axis=0, dtype=float)
-    return Cosine(mean=mean) if name == "cosine" else DotProduct(mean=mean)
-
-
-def training_scorer_of(text: str, *sides: Embeddings) -> Scorer:
-    """Return the scorer of training trials: whose speakers are in the centre, they are left out of it.
-
-    Who speaks in the file of the centre, the training embeddings tell where they have the same ids, else that file.
-    """
-    from evenscore.files import read_embeddings
-    from evenscore.sources import LeftOutCenter
-
-    name, options = _scorer_parts(text)
-    if "center" not in options or options.get("leave_out") == "none":
-        return scorer_of(text)
-    background = read_embeddings(options["center"])
-    known = dict(zip(background.ids, [None] * len(background), strict=True))
-    for axis in (background, *sides):
-        if axis.speakers is not None:
-            known |= {key: who for key, who in zip(axis.ids, axis.speakers, strict=True) if key in known and who}
-    left_out = LeftOutCenter(background.with_speakers(known), name)  # type: ignore[arg-type]
-    return left_out if any(left_out.concerns(side) for side in sides) else scorer_of(text)
-
-
-def plda_note(text: str) -> list[str]:
-    """Return what is to be said where a trained scorer scores the training side."""
-    if _scorer_parts(text)[0] != "plda":
-        return []
-    return [
-        "it is not known whose embeddings the PLDA was trained on; if training speakers are among them, their scores "
-        "are better than those of new speakers: train it on others, or score by folds (score_by_folds)"
-    ]
-
-
-def _scorer_parts(text: str) -> tuple[str, dict[str, str]]:
-    """Return the name of a scorer and its options; wrong ones are refused."""
-    name, *pieces = re.split(r":(?=model=|center=|leave_out=)", text)
-    if name not in SCORERS:
-        raise InputError(f"{text!r} is no scorer; choose {', '.join(SCORERS)}, or plda:model=FILE")
-    options = dict(piece.split("=", 1) for piece in pieces)
-    if set(options) - set(SCORERS[name]):
-        raise InputError(f"the scorer {text!r}: {name} has no other option than {SCORERS[name][0]}=FILE; leave it out")
-    if options.get("leave_out", "none") not in LEAVE_OUT:
-        raise InputError(f"leave_out is {options['leave_out']!r}, but must be {' or '.join(LEAVE_OUT)}")
-    if "leave_out" in options and "center" not in options:
-        raise InputError(f"the scorer {text!r}: without center=FILE there is nothing to leave out; leave it out")
-    return name, options

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from evenscore.cli import norm_options as norms, options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, ScorerOption, scorer_of
+from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap
 from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.options import Resume, ScaleChoices
 from evenscore.cli.output import scored_output
 from evenscore.cli.quality import QualityOutput
+from evenscore.cli.scorers import ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:

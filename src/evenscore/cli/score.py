@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EnrollMap, ScorerOption, scorer_of
+from evenscore.cli.norm_options import EnrollMap
 from evenscore.cli.option_records import with_records
 from evenscore.cli.options import Resume, ScaleChoices
 from evenscore.cli.output import scored_output
+from evenscore.cli.scorers import ScorerOption, scorer_of
 
 __all__ = ["EXAMPLES", "score"]
 
@@ -17,6 +18,8 @@ evenscore score --enroll-embeddings x.npz --test-embeddings x.npz \\
     --trials dev.trials -o raw
 evenscore score --enroll-embeddings e.npz --test-embeddings t.npz \\
     --scorer plda:model=plda.json -o out.npz
+evenscore score --enroll-embeddings e.npz --test-embeddings t.npz \\
+    --scorer cosine:transform=transform.json -o out.npz
 evenscore score --enroll-embeddings x.npz --enroll-map spk2utt \\
     --test-embeddings x.npz --scorer cosine:center=c.npz -o out.npz
 evenscore score --enroll-embeddings e.npz --test-embeddings t.npz \\

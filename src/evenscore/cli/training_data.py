@@ -11,7 +11,7 @@ import numpy as np
 
 from evenscore.cli.inputs import of_phrase, open_scores, phrase_names, phrases_of
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, refuse_mismatch, with_map
-from evenscore.cli.norm_options import plda_note, training_scorer_of
+from evenscore.cli.scorers import trained_note, training_scorer_of
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings
 from evenscore.metrics.speakers import speakers_by_targets
@@ -122,7 +122,7 @@ def from_embeddings(
         chosen = training_scorer_of(scorer, *(_spoken(side, keys) for side in sides))
         source = chosen.score(*(_spoken(side, keys) for side in sides))
         scored = [source.score_trials(key) for key in keys]
-        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], plda_note(scorer)
+        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], trained_note(scorer)
     if labels.by_speaker:
         maps = labels.read_speaker_maps()
         sides = with_map(sides[0], maps[0], "enrolment"), with_map(sides[1], maps[1], "test")
@@ -130,7 +130,7 @@ def from_embeddings(
         if side.speakers is None:
             raise InputError(f"the embeddings of {path} have no speakers; give --enroll-speakers, or --key")
     both = sorted(set(sides[0].ids) & set(sides[1].ids))
-    notes = plda_note(scorer)
+    notes = trained_note(scorer)
     if both:
         use = "scored against themselves, as targets" if keep_self_pairs else "not scored against themselves"
         notes.append(f"{len(both)} ids stand on both sides and were {use}: {shown(both)}")
