@@ -30,7 +30,7 @@ Shrinkage = Annotated[
     str,
     typer.Option(
         metavar="auto|SHARE",
-        help="Share of the covariances that equal variances replace, as few speakers need it: from 0 to below 1, or "
+        help="Share of the covariances that equal variances replace, as few speakers need it: from 0 to 0.999, or "
         "what left-out training speakers advise.",
     ),
 ]
@@ -108,13 +108,14 @@ def share_of(text: str) -> Any:
     try:
         return text if text == "auto" else float(text)
     except ValueError:
-        raise InputError(f"--shrinkage is {text!r}, but must be auto or a number from 0 to below 1") from None
+        raise InputError(f"--shrinkage is {text!r}, but must be auto or a number from 0 to 0.999") from None
 
 
 def _adapt(path: str, embeddings: str, adaptation: str, output: str) -> None:
     from evenscore.files import read_embeddings
     from evenscore.files.kaldi_objects import is_kaldi_plda
-    from evenscore.files.models import PLDA_MODEL, load_plda, save_plda
+    from evenscore.files.models import load_plda, save_plda
+    from evenscore.files.vector_records import PLDA_MODEL
     from evenscore.plda import adapt_plda
 
     method, given = name_and_options(adaptation, "adaptation")

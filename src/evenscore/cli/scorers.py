@@ -159,7 +159,7 @@ def _spoken(background: Embeddings, *sides: Embeddings) -> Embeddings:
 def _trainer(name: str, options: dict[str, str]) -> Any:
     """Return what trains a scorer as that of a file was trained."""
     from evenscore.files.kaldi_objects import is_kaldi_plda
-    from evenscore.files.models import PLDA_MODEL, TRANSFORM
+    from evenscore.files.vector_records import PLDA_MODEL, TRANSFORM
     from evenscore.plda import fit_plda
     from evenscore.scoring import fit_transform
 

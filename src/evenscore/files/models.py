@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evenscore.scoring import Transform
 
 __all__ = [
-    *("CALIBRATION", "EVIDENCE", "PLDA_MODEL", "SCORE_MODEL", "TRANSFORM"),
+    *("CALIBRATION", "EVIDENCE", "SCORE_MODEL"),
     *("load_calibration", "load_evidence", "load_model", "load_plda", "load_transform"),
     *("save_calibration", "save_evidence", "save_model", "save_plda", "save_transform"),
     *("is_saved", "load_model_of", "load_trained", "save_trained", "trained_methods"),

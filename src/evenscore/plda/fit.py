@@ -18,7 +18,7 @@ from evenscore.plda.projection import (
     scatter_by_speaker,
     speaker_codes,
 )
-from evenscore.plda.shrinkage import Chosen, choose_shrinkage, shrunk
+from evenscore.plda.shrinkage import Chosen, choose_shrinkage, share_up_to, shrunk
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PLDAFit", "fit_plda"]
 
 Array = np.ndarray
+_MOST = 0.999  # shrinkage: the prior has no weight for 1
 _NOTHING = 1e-9  # ratio of between to within where speakers do not differ
 _START = 1e-3  # smallest ratio of between to within that EM starts from: it cannot leave a variance of zero
 
@@ -96,7 +97,7 @@ def fit_plda(
         ``"em"`` is maximum likelihood, exact for unequal numbers of embeddings per speaker; ``"moments"`` is its
         starting point, in closed form.
     shrinkage
-        Share of the covariances, from 0 to below 1, that equal variances in all directions replace. ``"auto"`` takes
+        Share of the covariances, from 0 to 0.999, that equal variances in all directions replace. ``"auto"`` takes
         the share that tells left-out training speakers apart best; 0 is maximum likelihood.
     inflation
         What the covariances are multiplied with in the end; above 1, ratios are less sure. None is 1, or with
@@ -118,7 +119,7 @@ def fit_plda(
     >>> fit.converged, fit.model.within.diagonal().round(1)
     (True, array([1. , 1.2, 0.9]))
     """
-    _refuse_unusable(method, shrinkage, inflation, tol, max_iter)
+    _refuse_unusable(method, inflation, tol, max_iter)
     speaker_codes(embeddings)
     steps: dict[str, Any] = {
         "center": center,
@@ -131,7 +132,7 @@ def fit_plda(
             embeddings, lambda part, share: _by_moments(part, steps, share), inflate=True, progress=progress
         )
     else:
-        found = Chosen(float(shrinkage))
+        found = Chosen(share_up_to(shrinkage, _MOST))
     share = found.shrinkage
     projection, scatter = _prepared(embeddings, steps, share)
     start = _moments(scatter, share, smallest_ratio=_START if method == "em" else _NOTHING)
@@ -148,13 +149,11 @@ def fit_plda(
     )
 
 
-def _refuse_unusable(method: str, shrinkage: float | str, inflation: float | None, tol: float, max_iter: int) -> None:
+def _refuse_unusable(method: str, inflation: float | None, tol: float, max_iter: int) -> None:
     if method not in ("em", "moments"):
         raise InputError(f"method is {method!r}, but must be 'em' or 'moments'")
     if not tol >= 0 or max_iter < 1:
         raise InputError(f"tol is {tol} and max_iter is {max_iter}, but they must be at least 0 and 1")
-    if shrinkage != "auto" and (isinstance(shrinkage, str) or not 0 <= shrinkage < 1):
-        raise InputError(f"shrinkage is {shrinkage!r}, but must be 'auto', or from 0 to below 1")
     if inflation is not None and not 0 < inflation < np.inf:
         raise InputError(f"inflation is {inflation!r}, but must be above 0")
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.calibrate.folds import spread_speakers
+from evenscore.errors import InputError
 from evenscore.metrics import cllr, min_cllr
 from evenscore.tables import Embeddings
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from evenscore.sources import Scorer
 
-__all__ = ["CHOICES", "CLOSE", "Chosen", "choose_shrinkage", "shrunk"]
+__all__ = ["CHOICES", "CLOSE", "Chosen", "choose_shrinkage", "share_up_to", "shrunk"]
 
 Array = np.ndarray
 CHOICES = (0.0, 0.1, 0.3, 0.6, 0.8, 0.9, 0.97)  #: shares of the target that are tried
@@ -42,6 +43,13 @@ def shrunk(covariance: Float[Array, "d d"], share: float) -> Float[Array, "d d"]
     """Return a covariance with this share of it replaced by equal variances in all directions."""
     size = len(covariance)
     return (1 - share) * covariance + share * np.trace(covariance) / size * np.eye(size)
+
+
+def share_up_to(given: Any, largest: float) -> float:
+    """Return a share that was given in place of auto, from 0 to the largest that can be used."""
+    if isinstance(given, str) or not 0 <= given <= largest:
+        raise InputError(f"shrinkage is {given!r}, but must be 'auto', or from 0 to {largest:g}")
+    return float(given)
 
 
 def choose_shrinkage(

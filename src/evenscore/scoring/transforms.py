@@ -17,7 +17,7 @@ from evenscore.plda.projection import (
     scatter_by_speaker,
     speaker_codes,
 )
-from evenscore.plda.shrinkage import choose_shrinkage, shrunk
+from evenscore.plda.shrinkage import choose_shrinkage, share_up_to, shrunk
 from evenscore.sources import Cosine, Scorer
 from evenscore.sources.computed import ComputedScores
 from evenscore.tables import Embeddings
@@ -136,10 +136,8 @@ def fit_transform(
     if shrinkage == "auto":
         how: dict[str, Any] = {"progress": progress}
         share = choose_shrinkage(embeddings, lambda part, share: _scorer(part, parsed, share), **how).shrinkage
-    elif isinstance(shrinkage, str) or not 0 <= shrinkage <= 1:
-        raise InputError(f"shrinkage is {shrinkage!r}, but must be 'auto', or from 0 to 1")
     else:
-        share = float(shrinkage)
+        share = share_up_to(shrinkage, 1.0)
     return TransformFit(transform=_learned(embeddings, parsed, share), shrinkage=share)
 
 
