@@ -86,15 +86,11 @@ from .norms import (
 )
 from .plda import (
     PLDA as PLDA,
-    adapt_plda as adapt_plda,
     fit_plda as fit_plda,
 )
 from .report import write_report as write_report
 from .scoring import (
-    Transformed as Transformed,
     average_embeddings as average_embeddings,
-    enroll_models as enroll_models,
-    fit_transform as fit_transform,
     make_cohort as make_cohort,
     score_embeddings as score_embeddings,
 )

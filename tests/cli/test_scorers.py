@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from evenscore import Cosine, Embeddings, Transformed, adapt_plda, fit_plda, fit_transform, read_scores, write
+from evenscore import Cosine, Embeddings, fit_plda, read_scores, write
 from evenscore.files.kaldi_objects import write_kaldi_plda
 from evenscore.files.models import load_plda
-from evenscore.scoring import enroll_models, score_by_folds
+from evenscore.plda import adapt_plda
+from evenscore.scoring import Transformed, enroll_models, fit_transform, score_by_folds
 
 SPEAKERS = [f"s{n % 12}" for n in range(60)]
 RNG = np.random.default_rng(0)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import fractional_matrix_power, sqrtm
 
-from evenscore import PLDA, Embeddings, InputError, adapt_plda
+from evenscore import PLDA, Embeddings, InputError
+from evenscore.plda import adapt_plda
 from evenscore.plda.projection import Projection
 
 

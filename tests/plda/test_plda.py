@@ -65,7 +65,7 @@ def test_plda_scores_are_a_source_for_training_the_score_model():
     vectors, codes = draw(rng, rng.integers(1, 6, 30), np.zeros(4), 3 * covariance(rng, 4), np.eye(4))
     plda = fit_plda(embeddings(vectors, codes), length_normalize=False).model
     assert isinstance(plda, Scorer)
-    source = plda.score(embeddings(vectors[::2]), embeddings(vectors[1::2]))
+    source = plda.score(embeddings(vectors[::2]), embeddings(vectors[1::2], prefix="t"))
     labels = Labels.from_speakers(codes[::2], codes[1::2])
     model = ScoreModel(mu=[-5, 3], alpha=[[1.0, 0], [0.5, 1]], beta=[[1.0, 0], [0.5, 1]], sigma2=[9.0, 4.0])
     assert log_likelihood(model, (source, labels)) == pytest.approx(

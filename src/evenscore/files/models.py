@@ -298,7 +298,8 @@ def save_transform(transform: Transform, path: PathLike, *, info: Info = None) -
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from evenscore import Embeddings, fit_transform
+    >>> from evenscore import Embeddings
+    >>> from evenscore.scoring import fit_transform
     >>> takes = Embeddings(range(4), [[1.0, 0.0], [1.5, 0.1], [0.0, 1.0], [0.2, 2.0]], ["a", "a", "b", "b"])
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "transform.json"
     >>> save_transform(fit_transform(takes, ["center"]).transform, path)
