@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from evenscore import TrialList, bootstrap, evaluate, evaluate_by, paired_test, write
-from evenscore.cli.evaluate import Eer, Metric
+from evenscore.cli.evaluate import Eer, Metric, Preset
 from evenscore.cli.labelled import LabelSources, with_known_speakers
+from evenscore.metrics import NIST_PRESETS, evaluate_nist
 from evenscore.metrics.error_rates import EerMethod
 from evenscore.metrics.uncertainty import Metric as LibraryMetric
 
@@ -428,3 +429,28 @@ def test_metadata_with_both_sides_wants_to_know_which(refused, file):
     file("meta", "id gender\n" + "".join(f"{name} {GENDER[name]}\n" for name in (*MODELS, *TESTS)))
     reason = refused("a.scores", "-k", "key", "--by", "gender", "--metadata", "meta")
     assert "say enroll:gender or test:gender" in reason
+
+
+def test_a_nist_key_is_scored_by_its_preset(figures, run, refused, files):
+    columns = {
+        "num_enroll_segs": np.where(np.arange(LABELS.size) % 2, "1", "3"),
+        "phone_num_match": np.where(np.arange(LABELS.size) % 3, "N", "Y"),
+        "gender": np.where(np.arange(LABELS.size) % 5, "male", "female"),
+        "source_type": np.full(LABELS.size, "pstn"),
+    }
+    words = np.where(LABELS, "target", "nontarget")
+    rows = [[*pair, word, *rest] for pair, word, *rest in zip(PAIRS, words, *columns.values(), strict=True)]
+    lines = ["\t".join(row) for row in [["modelid", "segmentid", "targettype", *columns], *rows]]
+    (files / "nist.tsv").write_text("\n".join(lines) + "\n")
+    wanted = evaluate_nist(SCORES, LABELS, preset="sre18", columns=columns).to_dict()
+    found = figures("a.scores", "--key", "nist.tsv", "--preset", "sre18")
+    assert found["pooled"] == wanted["pooled"] | {"n_unknown": 0}
+    assert found["conditions"] == {"partition": wanted["conditions"]}
+    table = run("a.scores", "--key", "nist.tsv", "--preset", "sre18").stdout
+    assert "actCprim" in table
+    assert "one without non-targets has no part in the false alarms" in table
+    assert "conditions" not in figures("a.scores", "--key", "key", "--preset", "sre19-av")
+    assert "leave out --by" in refused("a.scores", "--key", "nist.tsv", "--preset", "sre18", "--by", "gender")
+    assert "no column 'language'" in refused("a.scores", "--key", "nist.tsv", "--preset", "sre16")
+    assert "--preset sre18 needs a file" in refused("a.scores", "--key", "key", "--preset", "sre18")
+    assert set(get_args(Preset)) == set(NIST_PRESETS)

@@ -18,7 +18,6 @@ from evenscore.metrics import (
     detection_costs,
     eer,
     equal_error_rate,
-    equalized_weights,
     evaluate,
     evaluate_by,
     min_cllr,
@@ -346,8 +345,6 @@ def test_bad_weights_and_conditions_are_refused():
             evaluate(scores, labels, weights=weights)
     with pytest.raises(InputError, match=r"scores\[2\] is nan"):
         evaluate([1.0, 0.0, np.nan], labels, weights=[1, 1, 1])
-    with pytest.raises(InputError, match="condition 'm' has no non-target trials"):
-        equalized_weights(labels, ["f", "f", "m"])
     with pytest.raises(InputError, match="one per trial"):
         evaluate_by(scores, labels, conditions=["f"])
     with pytest.raises(InputError, match="must not be given again"):

@@ -29,13 +29,16 @@ evenscore evaluate eval.scores --key eval.trials
 evenscore evaluate eval.scores --key eval.trials --bootstrap 1000
 evenscore evaluate raw.npz llr.npz --key k --points 0.01 --points 0.05,10,1
 evenscore evaluate e.scores --key k --metadata meta.csv --by gender
+evenscore evaluate sre18.tsv --key sre18_trial_key.tsv --preset sre18
 evenscore evaluate a.scores b.scores --key k --paired --metric cllr
 evenscore evaluate eval.zarr --enroll-speakers utt2spk --workers 4
 """
 
 Eer = Literal["rocch", "interpolated", "nearest-mean", "nearest-max", "kaldi"]  #: conventions of the equal error rate
+Preset = Literal["sre16", "sre18", "sre18-vast", "sre19", "sre19-av", "sre21"]  #: evaluations of NIST
 Figures = Mapping[str, Any]
 
+PARTITION = "partition"  #: what conditions are called that NIST's rules make
 _ALWAYS = ("cllr", "min_cllr", "calibration_loss")
 _WITHOUT_INTERVAL = ("eer_threshold", "auc")
 _SPECIAL = {**{mark: f"\\{mark}" for mark in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -73,6 +76,13 @@ class EvaluationChoices:
         ),
     ] = None
     metadata: opt.Metadata = None
+    preset: Annotated[
+        Preset | None,
+        typer.Option(
+            help="Score as an evaluation of NIST: its operating points and partitions (columns of the key or of "
+            "--metadata), which weigh the same, and the EER by interpolation."
+        ),
+    ] = None
     equalize: Annotated[
         bool, typer.Option("--equalize", help="Let every condition of --by weigh the same in the pooled figures.")
     ] = False
@@ -271,6 +281,8 @@ def _notes(systems: Sequence[Figures], rows: Sequence[_Row], options: Evaluation
         lines.append("EER, minDCF and minCllr from a histogram: certain bounds are given where a digit is not")
     if options.what.equalize:
         lines.append(f"every {options.by[0]} weighs the same in the pooled figures")
+    if any(row.column == PARTITION for row in rows):
+        lines.append("every partition weighs the same; one without non-targets has no part in the false alarms")
     for system in systems:
         pooled, name = system["pooled"], "" if len(systems) == 1 else f"{system['scores']}: "
         lines.append(f"{name}EER threshold {pooled['eer_threshold']:.4g}, AUC {pooled['auc']:.4f}")
@@ -284,7 +296,7 @@ def _notes(systems: Sequence[Figures], rows: Sequence[_Row], options: Evaluation
             )
     for row in rows:
         problem = row.figures.get("problem") or row.figures.get("intervals", {}).get("problem")
-        if problem:
+        if problem and row.column != PARTITION:
             lines.append(f"! {row.column} = {row.condition}: {problem}")
     return lines
 

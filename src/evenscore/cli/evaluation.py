@@ -10,13 +10,31 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from evenscore.cli.evaluate import PARTITION
 from evenscore.cli.findings import FEW_TRIALS
 from evenscore.cli.inputs import open_tiles
-from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, speakers_of, with_known_speakers
+from evenscore.cli.labelled import (
+    LabelledScores,
+    LabelSources,
+    labelled_scores,
+    named,
+    speakers_of,
+    with_known_speakers,
+)
 from evenscore.cli.options import Draws, parsed_points
 from evenscore.cli.trial_columns import conditions_of, grouped_by
 from evenscore.errors import InputError
-from evenscore.metrics import OperatingPoint, Points, Trials, bootstrap, evaluate, evaluate_by, paired_test
+from evenscore.metrics import (
+    NIST_PRESETS,
+    OperatingPoint,
+    Points,
+    Trials,
+    bootstrap,
+    evaluate,
+    evaluate_by,
+    evaluate_nist,
+    paired_test,
+)
 from evenscore.metrics.summary import BITS
 from evenscore.progress import Progress, silent
 from evenscore.tables import UNKNOWN, TrialList
@@ -40,6 +58,13 @@ class EvaluationOptions:
     sources: LabelSources
 
     def __post_init__(self) -> None:
+        if self.what.preset is not None:
+            given = {"--points": self.what.points, "--by": self.by, "--equalize": self.what.equalize}
+            given |= {"--eer": self.what.eer != "rocch", "--no-normalize": not self.what.normalize}
+            given |= {"--bootstrap": self.draws.number, "--paired": self.doubt.paired}
+            refused = next((option for option, value in given.items() if value), None)
+            if refused is not None:
+                raise InputError(f"--preset says all about how trials are scored; leave out {refused}")
         if self.doubt.metric and not self.doubt.paired:
             raise InputError("--metric says what --paired compares; give --paired, too")
         if self.what.equalize and len(self.by) != 1:
@@ -54,6 +79,8 @@ class EvaluationOptions:
     @cached_property
     def points(self) -> tuple[OperatingPoint, ...]:
         """The operating points."""
+        if self.what.preset is not None:
+            return NIST_PRESETS[self.what.preset].points
         return parsed_points(self.what.points)
 
     @cached_property
@@ -69,7 +96,7 @@ class EvaluationOptions:
     @property
     def eer_method(self) -> Any:
         """The convention of the EER."""
-        return self.what.eer
+        return "interpolated" if self.what.preset else self.what.eer
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -81,8 +108,8 @@ class EvaluationOptions:
         """The option for which counts do not do, None if there is none."""
         if self.draws.number:
             return "--bootstrap"
-        if self.doubt.paired:
-            return "--paired"
+        if self.doubt.paired or self.what.preset:
+            return "--paired" if self.doubt.paired else "--preset"
         return None if self.eer_method == "rocch" else f"--eer {self.eer_method}"
 
 
@@ -196,14 +223,14 @@ def _metadata_of(options: EvaluationOptions) -> Metadata | None:
     """Read the table that has the columns of --by; None if there are none."""
     from evenscore.files.metadata import read_metadata
 
-    if not options.by:
+    if not (options.by or (options.what.preset and NIST_PRESETS[options.what.preset].partitions)):
         return None
     if options.what.metadata is not None:
         return read_metadata(options.what.metadata)
     keys = [read_metadata(path) for path in options.sources.keys]
     if not keys or len(keys[0].ids) != 2:
-        columns = ", ".join(options.by)
-        raise InputError(f"--by {columns} needs a file with such a column; give it with --metadata")
+        asked = f"--by {', '.join(options.by)}" if options.by else f"--preset {options.what.preset}"
+        raise InputError(f"{asked} needs a file with such a column; give it with --metadata")
     return keys[0]
 
 
@@ -224,6 +251,13 @@ def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Meta
                         figures["intervals"] = _intervals(trials.select(values == name), options)
                     except InputError as error:  # one condition does not stop the others
                         figures["intervals"] = {"problem": str(error)}
+    if options.what.preset is not None:
+        columns = NIST_PRESETS[options.what.preset].partitions if metadata is not None else ()
+        known = {name: conditions_of(trials, metadata, name) for name in columns}
+        with named(item.path):
+            found = evaluate_nist(trials, preset=options.what.preset, columns=known).to_dict()
+        pooled = found["pooled"]
+        conditions |= {PARTITION: found["conditions"]} if known else {}
     pooled = pooled or evaluate(trials, **options.figures).to_dict() | {"equalized": False}
     result = _result(item.path, pooled, item.n_unknown, conditions, options)
     if origin:

@@ -36,6 +36,11 @@ from .hull import (
     roc as roc,
     rocch as rocch,
 )
+from .nist import (
+    NIST_PRESETS as NIST_PRESETS,
+    NistPreset as NistPreset,
+    evaluate_nist as evaluate_nist,
+)
 from .operating_points import OperatingPoint as OperatingPoint
 from .points import Points as Points
 from .summary import (

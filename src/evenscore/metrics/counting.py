@@ -297,13 +297,10 @@ def equalized(groups: Mapping[str, ScoreSummary]) -> ScoreSummary:
     >>> equalized(groups).n_nontarget
     2
     """
-    for name, summary in groups.items():
-        for kind, count in (("target", summary.n_target), ("non-target", summary.n_nontarget)):
-            if not count:
-                raise InputError(
-                    f"condition {name!r} has no {kind} trials, so it cannot weigh as much as the others; leave it out"
-                )
-    return total(summary.scaled(1 / summary.n_nontarget, 1 / summary.n_target) for summary in groups.values())
+    return total(
+        summary.scaled(*(1 / max(count, 1) for count in (summary.n_nontarget, summary.n_target)))
+        for summary in groups.values()
+    )
 
 
 def evaluate_groups(

@@ -143,12 +143,8 @@ def equalized_weights(labels: npt.ArrayLike, conditions: npt.ArrayLike) -> npt.N
     """Return trial weights with which the pooled error rates are the means of the conditions' error rates.
 
     A trial weighs 1 / (number of trials of its class in its condition), so that at any threshold Pmiss and Pfa are
-    plain averages over the conditions, as in the NIST evaluations. Trials with unknown label weigh 0.
-
-    Raises
-    ------
-    InputError
-        If a condition has no targets or no non-targets.
+    plain averages over the conditions, as in the NIST evaluations: a condition without targets has no part in Pmiss,
+    and one without non-targets none in Pfa. Trials with unknown label weigh 0.
 
     Examples
     --------
@@ -158,14 +154,9 @@ def equalized_weights(labels: npt.ArrayLike, conditions: npt.ArrayLike) -> npt.N
     key = as_labels(labels, len(np.asarray(labels)))
     names, code = _as_conditions(conditions, len(key))
     weights = np.zeros(len(key))
-    for label, kind in ((TARGET, "target"), (NONTARGET, "non-target")):
+    for label in (TARGET, NONTARGET):
         of_class = key == label
         count = np.bincount(code[of_class], minlength=len(names))
-        if not count.all():
-            raise InputError(
-                f"condition {names[int(np.argmin(count))]!r} has no {kind} trials, so it cannot weigh as much as the "
-                "others; leave it out"
-            )
         weights[of_class] = 1.0 / count[code[of_class]]
     return weights
 
