@@ -59,7 +59,7 @@ class EvaluationOptions:
 
     def __post_init__(self) -> None:
         if self.what.preset is not None:
-            given = {"--points": self.what.points, "--by": self.by, "--equalize": self.what.equalize}
+            given: dict[str, Any] = {"--points": self.what.points, "--by": self.by, "--equalize": self.what.equalize}
             given |= {"--eer": self.what.eer != "rocch", "--no-normalize": not self.what.normalize}
             given |= {"--bootstrap": self.draws.number, "--paired": self.doubt.paired}
             refused = next((option for option, value in given.items() if value), None)
@@ -252,8 +252,8 @@ def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Meta
                     except InputError as error:  # one condition does not stop the others
                         figures["intervals"] = {"problem": str(error)}
     if options.what.preset is not None:
-        columns = NIST_PRESETS[options.what.preset].partitions if metadata is not None else ()
-        known = {name: conditions_of(trials, metadata, name) for name in columns}
+        columns = NIST_PRESETS[options.what.preset].partitions
+        known = {} if metadata is None else {name: conditions_of(trials, metadata, name) for name in columns}
         with named(item.path):
             found = evaluate_nist(trials, preset=options.what.preset, columns=known).to_dict()
         pooled = found["pooled"]
