@@ -215,7 +215,9 @@ def test_what_cannot_be(files):
     train = ("--train", "train.zarr", *SPEAKERS)
     two = run("--cross-validate", *SPEAKERS, "s.zarr", "s.npz", *CHUNKS, "-o", "out.zarr", code=2)
     assert "the cross-validation of a fusion cannot be had in chunks; leave it out, or use scores that fit into" in two
-    assert "quality measures cannot be had" in run(
+    folds = ("--cross-validate", "3", *SPEAKERS, "--quality", "snr")
+    assert "with quality measures cannot be had in chunks" in run(*folds, "s.zarr", *CHUNKS, "-o", "o.zarr", code=2)
+    assert "the scores have no measure 'snr'" in run(
         *train, "--quality", "snr", "s.zarr", *CHUNKS, "-o", "o.zarr", code=2
     )
     assert "give its name with -o" in run(*train, "--save", "c.json", "--resume", code=2)
@@ -275,6 +277,59 @@ def test_fusions(second, how):
     np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-9, atol=1e-9)
     run("--load", "two.json", "s.zarr", "s2.zarr", *CHUNKS, "-o", "four.zarr")
     assert contents(second / "four.zarr") == contents(second / "two.zarr")
+
+
+@pytest.fixture
+def measured(second):
+    """Add a table about both sides, and lists that have a measure of their own."""
+    rng = np.random.default_rng(5)
+    names = [name for side in (E, T, C, D) for name in side]
+    lines = [f"{name},{x},7" for name, x in zip(names, rng.uniform(1, 5, len(names)), strict=True)]
+    (second / "q.csv").write_text("\n".join(["id,mag,same", *lines]) + "\n")
+    for name in ("train", "s"):
+        trials = read_scores(f"{name}.parquet")
+        write(replace_measures(trials, rng.normal(size=len(trials))), f"{name}-own.parquet")
+    return second
+
+
+def replace_measures(trials, snr):
+    parts = {part: getattr(trials, part) for part in (*PARTS, "scores", "labels")}
+    return TrialList(**parts, measures={"snr": snr})
+
+
+MEASURES = "min:mag,max:mag,diff:mag,same_e,log:ratio:mag"
+
+
+def test_quality_measures(measured):
+    """Measures of a table, of matrices: those that tell nothing new are left out as in memory."""
+    train, new = ("train.npz", "train2.npz"), ("s.npz", "s2.npz")
+    how = (*SPEAKERS, "--metadata", "q.csv", "--quality", MEASURES)
+    one = run(*(x for name in train for x in ("--train", name)), *how, *new, "-o", "one.npz", "--save", "one.json")
+    assert "diff:mag and same_e: not used" in one
+    large = [[name.replace("npz", "zarr") for name in names] for names in (train, new)]
+    both = [x for name in large[0] for x in ("--train", name)]
+    two = run(*both, *how, *large[1], *CHUNKS, "-o", "two.zarr", "--save", "two.json")
+    assert two == one
+    wanted = read_scores("one.npz").scores
+    np.testing.assert_allclose(read_scores("two.zarr").scores, wanted, rtol=1e-6, atol=1e-6)
+    run("--load", "two.json", *large[1], "--metadata", "q.csv", *CHUNKS, "-o", "three.zarr")
+    assert contents(measured / "three.zarr") == contents(measured / "two.zarr")
+
+
+def test_quality_measures_of_lists(measured):
+    how = ("--train", "train-own.parquet", "--quality", "snr,min:mag", "--metadata", "q.csv", "s-own.parquet")
+    assert run(*how, "-o", "one.parquet") == run(*how, *CHUNKS, "-o", "two.parquet")
+    one, two = read_scores("one.parquet"), read_scores("two.parquet")
+    np.testing.assert_allclose(two.scores, one.scores, rtol=1e-6, atol=1e-6)
+    assert two.measures["snr"].tolist() == one.measures["snr"].tolist()
+
+
+def test_measures_of_a_run_that_goes_on_stay_the_same(measured, monkeypatch):
+    how = ("--train", "train.zarr", *SPEAKERS, "--metadata", "q.csv", "s.zarr", *CHUNKS, "-o", "out.zarr")
+    cut_short(monkeypatch, *how, "--quality", "min:mag")
+    assert "another training" in run(*how, "--quality", "max:mag", "--resume", code=2)
+    (measured / "q.csv").write_text((measured / "q.csv").read_text().replace(",7", ",8"))
+    assert "another training" in run(*how, "--quality", "min:mag", "--resume", code=2)
 
 
 def test_fusions_that_cannot_be(second):

@@ -18,7 +18,7 @@ from evenscore.tables import NONTARGET, TARGET, ScoreTable
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["LogisticCalibration", "trials_of"]
+__all__ = ["LogisticCalibration", "told_apart", "trials_of"]
 
 _TOLD = 1e-4  # least share of a measure's variance that the inputs before it do not explain: rounded sums have less
 
@@ -164,11 +164,17 @@ def _informative(
     spread = np.sqrt(np.einsum("nd,nd->d", both, both))
     varies = spread > 1e-12 * np.sqrt(len(both)) * np.abs(np.concatenate((nontarget, target))).max(axis=0)
     both /= np.where(varies, spread, 1.0)
-    correlation, kept = both.T @ both, list(range(n_systems))
-    for place in range(n_systems, len(correlation)):
-        known = correlation[np.ix_(kept, [place])]
-        told = known.T @ np.linalg.lstsq(correlation[np.ix_(kept, kept)], known, rcond=None)[0]
-        if varies[place] and (l2 > 0 or told.item() < 1 - _TOLD):
+    return told_apart(both.T @ both * np.outer(varies, varies), n_systems, l2)
+
+
+def told_apart(covariance: Float[np.ndarray, "d d"], n_systems: int, l2: float) -> npt.NDArray[np.intp]:
+    """Return which inputs are fitted, given how they go together; one that does not vary goes with none, nor itself."""
+    kept = list(range(n_systems))
+    for place in range(n_systems, len(covariance)):
+        known = covariance[np.ix_(kept, [place])]
+        told = known.T @ np.linalg.lstsq(covariance[np.ix_(kept, kept)], known, rcond=None)[0]
+        own = covariance[place, place]
+        if own > 0 and (l2 > 0 or told.item() < (1 - _TOLD) * own):
             kept.append(place)
     return np.array(kept)
 

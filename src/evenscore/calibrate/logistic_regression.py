@@ -90,6 +90,11 @@ class Objective:
         """Whether a threshold separates the classes."""
         return bool(self.lowest.sum() >= 0)
 
+    def take(self, places: npt.NDArray[np.intp]) -> Objective:
+        """Return it as a function of some of the numbers; the others stay where they are."""
+        hessian = self.hessian[np.ix_(places, places)]
+        return Objective(value=self.value, gradient=self.gradient[places], hessian=hessian, lowest=self.lowest)
+
     def __add__(self, other: Objective) -> Objective:
         return Objective(
             value=self.value + other.value,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.calibrate.calibration import Calibration
-from evenscore.calibrate.logistic import LogisticCalibration
+from evenscore.calibrate.logistic import LogisticCalibration, told_apart
 from evenscore.calibrate.logistic_regression import (
     Design,
     Objective,
@@ -33,7 +33,10 @@ from evenscore.tables.tile import Cuts, Place, Tile
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Stack", "calibrated", "cross_calibrated", "fit_fusion", "fused", "stack_systems", "systems_of"]
+__all__ = [
+    *("Stack", "TileMeasures", "calibrated", "cross_calibrated", "fit_fusion", "fused", "stack_systems", "systems_of"),
+    "with_measures",
+]
 
 _TRIALS = 1 << 16  # at a time, to bound memory
 
@@ -132,10 +135,27 @@ def stack_systems(systems: Sequence[ScoreTable]) -> LazyScores:
 
 
 def systems_of(stack: LazyScores) -> list[LazyScores]:
-    """Return the systems of a stack, each with the trials of the first one."""
+    """Return the systems and measures of a stack, each with the trials of the first one."""
     assert isinstance(stack.source, Stack)  # noqa: S101
-    numbers = range(len(stack.source.sources))
-    return [stack.with_source(_OneOf(stack.source, number)) for number in numbers]
+    return [stack.with_source(_OneOf(stack.source, number)) for number in range(stack.source.width)]
+
+
+class TileMeasures(Protocol):
+    """Quality measures of the trials of any tile, along one more axis."""
+
+    names: tuple[str, ...]
+
+    def of(self, tile: Tile) -> npt.NDArray[np.float64]:
+        """Return the measures of a tile."""
+
+    def identity(self) -> str:
+        """Return a text that changes when the measures change."""
+
+
+def with_measures(stack: LazyScores, measures: TileMeasures) -> LazyScores:
+    """Return stacked systems with quality measures behind them."""
+    assert isinstance(stack.source, Stack)  # noqa: S101
+    return stack.with_source(replace(stack.source, measures=measures))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +164,12 @@ class Stack:
 
     sources: tuple[Source, ...]
     sides: tuple[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]], ...] = ()
+    measures: TileMeasures | None = None  #: of the trials of the first system
+
+    @property
+    def width(self) -> int:
+        """Number of systems and measures."""
+        return len(self.sources) + (0 if self.measures is None else len(self.measures.names))
 
     def read(self, place: Place) -> Tile:
         """Return a tile of the first system."""
@@ -168,22 +194,26 @@ class Stack:
         missing = np.isnan(scores)
         if (missing.any(axis=-1) != missing.all(axis=-1)).any():
             raise InputError("some trials have scores of some systems only; give all systems the same trials")
-        return first, scores
+        if self.measures is None:
+            return first, scores
+        measured = np.where(missing[..., :1], np.nan, self.measures.of(first))
+        return first, np.concatenate((scores, measured), axis=-1)
 
     def identity(self) -> str:
         """Return a text that changes when a system does."""
-        return hashed(*(source.identity() for source in self.sources))
+        measures = "" if self.measures is None else self.measures.identity()
+        return hashed(*(source.identity() for source in self.sources), measures)
 
 
 @dataclass(frozen=True, eq=False)
 class _OneOf:
-    """One of the systems of a stack."""
+    """One of the systems or measures of a stack."""
 
     stack: Stack
     number: int
 
     def read(self, place: Place) -> Tile:
-        if not self.stack.sides:
+        if not self.stack.sides and self.number < len(self.stack.sources):
             return self.stack.sources[self.number].read(place)
         tile, scores = self.stack.stack(place)
         return tile.with_scores(np.ascontiguousarray(scores[..., self.number]))
@@ -218,25 +248,27 @@ def fit_fusion(
     Parameters
     ----------
     stack
-        What `stack_systems` gives.
+        What `stack_systems` gives, and `with_measures`.
     labels
         Of the trials, as in `labels_for`.
     summaries
-        Of the scores of each system.
+        Of the scores of each system, and of each measure.
     p_target, l2
         As in `LogisticCalibration.fit`.
     client, progress
         As in `summarize_table`.
     """
+    assert isinstance(stack.source, Stack)  # noqa: S101
     moments = [summary.moments() for summary in summaries]
-    number = moments[0][0]
+    number, systems = moments[0][0], len(stack.source.sources)
     share = number / number.sum()
     mean = np.array([share @ means for _, means, _ in moments])
     std = np.sqrt([share @ (spread + (means - m) ** 2) for (_, means, spread), m in zip(moments, mean, strict=True)])
-    flat = np.flatnonzero(~(std > 1e-12 * np.abs(mean)))
-    if flat.size:
-        raise InputError(f"system {flat[0]}'s scores are the same in all trials and cannot be weighed; leave it out")
-    assert isinstance(stack.source, Stack)  # noqa: S101
+    flat = ~(std > 1e-12 * np.abs(mean))
+    if flat[:systems].any():
+        place = int(np.argmax(flat))
+        raise InputError(f"system {place}'s scores are the same in all trials and cannot be weighed; leave it out")
+    std[flat] = 1.0
     values, places = labels_for(stack, labels), stack.places()
     task: dict[str, Any] = {"source": stack.source, "labels": values, "mean": mean, "std": std, "number": number}
 
@@ -246,10 +278,26 @@ def fit_fusion(
         return penalty(theta, l2) + found
 
     start = at(np.zeros(mean.size + 1))
+    kept = told_apart(_covariance(start.hessian) * np.outer(~flat, ~flat), systems, l2)
     if l2 == 0:
-        refuse_dependent(start.hessian[:-1, :-1] / start.hessian[-1, -1])
-    slopes, intercept = newton(at, start, mean, std, l2)
-    return LogisticCalibration(weights=slopes, quality_weights=np.empty(0), offset=intercept, p_target=p_target, l2=l2)
+        refuse_dependent(start.hessian[np.ix_(kept, kept)] / start.hessian[-1, -1])
+    some = np.append(kept, mean.size)
+
+    def of_kept(theta: Float[np.ndarray, " k"]) -> Objective:
+        whole = np.zeros(mean.size + 1)
+        whole[some] = theta
+        return at(whole).take(some)
+
+    slopes = np.zeros(mean.size)
+    slopes[kept], intercept = newton(of_kept, start.take(some), mean[kept], std[kept], l2)
+    weights = {"weights": slopes[:systems], "quality_weights": slopes[systems:], "offset": intercept}
+    return LogisticCalibration(**weights, p_target=p_target, l2=l2)  # type: ignore[arg-type]
+
+
+def _covariance(hessian: Float[np.ndarray, "c c"]) -> Float[np.ndarray, "d d"]:
+    """Return how inputs go together, from the Hessian where all trials weigh the same: less their means."""
+    sums = hessian[:-1, -1]
+    return np.asarray((hessian[:-1, :-1] - np.outer(sums, sums) / hessian[-1, -1]) / hessian[-1, -1])
 
 
 def _part(task: _Task, place: Place) -> Objective:
@@ -293,8 +341,11 @@ class _Fused:
     fusion: LogisticCalibration
 
     def read(self, place: Place) -> Tile:
-        tile, scores = self.source.stack(place)
-        return tile.with_scores(self.fusion(scores).astype(scores.dtype))
+        tile, inputs = self.source.stack(place)
+        systems = len(self.source.sources)
+        scores = inputs[..., 0] if systems == 1 else inputs[..., :systems]
+        quality = None if self.source.measures is None else inputs[..., systems:]
+        return tile.with_scores(self.fusion(scores, quality).astype(tile.scores.dtype))
 
     def identity(self) -> str:
         return hashed(self.source.identity(), repr(self.fusion.to_dict()))

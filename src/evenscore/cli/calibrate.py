@@ -73,7 +73,7 @@ def calibrate(
 
     Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are read in chunks if they are large or if
     workers or a memory limit are asked for: a fit then uses a fine histogram of the training scores, and the output,
-    .zarr or .parquet, is written chunk by chunk. Quality measures need scores in memory.
+    .zarr or .parquet, is written chunk by chunk.
     """
     from evenscore.calibrate import calibration_and_options
     from evenscore.cli.calibration import CalibrationJob, run_job

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenscore._version import __version__
@@ -78,9 +79,9 @@ class CalibrationJob:
     @property
     def needs_memory(self) -> str | None:
         """Return what the chunks of scores do not do for, None if they do."""
-        if self.quality:
-            return "quality measures"
-        return "the cross-validation of a fusion" if self.folds is not None and len(self.scores) > 1 else None
+        if self.folds is None or (len(self.scores) == 1 and not self.quality):
+            return None
+        return f"the cross-validation {'with quality measures' if self.quality else 'of a fusion'}"
 
     def refuse_needing_memory(self) -> None:
         """Refuse what cannot be had of scores that are read tile by tile."""
@@ -88,8 +89,6 @@ class CalibrationJob:
             raise InputError(
                 f"{self.needs_memory} cannot be had in chunks; leave it out, or use scores that fit into memory"
             )
-        if self.load is not None and inputs_of(CALIBRATION.read(self.load).model)[1]:
-            raise InputError(f"{self.load} uses quality measures, which cannot be had in chunks")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +174,9 @@ def _begin(output: ScoredOutput, scored: Systems, other: Mapping[str, Callable[[
 
 
 def _identity(job: CalibrationJob, training: Systems) -> str:
-    options = json.dumps([job.method, dict(job.options), job.folds, job.sources.unmatched])
-    return hashed(training.identity(job.sources), options)
+    options = json.dumps([job.method, dict(job.options), job.folds, job.sources.unmatched, job.quality])
+    tables = [Path(path).read_bytes() for path in (*job.train_metadata, *job.metadata)]
+    return hashed(training.identity(job.sources), options, *tables)
 
 
 def _told(

@@ -26,19 +26,29 @@ from evenscore.calibrate import (
 )
 from evenscore.calibrate.cross_validation import cross_fits, fit_to_folds, summary_cllr, summed_cost
 from evenscore.calibrate.folds import FoldPairs, spread_speakers
-from evenscore.calibrate.tables import calibrated, cross_calibrated, fit_fusion, fused, stack_systems, systems_of
+from evenscore.calibrate.tables import (
+    Stack,
+    calibrated,
+    cross_calibrated,
+    fit_fusion,
+    fused,
+    stack_systems,
+    systems_of,
+    with_measures,
+)
 from evenscore.cli.calibration import CalibrationJob, inputs_of
 from evenscore.cli.inputs import open_scores, open_tiles
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, named, with_known_speakers
 from evenscore.cli.options import ScaleChoices
 from evenscore.cli.output import ScoredOutput
-from evenscore.cli.trial_columns import numbers_of
+from evenscore.cli.trial_columns import Measures
 from evenscore.errors import InputError
-from evenscore.files.metadata import read_metadata
+from evenscore.files.metadata import Metadata, read_metadata
 from evenscore.metrics import ScoreSummary, cllr
 from evenscore.tables import NONTARGET, TARGET, Axis, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.arrays import hashed
 from evenscore.tables.pair_values import SideGroups
+from evenscore.tables.score_table import LazyScores
 
 __all__ = ["TableSystems", "TrialSystems"]
 
@@ -169,10 +179,11 @@ def _scores_on(trials: TrialList, system: TrialList, first: str, path: str) -> A
 
 def _measures(trials: TrialList, metadata: Sequence[str], names: Sequence[str]) -> Array | None:
     """Return the n x q quality measures, or None if there are none."""
-    if not names:
-        return None
-    tables = [read_metadata(path) for path in metadata]
-    return np.column_stack([numbers_of(trials, tables, name) for name in names])
+    return Measures.on(trials, _tables(metadata), names).of(trials.tile) if names else None
+
+
+def _tables(metadata: Sequence[str]) -> list[Metadata]:
+    return [read_metadata(path) for path in metadata]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,15 +240,15 @@ class TableSystems:
 
     def fit(self, job: CalibrationJob, output: ScoredOutput) -> tuple[Calibration, dict[str, Any]]:
         """Train a calibration, or the weights of a fusion, or take that of a run that was cut short."""
-        fit = self._fusion if len(job.train or job.scores) > 1 else self._fitted
+        fit = self._fusion if len(job.train or job.scores) > 1 or job.quality else self._fitted
         found = _Fits.kept(output) or fit(job, output.how).keep(output)
         return found.calibrations[()], found.info
 
     def apply(self, calibration: Calibration, job: CalibrationJob, names: Sequence[str]) -> ScoreTable:
         """Return the LLRs, made when they are read."""
         self._refuse_infinite(calibration)
-        if isinstance(calibration, LogisticCalibration) and inputs_of(calibration)[0] > 1:
-            return fused(self.file.scores, calibration)  # type: ignore[arg-type]
+        if isinstance(calibration, LogisticCalibration) and sum(inputs_of(calibration)) > 1:
+            return fused(self._stacked(job.metadata, names), calibration)
         return calibrated(self.file.scores, calibration)
 
     def cross_calibrated(self, job: CalibrationJob, output: ScoredOutput) -> tuple[ScoreTable, dict[str, Any]]:
@@ -267,9 +278,15 @@ class TableSystems:
         maps = sources.read_speaker_maps() if sources.by_speaker else ()
         return hashed(scores, self.file.labels.identity(), *(sorted(known.items()) for _, known in maps))
 
+    def _stacked(self, metadata: Sequence[str], names: Sequence[str]) -> LazyScores:
+        """Return the systems as a stack, with quality measures if some are named."""
+        scores: Any = self.file.scores
+        stack = scores if isinstance(scores.source, Stack) else stack_systems([scores])
+        return with_measures(stack, Measures.on(scores, _tables(metadata), names)) if names else stack
+
     def _fusion(self, job: CalibrationJob, how: dict[str, Any]) -> _Fits:
         """Fit the weights of several systems, by as many passes as Newton's method takes steps."""
-        stack: Any = self.file.scores
+        stack = self._stacked(job.train_metadata, job.quality)
         summaries = [replace(self.file, scores=system).count(**how).summary for system in systems_of(stack)]
         with named(self.file.path):
             calibration = fit_fusion(stack, self.file.labels, summaries, **how, **job.options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from evenscore.calibrate.quality import measured
 from evenscore.errors import InputError
-from evenscore.tables import ScoreTable, TrialList
+from evenscore.tables import Axis, Place, ScoreTable, Tile, TrialList
+from evenscore.tables.arrays import hashed
 from evenscore.tables.ids import first_repeat, shown
 from evenscore.tables.pair_values import ListedValues, PairValues, SideGroups, labels_for
 
 if TYPE_CHECKING:
     from evenscore.files.metadata import Metadata
 
-__all__ = ["conditions_of", "grouped_by", "numbers_of"]
+__all__ = ["Measures", "conditions_of", "grouped_by"]
 
 EMPTY = "(empty)"  #: the condition of trials for which the metadata has no value
 _SIDES = {"enroll": "enrolment", "test": "test"}
@@ -41,37 +42,91 @@ def grouped_by(scores: ScoreTable, metadata: Metadata, column: str) -> tuple[tup
 def conditions_of(trials: TrialList, metadata: Metadata, column: str) -> npt.NDArray[np.object_]:
     """Return the text of a column for each trial in memory, as in `grouped_by`."""
     names, groups = grouped_by(trials, metadata, column)
-    return np.asarray(np.array(names, dtype=object)[_of_each(trials, groups, metadata)])
+    tile = Tile(np.empty(len(trials)), trials.enroll_index, trials.test_index)
+    axes = trials.enroll_axis, trials.test_axis
+    return np.asarray(np.array(names, dtype=object)[_of_each(tile, axes, groups, metadata.path)])
 
 
-def numbers_of(trials: TrialList, metadata: Sequence[Metadata], name: str) -> npt.NDArray[np.float64]:
-    """Return the measure of each trial that a name spells, from the trials' own columns, else from the metadata.
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """Quality measures of any tile of a table, from its own columns, else from metadata.
 
     `evenscore.calibrate.quality` tells how names are spelled; ``enroll:`` or ``test:`` before the name of a column says
     whose value of the metadata is meant, and so does ``_e`` or ``_t`` after it.
     """
-    own = name in trials.measures  # as it is spelled: somebody else has put it together
-    numbers = _column(trials, metadata, name) if own else measured(name, partial(_column, trials, metadata))
-    absent = ~np.isfinite(numbers)
-    if absent.any():
-        pair, above = trials.pair(int(np.argmax(absent))), "log:" in name or "ratio:" in name
-        remedy = "logarithms and ratios need values above 0" if above else "add it, or drop the trial"
-        raise InputError(f"the measure {name!r} has no finite value for the trial {pair}; {remedy}")
-    return numbers
+
+    names: tuple[str, ...]
+    columns: Mapping[str, _Column]  #: those of the metadata
+    axes: tuple[Axis, Axis]
+
+    @classmethod
+    def on(cls, scores: ScoreTable, metadata: Sequence[Metadata], names: Sequence[str]) -> Measures:
+        """Find the columns that the names need; one that is nowhere is refused."""
+        first = scores.source.read(Place(0, slice(0, min(1, scores.size)))) if scores.listed else None
+        own = () if first is None else tuple(first.measures)
+        columns: dict[str, _Column] = {}
+
+        def look_up(column: str) -> npt.NDArray[np.float64]:
+            if column not in own and column not in columns:
+                columns[column] = _Column.on(scores, metadata, column, own)
+            return np.empty(0)
+
+        for name in names:
+            if name not in own:  # else it is there as it is spelled: somebody has put it together
+                measured(name, look_up)
+        return cls(tuple(names), columns, (scores.enroll_axis, scores.test_axis))
+
+    def of(self, tile: Tile) -> npt.NDArray[np.float64]:
+        """Return the measures of a tile, along one more axis."""
+
+        def look_up(column: str) -> npt.NDArray[np.float64]:
+            if column in tile.measures:
+                return tile.measures[column].astype(np.float64)
+            return self.columns[column].of(tile, self.axes)
+
+        found = [look_up(name) if name in tile.measures else measured(name, look_up) for name in self.names]
+        for name, values in zip(self.names, found, strict=True):
+            absent = ~np.isfinite(values).reshape(-1)
+            if absent.any():
+                place = tile.position(int(np.argmax(absent)))
+                pair = tuple(axis.ids[at] for axis, at in zip(self.axes, place, strict=True))
+                above = "log:" in name or "ratio:" in name
+                remedy = "logarithms and ratios need values above 0" if above else "add it, or drop the trial"
+                raise InputError(f"the measure {name!r} has no finite value for the trial {pair}; {remedy}")
+        return np.stack(found, axis=-1)
+
+    def identity(self) -> str:
+        """Return a text that changes when the measures change; those of the table itself are in its own."""
+        return hashed(*self.names, *(part for column in self.columns.values() for part in column.identities))
 
 
-def _column(trials: TrialList, metadata: Sequence[Metadata], column: str) -> npt.NDArray[np.float64]:
-    if column in trials.measures:
-        return trials.measures[column].astype(np.float64)
-    if not metadata:
-        own = f"they have {', '.join(trials.measures)}" if trials.measures else "they have none of their own"
-        raise InputError(f"the scores have no measure {column!r} ({own}); give a file that has it with --metadata")
-    found = [table for table in metadata if _sided(table, column)[1] in table.columns]
-    table = (found or metadata)[0]
-    side, name = _named_column(table, column)
-    values = [_number(value, table.path, name) for value in table.columns[name]]
-    rows = _of_rows(trials, table, side, name, np.arange(len(values)))
-    return np.array(values)[_of_each(trials, rows, table)]
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """Numbers of the rows of metadata, and which row each pair has."""
+
+    path: str
+    values: npt.NDArray[np.float64]
+    rows: PairValues
+
+    @classmethod
+    def on(cls, scores: ScoreTable, metadata: Sequence[Metadata], column: str, own: Sequence[str]) -> _Column:
+        if not metadata:
+            known = f"they have {', '.join(own)}" if own else "they have none of their own"
+            raise InputError(
+                f"the scores have no measure {column!r} ({known}); give a file that has it with --metadata"
+            )
+        found = [table for table in metadata if _sided(table, column)[1] in table.columns]
+        table = (found or metadata)[0]
+        side, name = _named_column(table, column)
+        values = [_number(value, table.path, name) for value in table.columns[name]]
+        return cls(table.path, np.array(values), _of_rows(scores, table, side, name, np.arange(len(values))))
+
+    def of(self, tile: Tile, axes: tuple[Axis, Axis]) -> npt.NDArray[np.float64]:
+        return np.asarray(self.values[_of_each(tile, axes, self.rows, self.path)])
+
+    @property
+    def identities(self) -> tuple[Any, ...]:
+        return self.values, self.rows.identity()
 
 
 def _number(text: str, path: str, column: str) -> float:
@@ -118,23 +173,22 @@ def _of_rows(
     return labels_for(scores, SideGroups.by_name(*sides))
 
 
-def _of_each(trials: TrialList, values: PairValues, metadata: Metadata) -> npt.NDArray[Any]:
+def _of_each(tile: Tile, axes: tuple[Axis, Axis], values: PairValues, path: str) -> npt.NDArray[Any]:
     """Return the numbers of all trials; one without a number is an error that says what the metadata lacks."""
-    bare = trials if trials.scores is not None else trials.with_scores(np.zeros(len(trials)))
-    found = values.of(bare.read(*bare.places()))
-    found = np.broadcast_to(found, len(trials))
+    found = np.broadcast_to(values.of(tile), tile.scores.shape)
     if found.min(initial=0) < 0:
-        raise InputError(f"{metadata.path} has no row for {_absent(trials, values, found < 0)}; add it")
+        raise InputError(f"{path} has no row for {_absent(tile, axes, values, found < 0)}; add it")
     return found
 
 
-def _absent(trials: TrialList, values: PairValues, absent: npt.NDArray[np.bool_]) -> str:
+def _absent(tile: Tile, axes: tuple[Axis, Axis], values: PairValues, absent: npt.NDArray[np.bool_]) -> str:
+    places = [tile.position(at) for at in np.flatnonzero(absent.reshape(-1)).tolist()]
     if isinstance(values, SideGroups):
-        side = "test" if values.enroll is None else "enroll"
-        index: npt.NDArray[Any] = getattr(trials, f"{side}_index")
-        return f"{_SIDES[side]} {shown(getattr(trials, f'{side}_ids')[np.unique(index[absent])])}"
-    first = trials.pair(int(np.argmax(absent)))
-    return f"{np.count_nonzero(absent)} of the {len(trials)} trials, first {first}"
+        side = 1 if values.enroll is None else 0
+        ids = axes[side].ids[sorted({place[side] for place in places})]
+        return f"{tuple(_SIDES.values())[side]} {shown(ids)}"
+    first = tuple(axis.ids[at] for axis, at in zip(axes, places[0], strict=True))
+    return f"{len(places)} of the {absent.size} trials, first {first}"
 
 
 def _ids_of_rows(metadata: Metadata) -> Sequence[str]:
