@@ -143,7 +143,9 @@ def systems_of(stack: LazyScores) -> list[LazyScores]:
 class TileMeasures(Protocol):
     """Quality measures of the trials of any tile, along one more axis."""
 
-    names: tuple[str, ...]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called."""
 
     def of(self, tile: Tile) -> npt.NDArray[np.float64]:
         """Return the measures of a tile."""
