@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenscore._version import __version__
@@ -14,6 +13,7 @@ from evenscore.calibrate import Calibration, LogisticCalibration, SaturatingCali
 from evenscore.cli.labelled import LabelSources
 from evenscore.cli.output import ScoredOutput
 from evenscore.errors import InputError
+from evenscore.files.metadata import read_metadata
 from evenscore.files.models import CALIBRATION
 from evenscore.files.records import ModelFile
 from evenscore.tables.arrays import hashed
@@ -175,7 +175,7 @@ def _begin(output: ScoredOutput, scored: Systems, other: Mapping[str, Callable[[
 
 def _identity(job: CalibrationJob, training: Systems) -> str:
     options = json.dumps([job.method, dict(job.options), job.folds, job.sources.unmatched, job.quality])
-    tables = [Path(path).read_bytes() for path in (*job.train_metadata, *job.metadata)]
+    tables = [dict(read_metadata(path).columns) for path in (*job.train_metadata, *job.metadata)]
     return hashed(training.identity(job.sources), options, *tables)
 
 
