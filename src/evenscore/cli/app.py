@@ -44,7 +44,7 @@ COMMANDS = (
         "evaluate",
         "compare",
     ),
-    *("choose-cohort", "simulate", "plot", "formats", "demo"),
+    *("verifier", "choose-cohort", "simulate", "plot", "formats", "demo"),
 )
 
 FAILED = 1  #: exit code: evenscore could not do what it should

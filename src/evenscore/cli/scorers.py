@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["ScorerOption", "scorer_of", "trained_note", "training_scorer_of"]
 
 _OF_COSINE = ("center", "leave_out", "transform", "train", "folds")
-SCORERS = {"cosine": _OF_COSINE, "dot": _OF_COSINE, "plda": ("model", "center", "train", "folds")}  # and their options
+SCORERS = {
+    "cosine": _OF_COSINE,
+    "dot": _OF_COSINE,
+    "plda": ("model", "center", "train", "folds"),
+    "verifier": ("model",),
+}  # and their options
 LEAVE_OUT = ("speakers", "none")
 _OPTION = re.compile(rf":(?={'|'.join(f'{name}=' for names in SCORERS.values() for name in names)})")
 _PLDA_RECIPE = {"center": bool, "lda_dim": int, "whiten": bool, "length_normalize": bool}
@@ -33,7 +38,8 @@ ScorerOption = Annotated[
         "Kaldi. With cosine:center=FILE the mean of these embeddings, or the vector of that file, is subtracted first; "
         "leave_out=speakers: the mean without the pair's own two speakers, which training trials have unless "
         "leave_out=none is given. cosine:transform=FILE is trained by 'evenscore transform'. train=FILE names what a "
-        "PLDA or transform was trained on: training trials of these speakers are scored by folds (folds=5).",
+        "PLDA or transform was trained on: training trials of these speakers are scored by folds (folds=5). "
+        "verifier:model=FILE, of 'evenscore verifier', normalizes and calibrates, too, trial by trial.",
         autocompletion=lambda incomplete: [name for name in SCORERS if name.startswith(incomplete)],
     ),
 ]
@@ -41,11 +47,13 @@ ScorerOption = Annotated[
 
 def scorer_of(text: str) -> Scorer:
     """Return the scorer that a text names, such as ``plda:model=FILE``; names of files may have colons."""
-    from evenscore.files import read_embeddings
+    from evenscore.files import load_verifier, read_embeddings
     from evenscore.files.models import load_plda, load_transform
     from evenscore.sources import LeftOutCenter
 
     name, options = _parts(text)
+    if name == "verifier":
+        return load_verifier(options["model"])
     if name == "plda":
         return _recentered(load_plda(options["model"]), options)
     if "transform" in options:
@@ -109,6 +117,8 @@ def _parts(text: str) -> tuple[str, dict[str, str]]:
         raise InputError(f"the scorer {text!r}: without center=FILE alone there is nothing to leave out; leave it out")
     if name == "plda" and "model" not in options:
         raise InputError("--scorer plda needs a trained PLDA; give plda:model=FILE (made by 'evenscore plda')")
+    if name == "verifier" and "model" not in options:
+        raise InputError("--scorer verifier needs a file; give verifier:model=FILE (made by 'evenscore verifier')")
     if "folds" in options and "train" not in options:
         raise InputError(f"the scorer {text!r}: folds are for train=FILE; give that, too")
     if "train" in options and not {"model", "transform"} & set(options):

@@ -35,3 +35,7 @@ from .score_set import (
 from .score_tiles import open_scores as open_scores
 from .sniffing import sniff as sniff
 from .streams import spooled as spooled
+from .verifiers import (
+    load_verifier as load_verifier,
+    save_verifier as save_verifier,
+)

@@ -39,7 +39,7 @@ __all__ = [
     *("CALIBRATION", "EVIDENCE", "SCORE_MODEL"),
     *("load_calibration", "load_evidence", "load_model", "load_plda", "load_transform"),
     *("save_calibration", "save_evidence", "save_model", "save_plda", "save_transform"),
-    *("is_saved", "load_model_of", "load_trained", "save_trained", "trained_methods"),
+    *("format_of", "is_saved", "load_model_of", "load_trained", "save_trained", "trained_methods"),
 ]
 
 Info = Mapping[str, Any] | None
@@ -329,20 +329,20 @@ def save_trained(model: Any, path: PathLike) -> None:
     method = _method_of(model)
     if method is None:
         raise InputError(f"there is no file format for a {type(model).__name__}; register its method with a record")
-    _format_of(method).write(model, path)
+    format_of(method).write(model, path)
 
 
 def load_trained(path: PathLike) -> Any:
     """Read a model of any kind; None if the file is of another kind."""
     values = read_json(path, largest=_LARGEST)
-    formats = {format.name: format for format in map(_format_of, trained_methods())}
+    formats = {format.name: format for format in map(format_of, trained_methods())}
     found = formats.get(str(values.get("format")))
     return None if found is None else found.model_in(path, values).model
 
 
 def load_model_of(method: str, path: PathLike) -> Any:
     """Read the model of one of the `trained_methods`; a file of another kind is refused."""
-    return _format_of(method).read(path).model
+    return format_of(method).read(path).model
 
 
 def _records() -> dict[str, Named]:
@@ -354,7 +354,8 @@ def _method_of(model: Any) -> str | None:
     return next((name for name, record in _records().items() if isinstance(model, loaded(record))), None)
 
 
-def _format_of(method: str) -> RecordFormat[Any]:
+def format_of(method: str) -> RecordFormat[Any]:
+    """Return the file format of the models that a method trains."""
     if method in _OWN:
         return _OWN[method]
     record = loaded(_records()[method])

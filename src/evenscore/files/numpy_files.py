@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -43,6 +44,9 @@ __all__ = [
     "read_npy",
     "read_npz",
     "score_id_files",
+    "storable",
+    "stored_arrays",
+    "write_members",
     "write_npy",
     "write_npz",
 ]
@@ -53,13 +57,20 @@ _MOST_PACKED = 1100
 
 def read_npz(path: PathLike, options: ReadOptions) -> Table:
     """Read a score matrix, a list of trials or embeddings; the names of the arrays decide which."""
+    with stored_arrays(path) as arrays:
+        return from_arrays(arrays, path, options)
+
+
+@contextmanager
+def stored_arrays(path: PathLike) -> Iterator[StoredArrays]:
+    """Open an archive; what goes wrong with it, also while it is open, is a `FileError`."""
     with local_file(path) as file, parsing(path, "an npz file"), zipfile.ZipFile(file) as archive:
-        return from_arrays(_Arrays(archive, path), path, options)
+        yield _Arrays(archive, path)
 
 
 def write_npz(table: ArrayTable, path: PathLike) -> None:
     """Write a table; numbers are stored as they are, ids are packed."""
-    arrays = {name: _storable(values, path, name) for name, values in to_arrays(table, path).items()}
+    arrays = {name: storable(values, path, name) for name, values in to_arrays(table, path).items()}
     write_members(arrays, path)
 
 
@@ -131,7 +142,7 @@ class _Arrays(StoredArrays):
             return array
 
 
-def _storable(values: npt.NDArray[Any], path: PathLike, part: str) -> npt.NDArray[Any]:
+def storable(values: npt.NDArray[Any], path: PathLike, part: str) -> npt.NDArray[Any]:
     """Return text with a fixed width, as NumPy stores it."""
     if values.dtype != object:
         return values

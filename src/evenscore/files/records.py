@@ -31,6 +31,7 @@ __all__ = [
     "RecordFormat",
     "check_header",
     "count",
+    "json_object",
     "number",
     "numbers",
     "optional",
@@ -235,9 +236,14 @@ class RecordFormat(Generic[T]):
     largest: int = 1_000_000
     optional: tuple[str, ...] = ()
 
+    @property
+    def header(self) -> dict[str, Any]:
+        """What an object of this kind says of itself first."""
+        return {"format": self.name, "version": VERSION}
+
     def write(self, model: T, path: PathLike, info: Mapping[str, Any] | None = None) -> None:
         """Write a model, with facts about its training if there are any."""
-        values = {"format": self.name, "version": VERSION, **self.values(model)}
+        values = {**self.header, **self.values(model)}
         if info is not None:
             if not all(isinstance(name, str) for name in info):
                 raise InputError("the keys of info must be text")
@@ -299,6 +305,11 @@ def read_json(path: PathLike, *, largest: int = 10_000_000) -> dict[str, Any]:
         data = stream.read(largest + 1)
     if len(data) > largest:
         raise FileError(path, f"it is larger than {largest // 1000} kB, so it is not a file of this kind")
+    return json_object(path, data)
+
+
+def json_object(path: PathLike, data: bytes) -> dict[str, Any]:
+    """Return the JSON object that bytes of a file hold."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

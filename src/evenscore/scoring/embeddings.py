@@ -23,7 +23,7 @@ from evenscore.sources.scorers import scored
 from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.tile import TILE_BYTES
 
-__all__ = ["embedding_quality", "score_embeddings", "score_lazily", "scorer_named"]
+__all__ = ["cohort_blocks", "embedding_quality", "score_embeddings", "score_lazily", "scorer_named"]
 
 _MEMORY = 1e9  # bytes that the cohort against itself may take
 SCORERS: Mapping[str, Callable[[], Scorer]] = {"cosine": Cosine, "dot": DotProduct}
@@ -111,7 +111,7 @@ def score_embeddings(
         scores = scored(scorer, enroll, test)
         found = scores.in_memory() if trials is None else _listed(scores, trials.to_trials())
     if method is not None and cohort is not None:
-        blocks = _blocks(scorer, enroll, test, cohort, found, method, memory, options)
+        blocks = cohort_blocks(scorer, enroll, test, cohort, found, method, memory, options)
         found = normalize(blocks, method, progress=progress, **_conditions(blocks, condition, method), **options)
     return _like(trials, found) if isinstance(trials, TrialList) else found
 
@@ -170,7 +170,7 @@ def score_lazily(
         if keep is not None:
             keep.begin({"trials": raw.identity()})
         return raw
-    blocks = _blocks(scorer, enroll, test, cohort, raw, method, _MEMORY, options)
+    blocks = cohort_blocks(scorer, enroll, test, cohort, raw, method, _MEMORY, options)
     how: dict[str, Any] = {"client": client, "progress": progress, "keep": keep}
     return normalize(blocks, method, **how, **_conditions(blocks, condition, method), **options)
 
@@ -212,7 +212,7 @@ def embedding_quality(
     """
     scorer = scorer_named(scorer)
     enroll, test = _used(enroll, test, trials)
-    blocks = _blocks(scorer, enroll, test, cohort, _known(trials, enroll, test), "s", _MEMORY, {})
+    blocks = cohort_blocks(scorer, enroll, test, cohort, _known(trials, enroll, test), "s", _MEMORY, {})
     how: dict[str, Any] = {"client": client, "progress": progress, "center": getattr(scorer, "mean", None)}
     found = _conditions(blocks, condition, method)
     return quality_measures(blocks, method, enroll=enroll, test=test, **how, **found, **options)
@@ -285,7 +285,7 @@ def _used(enroll: Embeddings, test: Embeddings, trials: ScoreTable | None) -> tu
     return one, one
 
 
-def _blocks(
+def cohort_blocks(
     scorer: Scorer,
     enroll: Embeddings,
     test: Embeddings,

@@ -1,0 +1,5 @@
+from .verifier import (
+    Enrolled as Enrolled,
+    Probe as Probe,
+    Verifier as Verifier,
+)
