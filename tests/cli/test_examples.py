@@ -10,9 +10,11 @@ import pytest
 from evenscore import (
     Embeddings,
     Labels,
+    LogisticCalibration,
     ScoreMatrix,
     ScoreModel,
     TrialList,
+    save_calibration,
     save_model,
     simulate,
     simulate_blocks,
@@ -116,6 +118,12 @@ def to_normalize(folder):
     write(Embeddings(cohort, RNG.normal(size=(300, 4)), cohort), folder / "c.npz")
 
 
+def bundled(folder):
+    """The same, and a calibration."""
+    to_normalize(folder)
+    save_calibration(LogisticCalibration(weights=[2.0], quality_weights=[], offset=-1.0), folder / "cal.json")
+
+
 def vectors(folder):
     """Embeddings of more dimensions than the PLDA keeps, and a PLDA to be adapted to them."""
     names, who = [f"u{n}" for n in range(320)], [f"s{n % 160}" for n in range(320)]
@@ -162,6 +170,7 @@ FOLDERS = {
     "convert": to_be_joined,
     "plda": vectors,
     "transform": vectors,
+    "verifier": bundled,
 }
 
 

@@ -18,7 +18,7 @@ evenscore verifier --norm as:top_k=300 --cohort-embeddings c.npz \\
 evenscore verifier --norm lgsm --model m.json --cohort-embeddings c.npz \\
     -o verifier.npz
 evenscore score --scorer verifier:model=verifier.npz -o llrs \\
-    --enroll-embeddings e.npz --test-embeddings t.npz --trials list
+    --enroll-embeddings e.npz --test-embeddings t.npz --trials k
 """
 
 

@@ -25,7 +25,7 @@ from evenscore.tables import Embeddings
 
 __all__ = ["load_verifier", "save_verifier"]
 
-_SCORERS = {"cosine": Cosine, "dot": DotProduct}  #: those that have a mean, and nothing else
+_SCORERS: dict[str, Any] = {"cosine": Cosine, "dot": DotProduct}  #: those that have a mean, and nothing else
 
 
 def save_verifier(verifier: Verifier, path: PathLike) -> None:
@@ -100,7 +100,8 @@ def _scorer_values(scorer: Scorer) -> dict[str, Any]:
         return {"name": "plda", "model": _record(PLDA_MODEL, scorer)}
     for name, kind in _SCORERS.items():
         if type(scorer) is kind:
-            return {"name": name, "mean": None if scorer.mean is None else scorer.mean.tolist()}
+            mean = getattr(scorer, "mean", None)
+            return {"name": name, "mean": None if mean is None else mean.tolist()}
     raise InputError(f"a scorer of the kind {type(scorer).__name__} cannot be kept in a file; use cosine, dot or PLDA")
 
 
@@ -112,7 +113,8 @@ def _scorer(at: KeyPlace, value: Any) -> Scorer:
     if not isinstance(name, str) or name not in _SCORERS:
         at.key("name").refuse(f"there is no scorer {shown(name)}; known are {', '.join(_SCORERS)}, plda")
     mean = at.fields(value, {"name": _any, "mean": optional(numbers(None))})["mean"]
-    return _SCORERS[name](mean=mean)
+    found: Scorer = _SCORERS[name](mean=mean)
+    return found
 
 
 def _norm(at: KeyPlace, value: Any) -> dict[str, Any]:
@@ -146,7 +148,7 @@ def _any(at: KeyPlace, value: Any) -> Any:
     return value
 
 
-_VERIFIER = RecordFormat(
+_VERIFIER: RecordFormat[Any] = RecordFormat(
     name="evenscore-verifier",
     keys=("scorer", "norm", "length_norm", "calibration"),
     model=_verifier,
