@@ -21,11 +21,11 @@ from evenscore import (
     LogisticCalibration,
     ScoreMatrix,
     ScoreModel,
-    Verifier,
     fit_evidence,
     prepare_norm,
     simulate,
 )
+from evenscore.online import Verifier
 
 TOP = 300
 MODEL = ScoreModel(mu=[0.0, 0.6], alpha=[[0.05], [0.05]], beta=[[0.05], [0.05]], sigma2=[0.01, 0.01])

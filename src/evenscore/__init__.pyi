@@ -44,7 +44,6 @@ from .files import (
     load_audiomnist_scores as load_audiomnist_scores,
     load_calibration as load_calibration,
     load_model as load_model,
-    load_verifier as load_verifier,
     open_scores as open_scores,
     read as read,
     read_embeddings as read_embeddings,
@@ -53,7 +52,6 @@ from .files import (
     read_trials as read_trials,
     save_calibration as save_calibration,
     save_model as save_model,
-    save_verifier as save_verifier,
     write as write,
     write_table as write_table,
 )
@@ -87,7 +85,6 @@ from .norms import (
     prepare_norm as prepare_norm,
     register_norm as register_norm,
 )
-from .online import Verifier as Verifier
 from .plda import (
     PLDA as PLDA,
     fit_plda as fit_plda,

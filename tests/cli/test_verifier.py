@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from evenscore import load_verifier, read_scores, save_calibration, save_model, write
+from evenscore import read_scores, save_calibration, save_model, write
+from evenscore.files import load_verifier
 from online_data import CALIBRATION, COHORT, ENROLLED, SIMPLE, TESTED
 
 SIDES = ("--enroll-embeddings", "e.npz", "--test-embeddings", "t.npz")

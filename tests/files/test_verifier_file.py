@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
-from evenscore import FileError, InputError, load_verifier, read_embeddings, save_verifier
+from evenscore import FileError, InputError, read_embeddings
+from evenscore.files import load_verifier, save_verifier
 from evenscore.online import Verifier
 from examples import examples
 from online_data import CALIBRATION, COHORT, ENROLLED, TESTED, scorers, trained
