@@ -40,9 +40,10 @@ def verifier(
 ) -> None:
     """Bundle scorer, cohort, norm and calibration in one file, for trials that come one by one.
 
-    In Python, evenscore.files.load_verifier(FILE) makes of it an object that takes two vectors and returns a log-likelihood ratio, in
-    microseconds and from many threads. To check it, score embeddings with --scorer verifier:model=FILE: the numbers are
-    those of 'evenscore normalize' and 'evenscore calibrate'. --norm raw bundles a scorer and a calibration alone.
+    In Python, evenscore.files.load_verifier(FILE) makes of it an object that takes two vectors and returns a
+    log-likelihood ratio, in microseconds and from many threads. To check it, score embeddings with
+    --scorer verifier:model=FILE: the numbers are those of 'evenscore normalize' and 'evenscore calibrate'. --norm raw
+    bundles a scorer and a calibration alone.
     """
     from evenscore.cli.inputs import EmbeddingFiles
     from evenscore.files import load_calibration, save_verifier
