@@ -17,6 +17,7 @@ from evenscore import (
     labels_for,
     score_embeddings,
 )
+from evenscore.scoring import Transformed, fit_transform
 
 
 def made(prefix, n_speakers, takes, seed, dtype=np.float64):
@@ -34,7 +35,12 @@ SIMPLE = ScoreModel(mu=[0.0, 0.6], alpha=[[0.1], [0.1]], beta=[[0.05], [0.05]], 
 
 @functools.cache
 def scorers():
-    return {"cosine": Cosine(mean=COHORT.vectors.mean(axis=0)), "dot": DotProduct(), "plda": fit_plda(COHORT).model}
+    return {
+        "cosine": Cosine(mean=COHORT.vectors.mean(axis=0)),
+        "dot": DotProduct(),
+        "plda": fit_plda(COHORT).model,
+        "transformed": Transformed(fit_transform(COHORT, ["center", "lda:4"], shrinkage=0.1).transform),
+    }
 
 
 @functools.cache

@@ -37,7 +37,7 @@ def path(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("scorer", ["cosine", "dot", "plda"])
+@pytest.mark.parametrize("scorer", ["cosine", "dot", "plda", "transformed"])
 @pytest.mark.parametrize("method", ["raw", "zt", "lgsm", "evidence"])
 def test_a_round_trip_is_exact(tmp_path, scorer, method):
     options = {"model": trained(method)} if method in ("lgsm", "evidence") else {}

@@ -37,7 +37,7 @@ def with_model(method, options):
     return options | ({"model": trained(method)} if options.get("model") == "trained" else {})
 
 
-@pytest.mark.parametrize("scorer", ["cosine", "dot", "plda"])
+@pytest.mark.parametrize("scorer", ["cosine", "dot", "plda", "transformed"])
 @pytest.mark.parametrize(("method", "options"), NORMS)
 def test_single_trials_have_the_scores_of_tables(method, options, scorer):
     options, scorer = with_model(method, options), scorers()[scorer]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import CohortChoices, ModelFile, NormName, ScorerOption, norm_settings, scorer_of
+from evenscore.cli.norm_options import CohortChoices, ModelFile, NormName, norm_settings
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import print_lines, progress_bar
+from evenscore.cli.scorers import ScorerOption, scorer_of
 from evenscore.errors import InputError
 
 __all__ = ["EXAMPLES", "verifier"]

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from evenscore.errors import FileError, InputError
-from evenscore.files.models import CALIBRATION, PLDA_MODEL, format_of
+from evenscore.files.models import CALIBRATION, format_of
 from evenscore.files.named_arrays import from_arrays, to_arrays
 from evenscore.files.numpy_files import storable, stored_arrays, write_members
 from evenscore.files.records import KeyPlace, RecordFormat, json_object, numbers, optional, shown
 from evenscore.files.registry import ReadOptions
 from evenscore.files.streams import PathLike, listed
+from evenscore.files.vector_records import PLDA_MODEL, TRANSFORM
 from evenscore.norms.registry import METHODS
 from evenscore.online import Verifier
 from evenscore.sources import Cosine, DotProduct, Scorer
@@ -95,9 +96,16 @@ def _values(verifier: Verifier) -> dict[str, Any]:
 
 def _scorer_values(scorer: Scorer) -> dict[str, Any]:
     from evenscore.plda import PLDA
+    from evenscore.scoring import Transformed
 
     if isinstance(scorer, PLDA):
         return {"name": "plda", "model": _record(PLDA_MODEL, scorer)}
+    if isinstance(scorer, Transformed):
+        return {
+            "name": "transformed",
+            "transform": _record(TRANSFORM, scorer.transform),
+            "scorer": _scorer_values(scorer.scorer),
+        }
     for name, kind in _SCORERS.items():
         if type(scorer) is kind:
             mean = getattr(scorer, "mean", None)
@@ -110,8 +118,13 @@ def _scorer(at: KeyPlace, value: Any) -> Scorer:
     if name == "plda":
         model: Scorer = at.fields(value, {"name": _any, "model": _model_of(PLDA_MODEL)})["model"]
         return model
+    if name == "transformed":
+        from evenscore.scoring import Transformed
+
+        parts = at.fields(value, {"name": _any, "transform": _model_of(TRANSFORM), "scorer": _scorer})
+        return Transformed(parts["transform"], parts["scorer"])
     if not isinstance(name, str) or name not in _SCORERS:
-        at.key("name").refuse(f"there is no scorer {shown(name)}; known are {', '.join(_SCORERS)}, plda")
+        at.key("name").refuse(f"there is no scorer {shown(name)}; known are {', '.join(_SCORERS)}, plda, transformed")
     mean = at.fields(value, {"name": _any, "mean": optional(numbers(None))})["mean"]
     found: Scorer = _SCORERS[name](mean=mean)
     return found

@@ -62,7 +62,8 @@ def products(scorer: Scorer, enroll: Embeddings, test: Embeddings) -> Bilinear:
     scores = scored(scorer, enroll, test)
     if not isinstance(scores, Bilinear):
         raise InputError(
-            f"{type(scorer).__name__} has no scores that are products of two vectors; give Cosine, DotProduct or PLDA"
+            f"{type(scorer).__name__} has no scores that are products of two vectors; give Cosine, DotProduct, PLDA or "
+            "Transformed"
         )
     return scores
 
