@@ -90,6 +90,13 @@ def test_what_we_write_is_what_numpy_reads(tmp_path):
 def test_names_of_other_programs(tmp_path):
     path = saved(tmp_path / "dca.npz", data=np.ones((2, 3)), ids=["a", "b"], sex=[b"f", b"m"], mean=np.ones(3))
     assert read_npz(path, DEFAULT) == Embeddings(["a", "b"], np.ones((2, 3)), columns={"sex": ["f", "m"]})
+    path = saved(tmp_path / "by_id.npz", **{"ann/1.wav": np.ones(3), "bob/2.wav": np.zeros((1, 3))})
+    assert read_npz(path, DEFAULT) == Embeddings(["ann/1.wav", "bob/2.wav"], [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
+    for odd in ({"a": np.ones(3), "b": np.ones(2)}, {"a": np.ones((2, 2))}, {"a": np.ones(1)}, {"a": ["x", "y"]}):
+        with pytest.raises(FileError, match="or a vector for each id, all of one length; rename the arrays"):
+            read_npz(saved(tmp_path / "odd.npz", **odd), DEFAULT)
+    with pytest.raises(FileError, match=r"nan\.npz: the vector of 'a' has a value that is not finite"):
+        read_npz(saved(tmp_path / "nan.npz", a=[0.0, np.nan]), DEFAULT)
     path = saved(tmp_path / "scores.npz", score_mat=[[1.0]], model_ids=["m"], segment_ids=["s"])
     assert read_npz(path, DEFAULT) == ScoreMatrix([[1.0]], ["m"], ["s"])
 

@@ -9,7 +9,7 @@ import typer
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
 from evenscore.cli.options import Resume, ScaleChoices
-from evenscore.cli.output import print_json, print_lines, printable, scored_output
+from evenscore.cli.output import check_output, print_json, print_lines, printable, scored_output
 from evenscore.errors import InputError
 
 __all__ = ["EXAMPLES", "calibrate"]
@@ -124,3 +124,4 @@ def _check_outputs(
         raise InputError("--cross-validate makes a calibration for every pair of folds; leave out --save")
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("standard output can hold one thing only; give the others file names")
+    check_output(output, save)

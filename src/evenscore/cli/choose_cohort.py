@@ -11,7 +11,7 @@ from evenscore.cli import options as opt
 from evenscore.cli.compare import Facts, Inputs, RankBy, TrainingScores, TrainingVectors
 from evenscore.cli.norm_options import NormName
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, print_table, progress_bar
+from evenscore.cli.output import check_output, print_json, print_lines, print_table, progress_bar
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def choose_cohort(
         from evenscore.plot.style import require_matplotlib
 
         require_matplotlib()  # better now than after the work
+        check_output(plot)
     with progress_bar() as progress:
         progress("reading", 0.0)
         blocks, _ = Inputs(training=training, training_vectors=training_vectors, facts=facts).read()

@@ -15,7 +15,7 @@ from evenscore.cli import options as opt
 from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap
 from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.options import LARGE_DATA, ScaleChoices
-from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
+from evenscore.cli.output import check_output_folder, print_json, print_lines, print_table, printable, progress_bar
 from evenscore.cli.scorers import ScorerOption, trained_note
 from evenscore.cli.self_centering import SelfCenteredOption, mended_training
 from evenscore.errors import InputError
@@ -247,6 +247,7 @@ def compare(
     chosen, costs, draws = listed_methods(methods), opt.parsed_points(points), opt.Draws.of(bootstrap)
     from evenscore.comparison.methods import as_methods
 
+    check_output_folder(output)
     as_methods(chosen, ())  # which refuses wrong options before anything is read
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)

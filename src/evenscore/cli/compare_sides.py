@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenscore.cli.inputs import EmbeddingFiles, of_phrase, open_matrix, phrase_names, phrases_of
+from evenscore.cli.inputs import EmbeddingFiles, open_matrix
 from evenscore.cli.labelled import LabelledScores, LabelSources, SpeakerMap, as_matrix, with_key, with_map, with_maps
 from evenscore.cli.option_records import option_name
+from evenscore.cli.phrases import of_phrase, phrase_names, phrases_of
 from evenscore.cli.scorers import scorer_of, training_scorer_of
 from evenscore.cli.training_data import labels_by_targets, read_labelled
 from evenscore.errors import InputError

@@ -9,7 +9,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import progress_bar
+from evenscore.cli.output import check_output, progress_bar
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def convert(
 
     if matrix and (key or speakers):
         raise typer.BadParameter("a matrix holds no labels: leave out --matrix, or --key and --speakers")
+    check_output(output)
     with progress_bar() as progress:
         tables = []
         for number, path in enumerate(inputs):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.output import print_json, print_lines, progress_bar
+from evenscore.cli.output import check_output_folder, print_json, print_lines, progress_bar
 
 if TYPE_CHECKING:
     from evenscore.comparison import Comparison
@@ -48,6 +48,7 @@ def demo(
     from evenscore import compare, load_audiomnist_scores, write_report
     from evenscore.cli.compare import listed_methods
 
+    check_output_folder(output)
     chosen, draws, real = listed_methods(methods), opt.Draws.of(bootstrap), load_audiomnist_scores()
     how: dict[str, Any] = {"bootstrap": draws.number, "level": draws.level, "seed": draws.seed}
     scores = {

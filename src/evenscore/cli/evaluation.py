@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvaluationOptions", "evaluate_systems", "evaluated", "open_labelled", "warnings_about"]
 
+INVERTED = 0.5  # area under the ROC, below which scores tell the classes apart the wrong way round
 DRAWS = 1000  # of speakers for a comparison, where the number is not given
 
 
@@ -200,14 +201,21 @@ def _refuse_telling_nothing(path: str, found: Points) -> None:
 
 
 def warnings_about(system: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each class with few trials, given what was measured of a system."""
+    """Return a sentence for each class with few trials, and one for scores that run the wrong way round."""
     pooled = system["pooled"]
     counts = (("target", pooled["n_target"]), ("non-target", pooled["n_nontarget"]))
-    return [
+    lines = [
         f"{system['scores']} has only {count} {name} trial{'s' * (count != 1)}: error rates are very uncertain"
         for name, count in counts
         if count < FEW_TRIALS
     ]
+    area = pooled.get("auc")
+    if area is not None and area < INVERTED:
+        lines.append(
+            f"{system['scores']}: a target scores below a non-target more often than above it (AUC {area:.3f}); are "
+            "these distances, whose sign must be changed, or are the labels inverted?"
+        )
+    return lines
 
 
 def _refuse_too_many(file: LabelledScores, options: EvaluationOptions, scale: ScaleChoices) -> None:

@@ -8,7 +8,8 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, print_table, progress_bar
+from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
+from evenscore.errors import EvenscoreError
 
 if TYPE_CHECKING:
     from evenscore.tables import TrialList
@@ -35,21 +36,29 @@ def info(
 
     Prints kind and format, sizes, label counts, the range of the scores in each class, and things that are seldom
     meant so: constant scores, targets that score below non-targets, ids that differ only in case, and more. With --key,
-    it also tells which trials stand only in the scores or only in the key.
+    it also tells which trials stand only in the scores or only in the key. A file that cannot be read does not keep the
+    others from being shown.
     """
+    from evenscore.cli.app import with_options
     from evenscore.files import read_trials
 
     labels = None if key is None else read_trials(key)
-    reports = []
+    reports, wrong = [], list[EvenscoreError]()
     with progress_bar() as progress:
         for number, path in enumerate(files):
             progress("reading", number / len(files))
-            reports.append(_report(path, repairs, labels))
-    if json:
+            try:
+                reports.append(_report(path, repairs, labels))
+            except EvenscoreError as error:
+                wrong.append(error)
+    if json and reports:
         print_json(reports)
-        return
-    for report in reports:
+    for report in [] if json else reports:
         _print_report(report)
+    for error in wrong[:-1]:
+        typer.echo(f"error: {printable(with_options(str(error), 'info'))}", err=True)
+    if wrong:
+        raise wrong[-1]
 
 
 def _report(path: str, repairs: opt.ReadingChoices, key: TrialList | None) -> dict[str, Any]:

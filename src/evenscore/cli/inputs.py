@@ -1,8 +1,7 @@
-"""Reading what commands work on: scores, whole or tile by tile; embeddings and what is known about them; phrases."""
+"""Reading what commands work on: scores, whole or tile by tile; embeddings and what is known about them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from evenscore.files import (
 )
 from evenscore.files.numpy_files import is_score_npy
 from evenscore.files.streams import ZARR_MARKS
-from evenscore.tables import Embeddings, ScoreTable, TrialList
+from evenscore.tables import Axis, Embeddings, ScoreTable, TrialList
 from evenscore.tables.ids import Ids, shown
 
 if TYPE_CHECKING:
@@ -40,12 +39,9 @@ __all__ = [
     "TRIALS",
     "EmbeddingFiles",
     "kind_of",
-    "of_phrase",
     "open_matrix",
     "open_scores",
     "open_tiles",
-    "phrase_names",
-    "phrases_of",
     "read_conditions",
     "write_scores_of",
 ]
@@ -57,7 +53,6 @@ _LOOKED_AT = 5000  # scores that are made anew, to see whether the scorer is tha
 _ENOUGH = 10  # of them, to tell
 _ALIKE = 0.9  # correlation of scores of one scorer, but for rounding and the like
 _Map = Mapping[str, str | None]
-PATTERN = "re:"  #: what a regular expression begins with, to tell it from the name of a file
 TRIALS = ("scores", "trials")  #: the kinds of tables that have trials
 COLUMN = "column:"  #: what the name of a column begins with
 
@@ -200,8 +195,14 @@ def write_scores_of(
     if measures is not None:
         measures.refuse_matrix(found is not None and found.listed)
     enroll, test = files.read_trial_sides(norm.get("scorer"))
+    if trials is not None:
+        refuse_strangers(found, trials, "--trials", (enroll, test), files)
     if files.cohort is not None:
-        norm["cohort"] = files.read_cohort(members)
+        norm["cohort"] = cohort = files.read_cohort(members)
+        refuse_other_dimension({"enroll": enroll, "test": test, "cohort": cohort}, files)
+        ids = (enroll.ids, test.ids) if found is None else (found.enroll_ids, found.test_ids)
+        used = [side.axis.take(side.find(names)) for side, names in zip((enroll, test), ids, strict=True)]
+        warn_of_own_utterances(used, (cohort,))
         if found is not None and kind_of(found) == "scores":
             _warn_of_another_scorer(trials, found, norm["scorer"], enroll, test)
     scores: ScoreTable
@@ -214,6 +215,44 @@ def write_scores_of(
         place.write(scores)
     else:
         measures.write(scores, place, lambda: embedding_quality(enroll, test, scores, **norm, **place.how))
+
+
+def refuse_strangers(
+    trials: ScoreTable, path: str, option: str, sides: tuple[Embeddings, Embeddings], files: EmbeddingFiles
+) -> None:
+    """Refuse trials whose ids are not among the embeddings; the message names files and options."""
+    where = f"the embeddings of {files.enroll} (--enroll-embeddings)"
+    if files.enroll_map is not None:
+        where = f"the enrolments of {files.enroll_map} (--enroll-map)"
+    named = ((where, "enrolment", trials.enroll_ids), (f"{files.test} (--test-embeddings)", "test", trials.test_ids))
+    for place, (where, side, ids) in enumerate(named):
+        sides[place].positions(ids, f"{path} ({option}): {side}", where, sides[1 - place])
+
+
+def refuse_other_dimension(vectors: Mapping[str, Embeddings], files: EmbeddingFiles) -> None:
+    """Refuse embeddings that are not of one dimension; the message names files and options."""
+    named = {side: f"{getattr(files, side)} (--{side}-embeddings)" for side in vectors}
+    for side, one in vectors.items():
+        if one.dim != vectors["enroll"].dim:
+            raise InputError(
+                f"{named[side]}: its embeddings have {one.dim} dimensions, but those of {named['enroll']} have "
+                f"{vectors['enroll'].dim}; all must come from the same extractor"
+            )
+
+
+def warn_of_own_utterances(trials: Sequence[Axis], cohort: Sequence[Axis]) -> None:
+    """Say so if the cohort has utterances of the trials, and nobody knows whose other utterances they are."""
+    if all(axis.speakers is not None for axis in (*trials, *cohort)):
+        return
+    here = {name for axis in trials for name in axis.ids}
+    own = list(dict.fromkeys(name for axis in cohort for name in axis.ids if name in here))
+    if own:
+        typer.echo(
+            f"warning: {len(own)} cohort members are utterances of the trials ({shown(own)}), and as speakers are not "
+            "known, scores of the trials' own speakers count as those of impostors; give --speakers, or a cohort of "
+            "others",
+            err=True,
+        )
 
 
 def _trials_or_scores(path: str, scale: ScaleChoices | None) -> ScoreTable:
@@ -234,10 +273,7 @@ def _warn_of_another_scorer(
     """Say so if scores that are normalized are unlike those that the scorer makes, as it makes the cohort's."""
     from evenscore.sources.scorers import scored
 
-    at = [
-        side.positions(axis.ids, what, "the embeddings")
-        for side, axis, what in ((enroll, scores.enroll_axis, "enrolment"), (test, scores.test_axis, "test"))
-    ]
+    at = enroll.find(scores.enroll_ids), test.find(scores.test_ids)
     tile = scores.read(scores.places()[0])
     pairs = [part.ravel() for part in np.broadcast_arrays(*tile.pair(*at))]
     given = tile.scores.ravel()
@@ -305,78 +341,3 @@ def _values(
     if absent:
         raise InputError(f"{path} has no {fact} for {what} {shown(absent)}; add it to the map")
     return values
-
-
-def phrases_of(tests: Ids, source: str) -> dict[str, str]:
-    """Return the phrase of each test id.
-
-    They come from ``re:`` and a regular expression with one group, which is the phrase; or from a file with an id and
-    its phrase in each line.
-    """
-    if source.startswith(COLUMN):
-        raise InputError(f"--phrase-from {source}: scores have no columns; give 're:' and a pattern, or a file")
-    found = _found(tests, source)
-    _refuse_absent([name for name in tests if name not in found], source, "test")
-    return {name: found[name] for name in tests}
-
-
-def phrase_names(tests: Embeddings, source: str | None) -> list[str]:
-    """Return the phrases of test embeddings; one without a name if phrases are not known."""
-    return [""] if source is None else list(dict.fromkeys(map(str, _of_embeddings(tests, source, "test"))))
-
-
-def of_phrase(
-    embeddings: Embeddings, phrase: str, source: str | None, side: str, *, may_lack: bool = False
-) -> Embeddings:
-    """Return the embeddings of one phrase; with ``may_lack``, all of them if none has a phrase."""
-    if source is None:
-        return embeddings
-    phrases = _of_embeddings(embeddings, source, side, may_lack=may_lack)
-    here = [found in (None, phrase) for found in phrases]
-    if not any(here):
-        raise InputError(f"there is no {side} vector of phrase {phrase!r}, but there are tests of it; leave them out")
-    return embeddings.take(np.array(here))
-
-
-def _of_embeddings(embeddings: Embeddings, source: str, side: str, *, may_lack: bool = False) -> list[str | None]:
-    """Return the phrase of each embedding; with ``may_lack``, all of them None if none has a phrase."""
-    if source.startswith(COLUMN):
-        name = source.removeprefix(COLUMN)
-        if name in embeddings.columns:
-            return [str(value) for value in embeddings.columns[name]]
-        if may_lack:
-            return [None] * len(embeddings)
-        raise InputError(
-            f"--phrase-from {source}: the {side} embeddings have no such column, but {shown(embeddings.columns)}"
-        )
-    found = _found(embeddings.ids, source)
-    absent = [name for name in embeddings.ids if name not in found]
-    if may_lack and len(absent) == len(embeddings):
-        return [None] * len(embeddings)
-    _refuse_absent(absent, source, side)
-    return [found[name] for name in embeddings.ids]
-
-
-def _found(ids: Ids, source: str) -> Mapping[str, str]:
-    if source.startswith(PATTERN):
-        pattern = _compiled(source.removeprefix(PATTERN))
-        return {name: match[1] for name in ids if (match := pattern.search(name)) and match[1] is not None}
-    return read_speakers(source, format="utt2spk")
-
-
-def _refuse_absent(absent: list[str], source: str, side: str) -> None:
-    if absent:
-        remedy = "correct the pattern" if source.startswith(PATTERN) else "add it to the file"
-        raise InputError(f"--phrase-from {source}: no phrase for {side} {shown(absent)}; {remedy}")
-
-
-def _compiled(text: str) -> re.Pattern[str]:
-    try:
-        pattern = re.compile(text)
-    except re.error as error:
-        raise InputError(f"--phrase-from: {text!r} is not a regular expression: {error}") from None
-    if pattern.groups != 1:
-        raise InputError(
-            f"--phrase-from: {text!r} has {pattern.groups} groups, but needs one pair of parentheses: the phrase"
-        )
-    return pattern

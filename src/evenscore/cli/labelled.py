@@ -20,6 +20,7 @@ from evenscore.tables import UNKNOWN, Axis, Labels, ScoreMatrix, ScoreTable, Tri
 from evenscore.tables.ids import shown
 from evenscore.tables.labelled_blocks import with_labels
 from evenscore.tables.pair_values import MATCHING_REMEDY, UNLISTED, PairValues, Unmatched, table_of_labels
+from evenscore.tables.pairs import slip_of_trial
 
 if TYPE_CHECKING:
     from evenscore.metrics.counting import TableCounts
@@ -89,6 +90,12 @@ class LabelledScores:
     given: Labels | TrialList | PairValues | None = None  #: as `labels_for` takes it; None: a list has labels itself
     unmatched: Unmatched = "error"  #: what to do with trials that stand only in the scores or only in a key
     listed: TrialList | None = None  #: the target trials, as far as they are known without reading the scores
+    key_path: str = ""  #: how the key is called in messages, if there is one
+
+    @property
+    def called(self) -> str:
+        """How scores and key are called in messages."""
+        return f"{self.path} with {self.key_path}" if self.key_path else self.path
 
     @cached_property
     def labels(self) -> PairValues:
@@ -102,13 +109,13 @@ class LabelledScores:
         from evenscore.metrics.counting import count_table
 
         how |= {"unmatched": self.unmatched, "client": client, "progress": progress}
-        with named(self.path):
+        with named(self.called):
             return count_table(self.scores, self.labels, groupings, **how)
 
     def trials(self) -> TrialList:
         """Return the trials as a list in memory, with their labels; they must match the key."""
         trials = self.scores.in_memory().to_trials()
-        with named(self.path):
+        with named(self.called):
             if isinstance(self.given, TrialList):
                 trials = with_key(trials, self.given, self.unmatched)
                 if not len(trials):
@@ -151,7 +158,8 @@ def labelled_scores(
         one = LabelledScores(path=str(name), scores=table, unmatched=sources.unmatched)
         if keys:
             key = keys[place if len(keys) > 1 else 0]
-            found.append(replace(one, given=key, listed=key))
+            path = f"{sources.keys[place if len(keys) > 1 else 0]} ({sources.options[0]})"
+            found.append(replace(one, given=key, listed=key, key_path=path))
         elif table.own_labels and not (maps_first and maps is not None):
             found.append(replace(one, listed=table if isinstance(table, TrialList) else None))
         elif maps is not None:
@@ -241,15 +249,15 @@ def refuse_mismatch(files: Sequence[LabelledScores], *, client: Any = None) -> N
         if strict and found.first is not None:
             pair = file.scores.enroll_ids[found.first[0]], file.scores.test_ids[found.first[1]]
             raise InputError(
-                f"{file.path}: {found.n_scored - found.n_listed} of the {found.n_scored} scored trials are not in the "
-                f"key, first {pair}; {MATCHING_REMEDY}"
+                f"{file.called}: {found.n_scored - found.n_listed} of the {found.n_scored} scored trials are not in "
+                f"the key, first {pair}{slip_of_trial(pair, key) or f'; {MATCHING_REMEDY}'}"
             )
     if not together:
-        raise InputError(f"{files[0].path}: {_STRANGERS}")
+        raise InputError(f"{files[0].called}: {_STRANGERS}")
     if strict and together < len(key):
         raise InputError(
-            f"{len(key) - together} of the {len(key)} trials of the key have no score{_example(key, files)}; "
-            f"{MATCHING_REMEDY}"
+            f"{files[0].called}: {len(key) - together} of the {len(key)} trials of the key have no "
+            f"score{_example(key, files)}; {MATCHING_REMEDY}"
         )
 
 

@@ -176,7 +176,7 @@ def _read_blocks(
     trials: str | None, cohort: _CohortScores, facts: norms.TrialFacts, scale: ScaleChoices | None
 ) -> ScoreBlocks:
     """Read trials and cohort scores, with their speakers and labels."""
-    from evenscore.cli.inputs import open_matrix, open_tiles
+    from evenscore.cli.inputs import open_matrix, open_tiles, warn_of_own_utterances
     from evenscore.cli.labelled import with_map, with_maps
     from evenscore.files import read_speakers
     from evenscore.tables import ScoreBlocks
@@ -200,7 +200,10 @@ def _read_blocks(
             if block is not None:
                 members = with_map(getattr(block, f"{side}_axis"), known, "cohort member")
                 sides[f"cohort_{side}_speakers"] = members.speakers
-    return ScoreBlocks(scores, **blocks, **sides)
+    made = ScoreBlocks(scores, **blocks, **sides)
+    members = [axis for axis in (made.cohort_enroll_axis, made.cohort_test_axis) if axis is not None]
+    warn_of_own_utterances((made.trials.enroll_axis, made.trials.test_axis), members)
+    return made
 
 
 def _side_key(side: str, path: str, table: ScoreTable | None, unmatched: str) -> TrialList:

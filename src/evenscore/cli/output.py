@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ __all__ = [
     "PIPE_WIDTH",
     "ScoredOutput",
     "check_model_output",
+    "check_output",
+    "check_output_folder",
     "print_json",
     "print_lines",
     "print_table",
@@ -43,12 +46,35 @@ PIPE_WIDTH = 200  #: columns of a table that goes into a pipe, so that little is
 _ENDINGS = (".zarr", ".parquet", ".pq")
 
 
+def check_output(*paths: str | None) -> None:
+    """Refuse files that cannot be written: better now than after the work."""
+    for path in paths:
+        if path is None or path == "-":
+            continue
+        folder = Path(path).absolute().parent
+        if not folder.is_dir():
+            raise FileError(path, "its directory does not exist; create it first")
+        if not os.access(folder, os.W_OK):
+            raise FileError(path, "nothing may be written to its directory; choose another one")
+        if Path(path).is_dir() and Path(path).suffix.lower() not in _ENDINGS:
+            raise FileError(path, "this is a directory; name a file in it")
+
+
+def check_output_folder(path: str) -> None:
+    """Refuse a directory that cannot be made or written to, before the work is done."""
+    place = Path(path).absolute()
+    if place.exists() and not place.is_dir():
+        raise FileError(path, "it is a file, but a directory is needed; choose another name")
+    there = next(folder for folder in (place, *place.parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise FileError(path, f"nothing may be written to {there}; choose another place")
+
+
 def check_model_output(path: str, json: bool) -> None:
     """Refuse a model file that cannot be written: better now than after the training."""
     if path == "-" and json:
         raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
-    if not Path(path).absolute().parent.is_dir():
-        raise FileError(path, "its directory does not exist; create it first")
+    check_output(path)
 
 
 def printable(text: str) -> str:
@@ -224,8 +250,7 @@ def scored_output(
 
     It has the cluster that the work is done on, and the progress bar that it is told to.
     """
-    if path is not None and not Path(path).absolute().parent.is_dir():  # better now than after the work
-        raise FileError(path, "its directory does not exist; create it first")
+    check_output(path)
     if path is None and resume:
         raise InputError("--resume goes on with an output that was cut short; give its name with -o")
     ending = "" if path is None else Path(path).suffix.lower()

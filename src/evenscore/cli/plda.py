@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.output import print_lines, progress_bar
+from evenscore.cli.output import check_output, print_lines, progress_bar
 from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 
@@ -74,6 +74,7 @@ def plda(
     from evenscore.files.models import save_plda
     from evenscore.plda import fit_plda
 
+    check_output(output)
     if adapt is not None:
         _adapt(adapt, embeddings, adaptation, output)
         return

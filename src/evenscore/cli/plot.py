@@ -12,6 +12,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.option_records import option_name, with_records
+from evenscore.cli.output import check_output
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ def plot(
 
     require_matplotlib()  # all that can be wrong is looked at before anything is read
     figure_format(output)
+    check_output(output)
     choices.refuse_unused(kind)
     wanted = {"hist": 1, "qq": 1, "effect": 2}.get(kind, len(scores))
     if len(scores) != wanted:

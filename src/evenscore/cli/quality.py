@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.errors import FileError, InputError
+from evenscore.cli.output import check_output
+from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.calibrate import Quality
@@ -49,8 +49,7 @@ class QualityOutput:
         """Refuse what cannot be done, before the work is."""
         if resume and self.names:
             raise InputError("--resume goes on with scores only; leave out --quality, or give --quality-out instead")
-        if self.quality_out is not None and not Path(self.quality_out).absolute().parent.is_dir():
-            raise FileError(self.quality_out, "its directory does not exist; create it first")
+        check_output(self.quality_out)
 
     def refuse_matrix(self, listed: bool) -> None:
         """Refuse columns of a matrix."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.output import print_lines
+from evenscore.cli.output import check_output, check_output_folder, print_lines
 from evenscore.errors import FileError, InputError
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ def simulate(
     single = _is_file(output)
     if single and cohort_speakers:
         raise InputError(f"{output} is one file, but a cohort makes several; name a directory")
+    if single:
+        check_output(output)
+    else:
+        check_output_folder(output)
     truth = _model(model)
     sides = [
         [f"{group}{number}" for number in range(count) for _ in range(times)]

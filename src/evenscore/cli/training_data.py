@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from evenscore.cli.inputs import of_phrase, open_scores, phrase_names, phrases_of
+from evenscore.cli.inputs import open_scores
 from evenscore.cli.labelled import LabelledScores, LabelSources, labelled_scores, refuse_mismatch, with_map
+from evenscore.cli.phrases import of_phrase, phrase_names, phrases_of
 from evenscore.cli.scorers import trained_note, training_scorer_of
 from evenscore.errors import InputError
 from evenscore.files import read_embeddings

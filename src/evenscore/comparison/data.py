@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenscore.comparison.cohorts import CohortDiagnostics
 from evenscore.comparison.trials import FROM_TARGETS, ComparedTrials, SideSummary, compared_trials
 from evenscore.errors import InputError
+from evenscore.metrics import auc
+from evenscore.metrics.points import Points
 from evenscore.progress import Progress
 from evenscore.scoring import find_self_centering
 from evenscore.tables import LabelledBlocks, ScoreMatrix
@@ -23,11 +25,13 @@ __all__ = [
     "check_data",
     "cohort_warnings",
     "in_memory",
+    "inverted_warnings",
 ]
 
 FEW_TARGETS = 30  #: with fewer target trials the figures are not reliable
 FEW_SPEAKERS = 20  #: with fewer speakers the intervals are too narrow
 _MOST_NAMED = 20
+_INVERTED = 0.5  # area under the ROC
 _MOST_SCORES = 20_000_000  # of a training side whose centre is looked at; so many speakers hardly move it
 _MEANING = {
     "enroll": "cohort scores of the enrolments",
@@ -124,6 +128,16 @@ def centering_warnings(training: Sequence[LabelledBlocks]) -> list[str]:
     return [
         "the training scores look as if their vectors had been centred on their own speakers, which the evaluation's "
         f"are not: {found}; centre each training trial without its two speakers, see 'Train as you evaluate'"
+    ]
+
+
+def inverted_warnings(sides: Mapping[str, Iterable[Points]]) -> list[str]:
+    """Name the sides of whose raw scores targets have the lower ones."""
+    return [
+        f"a target scores below a non-target more often than above it on the {side} side (AUC {area:.3f}); are these "
+        "distances, whose sign must be changed, or are the labels inverted?"
+        for side, parts in sides.items()
+        if (area := min(map(auc, parts), default=1.0)) < _INVERTED
     ]
 
 

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
 from evenscore.comparison.comparison import METRICS, Comparison, Judging, Measured, MethodResult, RunFacts
-from evenscore.comparison.data import Sides, centering_warnings, check_data, cohort_warnings, summary_of
+from evenscore.comparison.data import (
+    Sides,
+    centering_warnings,
+    check_data,
+    cohort_warnings,
+    inverted_warnings,
+    summary_of,
+)
 from evenscore.comparison.examples import with_examples
 from evenscore.comparison.judging import judge, or_reason, training_points
 from evenscore.comparison.likeness import likeness_of, unlike_warnings
@@ -147,6 +154,8 @@ def compare(
     warnings += centering_warnings(sides.training)
     scale: dict[str, Any] = {"client": client, "progress": progress}
     trained_on = [training_points([part], bits=_BITS, **scale) for part in sides.training]
+    known = [training_points([part]) for part in sides.evaluation if part.is_in_memory]
+    warnings += inverted_warnings({"training": trained_on, "evaluation": known})
     cohorts = cohort_diagnostics(sides.evaluation, usual_target(trained_on), speakers, **scale)
     likeness = likeness_of(sides, trained_on, **scale)
     progress("checking the data", 1.0)

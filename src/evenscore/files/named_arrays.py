@@ -6,7 +6,8 @@ score matrix      ``scores`` (K x L, NaN where a pair is missing), ``enroll_ids`
 list of trials    ``enroll_ids``, ``test_ids`` (each id once), ``enroll_index``, ``test_index`` (one number per
                   trial), and where they are known ``scores``, ``labels`` (1, 0, -1), ``measure:<name>``
 embeddings        ``embeddings`` (n x d), ``ids`` (n), and where they are known ``speakers`` (n, '' if unknown) and
-                  any further one-dimensional array of n entries
+                  any further one-dimensional array of n entries; or nothing but a vector for each id, called by it
+                  (read only)
 ================  ==================================================================================================
 """
 
@@ -25,6 +26,7 @@ from evenscore.tables import Embeddings, Labels, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids, as_ids, as_speakers
 
 __all__ = [
+    "UNPICKLED",
     "StoredArrays",
     "from_arrays",
     "ids_of",
@@ -37,6 +39,9 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+#: What to do with files that are not read because they can run any code.
+UNPICKLED = "load it where you trust it, and write the vectors with numpy.savez(path, **vectors)"
+_LEAST_DIM = 2  # components of what counts as a vector
 
 
 class StoredArrays(Mapping[str, Array]):
@@ -133,10 +138,15 @@ def from_arrays(arrays: Mapping[str, Array], path: PathLike, options: ReadOption
         return _embeddings_from(arrays, path)
     if _found(arrays, "embeddings"):
         raise FileError(path, "there are embeddings but no ids; add an array `ids` with one id per row", part="ids")
+    if any(name.endswith("data.pkl") for name in arrays):
+        raise FileError(path, f"it is a file of PyTorch, which holds pickled objects; {UNPICKLED}")
+    by_id = _vectors_by_id(arrays, path)
+    if by_id is not None:
+        return by_id
     raise FileError(
         path,
-        f"found {listed(arrays)}, but expected `scores`, `enroll_ids` and `test_ids`, or `embeddings` and `ids`; "
-        "rename the arrays",
+        f"found {listed(arrays)}, but expected `scores`, `enroll_ids` and `test_ids`, or `embeddings` and `ids`, or a "
+        "vector for each id, all of one length; rename the arrays",
     )
 
 
@@ -302,6 +312,22 @@ def _embeddings_from(arrays: Mapping[str, Array], path: PathLike) -> Embeddings:
         return Embeddings(ids, vectors, speakers, columns=columns)
     except InputError as error:
         raise FileError(path, str(error), part=names["embeddings"]) from None
+
+
+def _vectors_by_id(arrays: Mapping[str, Array], path: PathLike) -> Embeddings | None:
+    """Return embeddings of arrays that are called by their ids, as of ``{id: vector}``; None if these are others."""
+    vectors: list[Array] = []
+    for name in arrays:
+        vector = arrays[name]
+        if vector.dtype.kind != "f" or vector.size != max(vector.shape, default=0) or vector.size < _LEAST_DIM:
+            return None
+        vectors.append(vector.reshape(-1))
+        if len(vector.reshape(-1)) != len(vectors[0]):
+            return None
+    try:
+        return Embeddings(list(arrays), np.stack(vectors)) if vectors else None
+    except InputError as error:
+        raise FileError(path, str(error)) from None
 
 
 def _readable(values: Array) -> Array:

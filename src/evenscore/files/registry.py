@@ -133,7 +133,8 @@ FORMATS: dict[str, Format] = {each.name: each for each in (
     _map("utt2spk", "utterance speaker"),
     _map("spk2utt", "speaker utterance utterance ..."),
     Format("npz", _ALL, "NumPy archive: scores, enroll_ids, test_ids; or the same with enroll_index, test_index and "
-           "labels; or embeddings, ids, speakers", "numpy_files.read_npz", "numpy_files.write_npz", (".npz",)),
+           "labels; or embeddings, ids, speakers; or a vector for each id",
+           "numpy_files.read_npz", "numpy_files.write_npz", (".npz",)),
     Format("parquet", _ALL, "columns enroll, test, score, label; or id, speaker, embedding",
            "parquet.read_parquet", "parquet.write_parquet", (".parquet", ".pq")),
     Format("zarr", _ALL, "zarr directory with the arrays of npz, in chunks (needs evenscore[zarr])",

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from evenscore.errors import FileError
+from evenscore.files.named_arrays import UNPICKLED
 from evenscore.files.registry import FORMATS, Format, Kind
 from evenscore.files.speakers import map_format
 from evenscore.files.streams import ZARR_MARKS, PathLike, open_input, reading
@@ -17,6 +18,9 @@ __all__ = ["sniff"]
 
 _MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"\x93NUMPY": "npy"}
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+# Python's pickles of protocols 2 and later, and of protocol 0, which is text.
+_PICKLE = re.compile(rb"\x80[\x02-\x05]|\(?[dl]p0\n|c[\w.]+\n\w+\np0\n")
+_COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+")
 _LINES_PER_NULL = 20  # with fewer lines to each null byte it is no text; a single one in a text is reported by line
 _ADVICE = "name the format: read it with format=NAME"
 
@@ -70,6 +74,8 @@ def _binary(head: bytes, path: PathLike) -> str | None:
         return "kaldi-ark"
     if re.match(rb"[^\s\0]+ +\[", head):
         return "kaldi-ark-text"
+    if _PICKLE.match(head):
+        raise FileError(path, f"it is a Python pickle, which can run any code when it is read; {UNPICKLED}")
     if head.startswith(UTF16_MARKS):
         raise FileError(path, "it is text in UTF-16; convert it to UTF-8", line=1)
     if head.count(b"\0") * _LINES_PER_NULL > head.count(b"\n"):
@@ -92,6 +98,7 @@ def _text(sample: Sample, path: PathLike, kind: Kind | None) -> str:
     if sample.width == 1 and "," in sample.lines[0]:
         missing = "the columns are separated by commas, but no header names them; add one, such as enroll,test,score"
         raise FileError(path, missing, line=sample.numbers[0])
+    _refuse_comma_numbers(sample, path)
     recognized = {2: _two, 3: _three, 4: _four, 8: _eight}.get(sample.width)
     names = recognized(sample, path, kind) if recognized else {}
     names = names or _factors(sample)
@@ -104,6 +111,19 @@ def _text(sample: Sample, path: PathLike, kind: Kind | None) -> str:
         either = " or ".join(f"{name} ({reading})" for name, reading in names.items())
         raise FileError(path, f"{saw}, which can be {either}; read it with format=NAME, one of them")
     raise FileError(path, f"{saw}, which is no known format; {_ADVICE}", line=sample.numbers[0])
+
+
+def _refuse_comma_numbers(sample: Sample, path: PathLike) -> None:
+    for row, line in zip(sample.rows, sample.numbers, strict=True):
+        text = next((text for text in row[2:] if _COMMA_NUMBER.fullmatch(text)), None)
+        if text is not None:
+            raise FileError(
+                path, f"the number {text!r} has a comma for a point; write {text.replace(',', '.')}", line=line
+            )
+        if len(row) == 1 and row[0].count(";") > 1:
+            raise FileError(
+                path, "the columns are separated by semicolons; write commas, and points in numbers", line=line
+            )
 
 
 def _shown(sample: Sample) -> str:

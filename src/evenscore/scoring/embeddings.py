@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.calibrate.quality import Quality, quality_measures
 from evenscore.errors import InputError
@@ -21,6 +20,7 @@ from evenscore.sources import Cosine, DotProduct, Scorer
 from evenscore.sources.computed import ComputedScores
 from evenscore.sources.scorers import scored
 from evenscore.tables import Axis, Embeddings, Place, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables.axis import positions_of_both
 from evenscore.tables.tile import TILE_BYTES
 
 __all__ = ["cohort_blocks", "embedding_quality", "score_embeddings", "score_lazily", "scorer_named"]
@@ -231,19 +231,9 @@ def _have_scores(trials: ScoreTable) -> bool:
 
 def _known(trials: ScoreTable, enroll: Embeddings, test: Embeddings) -> ScoreTable:
     """Return scores that there are already, with what the embeddings know about enrolments and tests."""
-    rows, columns = _positions(trials, enroll, test)
+    rows, columns = positions_of_both((enroll, test), (trials.enroll_ids, trials.test_ids), "the embeddings")
     axes = enroll.axis.take(rows), test.axis.take(columns)
     return trials.with_axes(trials.enroll_axis.knowing(axes[0]), trials.test_axis.knowing(axes[1]))
-
-
-def _positions(
-    trials: ScoreTable, enroll: Embeddings, test: Embeddings
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return where the enrolments and tests of trials stand among their embeddings."""
-    return (
-        enroll.positions(trials.enroll_ids, "enrolment", "the embeddings"),
-        test.positions(trials.test_ids, "test", "the embeddings"),
-    )
 
 
 def _listed(scores: ComputedScores, trials: TrialList) -> TrialList:
@@ -277,7 +267,7 @@ def _used(enroll: Embeddings, test: Embeddings, trials: ScoreTable | None) -> tu
     """Return the embeddings that the trials name; if both sides are the same object, they stay one."""
     if trials is None:
         return enroll, test
-    rows, columns = _positions(trials, enroll, test)
+    rows, columns = positions_of_both((enroll, test), (trials.enroll_ids, trials.test_ids), "the embeddings")
     if enroll is not test:
         return enroll.take(rows), test.take(columns)
     both = np.union1d(rows, columns)
@@ -296,6 +286,11 @@ def cohort_blocks(
     options: Mapping[str, Any],
 ) -> ScoreBlocks:
     """Return the trials with their cohort scores, which are made in pieces when a norm reads them."""
+    if cohort.dim != enroll.dim:
+        raise InputError(
+            f"the cohort's embeddings have {cohort.dim} dimensions, but those of the enrolments have {enroll.dim}; "
+            "all must come from the same extractor"
+        )
     tile = min(memory / 4, TILE_BYTES)
     blocks = ScoreBlocks(
         trials,

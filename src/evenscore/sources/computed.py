@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from evenscore.tables import ScoreMatrix, TrialList
 from evenscore.tables.arrays import hashed
-from evenscore.tables.axis import NOWHERE, Axis
+from evenscore.tables.axis import NOWHERE, Axis, positions_of_both
 from evenscore.tables.score_table import LazyScores, ScoreTable
 from evenscore.tables.tile import Cuts, Grid, Place, Tile
 
@@ -82,10 +82,8 @@ class ComputedScores(ScoreTable):
         return trials.with_scores(self.pairs(rows[trials.enroll_index], columns[trials.test_index]))
 
     def _places_of(self, trials: TrialList) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        return (
-            self.enroll_axis.positions(trials.enroll_ids, "enrolment", "the embeddings"),
-            self.test_axis.positions(trials.test_ids, "test", "the embeddings"),
-        )
+        wanted = trials.enroll_ids, trials.test_ids
+        return positions_of_both((self.enroll_axis, self.test_axis), wanted, "the embeddings")
 
 
 @dataclass(frozen=True, eq=False)

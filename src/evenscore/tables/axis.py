@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.tables.arrays import frozen, same_array
-from evenscore.tables.ids import Ids, IdsLike, as_ids, as_speakers, as_texts, merge, shown
+from evenscore.tables.ids import Ids, IdsLike, as_ids, as_speakers, as_texts, merge, same_but_for_path, shown
 
-__all__ = ["Axis", "SpeakersLike", "as_axis", "speakers_of_ids"]
+__all__ = ["Axis", "SpeakersLike", "as_axis", "positions_of_both", "speakers_of_ids"]
 
 SpeakersLike = IdsLike | Mapping[str, str]
 NOWHERE = -1
@@ -61,13 +61,28 @@ class Axis:
         place = self.place_of
         return np.fromiter((place.get(name, NOWHERE) for name in ids.tolist()), dtype=np.intp, count=len(ids))
 
-    def positions(self, ids: IdsLike, what: str, where: str = "the table") -> npt.NDArray[np.intp]:
-        """Return where each of these ids stands; one that does not is an error that names it."""
+    def positions(
+        self, ids: IdsLike, what: str, where: str = "the table", other: Axis | None = None
+    ) -> npt.NDArray[np.intp]:
+        """Return where each of these ids stands; one that does not is an error that names it.
+
+        ``other`` is the other side of the table, where ids stand if the sides were swapped.
+        """
         names = as_texts(ids, what)
         found = self.find(names)
         if found.size and found.min() < 0:
-            raise InputError(f"{what} {shown(names[found < 0])} not in {where}")
+            absent = names[found < 0]
+            raise InputError(f"{what} {shown(absent)} not in {where}{self.slip(absent, other)}")
         return found
+
+    def slip(self, absent: Ids, other: Axis | None = None) -> str:
+        """Return the end of a sentence about ids that do not stand here: what may have gone wrong, if it shows."""
+        alike = same_but_for_path(absent, self.ids)
+        if alike is not None:
+            return f"; {alike[0]!r} stands there as {alike[1]!r}: make directories and suffixes agree"
+        if other is not None and len(absent) and (other.find(absent) != NOWHERE).all():
+            return "; on the other side there is all of this: were enrolments and tests swapped?"
+        return ""
 
     def same_ids(self, other: Axis) -> bool:
         """Tell whether another axis has the same ids in the same order."""
@@ -95,6 +110,16 @@ class Axis:
     def same(self, other: Axis) -> bool:
         """Tell whether another axis has the same ids and speakers."""
         return self.same_ids(other) and same_array(self.speakers, other.speakers)
+
+
+def positions_of_both(
+    sides: tuple[Axis, Axis], wanted: tuple[IdsLike, IdsLike], where: str
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return where enrolments and tests stand among those of a table; some that do not are an error."""
+    return (
+        sides[0].positions(wanted[0], "enrolment", where, sides[1]),
+        sides[1].positions(wanted[1], "test", where, sides[0]),
+    )
 
 
 def as_axis(ids: IdsLike | Axis, what: str, length: int | None = None, *, speakers: SpeakersLike | None = None) -> Axis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,11 +20,14 @@ __all__ = [
     "encode",
     "first_repeat",
     "merge",
+    "same_but_for_path",
     "shown",
 ]
 
 Ids = npt.NDArray[np.object_]
 IdsLike = Iterable[Any]
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")  # of a file, such as .wav
+_LOOKED_AT = 20  # ids, to see what is wrong with all of them
 
 
 def shown(values: Iterable[object], most: int = 3) -> str:
@@ -31,6 +35,33 @@ def shown(values: Iterable[object], most: int = 3) -> str:
     values = list(values)
     text = ", ".join(repr(str(value)) for value in values[:most])
     return text if len(values) <= most else f"{text} and {len(values) - most} more"
+
+
+def same_but_for_path(names: Iterable[str], others: Iterable[str]) -> tuple[str, str] | None:
+    """Return the first name that another list has with other directories or another suffix, and how it stands there.
+
+    Examples
+    --------
+    >>> same_but_for_path(["wav/ann/1.wav"], ["bob/1", "ann/1"])
+    ('wav/ann/1.wav', 'ann/1')
+    """
+    whole, ends = {}, {}
+    for other in others:
+        first, *rest = _endings(other)
+        whole[first] = other
+        ends |= dict.fromkeys(rest, other)
+    for name in list(names)[:_LOOKED_AT]:
+        endings = _endings(name)
+        found = next((whole[end] for end in endings if end in whole), ends.get(endings[0]))
+        if found is not None:
+            return name, found
+    return None
+
+
+def _endings(name: str) -> list[str]:
+    """Return a path without its suffix, then with fewer and fewer directories."""
+    parts = _SUFFIX.sub("", name.replace("\\", "/")).split("/")
+    return ["/".join(parts[place:]) for place in range(len(parts))]
 
 
 def as_texts(values: IdsLike, what: str) -> Ids:

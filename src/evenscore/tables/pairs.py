@@ -20,6 +20,7 @@ __all__ = [
     "first_repeated_pair",
     "match_pairs",
     "pair_codes",
+    "slip_of_trial",
 ]
 
 # A table of all possible pairs is quicker than sorting as long as it stays small.
@@ -128,3 +129,15 @@ def connect(
         if np.array_equal(joined, part):
             return np.unique(part, return_inverse=True)[1].reshape(-1)
         part = joined
+
+
+def slip_of_trial(pair: tuple[str, str], key: Any) -> str:
+    """Return what may have gone wrong with a trial that a key does not list, as the end of a sentence, if it shows."""
+    enroll, test = (np.array([name], dtype=object) for name in pair)
+    row, column = key.enroll_axis.find(test)[0], key.test_axis.find(enroll)[0]
+    if row >= 0 and column >= 0 and ((key.enroll_index == row) & (key.test_index == column)).any():
+        return "; it stands there the other way round: were enrolments and tests swapped?"
+    for axis, name, other in ((key.enroll_axis, enroll, key.test_axis), (key.test_axis, test, key.enroll_axis)):
+        if axis.find(name)[0] < 0:
+            return str(axis.slip(name, other))
+    return ""

@@ -185,9 +185,13 @@ class ScoreTable:
         from evenscore.tables.axis import as_axis
 
         rows, columns = as_axis(enroll, "enroll_ids"), as_axis(test, "test_ids")
+        sides = (
+            (rows, self.enroll_axis, "enrolment", self.test_axis),
+            (columns, self.test_axis, "test", self.enroll_axis),
+        )
         at = [
-            None if wanted.same_ids(own) else own.positions(wanted.ids, what, "the scores")
-            for wanted, own, what in ((rows, self.enroll_axis, "enrolment"), (columns, self.test_axis, "test"))
+            None if wanted.same_ids(own) else own.positions(wanted.ids, what, "the scores", other)
+            for wanted, own, what, other in sides
         ]
         found = self if at[0] is None and at[1] is None else self.take(*at)
         axes = rows.knowing(found.enroll_axis), columns.knowing(found.test_axis)

@@ -26,6 +26,7 @@ from evenscore.tables.pairs import (
     first_repeated_pair,
     match_pairs,
     pair_codes,
+    slip_of_trial,
 )
 from evenscore.tables.score_matrix import ScoreMatrix
 from evenscore.tables.score_table import Listed, ScoreTable
@@ -379,8 +380,8 @@ class TrialList(ScoreTable):
     def _refuse_unmatched(self, key: TrialList, match: npt.NDArray[Any]) -> None:
         remedy = "; make the two lists agree, or leave out what does not match (unmatched='drop')"
         if (match < 0).any():
-            count = int(np.count_nonzero(match < 0))
-            pair = self.pair(int(np.argmin(match)))
+            pair, count = self.pair(int(np.argmin(match))), np.count_nonzero(match < 0)
+            remedy = slip_of_trial(pair, key) or remedy
             raise InputError(f"{count} of the {len(self)} scored trials are not in the key, first {pair}{remedy}")
         if len(key) > len(self):
             unused = np.ones(len(key), dtype=bool)

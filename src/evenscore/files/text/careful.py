@@ -115,7 +115,8 @@ class _Lines:
                 raise _NoScoreError
             raise ValueError(f"score {text!r} is absent; drop the trial, or read it with missing='skip'")
         if not is_number(text):
-            raise ValueError(f"score {text!r} is not a number")
+            hint = "; write a point in place of the comma" if "," in text else ""
+            raise ValueError(f"score {text!r} is not a number{hint}")
         score = float(text)
         if math.isnan(score) or (math.isinf(score) and not self.options.accepts_infinite):
             if self.options.missing == "skip":
