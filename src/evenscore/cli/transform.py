@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.output import print_lines, progress_bar
+from evenscore.cli.output import check_output, print_lines, progress_bar
 from evenscore.cli.plda import Shrinkage, share_of, training_embeddings
 
 __all__ = ["EXAMPLES", "transform"]
@@ -39,6 +39,7 @@ def transform(
     from evenscore.files.models import save_transform
     from evenscore.scoring import fit_transform
 
+    check_output(output)
     with progress_bar() as progress:
         vectors = training_embeddings(embeddings, speakers, progress)
         wanted = [step.strip() for step in steps.split(",")]

@@ -7,7 +7,7 @@ from typing import Annotated
 from evenscore.cli import options as opt
 from evenscore.cli.norm_options import CohortChoices, ModelFile, NormName, norm_settings
 from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_lines, progress_bar
+from evenscore.cli.output import check_output, print_lines, progress_bar
 from evenscore.cli.scorers import ScorerOption, scorer_of
 from evenscore.errors import InputError
 
@@ -50,6 +50,7 @@ def verifier(
     from evenscore.files import load_calibration, save_verifier
     from evenscore.online import Verifier
 
+    check_output(output)
     with progress_bar() as progress:
         progress("reading", 0.0)
         method, settings = ("raw", {}) if norm == "raw" else norm_settings(norm, model)
