@@ -55,8 +55,8 @@ def info(
         print_json(reports)
     for report in [] if json else reports:
         _print_report(report)
-    for error in wrong[:-1]:
-        typer.echo(f"error: {printable(with_options(str(error), 'info'))}", err=True)
+    for one in wrong[:-1]:
+        typer.echo(f"error: {printable(with_options(str(one), 'info'))}", err=True)
     if wrong:
         raise wrong[-1]
 

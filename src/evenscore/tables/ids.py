@@ -45,7 +45,8 @@ def same_but_for_path(names: Iterable[str], others: Iterable[str]) -> tuple[str,
     >>> same_but_for_path(["wav/ann/1.wav"], ["bob/1", "ann/1"])
     ('wav/ann/1.wav', 'ann/1')
     """
-    whole, ends = {}, {}
+    whole: dict[str, str] = {}
+    ends: dict[str, str] = {}
     for other in others:
         first, *rest = _endings(other)
         whole[first] = other
