@@ -374,20 +374,19 @@ class TrialList(ScoreTable):
             raise InputError(f"the trial {self.pair(int(np.argmin(known)))} has a score but no label in the key")
         labels = np.full(len(self), UNKNOWN, dtype=np.int8)
         labels[known] = key.of_pairs(row[known], column[known])
-        joined = self._replace(labels=labels)
-        return joined if known.all() else joined.select(known)
+        return self._replace(labels=labels) if known.all() else self._replace(labels=labels).select(known)
 
     def _refuse_unmatched(self, key: TrialList, match: npt.NDArray[Any]) -> None:
         remedy = "; make the two lists agree, or leave out what does not match (unmatched='drop')"
         if (match < 0).any():
             pair, count = self.pair(int(np.argmin(match))), np.count_nonzero(match < 0)
-            remedy = slip_of_trial(pair, key) or remedy
-            raise InputError(f"{count} of the {len(self)} scored trials are not in the key, first {pair}{remedy}")
+            end = f"first {pair}{slip_of_trial(pair, key) or remedy}"
+            raise InputError(f"{count} of the {len(self)} scored trials are not in the key, {end}")
         if len(key) > len(self):
             unused = np.ones(len(key), dtype=bool)
             unused[match] = False
-            pair = key.pair(int(np.argmax(unused)))
-            raise InputError(f"{unused.sum()} of the {len(key)} trials of the key have no score, first {pair}{remedy}")
+            first = f"first {key.pair(int(np.argmax(unused)))}"
+            raise InputError(f"{unused.sum()} of the {len(key)} trials of the key have no score, {first}{remedy}")
 
 
 def _refuse_larger_than_memory(shape: tuple[int, int], itemsize: int) -> None:
