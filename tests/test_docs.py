@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 import evenscore
+from evenscore.cli.app import app
 from in_process import run_command
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,6 +144,23 @@ def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     absent = [str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]]
     assert [name for name in absent if name not in navigation] == []
+
+
+def shown_commands():
+    """Return the commands of blocks that are not run, with the page that shows them."""
+    for page in PAGES:
+        for language, title, text in blocks(page):
+            if language in ("sh", "bash", "text") and not title:
+                joined = text.replace("\\\n", " ")
+                yield from ((page, line) for line in joined.splitlines() if line.startswith("evenscore "))
+
+
+@pytest.mark.parametrize(("page", "line"), list(shown_commands()), ids=lambda part: getattr(part, "name", None))
+def test_commands_that_are_only_shown_have_these_options(page, line):
+    name, *words = shlex.split(line, comments=True)[1:]
+    command = get_command(app).get_command(None, name)
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word for word in words if word.startswith("-") and word != "-"} <= known
 
 
 def test_the_readme_names_the_two_commands_that_matter():
