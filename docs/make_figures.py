@@ -19,6 +19,7 @@ from evenscore.plot import (
     figure_style,
     plot_bayes_error,
     plot_det,
+    plot_ece,
     plot_histograms,
     plot_norm_effect,
     plot_qq,
@@ -50,6 +51,7 @@ def figures() -> dict[str, Callable[[Any], Any]]:
     return {
         "det.svg": lambda ax: plot_det(systems, labels, points=0.01, band={"score model": band}, ax=ax),
         "bayes.svg": lambda ax: plot_bayes_error(llrs, labels, points=0.01, ax=ax),
+        "ece.svg": lambda ax: plot_ece(llrs, labels, ax=ax),
         "hist.svg": lambda ax: plot_histograms(raw, labels, model=MODEL, ax=ax),
         "qq.svg": lambda ax: plot_qq(raw, labels, model=MODEL, ax=ax),
         "tippett.svg": lambda ax: plot_tippett(llr, labels, ax=ax),

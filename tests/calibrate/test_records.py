@@ -10,6 +10,7 @@ from evenscore import InputError
 from evenscore.calibrate import (
     CALIBRATIONS,
     BayesianCalibration,
+    BoundedLlrs,
     GaussianCalibration,
     LogisticCalibration,
     PavCalibration,
@@ -28,11 +29,12 @@ EXAMPLES = [
     BayesianCalibration(mean=[0.0, 5.0], scale2=[1.0, 2.0], df=[2.0, 9.0]),
     UnsupervisedCalibration(mean=[0.0, 5.0], variance=[1.0, 2.0], p_target=0.1),
     SaturatingCalibration(weight=1.5, offset=-0.1, target_outliers=0.01, nontarget_outliers=0.0),
+    BoundedLlrs(lower=-2.0, upper=1 / 3),
 ]
 
 
 def test_every_kind_is_registered_by_its_name():
-    assert list(CALIBRATIONS) == ["gaussian", "logistic", "pav", "bayesian", "unsupervised", "saturating"]
+    assert list(CALIBRATIONS) == ["gaussian", "logistic", "pav", "bayesian", "unsupervised", "saturating", "elub"]
     assert {type(example).kind for example in EXAMPLES} == set(CALIBRATIONS)
     assert calibration_class("pav") is calibration_class(PavCalibration) is PavCalibration
     with pytest.raises(InputError, match="no calibration 'plda'; choose one of gaussian, logistic"):

@@ -11,7 +11,7 @@ import pytest
 from evenscore import TrialList, bootstrap, evaluate, evaluate_by, paired_test, write
 from evenscore.cli.evaluate import Eer, Metric, Preset
 from evenscore.cli.labelled import LabelSources, with_known_speakers
-from evenscore.metrics import NIST_PRESETS, evaluate_nist
+from evenscore.metrics import NIST_PRESETS, SPOOF_COSTS, dev_pav, evaluate_nist, evaluate_spoofing, llr_bounds
 from evenscore.metrics.error_rates import EerMethod
 from evenscore.metrics.uncertainty import Metric as LibraryMetric
 
@@ -454,3 +454,32 @@ def test_a_nist_key_is_scored_by_its_preset(figures, run, refused, files):
     assert "no column 'language'" in refused("a.scores", "--key", "nist.tsv", "--preset", "sre16")
     assert "--preset sre18 needs a file" in refused("a.scores", "--key", "key", "--preset", "sre18")
     assert set(get_args(Preset)) == set(NIST_PRESETS)
+
+
+def test_spoofed_trials_are_a_third_class(figures, run, refused, files):
+    classes = np.where(np.arange(LABELS.size) % 4, np.where(LABELS, "target", "nontarget"), "spoof")
+    lines = [f"{model} {test} {word}" for (model, test), word in zip(PAIRS, classes, strict=True)]
+    (files / "protocol").write_text("\n".join(lines) + "\n")
+    wanted = evaluate_spoofing(SCORES, classes, costs=SPOOF_COSTS["a-dcf"]).to_dict()
+    found = figures("a.scores", "--key", "protocol", "--spoof", "a-dcf")
+    assert found == {"scores": "a.scores", "eer_method": "rocch", **wanted}
+    assert found == figures("a.scores", "--key", "protocol", "--spoof", "0.9,0.05,0.05,1,10,20")
+    table = run("a.scores", "b.scores", "--key", "protocol", "--spoof", "asvspoof5").stdout
+    assert "SASV-EER %" in table
+    assert "p_spoof 0.05" in table
+    left_out = figures("a.scores", "--key", "protocol")["pooled"]
+    assert left_out["n_unknown"] == found["n_spoof"] == np.count_nonzero(classes == "spoof")
+    assert "--spoof is '0.9', but must be asvspoof5 or" in refused("a.scores", "--key", "protocol", "--spoof", "0.9")
+    assert "leave out --by" in refused("a.scores", "--key", "protocol", "--spoof", "a-dcf", "--by", "x")
+    assert "use --json" in refused("a.scores", "--key", "protocol", "--spoof", "a-dcf", "--table", "csv")
+    assert "there are no spoof trials" in refused("a.scores", "--key", "key", "--spoof", "a-dcf")
+
+
+def test_forensic_figures(figures, run):
+    pooled = figures("a.scores", "--key", "key", "--forensic")["pooled"]
+    assert pooled["dev_pav"] == dev_pav(SCORES, LABELS)
+    assert pooled["llr_bounds"] == list(llr_bounds(SCORES, LABELS))
+    assert (
+        f"devPAV {pooled['dev_pav']:.4f}; the trials support LLRs"
+        in run("a.scores", "--key", "key", "--forensic").stdout
+    )

@@ -18,7 +18,7 @@ from evenscore import (
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'plot'")
 
-KINDS = ("det", "bayes", "hist", "qq", "tippett", "reliability")
+KINDS = ("det", "bayes", "ece", "hist", "qq", "tippett", "reliability")
 RNG = np.random.default_rng(2)
 ENROLL, TEST = np.repeat([f"e{n}" for n in range(12)], 24), np.tile([f"t{n}" for n in range(24)], 12)
 SPEAKERS = {f"e{n}": f"s{n}" for n in range(12)} | {f"t{n}": f"s{n % 12}" for n in range(24)}
@@ -97,7 +97,7 @@ def test_every_kind_is_drawn_from_every_form_of_scores(drawn, kind, scores):
     assert not any("scores" in text for text in texts(ax))  # one system needs no name
 
 
-@pytest.mark.parametrize("kind", ["det", "bayes", "tippett", "reliability"])
+@pytest.mark.parametrize("kind", ["det", "bayes", "ece", "tippett", "reliability"])
 def test_systems_have_the_names_of_their_files_or_given_ones(drawn, kind):
     files = (kind, "raw.scores", "norm.scores", "--key", "key")
     assert [text.split(" (")[0] for text in texts(drawn(*files))[:2]] == ["raw.scores", "norm.scores"]
@@ -219,7 +219,7 @@ def test_unknown_endings_are_refused_before_anything_is_read(refused, name):
         (("bayes", "labelled", "--bootstrap", "9"), "--bootstrap is for det, not for bayes"),
         (
             ("hist", "labelled", "--name", "a"),
-            "--name is for det and bayes and tippett",
+            "--name is for det and bayes and ece and tippett",
         ),
         (("reliability", "labelled", "--p-target", "0"), "p_target is 0.0, but must lie between 0 and 1"),
     ],

@@ -24,6 +24,7 @@ from evenscore import (
 from evenscore.metrics import (
     bayes_error_curve,
     detection_costs,
+    ece_curve,
     equal_error_rate,
     equalized_weights,
     roc,
@@ -33,6 +34,7 @@ from evenscore.metrics import (
 from evenscore.plot import (
     plot_bayes_error,
     plot_det,
+    plot_ece,
     plot_histograms,
     plot_norm_effect,
     plot_qq,
@@ -41,7 +43,7 @@ from evenscore.plot import (
 )
 from evenscore.plot.style import PALETTE, percent, system_look
 
-SYSTEM_PLOTS = [plot_det, plot_bayes_error, plot_tippett, plot_reliability]
+SYSTEM_PLOTS = [plot_det, plot_bayes_error, plot_ece, plot_tippett, plot_reliability]
 SINGLE_PLOTS = [*SYSTEM_PLOTS, plot_histograms, plot_qq]
 
 
@@ -223,6 +225,15 @@ def test_det_bands_belong_to_systems():
         plot_det(BOTH, LABELS, band=band())
     with pytest.raises(InputError, match="band for 'other'"):
         plot_det(BOTH, LABELS, band={"other": band()})
+
+
+def test_cross_entropy_is_shown_over_powers_of_ten():
+    ax = drawn(lambda ax: plot_ece(BOTH, LABELS, log_odds=np.log([0.1, 1.0, 10.0]), ax=ax))
+    curve = ece_curve(next(iter(BOTH.values())), LABELS, log_odds=np.log([0.1, 1.0, 10.0]))
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), [-1, 0, 1], atol=1e-12)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), curve.actual)
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), curve.minimum)
+    assert ax.get_ylim()[1] <= 1.4
 
 
 def test_bayes_error_shows_the_three_rates():

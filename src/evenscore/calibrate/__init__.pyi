@@ -2,6 +2,7 @@ from .bayesian import (
     BayesianCalibration as BayesianCalibration,
     NormalGammaPrior as NormalGammaPrior,
 )
+from .bounds import BoundedLlrs as BoundedLlrs
 from .calibration import Calibration as Calibration
 from .cross_validation import (
     CrossCalibration as CrossCalibration,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenscore.calibrate.bayesian import BayesianCalibration
+from evenscore.calibrate.bounds import BoundedLlrs
 from evenscore.calibrate.calibration import Calibration, check_record
 from evenscore.calibrate.gaussian import GaussianCalibration
 from evenscore.calibrate.logistic import LogisticCalibration
@@ -27,6 +28,7 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
         BayesianCalibration,
         UnsupervisedCalibration,
         SaturatingCalibration,
+        BoundedLlrs,
     )
 }  #: the calibrations by name
 

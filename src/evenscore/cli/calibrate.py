@@ -69,7 +69,7 @@ def calibrate(
     shares of trials that behave like the other class, found by cross-validation; gaussian, bayesian and unsupervised:
     shared_variance=true, one variance for both classes; unsupervised, which needs no labels and may train on SCORES
     themselves: p_target, the share of targets, if it is known; pav: smoothing, made-up trials at each end (1), where 0
-    allows infinity.
+    allows infinity. elub is for scores that are LLRs already: it bounds them where they rest on extrapolation.
 
     Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are read in chunks if they are large or if
     workers or a memory limit are asked for: a fit then uses a fine histogram of the training scores, and the output,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ evenscore evaluate eval.scores --key eval.trials --bootstrap 1000
 evenscore evaluate raw.npz llr.npz --key k --points 0.01 --points 0.05,10,1
 evenscore evaluate e.scores --key k --metadata meta.csv --by gender
 evenscore evaluate sre18.tsv --key sre18_trial_key.tsv --preset sre18
+evenscore evaluate sasv.tsv --key protocol.txt --spoof asvspoof5
+evenscore evaluate llr.scores --key k --forensic
 evenscore evaluate a.scores b.scores --key k --paired --metric cllr
 evenscore evaluate eval.zarr --enroll-speakers utt2spk --workers 4
 """
@@ -83,6 +86,17 @@ class EvaluationChoices:
             "--metadata), which weigh the same, and the EER by interpolation."
         ),
     ] = None
+    spoof: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COSTS",
+            help="Trials that the key calls spoof are a third class: a-DCF, SASV-, SV- and SPF-EER. COSTS: asvspoof5, "
+            "a-dcf (those of its paper), or three priors and three costs: targets, non-targets, spoofs.",
+        ),
+    ] = None
+    forensic: Annotated[
+        bool, typer.Option("--forensic", help="Tell devPAV, and the bounds (ELUB) beyond which LLRs are extrapolated.")
+    ] = False
     equalize: Annotated[
         bool, typer.Option("--equalize", help="Let every condition of --by weigh the same in the pooled figures.")
     ] = False
@@ -142,8 +156,17 @@ def evaluate(
         raise InputError("a comparison has no place in a table; use --json, or leave out --paired")
     if table is not None and json:
         raise InputError("both --json and --table were given; choose one")
+    if table is not None and what.spoof is not None:
+        raise InputError("--spoof has figures of its own, which have no place in this table; use --json")
     with progress_bar() as progress, scale.client(progress) as client:
         progress("reading", 0.0)
+        if what.spoof is not None:
+            from evenscore.cli.spoofing import evaluate_spoofed, print_spoofed, spoof_costs
+
+            costs = spoof_costs(what.spoof)
+            spoofed = evaluate_spoofed(open_labelled(scores, options.sources), options, costs)
+            print_spoofed(spoofed, costs, json=json)
+            return
         files = open_labelled(scores, options.sources, scale if scale.in_chunks(*scores) else None)
         results = evaluate_systems(files, options, scale, client=client, progress=progress)
     for line in (line for one in results.get("systems", [results]) for line in warnings_about(one)):
@@ -286,6 +309,12 @@ def _notes(systems: Sequence[Figures], rows: Sequence[_Row], options: Evaluation
     for system in systems:
         pooled, name = system["pooled"], "" if len(systems) == 1 else f"{system['scores']}: "
         lines.append(f"{name}EER threshold {pooled['eer_threshold']:.4g}, AUC {pooled['auc']:.4f}")
+        if "dev_pav" in pooled:
+            low, high = pooled["llr_bounds"]
+            lines.append(
+                f"{name}devPAV {pooled['dev_pav']:.4f}; the trials support LLRs from {low:.2f} to {high:.2f} "
+                f"({low / math.log(10):.2f} to {high / math.log(10):.2f} to the base 10)"
+            )
         if pooled["n_unknown"]:
             lines.append(f"{name}{pooled['n_unknown']} trials of unknown class were left out")
         if "intervals" in pooled:

@@ -30,9 +30,11 @@ from evenscore.metrics import (
     Points,
     Trials,
     bootstrap,
+    dev_pav,
     evaluate,
     evaluate_by,
     evaluate_nist,
+    llr_bounds,
     paired_test,
 )
 from evenscore.metrics.summary import BITS
@@ -59,13 +61,18 @@ class EvaluationOptions:
     sources: LabelSources
 
     def __post_init__(self) -> None:
-        if self.what.preset is not None:
+        chosen = "--spoof" if self.what.spoof is not None else "--preset" if self.what.preset is not None else None
+        if chosen is not None:
             given: dict[str, Any] = {"--points": self.what.points, "--by": self.by, "--equalize": self.what.equalize}
-            given |= {"--eer": self.what.eer != "rocch", "--no-normalize": not self.what.normalize}
-            given |= {"--bootstrap": self.draws.number, "--paired": self.doubt.paired}
+            given |= {"--no-normalize": not self.what.normalize, "--bootstrap": self.draws.number}
+            given |= {"--paired": self.doubt.paired}
+            if chosen == "--preset":
+                given["--eer"] = self.what.eer != "rocch"
+            else:
+                given |= {"--preset": self.what.preset, "--forensic": self.what.forensic}
             refused = next((option for option, value in given.items() if value), None)
             if refused is not None:
-                raise InputError(f"--preset says all about how trials are scored; leave out {refused}")
+                raise InputError(f"{chosen} says all about how trials are scored; leave out {refused}")
         if self.doubt.metric and not self.doubt.paired:
             raise InputError("--metric says what --paired compares; give --paired, too")
         if self.what.equalize and len(self.by) != 1:
@@ -111,6 +118,8 @@ class EvaluationOptions:
             return "--bootstrap"
         if self.doubt.paired or self.what.preset:
             return "--paired" if self.doubt.paired else "--preset"
+        if self.what.forensic:
+            return "--forensic"
         return None if self.eer_method == "rocch" else f"--eer {self.eer_method}"
 
 
@@ -267,6 +276,8 @@ def _evaluated(item: EvaluatedTrials, options: EvaluationOptions, metadata: Meta
         pooled = found["pooled"]
         conditions |= {PARTITION: found["conditions"]} if known else {}
     pooled = pooled or evaluate(trials, **options.figures).to_dict() | {"equalized": False}
+    if options.what.forensic:
+        pooled |= {"dev_pav": dev_pav(trials), "llr_bounds": list(llr_bounds(trials))}
     result = _result(item.path, pooled, item.n_unknown, conditions, options)
     if origin:
         pooled["intervals"] = _intervals(trials, options)

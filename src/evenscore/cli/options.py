@@ -72,7 +72,7 @@ CalibrationName = Annotated[
     typer.Option(
         "--calibration",
         metavar="NAME[:OPTION=VALUE]",
-        help="logistic, gaussian, pav, bayesian, unsupervised or saturating; with options, such as logistic:l2=1e-3.",
+        help="logistic, gaussian, pav, bayesian, unsupervised, saturating or elub; with options: logistic:l2=1e-3.",
         autocompletion=_calibrations,
     ),
 ]

@@ -29,6 +29,7 @@ evenscore plot det a b --name raw --name AS-norm --key k -o det.pdf
 evenscore plot det a --key k --points 0.01 --points 0.05,10,1 -o d.svg
 evenscore plot det a --key k --bootstrap 500:level=0.9 -o det.png
 evenscore plot bayes llr.scores --key dev.trials -o bayes.pdf
+evenscore plot ece llr.scores --key dev.trials -o ece.pdf
 evenscore plot hist dev.scores --key k --model m.json -o hist.png
 evenscore plot qq dev.scores --key k --model m.json -o qq.svg
 evenscore plot tippett a b --key k --log10 -o tippett.pdf
@@ -37,7 +38,7 @@ evenscore plot effect raw.scores norm.scores --key k -o effect.png
 """
 
 _SMALLEST, _LARGEST = 1.0, 100.0  # inches
-Kind = Literal["det", "bayes", "hist", "qq", "tippett", "reliability", "effect"]
+Kind = Literal["det", "bayes", "ece", "hist", "qq", "tippett", "reliability", "effect"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +86,7 @@ class KindChoices:
 _USED = {
     "det": ("name", "points", "bootstrap"),
     "bayes": ("name", "points"),
+    "ece": ("name",),
     "hist": ("model", "bins"),
     "qq": ("model",),
     "tippett": ("name", "log10"),
@@ -130,6 +132,9 @@ def plot(
     bayes: normalized Bayes error rates of log-likelihood ratios against the prior, actual, minimum and default; the gap
     between actual and minimum is what better calibration could gain. Operating points are upright lines.
 
+    ece: the empirical cross-entropy of log-likelihood ratios against the prior: actual, after the best calibration, and
+    of the prior alone, in bits.
+
     hist: a histogram of the scores of each class, with the densities of a model if one is given.
 
     qq: the quantiles of each class against those of a Gaussian, in standard deviations from the mean, of the class
@@ -172,6 +177,8 @@ def _drawing(
         return lambda ax: draw.plot_det(alone, points=points, band=bands, ax=ax)
     if kind == "bayes":
         return lambda ax: draw.plot_bayes_error(alone, points=points, ax=ax)
+    if kind == "ece":
+        return lambda ax: draw.plot_ece(alone, ax=ax)
     if kind == "hist":
         return lambda ax: draw.plot_histograms(alone, model=densities, bins=choices.bins, ax=ax)
     if kind == "qq":

@@ -30,6 +30,12 @@ from .evaluation_records import (
     EvaluationBy as EvaluationBy,
     NotEvaluated as NotEvaluated,
 )
+from .forensic import (
+    CrossEntropyCurve as CrossEntropyCurve,
+    dev_pav as dev_pav,
+    ece_curve as ece_curve,
+    llr_bounds as llr_bounds,
+)
 from .hull import (
     Roc as Roc,
     Rocch as Rocch,
@@ -43,6 +49,12 @@ from .nist import (
 )
 from .operating_points import OperatingPoint as OperatingPoint
 from .points import Points as Points
+from .spoofing import (
+    SPOOF_COSTS as SPOOF_COSTS,
+    SpoofCosts as SpoofCosts,
+    SpoofingEvaluation as SpoofingEvaluation,
+    evaluate_spoofing as evaluate_spoofing,
+)
 from .summary import (
     ScoreSummary as ScoreSummary,
     summarize as summarize,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.metrics.detection_cost import bayes_error_curve
+from evenscore.metrics.detection_cost import BayesErrorCurve, bayes_error_curve
 from evenscore.metrics.operating_points import PointLike, as_points
 from evenscore.plot.style import GREY, MARKERS, PALETTE, SystemsLike, as_systems, axes_or_new, legend
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["plot_bayes_error"]
+    from evenscore.metrics.forensic import CrossEntropyCurve
+
+__all__ = ["draw_over_priors", "plot_bayes_error"]
 
 _HIGHEST = 1.4  # a rate above 1 is worse than no system; how much worse matters little
 _MARKS = 8  # per curve, to tell systems apart in grey print
@@ -57,31 +59,41 @@ def plot_bayes_error(
     systems = as_systems(scores, labels)
     curves = {name: bayes_error_curve(trials, log_odds=log_odds) for name, trials in systems.items()}
     places = () if points is None else as_points(points)
-    ax = axes_or_new(ax)
+    ax = draw_over_priors(curves, axes_or_new(ax))
+    for point in places:
+        ax.axvline(-point.threshold, color=GREY, linewidth=0.8, zorder=0.9)
+    ax.set_ylim(0, min(ax.get_ylim()[1], _HIGHEST))
+    ax.set_xlabel("Prior log-odds")
+    ax.set_ylabel("Normalized Bayes error rate")
+    return ax
+
+
+def draw_over_priors(
+    curves: Mapping[str, BayesErrorCurve | CrossEntropyCurve], ax: Axes, *, unit: float = 1.0, loc: str = "best"
+) -> Axes:
+    """Draw actual, minimum and default curves of systems over the prior log-odds, which are divided by a unit."""
     from matplotlib.lines import Line2D
 
     entries: list[tuple[Artist, str]] = []
-    highest = 1.0
+    highest = 0.0
     for place, (name, curve) in enumerate(curves.items()):
         color, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
         every = max(curve.log_odds.size // _MARKS, 1)
         for rate, line in ((curve.actual, "-"), (curve.minimum, "--")):
-            (drawn,) = ax.plot(curve.log_odds, rate, color=color, linestyle=line)
+            (drawn,) = ax.plot(curve.log_odds / unit, rate, color=color, linestyle=line)
             if len(curves) > 1:
                 drawn.set(marker=marker, markersize=5, markevery=(every // 2, every))
         if name:
             entries.append((Line2D([], [], color=color, marker=marker, markersize=5, linestyle=""), name))
-        highest = max(highest, float(np.max(curve.actual)))
+        highest = max(
+            highest, *(float(np.max(rate[np.isfinite(rate)], initial=0.0)) for rate in (curve.actual, curve.default))
+        )
     some = next(iter(curves.values()))
-    (default,) = ax.plot(some.log_odds, some.default, color=GREY, linestyle=":")
+    (default,) = ax.plot(some.log_odds / unit, some.default, color=GREY, linestyle=":")
     color = GREY if len(curves) > 1 else PALETTE[0]
     entries += [(Line2D([], [], color=color), "actual"), (Line2D([], [], color=color, linestyle="--"), "minimum")]
     entries.append((default, "default"))
-    for point in places:
-        ax.axvline(-point.threshold, color=GREY, linewidth=0.8, zorder=0.9)
-    ax.set_xlim(float(np.min(some.log_odds)), float(np.max(some.log_odds)))
-    ax.set_ylim(0, min(1.08 * highest, _HIGHEST))
-    ax.set_xlabel("Prior log-odds")
-    ax.set_ylabel("Normalized Bayes error rate")
-    legend(ax, entries, loc="best")
+    ax.set_xlim(float(np.min(some.log_odds)) / unit, float(np.max(some.log_odds)) / unit)
+    ax.set_ylim(0, 1.08 * highest)
+    legend(ax, entries, loc=loc)
     return ax

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from evenscore.errors import InputError
 from evenscore.files.registry import ReadOptions
-from evenscore.tables import NONTARGET, TARGET, TrialList
+from evenscore.tables import NONTARGET, TARGET, UNKNOWN, TrialList
 from evenscore.tables.ids import first_repeat
 
 __all__ = [
@@ -30,7 +30,9 @@ ABSENT = ("", "-", "NA", "N/A", "null", "None")  #: how other tools write a numb
 
 _TARGET_WORDS = ("target", "tgt", "tar", "1", "+1", "true")
 _NONTARGET_WORDS = ("nontarget", "non-target", "nontgt", "non", "imp", "impostor", "0", "-1", "false")
+_SPOOF_WORDS = ("spoof", "spoofed")  # neither of the two classes
 LABEL_WORDS = dict.fromkeys(_TARGET_WORDS, TARGET) | dict.fromkeys(_NONTARGET_WORDS, NONTARGET)
+LABEL_WORDS |= dict.fromkeys(_SPOOF_WORDS, UNKNOWN)
 
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
 
