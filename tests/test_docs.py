@@ -146,21 +146,18 @@ def test_every_page_is_in_the_navigation():
     assert [name for name in absent if name not in navigation] == []
 
 
-def shown_commands():
-    """Return the commands of blocks that are not run, with the page that shows them."""
-    for page in PAGES:
+def test_commands_that_are_only_shown_have_these_options():
+    """Those of the command-line page are generated from the commands themselves."""
+    root = get_command(app)
+    for page in [page for page in PAGES if page.name != "cli.md"]:
         for language, title, text in blocks(page):
-            if language in ("sh", "bash", "text") and not title:
-                joined = text.replace("\\\n", " ")
-                yield from ((page, line) for line in joined.splitlines() if line.startswith("evenscore "))
-
-
-@pytest.mark.parametrize(("page", "line"), list(shown_commands()), ids=lambda part: getattr(part, "name", None))
-def test_commands_that_are_only_shown_have_these_options(page, line):
-    name, *words = shlex.split(line, comments=True)[1:]
-    command = get_command(app).get_command(None, name)
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-    assert {word for word in words if word.startswith("-") and word != "-"} <= known
+            shown = text.replace("\\\n", " ").splitlines() if language in ("sh", "bash", "text") and not title else []
+            for line in (line for line in shown if line.startswith("evenscore ")):
+                name, *words = shlex.split(line, comments=True)[1:]
+                parameters = root.get_command(None, name).params
+                known = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
+                used = {word for word in words if word.startswith("-") and word != "-"}
+                assert used <= known, f"{page.name}: {line}"
 
 
 def test_the_readme_names_the_two_commands_that_matter():
