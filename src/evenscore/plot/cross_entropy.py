@@ -42,6 +42,7 @@ def plot_ece(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(2000) % 10 == 0
     >>> ax = plot_ece(rng.normal(np.where(labels, 2.0, -2.0), 2.0), labels)
