@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evenscore.cli.evaluate import PARTITION
+from evenscore.cli.evaluation_tables import PARTITION
 from evenscore.cli.findings import FEW_TRIALS
 from evenscore.cli.inputs import open_tiles
 from evenscore.cli.labelled import (
