@@ -69,8 +69,9 @@ def test_few_centred_speakers_do_no_harm():
     assert cllr("evidence", *material) < 1.25 * cllr("s", *material)
 
 
-def test_the_penalty_falls_with_the_number_of_speakers():
-    found = [Penalties.of(number).views for number in (0, 1, 8, 20, 100, 200, 5000)]
+def test_penalties_fall_with_the_numbers_of_speakers_and_targets():
+    assert [Penalties.of(20, number).bend for number in (0, 1, 100, 10**6)] == [1.0, 1.0, 0.01, Penalties().bend]
+    found = [Penalties.of(number, 1000).views for number in (0, 1, 8, 20, 100, 200, 5000)]
     assert found == sorted(found, reverse=True)
     assert found[-1] == found[-2] == Penalties().views
     assert found[3] == 100 * Penalties().views

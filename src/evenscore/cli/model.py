@@ -122,6 +122,7 @@ def evidence_facts(model: CohortEvidence) -> dict[str, Any]:
         "tried": {name: dict(losses) for name, losses in report.tried.items()},
         "simple": dict(report.simple),
         "instead": report.instead,
+        "errors": dict(report.errors),
     }
 
 
@@ -133,7 +134,8 @@ def print_evidence(model: CohortEvidence, notes: Sequence[str] = (), *, verbose:
         loss = report.without.get(name)
         rows.append((name, f"{weight:+.3f}", "-" if loss is None else f"{loss:.4f}"))
     print_table(rows, header=("feature", "weight", "Cllr without it"), title="Cohort evidence", numbers=True)
-    print_lines([*report.lines()[: 2 if report.instead is None else 3], *(f"! {note}" for note in notes)])
+    told = 2 + report.separable + (report.instead is not None)
+    print_lines([*report.lines()[:told], *(f"! {note}" for note in notes)])
     if verbose:
         print_variances(model.score_model)
         print_covariances(model.score_model)

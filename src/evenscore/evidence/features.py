@@ -188,7 +188,7 @@ EXTRAS = {
     "test": ("ls_t",),
     "none": (),
 }
-#: Norms that a head may give way to, with nothing but a calibration after them.
+#: Norms that a head may give way to, with nothing but a calibration after them; the first needs no cohort.
 SIMPLE = {
     "full": ("raw", "s", "as"),
     "pair": ("raw", "s", "as"),

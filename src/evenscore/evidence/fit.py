@@ -33,7 +33,7 @@ _TRAINS = {
     "test": ("test", "none"),
     "none": ("none",),
 }
-_TOLERANCE = 1e-8  # the head weighs the score model, so that its last digits do not matter
+_TOLERANCE = 1e-6  # the head weighs the score model, so that its last digits do not matter
 _FIT, _CHOOSE = 150_000, 25_000  # non-target trials that a head is fitted to, and that choices are made with
 
 Array = npt.NDArray[np.float64]
@@ -115,7 +115,7 @@ def _trained(
     trials = TrainingTrials.of(training)
     progress("features", 0.3)
     table = _table(training, patterns[0], score_model, scales, every_ridge=True)
-    simple = simple_columns(training, patterns[0]) if guard else {}
+    simple = simple_columns(training, patterns[0], trials.n_speakers) if guard else {}
     table |= simple
     progress("cross-validation", 0.5)
     choice, tried, judge = _choose(table, trials, patterns[0])
@@ -123,13 +123,13 @@ def _trained(
     head, loss = _final_head(choice, table, trials, judge, instead)
     scores = cross_fitted(instead or choice, table, trials, trials.sample(_CHOOSE), head)
     report = _report(trials, judge, choice, loss, tried)
-    report = replace(report, simple=losses, instead=head.simple)
+    report = replace(report, simple=losses, instead=head.simple, errors=_errors(scores, trials.key) if judge else {})
     heads = {patterns[0]: head}
     for place, pattern in enumerate(patterns[1:]):
         progress("other patterns", 0.8 + 0.2 * place / len(patterns))
         smaller = Choice(views=VIEWS[pattern], extras=EXTRAS[pattern], penalties=choice.penalties)
         own = _table(training, pattern, score_model, scales, every_ridge=False)
-        simple = simple_columns(training, pattern) if guard else {}
+        simple = simple_columns(training, pattern, trials.n_speakers) if guard else {}
         judge = Judge(own | simple, trials, trials.sample(_CHOOSE))
         instead, _ = simple_choice(judge, smaller, tuple(simple), trials.n_speakers) if judge else (None, {})
         heads[pattern], _ = _final_head(smaller, own | simple, trials, judge, instead)
@@ -168,7 +168,7 @@ def _table(
 def _choose(
     table: dict[Any, Array], trials: TrainingTrials, pattern: str
 ) -> tuple[Choice, dict[str, dict[str, float]], Judge]:
-    penalties = Penalties.of(trials.n_speakers)
+    penalties = Penalties.of(trials.n_speakers, int((trials.key == 1).sum()))
     choice = Choice(views=VIEWS[pattern], extras=EXTRAS[pattern], ridges=Ridges(), penalties=penalties)
     judge = Judge(table, trials, trials.sample(_CHOOSE))
     if not judge:
@@ -206,6 +206,10 @@ def _report(
         without=without,
         tried=tried,
     )
+
+
+def _errors(llrs: Array, key: npt.NDArray[np.int8]) -> dict[str, int]:
+    return {"target": int((llrs[key == 1] <= 0).sum()), "nontarget": int((llrs[key == 0] > 0).sum())}
 
 
 def _rescored(part: LabelledBlocks, llrs: Array) -> ScoreMatrix | TrialList:

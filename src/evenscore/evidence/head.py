@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,10 @@ _STEPS = 100
 _POWER = 2  # a view counts by its loss to this power, before the head is fitted
 _MANY_SPEAKERS = 200  # from here on the penalty on views does not fall any more
 _STILL = 1e-10  # expected fall of the loss at which the search ends
-_TINY = 1e-8  # penalty that keeps the weights of separable training trials finite
+_USUAL_SLOPE = 0.4  # of real scores, whose tails are heavy, relative to normal ones with the same means and variances
+_SLOPE_SPREAD = 0.25  # of the logarithm of that, whose density is a Cauchy
+_LARGEST = 50.0  # of the logarithm of a slope's multiple, on the way to the best
+_LEAST_SPREAD = 0.01  # variance within classes, of all variance, below which it is not believed
 
 Array = npt.NDArray[np.float64]
 Features = Mapping[str, Array]
@@ -46,14 +49,17 @@ class Penalties:
     extras: float = 0.03
 
     @classmethod
-    def of(cls, n_speakers: int) -> Penalties:
-        """Return the penalties for so many training speakers; few of them leave the views no freedom.
+    def of(cls, n_speakers: int, n_targets: int) -> Penalties:
+        """Return the penalties for so many training speakers and target trials; few leave the head no freedom.
 
         Where vectors are centred on the training speakers, the others know a little of each: their mean is opposite to
         it, by 1 / number. Views differ in what they make of that mean, so that their difference would tell targets of
         the training side, and of no other. The square of what it tells falls with the square of the number.
+
+        The bend rests on the few targets that are hard to tell: separable ones would bend without end.
         """
-        return cls(views=max(cls.views, cls.views * (_MANY_SPEAKERS / max(n_speakers, 1)) ** 2))
+        views = max(cls.views, cls.views * (_MANY_SPEAKERS / max(n_speakers, 1)) ** 2)
+        return cls(views=views, bend=max(cls.bend, 1 / max(n_targets, 1)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,6 +74,14 @@ class EvidenceHead:
     (H1) is the logistic calibration of each view by itself, so that all of them are in the same unit; in (H2) the
     other features are brought to units of log-likelihood ratios, too. The weights minimize the class-balanced
     cross-entropy + penalty, where no penalty is due at the average of the views, weight_k = share_k and nothing else.
+    Slope and offset of (H1) minimize the
+
+    class-balanced cross-entropy + log(1 + (log(slope variance / (c gap)) / spread)^2) / (2 n)   (H4)
+
+    with the gap between the means of the classes, their mean variance, n trials of the rarer class, c = 0.4 and
+    spread = 0.25: gap / variance were right for normal scores, but real ones have heavier tails. It is the posterior
+    for n trials of each class and a Cauchy density of the logarithm, which gives way where trials decide; separable
+    ones, whose slope would have no end, do not.
 
     Attributes
     ----------
@@ -196,7 +210,10 @@ def fit_head(
 
 
 def _calibrated(values: Array, labels: npt.NDArray[np.int8]) -> tuple[float, float]:
-    """Return slope and offset of the class-balanced logistic calibration of one feature."""
+    """Return slope and offset of the class-balanced logistic calibration of one feature, (H4).
+
+    If the trials are (nearly) separable, nothing but their few errors would end the slope. What is usual ends it here.
+    """
     halves = [values[labels == label] for label in (0, 1)]
     mean = float(np.mean([half.mean() for half in halves]))
     std = float(np.sqrt(np.mean([((half - mean) ** 2).mean() for half in halves])))
@@ -204,25 +221,42 @@ def _calibrated(values: Array, labels: npt.NDArray[np.int8]) -> tuple[float, flo
         return 0.0, 0.0
     low, high = ((half.mean() - mean) / std for half in halves)  # equally far from 0
     spread = float(np.mean([(half / std).var() for half in halves]))
-    start = (high - low) / max(spread, 0.01)  # right if the values were normal
-    weights, offset = _newton(((values - mean) / std)[:, None], labels, np.zeros(1), np.full(1, _TINY), start)
-    slope = float(weights[0] / std)
-    return slope, offset - slope * mean
+    usual = _USUAL_SLOPE * (high - low) / max(spread, _LEAST_SPREAD)
+    X, sign, share = ((values - mean) / std)[:, None], *_signs_and_shares(labels)
+    number = min(len(half) for half in halves)
+
+    def at(theta: Array) -> tuple[float, Array, Array]:
+        slope = usual * np.exp(min(theta[0], _LARGEST))
+        value, gradient, hessian = _objective(np.array([slope, theta[1]]), X, sign, share, np.zeros(2), np.zeros(2))
+        rate = np.array([slope, 1.0])  # from the slope to its logarithm
+        gradient, hessian = gradient * rate, hessian * np.outer(rate, rate)
+        weight = 1 / (number * (_SLOPE_SPREAD**2 + theta[0] ** 2))
+        hessian[0, 0] += weight + max(gradient[0], 0.0)  # what would make it indefinite is left out
+        gradient[0] += weight * theta[0]
+        return value + 0.5 * float(np.log1p((theta[0] / _SLOPE_SPREAD) ** 2)) / number, gradient, hessian
+
+    factor, offset = _descended(at, np.zeros(2))
+    slope = float(usual * np.exp(factor) / std)
+    return slope, float(offset) - slope * mean
 
 
-def _newton(
-    X: Array, labels: npt.NDArray[np.int8], prior: Array, penalty: Array, first: float | None = None
-) -> tuple[Array, float]:
-    """Minimize the class-balanced cross-entropy of X w + c, with the penalty on w less its prior.
-
-    The search starts at the prior, or with all weights at ``first``.
-    """
-    counts = [max(int((labels == label).sum()), 1) for label in (0, 1)]
-    sign = np.where(labels == 1, 1.0, -1.0)
-    share = np.where(labels == 1, 0.5 / counts[1], 0.5 / counts[0])
+def _newton(X: Array, labels: npt.NDArray[np.int8], prior: Array, penalty: Array) -> tuple[Array, float]:
+    """Minimize the class-balanced cross-entropy of X w + c, with the penalty on w less its prior."""
+    sign, share = _signs_and_shares(labels)
     full, center = np.append(penalty, 0.0), np.append(prior, 0.0)
-    theta = np.append(prior if first is None else np.full(len(prior), first), 0.0)
-    value, gradient, hessian = _objective(theta, X, sign, share, full, center)
+    theta = _descended(lambda theta: _objective(theta, X, sign, share, full, center), center)
+    return theta[:-1], float(theta[-1])
+
+
+def _signs_and_shares(labels: npt.NDArray[np.int8]) -> tuple[Array, Array]:
+    """Return 1 or -1 for each trial, and its share in the class-balanced loss."""
+    counts = [max(int((labels == label).sum()), 1) for label in (0, 1)]
+    return np.where(labels == 1, 1.0, -1.0), np.where(labels == 1, 0.5 / counts[1], 0.5 / counts[0])
+
+
+def _descended(at: Callable[[Array], tuple[float, Array, Array]], theta: Array) -> Array:
+    """Go down by Newton's steps, halved until the value falls; ``at`` returns value, gradient and Hessian."""
+    value, gradient, hessian = at(theta)
     for _ in range(_STEPS):
         step = np.linalg.solve(hessian + 1e-12 * np.eye(len(theta)), gradient)
         fall, length = float(gradient @ step), 1.0
@@ -230,12 +264,12 @@ def _newton(
             break
         while True:
             candidate = theta - length * step
-            there = _objective(candidate, X, sign, share, full, center)
+            there = at(candidate)
             if there[0] <= value - 1e-4 * length * fall + 1e-15 or length < 1e-8:
                 break
             length /= 2
         theta, (value, gradient, hessian) = candidate, there
-    return theta[:-1], float(theta[-1])
+    return theta
 
 
 def _objective(

@@ -14,6 +14,7 @@ from evenscore.model.parameters import ScoreModel
 __all__ = ["CohortEvidence", "TrainingReport"]
 
 _NAMES = {"raw": "the raw score", "s": "S-norm", "as": "AS-norm", "z": "Z-norm", "t": "T-norm"}
+_FEW_ERRORS = 5  # of a class
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,6 +35,8 @@ class TrainingReport:
         The same for simple methods, a norm or none (``"raw"``) followed by logistic calibration.
     instead
         The simple method that the model is, because what it would be else does no better.
+    errors
+        How many ``"target"`` and ``"nontarget"`` trials such heads put on the wrong side of 0.
     """
 
     n_target: int
@@ -45,6 +48,12 @@ class TrainingReport:
     tried: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     simple: Mapping[str, float] = field(default_factory=dict)
     instead: str | None = None
+    errors: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def separable(self) -> bool:
+        """Whether hardly any training trial is an error, so that they do not tell how far LLRs may go."""
+        return any(number < _FEW_ERRORS for number in self.errors.values())
 
     def lines(self) -> list[str]:
         """Return the report as sentences."""
@@ -55,6 +64,12 @@ class TrainingReport:
                 "too few speakers for cross-validation: nothing could be chosen, and how good it is is unknown",
             ]
         found.append(f"cross-validated Cllr {self.loss:.4f} ({self.folds} folds of speakers)")
+        if self.separable:
+            found.append(
+                f"only {self.errors['target']} target and {self.errors['nontarget']} non-target trials are on the wrong "
+                "side of 0 under cross-validation: they are nearly separable, and do not tell how far log-likelihood "
+                "ratios may go, so that these are held to what is usual; more speakers would tell"
+            )
         if self.instead is not None:
             found.append(
                 f"with {self.n_speakers} training speakers the cohort-evidence model does no better than "

@@ -22,6 +22,8 @@ __all__ = ["CalibratedParts", "calibration_alone", "simple_choice", "simple_colu
 Array = npt.NDArray[np.float64]
 _NEVER = 1e9  # penalty on a bend that there shall not be
 _FEW_SPEAKERS = 12  # below it, what is within the noise counts for the simple method, else for the head
+_CLEAR = 2.0  # standard errors by which a head must be worse to give way
+_CLEAR_OF_FEW = 4.0  # by which it must be better with few speakers, who hardly tell
 
 
 def simple_features(norm: str, blocks: ScoreBlocks) -> dict[str, Array]:
@@ -31,10 +33,13 @@ def simple_features(norm: str, blocks: ScoreBlocks) -> dict[str, Array]:
     return {name: np.asarray(scores, dtype=np.float64) for name, scores in (("raw", raw), (norm, found))}
 
 
-def simple_columns(training: Sequence[LabelledBlocks], pattern: str) -> dict[str, Array]:
-    """Return the training trials by every simple method of a pattern; one that cannot be used on them is left out."""
+def simple_columns(training: Sequence[LabelledBlocks], pattern: str, n_speakers: int) -> dict[str, Array]:
+    """Return the training trials by every simple method of a pattern; one that cannot be used on them is left out.
+
+    Few speakers are too poor a cohort for any norm.
+    """
     found: dict[str, Array] = {}
-    for norm in SIMPLE[pattern]:
+    for norm in SIMPLE[pattern] if n_speakers >= _FEW_SPEAKERS else SIMPLE[pattern][:1]:
         try:
             parts = [simple_features(norm, restricted(part.blocks, pattern))[norm] for part in training]
         except InputError:  # a cohort of nobody, or of one score that does not vary
@@ -48,9 +53,9 @@ def simple_choice(
 ) -> tuple[Choice | None, dict[str, float]]:
     """Return the simple method that is to be preferred to a head, None if the head is better; and all their losses.
 
-    Both are judged on speakers that they were not fitted to. A difference within one standard error over speakers is
-    noise: with few speakers it counts for the simple method, which has two parameters; with more of them for the head,
-    whose average of views is good where any of them is (docs/evidence.md tells how that was found).
+    Both are judged on speakers that they were not fitted to. Few speakers do not tell which is better, and then it is
+    the simple method, which has two parameters; with more of them it is the head, whose average of views is good where
+    any of them is (docs/evidence.md tells how that was found).
     """
     options = {
         norm: replace(choice, views=(norm,), extras=(), penalties=replace(choice.penalties, bend=_NEVER))
@@ -61,7 +66,7 @@ def simple_choice(
         return None, {}
     best = options[min(losses, key=lambda norm: losses[norm])]
     gain, error = judge.gain(choice, best)
-    least = error if n_speakers < _FEW_SPEAKERS else -error
+    least = _CLEAR_OF_FEW * error if n_speakers < _FEW_SPEAKERS else -_CLEAR * error
     return None if gain > least else best, losses
 
 

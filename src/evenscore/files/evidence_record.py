@@ -12,7 +12,9 @@ from evenscore.evidence.model import CohortEvidence, TrainingReport
 from evenscore.evidence.own_pairs import Ridges
 from evenscore.files.records import KeyPlace, Kind, count, number, optional, typed, where
 
-__all__ = ["evidence_kind"]
+__all__ = ["REPORTED_LATER", "evidence_kind"]
+
+REPORTED_LATER = ("simple", "instead", "errors")  #: what reports of older files do not have
 
 _RIDGE = where(number, lambda ridge: ridge > 0, "a ridge must be above 0")
 _RANK = where(count, lambda rank: rank > 0, "the rank must be a whole number from 1")
@@ -28,7 +30,7 @@ def evidence_kind(score_model: Kind) -> Callable[[KeyPlace, Any], CohortEvidence
         scales=typed(Scales, **dict.fromkeys(("enroll", "test", "enroll_top", "test_top"), prior)),
         ridges=typed(Ridges, impostor=_RIDGE, within=_RIDGE, rank=_RANK),
         heads=_heads,
-        report=typed(TrainingReport, "simple", "instead", loss=optional(number, math.nan), instead=optional(_norm)),
+        report=typed(TrainingReport, *REPORTED_LATER, loss=optional(number, math.nan), instead=optional(_norm)),
     )
 
 

@@ -114,9 +114,11 @@ def _score_model_values(model: ScoreModel) -> dict[str, Any]:
 
 def _evidence_values(model: CohortEvidence) -> dict[str, Any]:
     """Return a cohort-evidence model; what older files do not know only if there is some."""
+    from evenscore.files.evidence_record import REPORTED_LATER
+
     values: dict[str, Any] = plain(model) | {"score_model": _score_model_values(model.score_model)}
     report = values["report"]
-    values["report"] = {name: report[name] for name in report if name not in ("simple", "instead") or report[name]}
+    values["report"] = {name: report[name] for name in report if name not in REPORTED_LATER or report[name]}
     return values
 
 
