@@ -66,9 +66,9 @@ class TrainingReport:
         found.append(f"cross-validated Cllr {self.loss:.4f} ({self.folds} folds of speakers)")
         if self.separable:
             found.append(
-                f"only {self.errors['target']} target and {self.errors['nontarget']} non-target trials are on the wrong "
-                "side of 0 under cross-validation: they are nearly separable, and do not tell how far log-likelihood "
-                "ratios may go, so that these are held to what is usual; more speakers would tell"
+                f"only {self.errors['target']} target and {self.errors['nontarget']} non-target trials are on the "
+                "wrong side of 0 under cross-validation: they are nearly separable, and do not tell how far "
+                "log-likelihood ratios may go, so that these are held to what is usual; more speakers would tell"
             )
         if self.instead is not None:
             found.append(
