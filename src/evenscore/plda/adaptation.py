@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from evenscore.errors import InputError
-from evenscore.plda.model import PLDA
+from evenscore.plda.model import PLDA, diagonalize
 from evenscore.tables import Embeddings
 
 if TYPE_CHECKING:
@@ -91,9 +91,8 @@ def _excess(found: Float[Array, "d d"], expected: Float[Array, "d d"]) -> Float[
 
     With R that makes expected I and found diag(s): R^-T max(s - 1, 0) R^-1.
     """
-    from scipy.linalg import eigh
-
-    s, R = eigh(found, expected + _RIDGE * np.trace(expected) / len(expected) * np.eye(len(expected)))
+    ridge = _RIDGE * np.trace(expected) / len(expected)
+    R, s = diagonalize(found, expected + ridge * np.eye(len(expected)))
     back = np.linalg.inv(R)
     return (back.T * np.maximum(s - 1, 0.0)) @ back
 

@@ -21,6 +21,7 @@ from evenscore.plda.projection import (
 from evenscore.plda.shrinkage import Chosen, choose_shrinkage, share_up_to, shrunk
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
+from evenscore.threads import one_thread_if_small
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -127,16 +128,17 @@ def fit_plda(
         "whiten": whiten,
         "length_normalize": length_normalize,
     }
-    if shrinkage == "auto":
-        found = choose_shrinkage(
-            embeddings, lambda part, share: _by_moments(part, steps, share), inflate=True, progress=progress
-        )
-    else:
-        found = Chosen(share_up_to(shrinkage, _MOST))
-    share = found.shrinkage
-    projection, scatter = _prepared(embeddings, steps, share)
-    start = _moments(scatter, share, smallest_ratio=_START if method == "em" else _NOTHING)
-    parameters, trace, converged = _em(start, scatter, share, tol, max_iter if method == "em" else 0, progress)
+    with one_thread_if_small(embeddings.vectors):
+        if shrinkage == "auto":
+            found = choose_shrinkage(
+                embeddings, lambda part, share: _by_moments(part, steps, share), inflate=True, progress=progress
+            )
+        else:
+            found = Chosen(share_up_to(shrinkage, _MOST))
+        share = found.shrinkage
+        projection, scatter = _prepared(embeddings, steps, share)
+        start = _moments(scatter, share, smallest_ratio=_START if method == "em" else _NOTHING)
+        parameters, trace, converged = _em(start, scatter, share, tol, max_iter if method == "em" else 0, progress)
     by = found.inflation if inflation is None else inflation
     model = PLDA(mean=parameters.mean, between=parameters.between, within=parameters.within, projection=projection)
     return PLDAFit(
@@ -211,12 +213,9 @@ def _em(
     V, psi = diagonalize(start.between, start.within)
     frame = _Frame(V, psi, (scatter.means - start.mean) @ V, V.T @ scatter.within @ V)
     prior = _Prior.of(start, scatter, share)
-    center, trace = np.zeros(len(psi)), [frame.log_likelihood(scatter, prior)]
-    mean = start.mean
+    trace = [frame.log_likelihood(scatter, prior)]
     while len(trace) <= max_iter:
-        center, between, within = frame.m_step(scatter, prior)
-        mean = mean + np.linalg.solve(frame.V.T, center)
-        frame = frame.turned(center, between, within)
+        frame = frame.turned(*frame.m_step(scatter, prior))
         trace.append(frame.log_likelihood(scatter, prior))
         if progress is not None:
             progress("plda", (len(trace) - 1) / max_iter)
@@ -226,6 +225,7 @@ def _em(
     if len(trace) == 1:
         return start, trace, converged
     back = np.linalg.inv(frame.V)
+    mean = scatter.means.mean(axis=0) - frame.z.mean(axis=0) @ back
     return _Covariances(mean=mean, between=(back.T * frame.psi) @ back, within=back.T @ back), trace, converged
 
 

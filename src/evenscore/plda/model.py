@@ -212,10 +212,9 @@ def diagonalize(
     between: Float[Array, "d d"], within: Float[Array, "d d"]
 ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
     """Return V and psi with V' within V = I and V' between V = diag(psi), psi >= 0."""
-    from scipy.linalg import eigh
-
-    psi, V = eigh(between, within)
-    return V, np.maximum(psi, 0.0)
+    whitener = np.linalg.inv(np.linalg.cholesky(within))
+    psi, turn = np.linalg.eigh(whitener @ between @ whitener.T)
+    return whitener.T @ turn, np.maximum(psi, 0.0)
 
 
 def _numbers(value: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:

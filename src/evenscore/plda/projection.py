@@ -167,8 +167,6 @@ def _varying_directions(centered: Float[Array, "n d"], *, may_be_few: bool) -> F
 
 def discriminant_map(scatter: SpeakerScatter, lda_dim: int | None, shrinkage: float = 0.0) -> Float[Array, "p q"]:
     """Return the directions in which speakers differ most (LDA), scaled to a within-speaker covariance of I."""
-    from scipy.linalg import eigh
-
     size = scatter.within.shape[0]
     most = size if lda_dim is None else min(size, scatter.n_speakers - 1)
     if lda_dim is not None and not 1 <= lda_dim <= most:
@@ -179,7 +177,8 @@ def discriminant_map(scatter: SpeakerScatter, lda_dim: int | None, shrinkage: fl
     within = shrunk(scatter.within / (scatter.count - scatter.n_speakers), shrinkage)
     if not shrinkage:
         check_full_rank(within, scatter)
-    _, directions = eigh(spread.T @ spread, within)
+    whitener = np.linalg.inv(np.linalg.cholesky(within))
+    directions = whitener.T @ np.linalg.eigh(whitener @ (spread.T @ spread) @ whitener.T)[1]
     return np.ascontiguousarray(directions[:, ::-1][:, : lda_dim or size])
 
 
