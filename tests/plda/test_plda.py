@@ -73,13 +73,15 @@ def test_plda_scores_are_a_source_for_training_the_score_model():
     )
 
 
+@pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("share", [0, 0.3])
 @pytest.mark.parametrize(
     "options", [{}, {"length_normalize": False}, {"lda_dim": 2}, {"whiten": True, "center": False}]
 )
-def test_em_never_lowers_the_likelihood_and_reports_it(options, share):
+def test_em_never_lowers_the_likelihood_and_reports_it(options, share, equal):
     rng = np.random.default_rng(3)
-    vectors, codes = draw(rng, rng.integers(1, 8, 40), np.ones(3), covariance(rng, 3), covariance(rng, 3))
+    sizes = [4] * 40 if equal else rng.integers(1, 8, 40)
+    vectors, codes = draw(rng, sizes, np.ones(3), covariance(rng, 3), covariance(rng, 3))
     data = embeddings(vectors, codes)
     fit = fit_plda(data, tol=0, max_iter=50, shrinkage=share, **options)
     assert len(fit.log_likelihood) == fit.n_iter + 1

@@ -29,7 +29,7 @@ def transform(
             help="In this order: center, whiten (total covariance I), lda or lda:100 (so many directions in which "
             "speakers differ most, and WCCN), wccn (within-speaker covariance I), length (length 1).",
         ),
-    ] = "center,lda",
+    ] = "center,wccn",
     shrinkage: Shrinkage = "auto",
 ) -> None:
     """Train a transform of embeddings for --scorer cosine:transform=FILE, and write it to a JSON file.

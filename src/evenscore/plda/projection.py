@@ -189,5 +189,6 @@ def check_full_rank(within: Float[Array, "d d"], scatter: SpeakerScatter) -> Non
         spare = int(scatter.count) - scatter.n_speakers
         raise InputError(
             f"the within-speaker covariance of {len(within)} dimensions is singular: {int(scatter.count)} embeddings "
-            f"of {scatter.n_speakers} speakers span {min(spare, len(within))} at most; give more embeddings per speaker"
+            f"of {scatter.n_speakers} speakers span {min(spare, len(within))} at most; give more embeddings per "
+            "speaker, or shrink it"
         )

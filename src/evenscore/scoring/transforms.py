@@ -99,7 +99,7 @@ class TransformFit:
 
 def fit_transform(
     embeddings: Embeddings,
-    steps: Sequence[str] = ("center", "lda"),
+    steps: Sequence[str] = ("center", "wccn"),
     *,
     shrinkage: float | Literal["auto"] = "auto",
     progress: Callable[[str, float], None] | None = None,
