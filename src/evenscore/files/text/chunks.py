@@ -125,13 +125,14 @@ def sample_of(head: bytes, *, whole: bool) -> Sample:
 class CodedIds:
     """Ids of one side: the distinct ones in order of appearance, and for each trial which of them it has."""
 
-    names: list[str]
+    names: Any  #: a list, or a series of polars, whose texts are not made unless somebody looks at them
     index: npt.NDArray[np.int32]
+    numbers: npt.NDArray[np.uint32] | None = None  #: of the distinct ids, the same in all chunks of a file; None: none
 
     def select(self, keep: npt.NDArray[np.bool_]) -> CodedIds:
         """Return the ids of some trials, without those that they do not use."""
         used, index = np.unique(self.index[keep], return_inverse=True)
-        return CodedIds([self.names[place] for place in used], index.astype(np.int32))
+        return CodedIds([self.names[place] for place in used.tolist()], index.astype(np.int32))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,26 +29,36 @@ from evenscore.tables import NONTARGET, TARGET, UNKNOWN
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["parse_fast"]
+__all__ = ["lexicon", "parse_fast"]
 
 _NOT_KNOWN_WORD = -2
 _NOBODY = CodedIds([], np.zeros(0, dtype=np.int32))
 
 
-def parse_fast(data: bytes, columns: Columns, options: ReadOptions) -> Block | None:
-    """Return the trials of a chunk, or None if any line of it needs a closer look."""
+def lexicon() -> Any:
+    """Return what numbers ids alike in all chunks that it is given with; None if this polars has no such thing.
+
+    It is a series, as numbers are forgotten when no series with such categories is left.
+    """
+    import polars as pl
+
+    return pl.Series([""], dtype=pl.Categorical(pl.Categories.random())) if hasattr(pl, "Categories") else None
+
+
+def parse_fast(data: bytes, columns: Columns, options: ReadOptions, ids: Any = None) -> Block | None:
+    """Return the trials of a chunk, or None if any line of it needs a closer look; ``ids`` is a `lexicon`."""
     if data[:1].isspace() and not data.strip(b" \t\r\n"):
         return Block(enroll=_NOBODY, test=_NOBODY, n_lines=data.count(b"\n") + (not data.endswith(b"\n")))
     if b"\0" in data or not (data.isascii() or _is_utf8(data)):
         return None
     if _looks_tidy(data, columns.separator):
-        block = _parse(data, columns, options)
+        block = _parse(data, columns, options, ids)
         if block is not None:
             return replace(block, n_lines=len(block) if block.lines is None else block.n_lines)
     clean = squeezed(data, columns.separator)
     if b"\r" in clean:
         return None
-    block = _parse(clean, columns, options)
+    block = _parse(clean, columns, options, ids)
     return None if block is None else _numbered_as(data, block)
 
 
@@ -77,7 +87,7 @@ def _numbered_as(data: bytes, block: Block) -> Block:
     return replace(block, lines=lines if block.lines is None else lines[block.lines], n_lines=len(filled))
 
 
-def _parse(data: bytes, columns: Columns, options: ReadOptions) -> Block | None:
+def _parse(data: bytes, columns: Columns, options: ReadOptions, ids: Any) -> Block | None:
     skip_missing = options.missing == "skip"
     frame = _frame(data, columns, may_lack_scores=skip_missing)
     if frame is None:
@@ -86,7 +96,7 @@ def _parse(data: bytes, columns: Columns, options: ReadOptions) -> Block | None:
     required = {ENROLL, TEST, PAIR, REAL} | (set() if skip_missing else {SCORE}) | (set() if columns.names else {LABEL})
     if any(by_role[role].null_count() for role in required & by_role.keys()):
         return None
-    sides, labels = _sides(by_role), _labels(by_role)
+    sides, labels = _sides(by_role, ids), _labels(by_role)
     if sides is None or (labels is not None and (labels == _NOT_KNOWN_WORD).any()):
         return None
     numbers = {
@@ -139,7 +149,7 @@ def _frame(data: bytes, columns: Columns, *, may_lack_scores: bool) -> pl.DataFr
     return frame
 
 
-def _sides(by_role: dict[str, pl.Series]) -> tuple[CodedIds, CodedIds] | None:
+def _sides(by_role: dict[str, pl.Series], ids: Any) -> tuple[CodedIds, CodedIds] | None:
     """Return the ids of both sides as numbers."""
     import polars as pl
 
@@ -149,18 +159,18 @@ def _sides(by_role: dict[str, pl.Series]) -> tuple[CodedIds, CodedIds] | None:
             side = by_role[SIDE].fill_null("a")
             marked = pl.select(pl.when(side.str.to_lowercase() == "a").then(test).otherwise(test + ":" + side))
             test = marked.to_series()
-        return _coded(enroll), _coded(test)
+        return _coded(enroll, ids), _coded(test, ids)
     parts = by_role[PAIR].str.split_exact("*", 2).struct.unnest()
     first, second, third = parts.iter_columns()
     if second.null_count() or third.null_count() < len(third) or (first == "").any() or (second == "").any():
         return None
-    return _coded(first), _coded(second)
+    return _coded(first, ids), _coded(second, ids)
 
 
-def _coded(series: pl.Series) -> CodedIds:
+def _coded(series: pl.Series, ids: Any = None) -> CodedIds:
     import polars as pl
 
-    series = series.cast(pl.Categorical)  # measured: quicker than to read them as such
+    series = series.cast(pl.Categorical if ids is None else ids.dtype)  # measured: quicker than to read them as such
     distinct = series.unique(maintain_order=True)
     codes = distinct.to_physical().to_numpy()
     if not len(codes):
@@ -168,7 +178,8 @@ def _coded(series: pl.Series) -> CodedIds:
     low = int(codes.min())
     place = np.empty(int(codes.max()) - low + 1, dtype=np.int32)
     place[codes - low] = np.arange(len(codes), dtype=np.int32)
-    return CodedIds(distinct.cast(pl.String).to_list(), place[series.to_physical().to_numpy() - low])
+    index, names = place[series.to_physical().to_numpy() - low], distinct.cast(pl.String)
+    return CodedIds(names.to_list(), index) if ids is None else CodedIds(names, index, codes)
 
 
 def _labels(by_role: dict[str, pl.Series]) -> npt.NDArray[np.int8] | None:

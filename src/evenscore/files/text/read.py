@@ -26,7 +26,7 @@ from evenscore.files.text.chunks import (
     line_chunks,
     sample_of,
 )
-from evenscore.files.text.fast import parse_fast
+from evenscore.files.text.fast import lexicon, parse_fast
 from evenscore.files.text.layouts import LAYOUTS, MEASURE, Columns, MisfitError
 from evenscore.tables import TrialList
 from evenscore.tables.pairs import pair_codes
@@ -105,11 +105,12 @@ def _drained(items: list[bytes]) -> Iterator[bytes]:
 
 def _parsed(chunks: Iterator[bytes], columns: Columns, options: ReadOptions) -> Iterator[tuple[bytes, Block | None]]:
     """Parse the chunks in threads (polars lets go of the interpreter), and hand them out in order."""
+    ids = lexicon()
 
     def parse(data: bytes) -> Block | None:
         if not data.endswith(b"\n") and len(data) - data.rfind(b"\n") > LONGEST_LINE:
             return None
-        return parse_fast(data, columns, options)
+        return parse_fast(data, columns, options, ids)
 
     waiting: deque[tuple[bytes, Future[Block | None]]] = deque()
     with ThreadPoolExecutor(_AHEAD, "evenscore-read") as workers:
@@ -131,6 +132,7 @@ class _Collector:
         self.line = line
         self._size = 0
         self._codes: dict[str, dict[str, int]] = {"enroll": {}, "test": {}}
+        self._seen = {side: np.empty(0, dtype=np.int32) for side in self._codes}  # codes by the numbers of a lexicon
         self._arrays: dict[str, list[npt.NDArray[Any]]] = {}
         self._places: list[tuple[int, int, npt.NDArray[Any] | None]] = []  # trials before, first line, lines of each
 
@@ -159,10 +161,21 @@ class _Collector:
             return self._trial_list(self._without_repeats(arrays, str(error)))
 
     def _global_codes(self, side: str, ids: CodedIds) -> npt.NDArray[np.int32]:
-        codes = self._codes[side]
-        known = np.fromiter(map(codes.get, ids.names, repeat(-1)), dtype=np.int32, count=len(ids.names))
-        for place in np.flatnonzero(known < 0).tolist():  # few, after the first chunks
-            known[place] = codes.setdefault(ids.names[place], len(codes))
+        codes, numbers = self._codes[side], ids.numbers
+        if numbers is None:
+            known = np.fromiter(map(codes.get, ids.names, repeat(-1)), dtype=np.int32, count=len(ids.names))
+        else:
+            seen = self._seen[side]
+            beyond = int(numbers.max(initial=0)) + 1 - len(seen)
+            if beyond > 0:
+                self._seen[side] = seen = np.concatenate([seen, np.full(beyond + len(seen), -1, dtype=np.int32)])
+            known = seen[numbers]
+        new = np.flatnonzero(known < 0)  # few, after the first chunks
+        names = ids.names[new].to_list() if numbers is not None else [ids.names[place] for place in new.tolist()]
+        for place, name in zip(new.tolist(), names, strict=True):
+            known[place] = codes.setdefault(name, len(codes))
+        if numbers is not None:
+            seen[numbers[new]] = known[new]
         return known[ids.index]
 
     def _trial_list(self, arrays: dict[str, npt.NDArray[Any]]) -> TrialList:
