@@ -44,6 +44,7 @@ def adapt(
         float, typer.Option(metavar="N", help="Imaginary scores of each class that hold the parameters.")
     ] = 20.0,
     max_iter: Annotated[int, typer.Option(metavar="N", help="Most iterations of each stage.")] = 300,
+    phrase_from: opt.PhraseFrom = None,
     *,
     cohort: CohortScores,
     json: opt.Json = False,
@@ -68,7 +69,7 @@ def adapt(
         trained = load_model(model)
         result = adapt_score_model(
             trained,
-            _trials(scores, key, cohort),
+            _trials(scores, key, cohort, phrase_from),
             prior=prior,
             change=change,
             strength=strength,
@@ -90,10 +91,11 @@ def adapt(
         _print(result)
 
 
-def _trials(paths: list[str], key: str | None, cohort: CohortScores) -> list[Any]:
+def _trials(paths: list[str], key: str | None, cohort: CohortScores, phrase_from: str | None) -> list[Any]:
     """Read the trials with the labels of the key alone; those that it lacks stay, unlabelled."""
     from evenscore.cli.inputs import open_matrix
     from evenscore.cli.labelled import LabelSources, labels_in
+    from evenscore.cli.training_data import by_phrase
     from evenscore.files import read_scores
     from evenscore.tables import ScoreBlocks
 
@@ -108,11 +110,11 @@ def _trials(paths: list[str], key: str | None, cohort: CohortScores) -> list[Any
             table = table.with_labels(labels_in(table, known))
         elif table.listed:
             table = table.with_labels(None)
-        data.append(table)
+        data += by_phrase(table, phrase_from)
     if not cohort.paths:
         return data
     if len(data) > 1:
-        raise InputError("cohort scores belong to one file of trials, but several were given; adapt to one of them")
+        raise InputError("cohort scores belong to one file and phrase, but there are several; adapt to one of them")
     blocks: dict[str, Any] = {name: open_matrix(path) for name, path in cohort.paths.items()}
     return [ScoreBlocks(data[0], **blocks)]
 

@@ -181,6 +181,7 @@ def write_scores_of(
     *,
     members: CohortChoices | None = None,
     measures: QualityOutput | None = None,
+    phrase_from: str | None = None,
     **norm: Any,
 ) -> None:
     """Write the scores of embeddings, normalized if a norm is among the options of `score_embeddings`.
@@ -206,6 +207,9 @@ def write_scores_of(
         if found is not None and kind_of(found) == "scores":
             _warn_of_another_scorer(trials, found, norm["scorer"], enroll, test)
     scores: ScoreTable
+    if phrase_from is not None:
+        place.write(_scored_by_phrase((enroll, test), found, phrase_from, progress=place.progress, **norm))
+        return
     if scale is not None:
         place.check(found is not None and found.listed)
         scores = score_lazily(enroll, test, found, **norm, **place.how, keep=place.store).in_tiles(scale.tile_bytes)
@@ -215,6 +219,27 @@ def write_scores_of(
         place.write(scores)
     else:
         measures.write(scores, place, lambda: embedding_quality(enroll, test, scores, **norm, **place.how))
+
+
+def _scored_by_phrase(
+    sides: tuple[Embeddings, Embeddings],
+    trials: Any,
+    phrase_from: str,
+    *,
+    scorer: Scorer,
+    cohort: Embeddings,
+    method: str,
+    condition: str | None = None,
+    **options: Any,
+) -> ScoreTable:
+    from evenscore.cli.phrases import phrases_of_vectors
+    from evenscore.norms import normalize_by_phrase
+    from evenscore.sources import score_blocks
+
+    listed = trials if trials is None or trials.listed else trials.to_trials()
+    tests = sides[1] if listed is None else sides[1].select(listed.test_ids)
+    blocks = score_blocks(scorer, *sides, cohort, trials=listed)
+    return normalize_by_phrase(blocks, phrases_of_vectors(tests, cohort, phrase_from), method, **options)
 
 
 def refuse_strangers(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from evenscore.cli import norm_options as norms, options as opt
 from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap
 from evenscore.cli.option_records import given_options, with_records
-from evenscore.cli.options import Resume, ScaleChoices
+from evenscore.cli.options import PhraseFrom, Resume, ScaleChoices
 from evenscore.cli.output import scored_output
 from evenscore.cli.quality import QualityOutput
 from evenscore.cli.scorers import ScorerOption, scorer_of
@@ -89,6 +89,7 @@ def normalize(
     norm: Annotated[str, norms.NormName] = "lgsm",
     model: norms.ModelFile = None,
     *,
+    phrase_from: PhraseFrom = None,
     cohort: _CohortScores,
     facts: norms.TrialFacts,
     vectors: _Vectors,
@@ -107,6 +108,9 @@ def normalize(
     of the trials. With embeddings of enrolments, tests and cohort, the cohort scores are made by
     --scorer; so are the trial scores, if --trials has none or is left out.
 
+    With --phrase-from, each trial is normalized with the cohort's tests of its own test's phrase (and with its
+    enrolments of that phrase, where they have phrases), as a model by phrase ('fit --phrase-from') wants it.
+
     --enroll-key and --test-key tell which cohort scores are known to be targets, such as those of an enrolment against
     further takes of its speaker, which --cohort need not have. They sharpen lgsm; other norms leave them out.
 
@@ -124,11 +128,14 @@ def normalize(
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
     """
     _refuse_mixture(cohort, vectors, members)
+    if phrase_from is not None and (resume or scale.given or facts.conditions or given_options(measures)):
+        raise InputError("--phrase-from works on scores in memory, without conditions and measures; leave these out")
     measures.refuse_resumed(resume)
     lazy = resume or scale.in_chunks(trials, *cohort.paths.values())
     from evenscore.calibrate import quality_measures
     from evenscore.cli.inputs import CONDITION, write_scores_of
-    from evenscore.norms import normalize as normalized
+    from evenscore.cli.phrases import phrases_of_blocks
+    from evenscore.norms import normalize as normalized, normalize_by_phrase
 
     with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
         method, settings = norms.norm_settings(norm, model)
@@ -137,7 +144,7 @@ def normalize(
         if vectors.given:
             condition = None if facts.conditions is None else CONDITION
             settings |= {"method": method, "condition": condition, "scorer": scorer_of(vectors.scorer)}
-            settings |= {"members": members, "measures": measures}
+            settings |= {"members": members, "measures": measures, "phrase_from": phrase_from}
             write_scores_of(vectors.files(facts), trials, place, kept, **settings)
             return
         settings |= _conditions(method, facts)
@@ -145,6 +152,10 @@ def normalize(
         place.check(blocks.trials.listed)
         measures.refuse_matrix(blocks.trials.listed)
         place.progress("normalizing", 0.3)
+        if phrase_from is not None:
+            phrases = phrases_of_blocks(blocks, phrase_from)
+            place.write(normalize_by_phrase(blocks, phrases, method, progress=place.progress, **settings))
+            return
         scores = normalized(blocks, method, **place.how, keep=place.store, **settings)
         measures.write(scores, place, lambda: quality_measures(blocks, method, **place.how, **settings))
 

@@ -32,6 +32,7 @@ __all__ = [
     "ModelOutput",
     "OnUnmatched",
     "Output",
+    "PhraseFrom",
     "Points",
     "QualityChoices",
     "ReadingChoices",
@@ -118,6 +119,15 @@ ModelOutput = Annotated[str, file("Model file to write; '-' is standard output."
 Output = Annotated[str, file("File to write; '-' is standard output.", "--output", "-o")]
 
 
+PhraseFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--phrase-from",
+        metavar="WHERE",
+        help="Phrases of the tests: 're:' and a regular expression with one group on the id, a file with lines "
+        "'id phrase', or 'column:' and a column of the embeddings.",
+    ),
+]
 Resume = Annotated[
     bool,
     typer.Option(

@@ -10,10 +10,10 @@ import numpy as np
 from evenscore.cli.inputs import COLUMN
 from evenscore.errors import InputError
 from evenscore.files import read_speakers
-from evenscore.tables import Embeddings
+from evenscore.tables import Embeddings, ScoreBlocks
 from evenscore.tables.ids import Ids, shown
 
-__all__ = ["of_phrase", "phrase_names", "phrases_of"]
+__all__ = ["of_phrase", "phrase_names", "phrases_of", "phrases_of_blocks", "phrases_of_vectors"]
 
 PATTERN = "re:"  #: what a regular expression begins with, to tell it from the name of a file
 
@@ -29,6 +29,24 @@ def phrases_of(tests: Ids, source: str) -> dict[str, str]:
     found = _found(tests, source)
     _refuse_absent([name for name in tests if name not in found], source, "test")
     return {name: found[name] for name in tests}
+
+
+def phrases_of_blocks(blocks: ScoreBlocks, source: str) -> dict[str, str]:
+    """Return the phrase of each test of trials and cohort, and of the cohort's enrolments if they have some."""
+    cohort = blocks.cohort_test_axis
+    found = phrases_of(blocks.trials.test_ids, source) | ({} if cohort is None else phrases_of(cohort.ids, source))
+    members = blocks.cohort_enroll_axis
+    return found if members is None else found | dict(_found(members.ids, source))
+
+
+def phrases_of_vectors(tests: Embeddings, cohort: Embeddings, source: str) -> dict[str, str]:
+    """Return the phrase of each test embedding and of each cohort member."""
+    sides = (tests, "test"), (cohort, "cohort")
+    return {
+        name: str(phrase)
+        for side, what in sides
+        for name, phrase in zip(side.ids, _of_embeddings(side, source, what), strict=True)
+    }
 
 
 def phrase_names(tests: Embeddings, source: str | None) -> list[str]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MeasuredBeyond",
     "beyond_vertex",
+    "by_phrase",
     "checked_centers",
     "fit_evidence_model",
     "from_embeddings",
@@ -57,7 +58,7 @@ def from_scores(
     if labels.keys and labels.by_speaker:
         raise InputError("labels come from a key or from speaker maps; leave out one of the two")
     files = read_labelled(paths, labels, scale, client)
-    return [part for file in files for part in _by_phrase(file.to_train_on(), labels.phrase_from)]
+    return [part for file in files for part in by_phrase(file.to_train_on(), labels.phrase_from)]
 
 
 def checked_centers(data: TrainingScores, *, correct: bool) -> tuple[TrainingScores, list[str]]:
@@ -87,7 +88,7 @@ def read_labelled(
     return files
 
 
-def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
+def by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
     """Return one part per phrase of the tests; a list that is not in memory stays one, with enrolments for each."""
     if phrase_from is None:
         return [item]
@@ -99,7 +100,9 @@ def _by_phrase(item: _Item, phrase_from: str | None) -> TrainingScores:
     parts: TrainingScores = []
     for phrase in dict.fromkeys(names.tolist()):
         here = names == phrase
-        if labels is None:
+        if labels is None and not table.listed:
+            parts.append(table.take(None, np.flatnonzero(here)))
+        elif labels is None:
             parts.append(table.select(here[table.test_index]))  # type: ignore[attr-defined]
         else:
             columns = np.flatnonzero(here)
@@ -123,7 +126,7 @@ def from_embeddings(
         chosen = training_scorer_of(scorer, *(_spoken(side, keys) for side in sides))
         source = chosen.score(*(_spoken(side, keys) for side in sides))
         scored = [source.score_trials(key) for key in keys]
-        return [part for item in scored for part in _by_phrase(item, labels.phrase_from)], trained_note(scorer)
+        return [part for item in scored for part in by_phrase(item, labels.phrase_from)], trained_note(scorer)
     if labels.by_speaker:
         maps = labels.read_speaker_maps()
         sides = with_map(sides[0], maps[0], "enrolment"), with_map(sides[1], maps[1], "test")

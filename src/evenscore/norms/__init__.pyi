@@ -1,3 +1,4 @@
+from .by_phrase import normalize_by_phrase as normalize_by_phrase
 from .conditions import Conditions as Conditions
 from .fitting import (
     FittedNorm as FittedNorm,
