@@ -474,3 +474,41 @@ def test_self_centred_scores_are_named_and_corrected_if_asked_for(fit, refused, 
     assert "do not look centred on their own speakers" in refused(*given, "--self-centered", "correct")
     twice = ("--scores", "own.npz", "--scores", "own.npz", "--key", "own.csv", "--key", "own.csv")
     assert "for one matrix, but there are 2" in refused(*twice, "--self-centered", "correct")
+
+
+@pytest.mark.parametrize("stretch", [1.0, 4.0])
+def test_how_far_its_own_llrs_are_from_calibrated_ones(fit, cli, files, monkeypatch, stretch):
+    """The Cllr is that of plain calls; LLRs that are much too large are named."""
+    from evenscore import LabelledBlocks, cllr, cross_calibrate, normalize
+    from evenscore.norms import fit_residuals
+
+    part = LabelledBlocks.own_cohort(SCORES, LABELS)
+    trials = part.labelled(
+        normalize(part.blocks, "lgsm", model=fit_residuals(fit_score_model([(SCORES, LABELS)]).model, [part]))
+    )
+    sides = {"enroll_speakers": ENROLL, "test_speakers": TEST}
+    llrs = stretch * trials.scores
+    expected = (
+        cllr(llrs, trials.labels),
+        cllr(cross_calibrate(trials.with_scores(llrs), **sides, options={"l2": 1e-5}).llr, trials.labels),
+    )
+    monkeypatch.setattr("evenscore.norms.normalize", lambda *given, **how: stretched(normalize(*given, **how), stretch))
+    _, figures = fit("--scores", "a.npz", "--key", "a.key")
+    assert [figures["own_llrs"][name] for name in ("cllr", "calibrated_cllr")] == pytest.approx(expected, rel=1e-4)
+    words = cli("fit", "--scores", "a.npz", "--key", "a.key", "-o", "m.json").stdout
+    assert f"{expected[0]:.3f} by the model's own LLRs, {expected[1]:.3f} after logistic calibration" in words
+    assert ("calibrate them" in words) == (stretch > 1)
+    assert json.loads((files / "m.json").read_text())["info"]["own_cllr"] == pytest.approx(expected[0], rel=1e-4)
+
+
+def stretched(table, factor):
+    return table.with_scores(factor * table.scores)
+
+
+def test_few_speakers_or_a_list_and_its_own_llrs(fit, cli, files):
+    _, figures = fit("--scores", "a.labelled")
+    assert 0 < figures["own_llrs"]["calibrated_cllr"] < 1
+    few = SCORES.take(np.arange(2), np.arange(2))
+    write(few, files / "few.npz")
+    some = ("--scores", "few.npz", "--key", "a.key", "--unmatched", "drop")
+    assert fit("--norm", "lgsm:dim=0", *some)[1]["own_llrs"] is None

@@ -18,7 +18,7 @@ from evenscore.errors import InputError
 from evenscore.spelling import checked_options, name_and_options
 
 if TYPE_CHECKING:
-    from evenscore.cli.training_data import MeasuredBeyond
+    from evenscore.cli.training_data import MeasuredBeyond, OwnLlrs
     from evenscore.evidence import CohortEvidence
     from evenscore.model import FitResult
 
@@ -114,7 +114,9 @@ def fit(
     leave_out=none keeps them. Score matrices in .zarr, and in .npy with lists of ids beside it, and lists of trials in
     .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
     Prints where the variance of the scores comes from, the floor or ceiling of the LLR, and how many training trials
-    lie beyond it; 'evenscore model show' explains it.
+    lie beyond it; 'evenscore model show' explains it. The model gives LLRs, which are calibrated as far as new trials
+    and their cohort are like the training scores, and as the densities fit: the Cllr of training trials, each without
+    its own speakers, is printed with and without logistic calibration on other speakers.
 
     Options follow the name of the norm after colons, as in lgsm:dim=1:tol=1e-8. dim: hidden dimensions (2, the general
     model; 0 calibrates only); tol: stop when an iteration gains less nats per enrolment and test (1e-10); max_iter:
@@ -140,6 +142,7 @@ def fit(
         fit_evidence_model,
         from_embeddings,
         from_scores,
+        own_llrs,
         with_densities,
     )
     from evenscore.model import fit_score_model
@@ -170,11 +173,12 @@ def fit(
             beyond = beyond_vertex(result.model, data)
             if residuals != "gaussian":
                 result = replace(result, model=with_densities(result.model, data, client, progress))
+            own = own_llrs(result.model, data)
     told = _Told(output=output, info=info, notes=notes, verbose=verbose, json=json)
     if name == "evidence":
         _tell_of_evidence(evidence, told)
     else:
-        _tell_of_score_model(result, len(data), beyond, told)
+        _tell_of_score_model(result, len(data), beyond, own, told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +203,9 @@ def _tell_of_evidence(model: CohortEvidence, told: _Told) -> None:
         print_evidence(model, told.notes, verbose=told.verbose)
 
 
-def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBeyond | None, told: _Told) -> None:
+def _tell_of_score_model(
+    result: FitResult, n_matrices: int, beyond: MeasuredBeyond | None, own: OwnLlrs | None, told: _Told
+) -> None:
     from evenscore.cli.model import model_facts, print_covariances, print_variances, shape_of
     from evenscore.files.models import save_model
 
@@ -209,12 +215,15 @@ def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBey
     info = {**told.info, "n_nontarget": nontarget, "n_target": target, **figures}
     if beyond is not None:
         info |= {"nontarget_beyond_vertex": beyond.nontarget, "target_beyond_vertex": beyond.target}
+    if own is not None:
+        info |= {"own_cllr": own.cllr, "calibrated_cllr": own.calibrated_cllr}
     save_model(result.model, told.output, info=info)
     notes = [*result.notes, *told.notes]
     if told.json:
         counts = {"matrices": n_matrices, "scores": {"nontarget": nontarget, "target": target}}
         facts = {"model": model_facts(result.model), **counts, **figures}
         facts |= {"beyond_vertex": None if beyond is None else vars(beyond)}
+        facts |= {"own_llrs": None if own is None else vars(own)}
         print_json({**facts, "restarts": result.restarts, "notes": notes})
     elif told.output != "-":
         print_variances(result.model)
@@ -228,6 +237,7 @@ def _tell_of_score_model(result: FitResult, n_matrices: int, beyond: MeasuredBey
                 *shape_of(result.model, beyond),
                 f"{target} target and {nontarget} non-target scores in {matrices}",
                 f"log-likelihood {result.log_likelihood[-1]:.4f}, {end} after {iterations}",
+                *([] if own is None else own.sentences),
                 *(f"! {note}" for note in notes),
             ]
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from evenscore.evidence import CohortEvidence
     from evenscore.model import ScoreModel
     from evenscore.sources import Scorer
-    from evenscore.tables import Embeddings, LabelledBlocks
+    from evenscore.tables import Axis, Embeddings, LabelledBlocks
 
 __all__ = [
     "MeasuredBeyond",
+    "OwnLlrs",
     "beyond_vertex",
     "by_phrase",
     "checked_centers",
@@ -37,6 +39,7 @@ __all__ = [
     "from_embeddings",
     "from_scores",
     "labels_by_targets",
+    "own_llrs",
     "read_labelled",
     "with_densities",
 ]
@@ -48,7 +51,8 @@ LIMIT = 1e9  # bytes of training scores; they are copied several times
 WHOLE = 2_000_000  # training trials whose features are all computed
 SAMPLE = 150_000  # of more trials: how many of each class are used
 EACH_SIDE = 3000  # embeddings of a side, of whose scores residuals are taken
-LOOKED_AT = 5_000  # trials of each class that are scored once more, to see which are beyond the vertex
+LOOKED_AT = 5_000  # trials of each class that are scored once more, as new ones would be
+_TRUSTED = 1.1  # times the Cllr after calibration: so much may be lost without it
 
 
 def from_scores(
@@ -220,21 +224,79 @@ class MeasuredBeyond:
 
 
 def beyond_vertex(model: ScoreModel, data: TrainingScores) -> MeasuredBeyond | None:
-    """Score some training trials as new ones would be; None where scores are not in memory, or too many for that.
+    """Score some training trials as new ones would be; None where scores are not in memory, or too many for that."""
+    from evenscore.model import share_beyond_vertex
+
+    parts, with_cohort = _as_new_trials(model, data)
+    if not parts:
+        return None
+    nontarget, target = share_beyond_vertex(model, parts).tolist()
+    return MeasuredBeyond(nontarget, target, with_cohort)
+
+
+def _as_new_trials(model: ScoreModel, data: TrainingScores) -> tuple[list[LabelledBlocks], bool]:
+    """Return some training trials, and whether they have the other speakers as cohort; none where they are too many.
 
     A cohort needs complete matrices whose targets are the trials of one speaker; else there is none.
     """
-    from evenscore.model import share_beyond_vertex
-
     tables = [item[0] if isinstance(item, tuple) else item for item in data]
     if not all(table.is_in_memory for table in tables) or sum(table.size for table in tables) > WHOLE:
-        return None
+        return [], False
     found = [_own_cohort(item) for item in data] if model.dim else [None]
     cohorts = [part for part in found if part is not None and not part.blocks.trials.n_missing]
     with_cohort = len(cohorts) == len(data)
-    parts = _some_of_each(cohorts) if with_cohort else [_without_cohort(item) for item in data]
-    nontarget, target = share_beyond_vertex(model, parts).tolist()
-    return MeasuredBeyond(nontarget, target, with_cohort)
+    return _some_of_each(cohorts) if with_cohort else [_without_cohort(item) for item in data], with_cohort
+
+
+@dataclass(frozen=True)
+class OwnLlrs:
+    """Cllr of the model's own LLRs of training trials, which are scored as new ones would be."""
+
+    cllr: float
+    calibrated_cllr: float  #: after logistic calibration on other speakers
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is to be said about it; a note of what to do begins with an exclamation mark."""
+        told = [
+            f"Cllr of training trials, each without its own speakers: {self.cllr:.3f} by the model's own LLRs, "
+            f"{self.calibrated_cllr:.3f} after logistic calibration on other speakers"
+        ]
+        if self.cllr > _TRUSTED * self.calibrated_cllr:
+            told.append("! its LLRs are not calibrated by themselves: calibrate them ('evenscore calibrate')")
+        return told
+
+
+def own_llrs(model: ScoreModel, data: TrainingScores) -> OwnLlrs | None:
+    """Tell how far the model's own LLRs are from calibrated ones; None where that cannot be measured."""
+    from evenscore.calibrate import cross_calibrate
+    from evenscore.metrics import cllr
+    from evenscore.norms import normalize
+
+    parts, _ = _as_new_trials(model, data)
+    lists = [part.labelled(normalize(part.blocks, "lgsm", model=model)) for part in parts]
+    if not lists:
+        return None
+    known = speakers_by_targets(lists)
+    sides = [
+        np.concatenate([_speakers_of(axis(one), index(one), known) for one in lists])
+        for axis, index in (
+            (attrgetter("enroll_axis"), attrgetter("enroll_index")),
+            (attrgetter("test_axis"), attrgetter("test_index")),
+        )
+    ]
+    llrs, labels = (np.concatenate([getattr(one, name) for one in lists]) for name in ("scores", "labels"))
+    try:
+        found = cross_calibrate(llrs, labels, enroll_speakers=sides[0], test_speakers=sides[1], options={"l2": 1e-5})
+    except InputError:  # too few speakers
+        return None
+    return OwnLlrs(float(cllr(llrs, labels)), float(cllr(found.llr, labels)))
+
+
+def _speakers_of(axis: Axis, index: Any, known: Mapping[str, str]) -> Any:
+    """Return who speaks in each trial: as the axis knows, else as target trials tell."""
+    names = [known[name] for name in axis.ids] if axis.speakers is None else axis.speakers
+    return np.asarray(names, dtype=object)[index]
 
 
 def with_densities(
