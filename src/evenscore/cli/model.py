@@ -184,20 +184,7 @@ def _shape_facts(shape: LlrShape) -> dict[str, Any]:
 
 def print_variances(model: ScoreModel) -> None:
     """Print the table of means and variances."""
-    table = model.variances
-    rows = [
-        ("mean score (mu)", model.mu),
-        ("variance", table.sigma2 + table.nu),
-        ("  unexplained (sigma^2)", table.sigma2),
-        ("  hidden variables (nu)", table.nu),
-        ("    of the enrolment", table.nu_enroll),
-        ("    of the test", table.nu_test),
-    ]
-    rows = rows if model.dim else rows[:2]  # else there is nothing to be explained
-    cells = [(name, *(f"{value:#.5g}".rstrip(".") for value in values)) for name, values in rows]
-    if model.dim:
-        cells.append(("share of nu", *(f"{100 * share:.1f} %" for share in table.share)))
-    print_table(cells, header=("", "non-target", "target"), numbers=True)
+    print_table(model.variance_rows(), header=("", "non-target", "target"), numbers=True)
 
 
 def print_covariances(model: ScoreModel) -> None:

@@ -368,6 +368,12 @@ class Comparison:
 
         return method_table(self)
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, with the verdict above it."""
+        from evenscore.comparison.results import html_view
+
+        return html_view(self)
+
     def condition_table(self) -> pl.DataFrame:
         """Return one row per method and condition."""
         from evenscore.comparison.results import condition_table

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from evenscore.comparison.comparison import METRICS, Comparison, Figures, MethodResult
 from evenscore.comparison.layout import CALIBRATION, MODEL, method_folders, score_files
 from evenscore.comparison.methods import RAW, plain_options
+from evenscore.comparison.verdict import METRIC_NAMES, shown_metrics, shown_value
 from evenscore.files.models import is_saved
 from evenscore.metrics import PairedTest
 from evenscore.model.parameters import ScoreModel
+from evenscore.notebook import html_table
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "VERSION", "condition_table", "method_table", "plain", "results_of"]
+__all__ = ["FORMAT", "VERSION", "condition_table", "html_view", "method_table", "plain", "results_of"]
 
 FORMAT = "evenscore-comparison"
 VERSION = 2  # 1 had neither `sides`, `worst_loss` nor `recommended`
@@ -40,6 +42,20 @@ def method_table(comparison: Comparison) -> pl.DataFrame:
             row[f"p_to_{other}"] = test.p_value
         rows.append(row | {"best_share": method.best_share, "worst_loss": method.worst_loss, "seconds": method.seconds})
     return pl.DataFrame(rows)
+
+
+def html_view(comparison: Comparison) -> str:
+    """Return the verdict and a table for notebooks."""
+    metrics = shown_metrics(comparison.how.points)
+    rows = []
+    for method in comparison.methods:
+        test = method.to_raw[comparison.rank_by]
+        ends = [shown_value(test.metric, value) for value in (test.difference, test.interval.low, test.interval.high)]
+        mark = ", recommended" if method.name == comparison.verdict.use else ""
+        figures = [shown_value(metric, method.figures.value(metric, point)) for _, metric, point in metrics]
+        rows.append([method.name + mark, *figures, "" if method.name == RAW else "{} ({} to {})".format(*ends)])
+    header = ["", *(title for title, *_ in metrics), f"{METRIC_NAMES[comparison.rank_by]} to raw"]
+    return html_table(header, rows, comparison.verdict.text)
 
 
 def condition_table(comparison: Comparison) -> pl.DataFrame:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from html import escape
 from typing import Any
 
 from evenscore.metrics.detection_cost import DetectionCost
+from evenscore.notebook import html_table
 
 __all__ = ["Evaluation", "EvaluationBy", "NotEvaluated"]
 
@@ -124,7 +124,8 @@ class Evaluation(_Record):
     def _repr_html_(self) -> str:
         """Return a table for notebooks."""
         counts = [("targets", str(self.n_target)), ("non-targets", str(self.n_nontarget))]
-        return _table([name for name, _ in [*self._rows(), *counts]], {"": [v for _, v in [*self._rows(), *counts]]})
+        header, cells = zip(("", ""), *self._rows(), *counts, strict=True)
+        return html_table(header, [cells])
 
     def _rows(self) -> list[_Row]:
         """Return what people read, in the order in which they read it."""
@@ -195,14 +196,5 @@ class EvaluationBy(_Record):
             for name, found in rows.items()
         }
         counts = {name: [str(found.n_target), str(found.n_nontarget)] for name, found in rows.items()}
-        return _table([*header, "targets", "non-targets"], {name: cells[name] + counts[name] for name in rows})
-
-
-def _table(header: list[str], rows: Mapping[str, list[str]]) -> str:
-    """Return an HTML table; names are data, so that everything is escaped."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in ("", *header))
-    body = "".join(
-        f"<tr><th>{escape(name)}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-        for name, cells in rows.items()
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        head = ["", *header, "targets", "non-targets"]
+        return html_table(head, [[name, *cells[name], *counts[name]] for name in rows])

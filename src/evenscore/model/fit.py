@@ -12,6 +12,7 @@ from evenscore.errors import InputError
 from evenscore.model.em import Run, Statistics, expect, run_em
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.statistics import TrainingData, label_sums, standardize
+from evenscore.notebook import html_table
 from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
 
@@ -46,6 +47,16 @@ class FitResult:
     restarts: Float[Array, " r"]  #: log-likelihood of every start after its first iterations (100 at most)
     n_scores: tuple[int, int]  #: numbers of non-target and of target scores
     notes: tuple[str, ...] = field(default=())  #: what the user should know about this fit
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        nontarget, target = self.n_scores
+        end = f"{'converged' if self.converged else 'not converged'} after {self.n_iter} iterations"
+        caption = (
+            f"{target} target and {nontarget} non-target scores, log-likelihood {self.log_likelihood[-1]:.4f}, {end}"
+        )
+        rows = self.model.variance_rows() + [(f"! {note}", "", "") for note in self.notes]
+        return html_table(["", "non-target", "target"], rows, caption)
 
 
 def log_likelihood(model: ScoreModel, data: TrainingData) -> float:

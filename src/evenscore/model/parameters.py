@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.llr_shape import LlrShape
 from evenscore.model.residuals import ResidualDensities
+from evenscore.notebook import html_table
 from evenscore.tables.arrays import frozen, same_array
 
 if TYPE_CHECKING:
@@ -134,6 +135,34 @@ class ScoreModel:
             enroll_covariance=enroll,
             test_covariance=test,
         )
+
+    def variance_rows(self) -> list[tuple[str, str, str]]:
+        """Return means and variances of non-targets and targets as tables show them.
+
+        Examples
+        --------
+        >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+        >>> model.variance_rows()[1]
+        ('variance', '1.2600', '3.4900')
+        """
+        table = self.variances
+        rows = [
+            ("mean score (mu)", self.mu),
+            ("variance", table.sigma2 + table.nu),
+            ("  unexplained (sigma^2)", table.sigma2),
+            ("  hidden variables (nu)", table.nu),
+            ("    of the enrolment", table.nu_enroll),
+            ("    of the test", table.nu_test),
+        ]
+        rows = rows if self.dim else rows[:2]  # else there is nothing to be explained
+        cells = [(name, *(f"{value:#.5g}".rstrip(".") for value in values)) for name, values in rows]
+        shares = [("share of nu", *(f"{100 * share:.1f} %" for share in table.share))] if self.dim else []
+        return cells + shares  # type: ignore[return-value]
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        header = ["", "non-target", "target"]
+        return html_table(header, self.variance_rows(), f"Score model with {self.dim} hidden dimensions")
 
     def llr_shape(self, *, large_cohort: bool = False) -> LlrShape:
         """Return the LLR as a function of the raw score, with its floor or ceiling.

@@ -66,6 +66,12 @@ class ScoreTable:
     layout: Layout
     is_in_memory = False  #: whether all scores are in memory
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        from evenscore.tables.preview import preview
+
+        return preview(self)
+
     @property
     def enroll_ids(self) -> Ids:
         """Ids of the enrolments."""
