@@ -9,7 +9,7 @@ import typer
 
 from evenscore.cli import options as opt
 from evenscore.cli.compare import Facts, Inputs, RankBy, TrainingScores, TrainingVectors
-from evenscore.cli.norm_options import NormName
+from evenscore.cli.norm_options import NormName, OwnNorms
 from evenscore.cli.option_records import with_records
 from evenscore.cli.output import check_output, print_json, print_lines, print_table, progress_bar
 from evenscore.errors import InputError
@@ -65,6 +65,7 @@ def choose_cohort(
     points: opt.Points = None,
     bootstrap: opt.Bootstrap = "200",
     *,
+    own: OwnNorms,
     training_vectors: TrainingVectors,
     facts: Facts,
     plot: Annotated[

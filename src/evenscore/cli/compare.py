@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap
+from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, OwnNorms
 from evenscore.cli.option_records import given_options, with_records
 from evenscore.cli.options import LARGE_DATA, ScaleChoices
 from evenscore.cli.output import check_output_folder, print_json, print_lines, print_table, printable, progress_bar
@@ -211,6 +211,7 @@ def compare(
     bootstrap: opt.Bootstrap = "1000",
     json: opt.Json = False,
     *,
+    own: OwnNorms,
     training_vectors: TrainingVectors,
     evaluation_vectors: EvaluationVectors,
     facts: Facts,
@@ -244,6 +245,7 @@ def compare(
     Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
     summaries, with bounds, and normalized scores are written chunk by chunk.
     """
+    own.refuse_workers(scale)
     chosen, costs, draws = listed_methods(methods), opt.parsed_points(points), opt.Draws.of(bootstrap)
     from evenscore.comparison.methods import as_methods
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import sys
+import traceback
+from dataclasses import dataclass, replace
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from evenscore.cli import options as opt
-from evenscore.errors import InputError
+from evenscore.errors import EvenscoreError, FileError, InputError
 from evenscore.spelling import checked_options, name_and_options
 
 if TYPE_CHECKING:
@@ -21,11 +27,13 @@ __all__ = [
     "EnrollMap",
     "ModelFile",
     "NormName",
+    "OwnNorms",
     "TrialFacts",
     "norm_settings",
 ]
 
 EMBEDDINGS = "Embeddings in place of scores"  #: a panel of the help
+_OWN = "evenscore_own_norms"  # what the module of a file with norms is called
 _MEMBER_OPTIONS = {"size": int, "pick": str, "seed": int, "length_norm": str}
 
 
@@ -53,6 +61,62 @@ EnrollMap = Annotated[
         "brought to length 1 before they are averaged, after it, or both.",
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnNorms:
+    """Norms that the user brings along; a file that is named is run as soon as the options are read."""
+
+    norm_file: Annotated[
+        str | None,
+        opt.file(
+            "Python file with norms of your own, which calls evenscore.register_norm. It is run like any program, so "
+            "name only a file that you trust; nothing else that evenscore reads is ever run. Norms of installed "
+            "packages (entry points 'evenscore.norms') need no file."
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.norm_file is not None:
+            run_norm_file(self.norm_file)
+
+    def refuse_workers(self, scale: opt.ScaleChoices) -> None:
+        """Refuse workers, which do not have the file."""
+        if self.norm_file is not None and (scale.workers is not None or scale.scheduler is not None):
+            raise InputError(
+                "workers cannot run --norm-file; leave out --workers and --scheduler, or install the norm as a package "
+                "with an entry point 'evenscore.norms'"
+            )
+
+
+def run_norm_file(path: str) -> None:
+    """Run a Python file that registers norms."""
+    from evenscore.norms.registry import METHODS
+
+    if not path.endswith(".py"):
+        raise FileError(path, "only files that end in .py are run as norms of your own")
+    if not Path(path).is_file():
+        raise FileError(path, "there is no such file")
+    known = set(METHODS)
+    loader, keeps = SourceFileLoader(_OWN, path), sys.dont_write_bytecode
+    module = ModuleType(_OWN)
+    sys.modules[_OWN] = module  # where dataclasses look for it
+    sys.dont_write_bytecode = True  # nothing is left beside the file
+    try:
+        loader.exec_module(module)
+    except EvenscoreError as error:
+        raise FileError(path, str(error)) from None
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        line = error.lineno if isinstance(error, SyntaxError) else [None, *lines][-1]
+        raise FileError(path, f"it cannot be run: {type(error).__name__}: {error}", line=line) from None
+    finally:
+        sys.dont_write_bytecode = keeps
+    new = set(METHODS) - known
+    if not new:
+        raise FileError(path, "it registers no norm; call evenscore.register_norm in it")
+    for name in new:
+        METHODS[name] = replace(METHODS[name], version=hashlib.sha256(loader.get_data(path)).hexdigest())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,9 +203,11 @@ class CohortChoices:
 def norm_settings(text: str, model: str | None) -> tuple[str, dict[str, Any]]:
     """Return the name of a norm and its options, as `prepare_norm` takes them; wrong ones are refused."""
     from evenscore.files.models import load_model_of, trained_methods
-    from evenscore.norms import prepare_norm
+    from evenscore.norms import norm_methods, prepare_norm
 
     norm, settings = name_and_options(text)
+    if norm not in norm_methods():
+        prepare_norm(norm, **settings)  # which finds installed ones, or refuses it
     if norm in trained_methods():
         if model is None:
             raise InputError(f"the norm {norm} needs a trained model; give --model, or choose another norm")

@@ -90,6 +90,7 @@ def normalize(
     model: norms.ModelFile = None,
     *,
     phrase_from: PhraseFrom = None,
+    own: norms.OwnNorms,
     cohort: _CohortScores,
     facts: norms.TrialFacts,
     vectors: _Vectors,
@@ -127,6 +128,7 @@ def normalize(
     Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
     or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
     """
+    own.refuse_workers(scale)
     _refuse_mixture(cohort, vectors, members)
     if phrase_from is not None and (resume or scale.given or facts.conditions or given_options(measures)):
         raise InputError("--phrase-from works on scores in memory, without conditions and measures; leave these out")

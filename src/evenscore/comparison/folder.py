@@ -36,6 +36,7 @@ from evenscore.files import read_scores, write
 from evenscore.files.models import is_saved, load_calibration, load_trained, save_calibration, save_trained
 from evenscore.files.records import check_header, read_json, write_object
 from evenscore.files.streams import PathLike, writing
+from evenscore.norms import METHODS
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreTable
 from evenscore.tables.arrays import frozen, hashed
@@ -231,6 +232,8 @@ def fingerprint_of(method: Method, how: Judging, inputs: str) -> str:
         "how": {**asdict(how), "calibration_options": plain_options(how.calibration_options)},
         "inputs": inputs,
     }
+    version = METHODS[method.norm].version if method.norm in METHODS else ""
+    facts |= {"version": version} if version else {}
     return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=20).hexdigest()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from evenscore.errors import InputError
 from evenscore.norms import fit_methods
 from evenscore.norms.options import ADAPTIVE_METHODS, USUAL, USUAL_PART, USUAL_TOP_K, usual_count
-from evenscore.norms.registry import NO_OPTIONS, check_options
+from evenscore.norms.registry import NO_OPTIONS, check_options, method_named
 from evenscore.spelling import name_and_options
 from evenscore.tables import LabelledBlocks
 
@@ -74,15 +74,14 @@ def as_methods(methods: Iterable[str | Method] | None, sides: Iterable[LabelledB
     """
     if isinstance(methods, str):
         raise InputError(f"methods is the single text {methods!r}, but must be a list of names")
-    known = fit_methods()
-    wanted = [name for name in _DEFAULT if Method.of(name).norm in known] if methods is None else methods
+    usual = fit_methods()
+    wanted = [name for name in _DEFAULT if Method.of(name).norm in usual] if methods is None else methods
     sizes = _cohort_sizes(sides)
     found = [_with_top_k(one, sizes) for one in wanted]
     if not any(method.name == RAW for method in found):
         found.append(Method(RAW, RAW))
     for method in found:
-        if method.norm not in known:
-            raise InputError(f"there is no method {method.norm!r}; there are {', '.join(known)}")
+        method_named(method.norm)
         if method.name == RAW and (method.norm != RAW or method.options):
             raise InputError("the method called 'raw' must be the raw scores; call yours something else")
         method.check()
@@ -90,6 +89,7 @@ def as_methods(methods: Iterable[str | Method] | None, sides: Iterable[LabelledB
     for method in found:
         if unique[method.name] != method:
             raise InputError(f"two different methods are called {method.name!r}; give them two names")
+    known = fit_methods()
     return sorted(unique.values(), key=lambda method: (known.index(method.norm), method.name))
 
 

@@ -183,7 +183,8 @@ class Normalized:
 def described_norm(method: str, options: Mapping[str, Any]) -> str:
     """Return a text that stands for a norm and its options, and changes when they change."""
     settings = {name: _described(value) for name, value in sorted(options.items())}
-    return f"{method} {settings}"
+    version = registry.METHODS[method].version if method in registry.METHODS else ""
+    return f"{method} {settings}{version and f' {version}'}"
 
 
 def _described(value: Any) -> str:

@@ -7,8 +7,9 @@ A new norm is one module and one entry here (or a call of `register_norm`): comm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.metadata import entry_points
 from inspect import signature
 from typing import Any, Protocol
 
@@ -43,6 +44,7 @@ class Normalizer(Protocol):
         ...
 
 
+ENTRY_POINTS = "evenscore.norms"  #: the group under which packages bring norms
 #: What functions of methods take besides.
 NO_OPTIONS = ("method", "training", "data", "client", "progress", "keep_self_pairs")
 #: Options that are objects.
@@ -69,12 +71,15 @@ class Method:
         format for it): so it becomes a file. None if nothing is trained.
     options
         A function whose arguments are options, too, if `train` only hands them on to it.
+    version
+        A text that changes when the norm does, so that results of another one are not used again.
     """
 
     prepare: Named | None = None
     train: Named | None = None
     record: Named | None = None
     options: Named | None = None
+    version: str = ""
 
 
 METHODS: dict[str, Method] = {
@@ -145,7 +150,16 @@ def norm_methods() -> tuple[str, ...]:
 
 
 def method_named(name: str) -> Method:
-    """Return what is known about a method; a name that is not known is an error that lists those that are."""
+    """Return what is known about a method; a name that is not known is an error that lists those that are.
+
+    An installed package may bring norms of its own: entry points of the group ``evenscore.norms``, each a `Method`, or
+    a function to prepare the norm. They are looked for when a name is not known.
+    """
+    if name not in METHODS:
+        for point in entry_points(group=ENTRY_POINTS, name=name):
+            found = point.load()
+            method = found if isinstance(found, Method) else Method(prepare=found)
+            METHODS[name] = replace(method, version=method.version or getattr(point.dist, "version", ""))
     if name not in METHODS:
         raise InputError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
     return METHODS[name]
@@ -157,15 +171,21 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
     An adaptive norm without it takes 300, or the whole cohort if that is smaller. The cohort-evidence model is made of
     such norms, and its files must keep their meaning; for users there is one default, see `NormOptions`.
     """
-    if method not in norm_methods():
+    prepare = METHODS[method].prepare if method in METHODS else _installed(method)
+    if prepare is None:
         raise InputError(f"there is no norm {method!r}; there are {', '.join(norm_methods())}")
-    prepare = METHODS[method].prepare
-    assert prepare is not None  # noqa: S101  (norm_methods has seen to it)
     made = loaded(prepare)
     if method in CLASSICAL_METHODS:
         NormOptions.of(**no_objects(options))
     refuse_unknown_options(method, made, options)
     return made(method, **options)
+
+
+def _installed(name: str) -> Named | None:
+    try:
+        return method_named(name).prepare
+    except InputError:
+        return None
 
 
 def check_options(method: str, options: Mapping[str, Any]) -> None:
