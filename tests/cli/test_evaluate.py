@@ -163,6 +163,50 @@ def test_several_files_are_several_systems(figures, run):
     assert [line.split()[0] for line in lines[2:4]] == ["a.scores", "b.scores"]
 
 
+def test_conditions_of_both_sides(cli, tmp_path):
+    """What is between two genders is told apart from what is within one."""
+    people = {"ann": "f", "bea": "f", "cal": "m", "dan": "m", "eve": ""}
+    rng = np.random.default_rng(3)
+    pairs = [(e, t) for e in people for t in people]
+    trials = TrialList.from_pairs(
+        *zip(*pairs, strict=True), scores=rng.normal(size=len(pairs)), labels=[int(e == t) for e, t in pairs]
+    )
+    write(trials, tmp_path / "s.csv")
+    (tmp_path / "people.csv").write_text("id,gender\n" + "".join(f"{who},{gender}\n" for who, gender in people.items()))
+    arguments = (
+        "evaluate",
+        "s.csv",
+        "--metadata",
+        "people.csv",
+        "--by",
+        "pair:gender",
+        "--by",
+        "same:gender",
+        "--json",
+    )
+    found = json.loads(cli(*arguments).stdout)["conditions"]
+    both = np.array([f"{people[e] or '(empty)'}-{people[t] or '(empty)'}" for e, t in pairs])
+    assert {name: one["n_target"] + one["n_nontarget"] for name, one in found["pair:gender"].items()} == {
+        name: int((both == name).sum()) for name in sorted(set(both))
+    }
+    same = np.isin(both, ["f-f", "m-m"])
+    assert found["same:gender"]["same"]["cllr"] == pytest.approx(evaluate(trials.select(same)).cllr, rel=1e-12)
+    assert found["same:gender"]["different"] == {
+        "n_target": 0,
+        "n_nontarget": 8,
+        "problem": "there are no target trials",
+    }
+    assert found["same:gender"]["(empty)"]["n_nontarget"] == 8
+    (tmp_path / "few.csv").write_text("id,gender\nann,f\nbea,f\ncal,m\neve,f\n")
+    few = cli("evaluate", "s.csv", "--metadata", "few.csv", "--by", "same:gender")
+    assert (few.exit_code, few.stderr) == (2, "error: few.csv has no row for enrolment 'dan'; add it\n")
+    (tmp_path / "trials.csv").write_text("enroll,test,gender\nann,ann,f\n")
+    of_trials = cli("evaluate", "s.csv", "--metadata", "trials.csv", "--by", "pair:gender")
+    assert (
+        "'pair:gender' looks at both sides of a trial, but the rows of trials.csv are about trials" in of_trials.stderr
+    )
+
+
 @pytest.mark.parametrize("equalize", [False, True])
 def test_conditions_of_a_metadata_file(figures, equalize):
     found = figures("a.scores", "-k", "key", "--metadata", "meta.csv", "--by", "gender", *["--equalize"] * equalize)

@@ -143,9 +143,10 @@ def test_labels_of_the_list_itself_and_several_systems(files):
         ("--by", "phone", "--metadata", "meta.csv"),
         ("--by", "phone", "--metadata", "meta.csv", "--equalize"),
         ("--by", "enroll:gender", "--by", "test:gender", "--metadata", "people.csv"),
+        ("--by", "pair:gender", "--by", "same:gender", "--metadata", "people.csv"),
         ("--by", "set", "--metadata", "pairs.csv", "--equalize"),
     ],
-    ids=["side", "equal", "both sides", "pairs"],
+    ids=["side", "equal", "both sides", "of both", "pairs"],
 )
 @pytest.mark.parametrize("source", ["s.zarr", "s.parquet"])
 def test_conditions(files, source, by):

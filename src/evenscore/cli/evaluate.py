@@ -59,7 +59,7 @@ class EvaluationChoices:
         typer.Option(
             metavar="COLUMN",
             help="Evaluate each value of a column of the metadata apart, too; enroll:COLUMN or test:COLUMN says whose "
-            "value. Can be repeated.",
+            "value, pair:COLUMN means both values ('f-m'), and same:COLUMN whether they agree. Can be repeated.",
         ),
     ] = None
     metadata: opt.Metadata = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from evenscore.errors import InputError
 from evenscore.tables import Axis, Place, ScoreTable, Tile, TrialList
 from evenscore.tables.arrays import hashed
 from evenscore.tables.ids import first_repeat, shown
-from evenscore.tables.pair_values import ListedValues, PairValues, SideGroups, labels_for
+from evenscore.tables.pair_values import ListedValues, PairValues, Renumbered, SideGroups, labels_for
 
 if TYPE_CHECKING:
     from evenscore.files.metadata import Metadata
@@ -24,19 +25,47 @@ __all__ = ["Measures", "conditions_of", "grouped_by"]
 
 EMPTY = "(empty)"  #: the condition of trials for which the metadata has no value
 _SIDES = {"enroll": "enrolment", "test": "test"}
+_OF_BOTH = ("pair", "same")  # what stands before a column whose values of both sides count
 
 
 def grouped_by(scores: ScoreTable, metadata: Metadata, column: str) -> tuple[tuple[str, ...], PairValues]:
     """Return the conditions that a column of the metadata gives to trials: their names, and which one each pair has.
 
     The metadata have a row for each trial, or for each enrolment or test; ``enroll:`` or ``test:`` before the name of
-    the column says whose value is meant.
+    the column says whose value is meant. With ``pair:`` it is the values of both, with ``same:`` whether they agree.
     """
+    kind, _, rest = column.partition(":")
+    if kind in _OF_BOTH and column not in metadata.columns:
+        return _by_both(scores, metadata, kind, rest)
     side, name = _named_column(metadata, column)
     texts = [value or EMPTY for value in metadata.columns[name]]
     names = tuple(sorted(set(texts)))
     place = {text: number for number, text in enumerate(names)}
     return names, _of_rows(scores, metadata, side, name, np.array([place[text] for text in texts], dtype=np.int64))
+
+
+def _by_both(
+    scores: ScoreTable, metadata: Metadata, kind: str, column: str
+) -> tuple[tuple[str, ...], SideGroups | Renumbered]:
+    """Return the conditions that the two values of a pair make."""
+    _, name = _named_column(metadata, column)
+    if len(metadata.ids) == 2 or metadata.side is not None:
+        about = "trials" if len(metadata.ids) == 2 else "one side"
+        raise InputError(
+            f"'{kind}:{name}' looks at both sides of a trial, but the rows of {metadata.path} are about {about}; give "
+            "a file with a row for each id"
+        )
+    texts = [value or EMPTY for value in metadata.columns[name]]
+    values = sorted(set(texts))
+    place = {text: number for number, text in enumerate(values)}
+    known = {key: place[text] for key, text in zip(_ids_of_rows(metadata), texts, strict=True)}
+    groups = SideGroups.by_name(known, known, len(values)).align(scores.enroll_axis, scores.test_axis)
+    pairs = list(product(values, values))
+    if kind == "pair":
+        return tuple(f"{enroll}-{test}" for enroll, test in pairs), groups
+    agreement = [EMPTY if EMPTY in pair else "same" if pair[0] == pair[1] else "different" for pair in pairs]
+    names = tuple(sorted(set(agreement)))
+    return names, Renumbered(groups, np.array([names.index(text) for text in agreement]))
 
 
 def conditions_of(trials: TrialList, metadata: Metadata, column: str) -> npt.NDArray[np.object_]:
@@ -183,10 +212,12 @@ def _of_each(tile: Tile, axes: tuple[Axis, Axis], values: PairValues, path: str)
 
 def _absent(tile: Tile, axes: tuple[Axis, Axis], values: PairValues, absent: npt.NDArray[np.bool_]) -> str:
     places = [tile.position(at) for at in np.flatnonzero(absent.reshape(-1)).tolist()]
+    values = values.values if isinstance(values, Renumbered) else values
     if isinstance(values, SideGroups):
-        side = 1 if values.enroll is None else 0
-        ids = axes[side].ids[sorted({place[side] for place in places})]
-        return f"{tuple(_SIDES.values())[side]} {shown(ids)}"
+        for side, known in enumerate((values.enroll, values.test)):
+            lacking = sorted({place[side] for place in places if known is not None and known[place[side]] < 0})
+            if lacking:
+                return f"{tuple(_SIDES.values())[side]} {shown(axes[side].ids[lacking])}"
     first = tuple(axis.ids[at] for axis, at in zip(axes, places[0], strict=True))
     return f"{len(places)} of the {absent.size} trials, first {first}"
 

@@ -329,3 +329,28 @@ class SideGroups:
     def identity(self) -> str:
         """Return a hash of both sides."""
         return hashed(self.enroll_axis.ids, self.enroll, self.test_axis.ids, self.test, self.n_test)
+
+
+@dataclass(frozen=True, eq=False)
+class Renumbered:
+    """Other numbers for groups: a pair of number n gets ``numbers[n]``; what is not listed stays so.
+
+    Examples
+    --------
+    >>> groups = SideGroups.by_name({"e1": 0, "e2": 1}, None).align(Axis(np.array(["e2", "e1"])), Axis(np.array(["t"])))
+    >>> Renumbered(groups, np.array([5, 7])).of(Tile(np.zeros((2, 1)), slice(0, 2), slice(0, 1)))
+    array([[7],
+           [5]], dtype=int16)
+    """
+
+    values: SideGroups
+    numbers: npt.NDArray[np.int64]
+
+    def of(self, tile: Tile) -> Numbers:
+        """Return the numbers of a tile."""
+        found = self.values.of(tile)
+        return np.where(found < 0, UNLISTED, self.numbers.astype(np.int16)[found])
+
+    def identity(self) -> str:
+        """Return a hash of both."""
+        return hashed(self.values.identity(), self.numbers)
