@@ -172,7 +172,7 @@ def test_conditions_of_both_sides(cli, tmp_path):
         *zip(*pairs, strict=True), scores=rng.normal(size=len(pairs)), labels=[int(e == t) for e, t in pairs]
     )
     write(trials, tmp_path / "s.csv")
-    (tmp_path / "people.csv").write_text("id,gender\n" + "".join(f"{who},{gender}\n" for who, gender in people.items()))
+    (tmp_path / "people.csv").write_text("\n".join(["id,gender", *map(",".join, people.items())]))
     arguments = (
         "evaluate",
         "s.csv",
