@@ -508,6 +508,7 @@ def stretched(table, factor):
 def test_few_speakers_or_a_list_and_its_own_llrs(fit, cli, files):
     _, figures = fit("--scores", "a.labelled")
     assert 0 < figures["own_llrs"]["calibrated_cllr"] < 1
+    assert not figures["own_llrs"]["with_cohort"]
     few = SCORES.take(np.arange(2), np.arange(2))
     write(few, files / "few.npz")
     some = ("--scores", "few.npz", "--key", "a.key", "--unmatched", "drop")

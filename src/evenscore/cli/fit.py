@@ -115,8 +115,8 @@ def fit(
     .parquet are read in chunks if they are large, or if workers or a memory limit are asked for.
     Prints where the variance of the scores comes from, the floor or ceiling of the LLR, and how many training trials
     lie beyond it; 'evenscore model show' explains it. The model gives LLRs, which are calibrated as far as new trials
-    and their cohort are like the training scores, and as the densities fit: the Cllr of training trials, each without
-    its own speakers, is printed with and without logistic calibration on other speakers.
+    and their cohort are like the training scores, and as the densities fit: the Cllr of training trials, each with the
+    other speakers as its cohort, is printed with and without logistic calibration on other speakers.
 
     Options follow the name of the norm after colons, as in lgsm:dim=1:tol=1e-8. dim: hidden dimensions (2, the general
     model; 0 calibrates only); tol: stop when an iteration gains less nats per enrolment and test (1e-10); max_iter:

@@ -224,28 +224,21 @@ class MeasuredBeyond:
 
 
 def beyond_vertex(model: ScoreModel, data: TrainingScores) -> MeasuredBeyond | None:
-    """Score some training trials as new ones would be; None where scores are not in memory, or too many for that."""
-    from evenscore.model import share_beyond_vertex
-
-    parts, with_cohort = _as_new_trials(model, data)
-    if not parts:
-        return None
-    nontarget, target = share_beyond_vertex(model, parts).tolist()
-    return MeasuredBeyond(nontarget, target, with_cohort)
-
-
-def _as_new_trials(model: ScoreModel, data: TrainingScores) -> tuple[list[LabelledBlocks], bool]:
-    """Return some training trials, and whether they have the other speakers as cohort; none where they are too many.
+    """Score some training trials as new ones would be; None where scores are not in memory, or too many for that.
 
     A cohort needs complete matrices whose targets are the trials of one speaker; else there is none.
     """
+    from evenscore.model import share_beyond_vertex
+
     tables = [item[0] if isinstance(item, tuple) else item for item in data]
     if not all(table.is_in_memory for table in tables) or sum(table.size for table in tables) > WHOLE:
-        return [], False
+        return None
     found = [_own_cohort(item) for item in data] if model.dim else [None]
     cohorts = [part for part in found if part is not None and not part.blocks.trials.n_missing]
     with_cohort = len(cohorts) == len(data)
-    return _some_of_each(cohorts) if with_cohort else [_without_cohort(item) for item in data], with_cohort
+    parts = _some_of_each(cohorts) if with_cohort else [_without_cohort(item) for item in data]
+    nontarget, target = share_beyond_vertex(model, parts).tolist()
+    return MeasuredBeyond(nontarget, target, with_cohort)
 
 
 @dataclass(frozen=True)
@@ -254,12 +247,14 @@ class OwnLlrs:
 
     cllr: float
     calibrated_cllr: float  #: after logistic calibration on other speakers
+    with_cohort: bool  #: whether the other training speakers were each trial's cohort
 
     @property
     def sentences(self) -> list[str]:
         """What is to be said about it; a note of what to do begins with an exclamation mark."""
+        how = ", each with the other speakers as its cohort" if self.with_cohort else ""
         told = [
-            f"Cllr of training trials, each without its own speakers: {self.cllr:.3f} by the model's own LLRs, "
+            f"Cllr of training trials{how}: {self.cllr:.3f} by the model's own LLRs, "
             f"{self.calibrated_cllr:.3f} after logistic calibration on other speakers"
         ]
         if self.cllr > _TRUSTED * self.calibrated_cllr:
@@ -273,10 +268,11 @@ def own_llrs(model: ScoreModel, data: TrainingScores) -> OwnLlrs | None:
     from evenscore.metrics import cllr
     from evenscore.norms import normalize
 
-    parts, _ = _as_new_trials(model, data)
-    lists = [part.labelled(normalize(part.blocks, "lgsm", model=model)) for part in parts]
-    if not lists:
+    parts = _left_out(data)
+    if not all(part.is_in_memory for part in parts):
         return None
+    some = _some_of_each(parts)
+    lists = [part.labelled(normalize(part.blocks, "lgsm", model=model)) for part in some]
     known = speakers_by_targets(lists)
     sides = [
         np.concatenate([_speakers_of(axis(one), index(one), known) for one in lists])
@@ -290,7 +286,8 @@ def own_llrs(model: ScoreModel, data: TrainingScores) -> OwnLlrs | None:
         found = cross_calibrate(llrs, labels, enroll_speakers=sides[0], test_speakers=sides[1], options={"l2": 1e-5})
     except InputError:  # too few speakers
         return None
-    return OwnLlrs(float(cllr(llrs, labels)), float(cllr(found.llr, labels)))
+    with_cohort = bool(model.dim) and all(part.blocks.cohort is not None for part in parts)
+    return OwnLlrs(float(cllr(llrs, labels)), float(cllr(found.llr, labels)), with_cohort)
 
 
 def _speakers_of(axis: Axis, index: Any, known: Mapping[str, str]) -> Any:
@@ -309,12 +306,17 @@ def with_densities(
     """
     from evenscore.norms import fit_residuals
 
-    found = [_own_cohort(_some_speakers(item)) for item in data]
-    cohorts = [part for part in found if part is not None]
-    parts = cohorts if len(cohorts) == len(data) else [_without_cohort(item) for item in data]
+    parts = _left_out(data)
     if all(part.is_in_memory for part in parts) and sum(part.blocks.trials.size for part in parts) > WHOLE:
         parts = _some_of_each(parts, SAMPLE)
     return fit_residuals(model, parts, client=client, progress=progress)
+
+
+def _left_out(data: TrainingScores) -> list[LabelledBlocks]:
+    """Return the training trials, each with the other speakers as its cohort; without one where they are not known."""
+    found = [_own_cohort(_some_speakers(item)) for item in data]
+    cohorts = [part for part in found if part is not None]
+    return cohorts if len(cohorts) == len(data) else [_without_cohort(item) for item in data]
 
 
 def _some_speakers(item: _Item) -> _Item:
