@@ -22,7 +22,7 @@ FIGURES = Path(__file__).parent / "figures"
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars")
 # Name, colour scheme, width, height, where the picture begins, pixels per unit.
 PICTURES = (
-    ("report.png", "light", 1260, 1130, "body", 1.0),
+    ("report.png", "light", 1180, 1130, "body", 1.0),
     ("report-dark.png", "dark", 1180, 900, "#det", 1.0),
     ("report-phone.png", "light", 390, 780, "#results", 1.5),
 )
