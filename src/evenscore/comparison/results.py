@@ -14,7 +14,7 @@ from evenscore.comparison.verdict import METRIC_NAMES, shown_metrics, shown_valu
 from evenscore.files.models import is_saved
 from evenscore.metrics import PairedTest
 from evenscore.model.parameters import ScoreModel
-from evenscore.notebook import html_table
+from evenscore.tables.html_table import html_table
 
 if TYPE_CHECKING:
     import polars as pl

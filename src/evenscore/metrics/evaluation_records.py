@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evenscore.metrics.detection_cost import DetectionCost
-from evenscore.notebook import html_table
+from evenscore.tables.html_table import html_table
 
 __all__ = ["Evaluation", "EvaluationBy", "NotEvaluated"]
 

@@ -12,9 +12,9 @@ from evenscore.errors import InputError
 from evenscore.model.em import Run, Statistics, expect, run_em
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.statistics import TrainingData, label_sums, standardize
-from evenscore.notebook import html_table
 from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
+from evenscore.tables.html_table import html_table
 
 if TYPE_CHECKING:
     from jaxtyping import Float

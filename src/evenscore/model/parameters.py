@@ -11,8 +11,8 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.llr_shape import LlrShape
 from evenscore.model.residuals import ResidualDensities
-from evenscore.notebook import html_table
 from evenscore.tables.arrays import frozen, same_array
+from evenscore.tables.html_table import html_table
 
 if TYPE_CHECKING:
     from jaxtyping import Float

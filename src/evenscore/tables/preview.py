@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from evenscore.notebook import html_table
+from evenscore.tables.html_table import html_table
 from evenscore.tables.labels import NONTARGET, TARGET
 
 if TYPE_CHECKING:
