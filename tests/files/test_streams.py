@@ -163,7 +163,7 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch):
     def refuse(*_args, **_kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("evenscore.files.streams.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("evenscore.files.working_files.os.open", refuse)
     with pytest.raises(FileError, match="no permission to write there; choose another place"):
         write(TABLE, tmp_path / "out")
 

@@ -275,13 +275,12 @@ def test_statistics_are_kept_too(tmp_path, whole):
     enroll, test = matrix(rng, E, ids("c", 9)), matrix(rng, ids("d", 9), T)
     blocks = ScoreBlocks(in_tiles(whole), enroll=in_tiles(enroll), test=in_tiles(test))
     wanted = normalize(ScoreBlocks(whole, enroll=enroll, test=test), "s")
-    output = ChunkedOutput(tmp_path / "out.zarr")
 
     def stop(stage, done):
         if stage == "cohort scores of tests" and done > 0.4:
             raise Stops
 
-    with pytest.raises(Stops):
+    with pytest.raises(Stops), ChunkedOutput(tmp_path / "out.zarr") as output:
         normalize(blocks, "s", keep=output, progress=stop)
     kept = sorted(file.name for file in (tmp_path / "out.zarr.partial" / "kept").iterdir())
     assert "enroll-0-5.npy" in kept
@@ -291,8 +290,8 @@ def test_statistics_are_kept_too(tmp_path, whole):
     assert "cohort scores of enrolments" not in set(told[:-1]) or told.count("cohort scores of enrolments") == 1
     again.write(result)
     np.testing.assert_allclose(read_scores(tmp_path / "out.zarr").scores, wanted.scores, rtol=1e-6)
-    third = ChunkedOutput(tmp_path / "three.zarr")
-    normalize(blocks, "s", keep=third)
+    with ChunkedOutput(tmp_path / "three.zarr") as third:
+        normalize(blocks, "s", keep=third)
     with pytest.raises(FileError, match="begun with another norm"):
         normalize(blocks, "s", keep=ChunkedOutput(tmp_path / "three.zarr", resume=True), combine="sqrt2")
 

@@ -178,3 +178,34 @@ def test_a_cluster_without_workers_is_told_about(monkeypatch):
         pytest.raises(EvenscoreError, match=r"no worker for 0\.5 seconds"),
     ):
         engine_for(client).total(add, 1, [1, 2])
+
+
+class FailingClient:
+    """Stands for a client whose workers die while something is sent to them."""
+
+    def __init__(self, *failures):
+        self.failures = list(failures)
+
+    def nthreads(self):
+        return {"tcp://127.0.0.1:1": 1}
+
+    def scatter(self, shared, **how):
+        if self.failures:
+            raise self.failures.pop(0)
+        return f"sent {shared}"
+
+    def submit(self, *work):
+        pass
+
+
+def test_workers_that_die_while_something_is_sent_get_it_again(monkeypatch):
+    """A worker that was just killed gave a CommClosedError, now and then, and the run ended."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("evenscore.engine.engine._PAUSE", 0.0)
+    lost = distributed.comm.CommClosedError("Stream is closed")
+    failures = lost, TimeoutError("No valid workers found"), ValueError("Can not use replicate to delete data")
+    assert engine_for(FailingClient(*failures))._sent("data") == "sent data"
+    with pytest.raises(ValueError, match="again"):  # an error of its own is not tried for ever
+        engine_for(FailingClient(*[ValueError("again")] * 10))._sent("data")
+    with pytest.raises(TypeError):
+        engine_for(FailingClient(*[TypeError("cannot be sent")] * 10))._sent("data")

@@ -118,6 +118,7 @@ def _write_all(
     from evenscore.files import FORMATS, write
     from evenscore.files.registry import format_named
     from evenscore.files.streams import writing
+    from evenscore.files.working_files import only_run
     from evenscore.tables import TrialList
 
     chosen = FORMATS["npz"] if to_format is None else format_named(to_format)
@@ -132,6 +133,7 @@ def _write_all(
         unscored = TrialList(key.enroll_ids, key.test_ids, key.enroll_index, key.test_index, labels=key.labels)
         files[f"{name}.trials"] = unscored, "kaldi"
     files["utt2spk"] = speaker_of, "utt2spk"
-    for name, (table, format) in files.items():
-        write(table, folder / name, format=format)
+    with only_run(folder, output):
+        for name, (table, format) in files.items():
+            write(table, folder / name, format=format)
     print_lines([str(folder / name) for name in files])

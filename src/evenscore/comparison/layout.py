@@ -18,8 +18,8 @@ Scores that are not in memory are written chunk by chunk, and a summary of each 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ from evenscore.files import open_scores
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.numpy_files import ArrayCache
 from evenscore.files.records import read_json, write_object
-from evenscore.files.streams import writing
 from evenscore.metrics import OperatingPoint
 from evenscore.metrics.summary import ScoreSummary
 from evenscore.progress import Progress
@@ -142,15 +141,9 @@ def _written(place: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, table: ScoreTable, identity: str, client: Any, progress: Progress) -> None:
-    output = ChunkedOutput(path, resume=True)
-    try:
-        output.begin({"scores": identity})
-    except EvenscoreError:  # begun with other data or options
-        with writing(path):
-            shutil.rmtree(output.partial)
-        output = ChunkedOutput(path)
-        output.begin({"scores": identity})
-    output.write(table, client=client, progress=progress)
+    with closing(ChunkedOutput(path, resume=True)) as output:  # what is begun is gone on with next time
+        output.begin({"scores": identity}, start_over=True)  # if it was begun with other data or options
+        output.write(table, client=client, progress=progress)
 
 
 def _opened(path: Path, like: ScoreTable) -> ScoreTable:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +32,7 @@ from evenscore.comparison.likeness import likeness_of, unlike_warnings
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.needs import size_warnings, too_few
 from evenscore.comparison.recommendation import losses_of, paired_with, worst_loss
-from evenscore.errors import InputError
+from evenscore.errors import FileError, InputError
 from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike
 from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
@@ -38,7 +40,9 @@ from evenscore.tables import LabelledBlocks
 from evenscore.tables.labelled_blocks import labelled_parts
 
 if TYPE_CHECKING:
+    from evenscore.comparison.folder import ResultFolder
     from evenscore.files.streams import PathLike
+    from evenscore.tables import ScoreTable
 
 __all__ = ["compare"]
 
@@ -159,7 +163,15 @@ def compare(
     cohorts = cohort_diagnostics(sides.evaluation, usual_target(trained_on), speakers, **scale)
     likeness = likeness_of(sides, trained_on, **scale)
     progress("checking the data", 1.0)
-    judged, not_run, resumed = _judge_all(wanted, sides, how, directory, progress, write_scores)
+    folder = None
+    with ExitStack() as alone:
+        if directory is not None:
+            from evenscore.comparison.folder import ResultFolder
+            from evenscore.files.working_files import only_run
+
+            folder = ResultFolder.of(directory, wanted, sides, how, with_scores=write_scores)
+            alone.enter_context(only_run(Path(directory), directory))
+        judged, not_run, resumed = _judge_all(wanted, sides, how, folder, progress)
     results = _ranked(judged, rank_by, level, len(sides.trials.speakers))
     comparison = Comparison(
         methods=tuple(with_examples(method, sides.trials, sides.evaluation) for method in results),
@@ -195,16 +207,10 @@ def _judge_all(
     methods: Sequence[Method],
     sides: Sides,
     how: Judging,
-    directory: PathLike | None,
+    folder: ResultFolder | None,
     progress: Progress,
-    write_scores: bool,
 ) -> tuple[list[MethodResult], dict[str, str], list[str]]:
     """Judge the methods one by one; those that cannot run are listed with the reason."""
-    folder = None
-    if directory is not None:
-        from evenscore.comparison.folder import ResultFolder
-
-        folder = ResultFolder.of(directory, methods, sides, how, with_scores=write_scores)
     judged, not_run, resumed = [], {}, []
     for method in methods:
         progress(method.name, 0.0)
@@ -214,8 +220,11 @@ def _judge_all(
             judged.append(found)
             progress(method.name, 1.0)
             continue
-        keep = None if folder is None else partial(folder.keep_scores, method)
+        unwritten: list[FileError] = []
+        keep = None if folder is None else partial(_kept, folder, method, unwritten)
         result = or_reason(judge, method, sides, how, progress, keep)
+        if unwritten:  # a full disk is no reason against a method
+            raise unwritten[0]
         if isinstance(result, str):
             not_run[method.name] = result
             continue
@@ -225,6 +234,20 @@ def _judge_all(
     if RAW in not_run:
         raise InputError(f"even the raw scores cannot be judged: {not_run[RAW]}")
     return judged, not_run, resumed
+
+
+def _kept(
+    folder: ResultFolder,
+    method: Method,
+    unwritten: list[FileError],
+    tables: Sequence[ScoreTable],
+    progress: Progress,
+) -> Sequence[ScoreTable]:
+    try:
+        return folder.keep_scores(method, tables, progress)
+    except FileError as error:
+        unwritten.append(error)
+        raise
 
 
 def _ranked(judged: Sequence[MethodResult], rank_by: Metric, level: float, n_speakers: int) -> tuple[MethodResult, ...]:

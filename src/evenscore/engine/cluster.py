@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -57,12 +57,20 @@ def connected(
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=memory_limit or "auto",
+                host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
                 silence_logs=_ERRORS,
             )
-            stack.enter_context(cluster)
+            cluster.__enter__()
+            stack.push(lambda *failure: _close(cluster, failure))
             client = stack.enter_context(distributed.Client(cluster))
         yield client
+
+
+def _close(cluster: Any, failure: Any) -> None:
+    """Close a cluster, whose own list of workers may be out of order if some of them have died."""
+    with suppress(KeyError):
+        cluster.__exit__(*failure)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from operator import add
 from threading import get_ident
+from time import monotonic, sleep
 from typing import Any, Generic, TypeVar
 
 from evenscore.errors import EvenscoreError, InputError
@@ -27,6 +28,7 @@ Result = TypeVar("Result")
 
 _SIDE_BY_SIDE = 4  # tiles that are worked on at a time in this process; what they take fits into the memory limit
 _PATIENCE = 300  # seconds to wait for a worker
+_PAUSE = 0.1  # seconds, before it is looked for again
 _MOST_LOST = 5  # how often all workers may die before we give up
 
 
@@ -215,14 +217,28 @@ class _Cluster(Engine):
         return _result(_pairwise(parts(), lambda left, right: self._client.submit(add, left, right, pure=False)))
 
     def _sent(self, shared: Any) -> Any:
-        """Send what all tasks share to the workers; those of a queue, and those that replace others, take a while."""
-        try:
-            self._client.wait_for_workers(1, timeout=_PATIENCE)
-            return self._client.scatter(shared, broadcast=True, hash=False)
-        except TimeoutError:
-            raise EvenscoreError(
-                f"the cluster had no worker for {_PATIENCE} seconds; start workers, or look into their logs"
-            ) from None
+        """Send what all tasks share to the workers; those of a queue, and those that replace others, take a while.
+
+        Whether there are workers is asked of the scheduler: what the client knows can be out of date for ever after
+        some have died. And the scheduler itself fails in many ways at a worker that dies while it is sent something.
+        """
+        from asyncio import TimeoutError as AsyncTimeoutError  # another one before Python 3.11
+
+        deadline, failures = monotonic() + _PATIENCE, 0
+        while monotonic() < deadline:
+            if self._client.nthreads():
+                try:
+                    return self._client.scatter(shared, broadcast=True, hash=False)
+                except (OSError, TimeoutError, AsyncTimeoutError):  # lost connections are among these
+                    pass
+                except Exception:
+                    failures += 1
+                    if failures > _MOST_LOST:
+                        raise
+            sleep(_PAUSE)
+        raise EvenscoreError(
+            f"the cluster had no worker for {_PATIENCE} seconds; start workers, or look into their logs"
+        )
 
     def _submit(self, function: Callable[[Any, Place], Result], sent: Any, place: Place) -> Any:
         # A worker starts as many tasks at a time as it may use cores.

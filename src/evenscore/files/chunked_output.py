@@ -2,7 +2,8 @@
 
 Work goes on in the directory ``<name>.partial``: ``data`` is the store or dataset, ``kept`` holds statistics that were
 found already, and ``journal.jsonl`` tells what the run is about (its first line) and which chunks are written (a line
-each). When all are, ``data`` takes its final name and the rest is removed.
+each). When all are, ``data`` takes its final name and the rest is removed. The directory appears and goes in one step
+each, and is locked in between, so that it can be gone on with from any moment at which a run is killed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import errno
 import json
 import os
 import shutil
+import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,19 +25,21 @@ import numpy.typing as npt
 from evenscore._version import __version__
 from evenscore.engine.engine import engine_for
 from evenscore.errors import FileError, InputError
-from evenscore.files.parquet import parquet_parts, write_parquet
+from evenscore.files.parquet import parquet_parts
+from evenscore.files.parquet_chunks import ParquetChunks
 from evenscore.files.streams import ZARR_MARKS, PathLike, atomic_output, parsing, reading, writing
+from evenscore.files.working_files import held, new_directory, put_in_place, remove_left, take_away
 from evenscore.files.zarr_chunks import PlainChunks
 from evenscore.files.zarr_store import create_score_store
 from evenscore.progress import Progress, silent
-from evenscore.tables import Axis, Place, ScoreMatrix, ScoreTable, Tile, TrialList
+from evenscore.tables import Place, ScoreTable
 from evenscore.tables.score_table import Source
 from evenscore.tables.tile import Grid
 
 __all__ = ["ChunkedOutput", "chunked_format", "write_table"]
 
 _LISTED_BYTES = 1 << 22  # of scores that are written as one part of a parquet dataset: a million trials
-_PART = "part-{:06d}.parquet"
+_JOURNAL = "journal.jsonl"
 
 
 def write_table(
@@ -69,7 +73,7 @@ def write_table(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from evenscore import read_scores
+    >>> from evenscore import ScoreMatrix, read_scores
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "out.zarr"
     >>> write_table(ScoreMatrix([[1.5, 2.0]], ["e1"], ["t1", "t2"]), path)
     >>> read_scores(path)
@@ -109,39 +113,86 @@ class ChunkedOutput:
         self.partial = self.path.with_name(f"{self.path.name}.partial")
         self._written: set[int] = set()
         self._layout: list[Any] | None = None
-        self._begun = False
+        self._in_place = False
+        self._release: weakref.finalize[..., ChunkedOutput] | None = None  # lets others write; None before `begin`
         self._refuse_other_files()
 
     def __enter__(self) -> ChunkedOutput:
         return self
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        if failure is not None and self._begun and not self._worth_keeping():
-            shutil.rmtree(self.partial, ignore_errors=True)
+        if failure is not None and self._release is not None and not self._worth_keeping():
+            with suppress(OSError):
+                take_away(self.partial, self.path)
+        self.close()
 
     def refuse_lists(self) -> None:
         """Refuse a list of trials if the format has none; to be called before anything is computed."""
         if self.format != "parquet":
             raise FileError(self.path, "a list of trials is written to parquet; give a name in .parquet")
 
-    def begin(self, identity: Mapping[str, str]) -> None:
-        """Start, or go on with a run of the same identity: named texts that stand for inputs and options."""
+    def begin(self, identity: Mapping[str, str], *, start_over: bool = False) -> None:
+        """Start, or go on with a run of the same identity: named texts that stand for inputs and options.
+
+        What a run of another identity has left is an error, or is thrown away to ``start_over``.
+        """
         header = {"evenscore": __version__, "format": self.format, **identity}
-        if self.partial.exists():
+        with writing(self.path):
+            remove_left(self.path)
+            if not self._found():
+                self._start(header)
+                return
+        try:
             if not self.resume:
                 problem = (
                     f"{self.partial} is left from a run that was cut short; go on with it (resume=True), or delete it"
                 )
                 raise FileError(self.path, problem)
             self._read_journal(header)
-            self._begun = True
-            return
-        with writing(self.path):
-            (self.partial / "kept").mkdir(parents=True)
-            self._begun = True
-            (self.partial / "data").mkdir()
-        with self._journal() as line:
-            line(header)
+        except FileError:
+            if start_over:
+                with writing(self.path):
+                    take_away(self.partial, self.path)
+                    self.close()
+                    self._start(header)
+                return
+            self.close()
+            raise
+
+    def _found(self) -> bool:
+        """Tell whether a run was begun, and keep others from going on with it."""
+        try:
+            handle = held(self.partial, self.path)
+        except FileNotFoundError:
+            return False
+        self._hold(handle)
+        if self.partial.exists() and os.path.samestat(os.fstat(handle), os.stat(self.partial)):
+            return True
+        self.close()  # another run has just ended
+        return False
+
+    def _start(self, header: Mapping[str, str]) -> None:
+        """Make the directory with all that belongs to it, before it gets its name."""
+        made, handle = new_directory(self.path)
+        self._hold(handle)
+        try:
+            for name in ("kept", "data"):
+                (made / name).mkdir()
+            (made / _JOURNAL).write_bytes(_line(header))
+            os.rename(made, self.partial)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            self.close()
+            raise
+
+    def _hold(self, handle: int) -> None:
+        self._release = weakref.finalize(self, os.close, handle)
+
+    def close(self) -> None:
+        """Let other runs go on with what is there."""
+        if self._release is not None:
+            self._release()
+            self._release = None
 
     def get(self, name: str) -> npt.NDArray[Any] | None:
         """Return statistics that were kept, None if there are none of this name."""
@@ -156,13 +207,16 @@ class ChunkedOutput:
 
     def write(self, scores: ScoreTable, *, client: Any = None, progress: Progress = silent) -> None:
         """Write the tiles that are not written yet, then give the output its name."""
-        target: PlainChunks | _ParquetTarget
+        if self._in_place:  # only the rest of the working directory was left
+            self._clear()
+            return
+        target: PlainChunks | ParquetChunks
         if scores.is_in_memory:
             scores = scores.in_tiles()
         if scores.listed:
             self.refuse_lists()
         if self.format == "parquet":
-            target = _ParquetTarget(str(self.partial / "data"), scores.enroll_axis, scores.test_axis)
+            target = ParquetChunks(str(self.partial / "data"), scores.enroll_axis, scores.test_axis)
             layout = scores.layout if scores.listed else scores.in_tiles(_LISTED_BYTES).layout
             places = layout.whole_rows() if isinstance(layout, Grid) else layout.places()
         else:
@@ -182,7 +236,9 @@ class ChunkedOutput:
         self._finish()
 
     def _worth_keeping(self) -> bool:
-        return bool(self._written) or any((self.partial / "kept").iterdir())
+        with suppress(OSError):
+            return self._in_place or bool(self._written) or any((self.partial / "kept").iterdir())
+        return True
 
     def _check_layout(self, places: list[Any]) -> None:
         """Refuse to go on with chunks of another size."""
@@ -202,7 +258,7 @@ class ChunkedOutput:
         if begun is not None:
             return begun
         with writing(self.path):
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)
             create_score_store(folder, scores.enroll_ids, scores.test_ids, self.path)
             return PlainChunks.create(folder / "scores", scores.shape, _sizes(scores), scores.dtype)
 
@@ -212,10 +268,15 @@ class ChunkedOutput:
             for left in data.rglob(".*.part"):
                 left.unlink()
             self._refuse_other_files()
-            if self.path.exists():
-                self.path.replace(self.partial / "before")
-            data.replace(self.path)
-            shutil.rmtree(self.partial)
+            with self._journal() as line:
+                line({"finished": _inode(data)})
+            put_in_place(data, self.path)
+        self._clear()
+
+    def _clear(self) -> None:
+        with writing(self.path):
+            take_away(self.partial, self.path)
+        self.close()
 
     def _refuse_other_files(self) -> None:
         """Replace an earlier output of the same kind only, so that a wrong name never costs other files."""
@@ -229,7 +290,7 @@ class ChunkedOutput:
             raise FileError(self.path, "a directory with other files has this name; choose another one")
 
     def _read_journal(self, header: Mapping[str, str]) -> None:
-        file = self.partial / "journal.jsonl"
+        file = self.partial / _JOURNAL
         with reading(file):
             lines = file.read_bytes().splitlines()
         found = [entry for entry in map(_parsed, lines) if entry is not None]
@@ -240,20 +301,47 @@ class ChunkedOutput:
         if changed:
             problem = f"{self.partial} was begun with another {changed[0]}; give the same one, or delete the directory"
             raise FileError(self.path, problem)
-        self._written = {entry["chunk"] for entry in found[1:] if "chunk" in entry}
-        self._layout = next((entry["layout"] for entry in found[1:] if "layout" in entry), None)
+        finished = None
+        for entry in found[1:]:
+            self._layout = entry.get("layout", self._layout)
+            finished = entry.get("finished", finished)
+            self._written = {*self._written, entry["chunk"]} if "chunk" in entry else self._written
+        if finished is not None:
+            self._look_for(finished)
+
+    def _look_for(self, finished: int) -> None:
+        """Find out where the data are that were to get their name when the run was cut short."""
+        data = self.partial / "data"
+        self._in_place = _inode(self.path) == finished
+        if (
+            not self._in_place and _inode(data) != finished
+        ):  # they are gone; this is what they have replaced, if anything
+            with writing(self.path):
+                shutil.rmtree(data, ignore_errors=True)
+                data.mkdir(exist_ok=True)
+            self._written = set()
 
     @contextmanager
     def _journal(self) -> Iterator[Any]:
-        with writing(self.partial / "journal.jsonl"), open(self.partial / "journal.jsonl", "ab") as stream:
+        with writing(self.path), open(self.partial / _JOURNAL, "ab") as stream:
             if stream.tell():
                 stream.write(b"\n")  # after a line that was cut short
 
             def line(entry: Mapping[str, Any]) -> None:
-                stream.write(json.dumps(entry).encode() + b"\n")
+                stream.write(_line(entry))
                 stream.flush()
 
             yield line
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def _inode(path: Path) -> int | None:
+    with suppress(OSError):
+        return path.stat().st_ino
+    return None
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -272,32 +360,9 @@ def _sizes(scores: ScoreTable) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _ParquetTarget:
-    """What `PlainChunks` are for zarr: where the trials of a place go."""
-
-    folder: str
-    enroll: Axis
-    test: Axis
-
-    def write(self, place: Place, tile: Tile) -> None:
-        if tile.listed:
-            trials = TrialList.of_tiles(self.enroll, self.test, [tile])
-        else:
-            axes = self.enroll.take(tile.rows), self.test.take(tile.columns)
-            trials = ScoreMatrix(tile.scores, *axes, missing="nan").to_trials()
-        write_parquet(trials, self._file(place))
-
-    def is_written(self, place: Place) -> bool:
-        return self._file(place).is_file()
-
-    def _file(self, place: Place) -> Path:
-        return Path(self.folder) / _PART.format(place.number)
-
-
-@dataclass(frozen=True, eq=False)
 class _WriteTask:
     source: Source
-    target: PlainChunks | _ParquetTarget
+    target: PlainChunks | ParquetChunks
     path: str
 
 

@@ -182,6 +182,8 @@ def atomic_output(path: PathLike) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
+    from evenscore.files.working_files import temporary_file
+
     with writing(path):
         target = Path(os.path.realpath(path))
         if target.is_dir():
@@ -190,15 +192,14 @@ def atomic_output(path: PathLike) -> Iterator[BinaryIO]:
             with open(target, "wb") as device:
                 yield device
             return
-        with _temporary_beside(target) as temporary:
-            with open(temporary, "wb") as raw:
-                if str(path).endswith(".gz"):
-                    with _packed(raw) as stream:
-                        yield stream
-                else:
-                    yield raw
-                raw.flush()
-                os.fsync(raw.fileno())
+        with temporary_file(target) as (temporary, raw):
+            if str(path).endswith(".gz"):
+                with _packed(raw) as stream:
+                    yield stream
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
             os.replace(temporary, target)
 
 
@@ -208,24 +209,17 @@ def atomic_directory(path: PathLike) -> Iterator[Path]:
 
     Only a directory that is empty or holds a zarr store is replaced, so that a wrong name never costs other files.
     """
+    from evenscore.files.working_files import put_in_place, temporary_directory
+
     target = Path(os.path.realpath(path))
     with writing(path):
         if target.exists() and not target.is_dir():
             raise FileError(path, "a file of this name exists, but the format is a directory; choose another name")
         if target.exists() and any(target.iterdir()) and not any((target / mark).exists() for mark in ZARR_MARKS):
             raise FileError(path, "a directory with other files has this name; choose another one")
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-        try:
-            temporary.chmod(0o777 & ~_umask())
+        with temporary_directory(target) as temporary:
             yield temporary
-            if target.exists():
-                with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".old", dir=target.parent) as old:
-                    os.replace(target, Path(old) / target.name)
-                    os.replace(temporary, target)
-            else:
-                os.replace(temporary, target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            put_in_place(temporary, target)
 
 
 def memory_size() -> float:
@@ -270,12 +264,6 @@ def _is_stream(path: PathLike) -> bool:
         return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _umask() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask
-
-
 @contextmanager
 def _packed(raw: IO[bytes]) -> Iterator[BinaryIO]:
     stream = gzip.GzipFile("", "wb", 6, raw, mtime=0)
@@ -286,15 +274,3 @@ def _packed(raw: IO[bytes]) -> Iterator[BinaryIO]:
             stream.close()
         raise
     stream.close()
-
-
-@contextmanager
-def _temporary_beside(target: Path) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        temporary.chmod(0o666 & ~_umask())
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)

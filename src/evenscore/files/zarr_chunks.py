@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
+from evenscore.files.working_files import temporary_file
 from evenscore.files.zarr_metadata import METADATA_FILES, ZarrFormat, array_metadata, store_format
 from evenscore.tables.tile import Place, Tile, spans
 
@@ -126,9 +127,10 @@ class PlainChunks:
             metadata["codecs"] = [numbers, {"name": _CHECKSUM_CODECS[3]}]
         folder.mkdir()
         file = folder / METADATA_FILES[format]
-        temporary = file.with_name(f".{file.name}.part")
-        temporary.write_text(json.dumps(metadata, indent=2), encoding="utf-8")
-        os.replace(temporary, file)
+        with temporary_file(file, tidy=False) as (temporary, stream):
+            stream.write(json.dumps(metadata, indent=2).encode())
+            stream.flush()
+            os.replace(temporary, file)
         created = cls.of(folder)
         assert created is not None  # noqa: S101
         return created
@@ -243,24 +245,21 @@ class PlainChunks:
             part = whole
         file = self._file(i, j)
         self._make_folders(file)
-        temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
         checksum = self._checksum()
         found = 0
-        try:
-            with open(temporary, "wb") as stream:
-                if checksum and self.format == 2:
-                    stream.write(bytes(_CHECKSUM))
-                for rows in spans(self.chunks[0], self._piece_rows):
-                    piece = np.ascontiguousarray(part[rows], dtype=self.dtype)
-                    found = checksum(piece, found) if checksum else 0
-                    stream.write(piece.data)
-                if checksum and self.format == 2:
-                    stream.seek(0)
-                if checksum:
-                    stream.write(found.to_bytes(_CHECKSUM, "little"))
+        with temporary_file(file, tidy=False) as (temporary, stream):  # what is left goes when all chunks are written
+            if checksum and self.format == 2:
+                stream.write(bytes(_CHECKSUM))
+            for rows in spans(self.chunks[0], self._piece_rows):
+                piece = np.ascontiguousarray(part[rows], dtype=self.dtype)
+                found = checksum(piece, found) if checksum else 0
+                stream.write(piece.data)
+            if checksum and self.format == 2:
+                stream.seek(0)
+            if checksum:
+                stream.write(found.to_bytes(_CHECKSUM, "little"))
+            stream.flush()
             os.replace(temporary, file)
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def _make_folders(self, file: Path) -> None:
         """Make the folders of a chunk within that of the array, which must be there: all workers see the same files."""

@@ -77,6 +77,7 @@ def top_moments(X: Any, k: int, drop: int, ddof: int, start: int, stop: int, cou
     only if this is too little the row is looked at anew.
     """
     kept, best, spare = _scratch(X)
+    candidates = np.empty(kept.size, X.dtype)
     usual, spread = np.nan, 0.1  # where the k-th largest stands, in standard deviations, and how far it varies
     for i in range(start, stop):
         center, scale = _rough_mean_std(X, i) if X.shape[1] else (np.nan, np.nan)
@@ -89,9 +90,13 @@ def top_moments(X: Any, k: int, drop: int, ddof: int, start: int, stop: int, cou
         if found < k + drop:
             found = _candidates(X, i, k + drop, kept, best, spare)
         taken = min(found, k + drop)
+        for s in range(found):
+            candidates[s] = kept[s]
         take_largest(kept, found, taken, best, spare)
+        smallest = _smallest(best, taken)
+        _in_order(candidates, found, smallest, taken, best)
         if taken > 0 and scale > 0:
-            place = (_smallest(best, taken) - center) / scale
+            place = (smallest - center) / scale
             if usual == usual:
                 spread += 0.1 * (abs(place - usual) - spread)
                 usual += 0.2 * (place - usual)
@@ -100,6 +105,21 @@ def top_moments(X: Any, k: int, drop: int, ddof: int, start: int, stop: int, cou
         _largest_first(best, drop, taken)
         count[i] = max(taken - drop, 0)
         mean[i], std[i] = location_scale(best, drop, taken, MEAN, 0.0, ddof)
+
+
+@inner
+def _in_order(values: Any, size: int, smallest: float, taken: int, best: Any) -> None:
+    """Put the largest of the values in the order in which they stand; ``smallest`` is the smallest of those taken.
+
+    Otherwise their order, and so the last digit of their sum, would depend on what the rows before have suggested, and
+    so on where threads begin.
+    """
+    above = 0
+    for s in range(size):
+        best[above] = values[s]
+        above += values[s] > smallest
+    for s in range(above, taken):
+        best[s] = smallest
 
 
 @inner
