@@ -6,7 +6,8 @@ from hypothesis import given, settings, strategies as st
 from tests.reference.nist_rules import nist_figures
 
 from evenscore.errors import InputError
-from evenscore.metrics import NIST_PRESETS, eer, evaluate_by, evaluate_nist, sort_scores
+from evenscore.metrics import NIST_PRESETS, eer, evaluate_by, evaluate_nist, sort_scores, summarize
+from evenscore.metrics.counting import evaluate_groups
 
 VALUES = {
     "num_enroll_segs": "13",
@@ -96,3 +97,17 @@ def test_weighted_and_repeated_trials_have_the_same_interpolated_eer():
     weighted = eer(sort_scores(scores, labels, weights=repeats), method="interpolated")
     repeated = eer(np.repeat(scores, repeats), np.repeat(labels, repeats), method="interpolated")
     assert weighted == pytest.approx(repeated, rel=1e-12)
+
+
+def test_counted_conditions_may_lack_a_class_too():
+    rng = np.random.default_rng(4)
+    labels, conditions = np.arange(300) % 2, np.arange(300) % 3
+    labels[conditions == 2] = 1
+    scores = rng.normal(2.0 * labels, 1.0)
+    exact = evaluate_by(scores, labels, conditions=conditions, equalize=True).pooled
+    groups = {str(name): summarize(scores[conditions == name], labels[conditions == name]) for name in range(3)}
+    counted = evaluate_groups(groups, equalize=True).pooled
+    assert counted.act_dcf == pytest.approx(exact.act_dcf)
+    assert counted.cllr == pytest.approx(exact.cllr)
+    low, high = counted.bounds["eer"]
+    assert low - 1e-9 <= exact.eer <= high + 1e-9
