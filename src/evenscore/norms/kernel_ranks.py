@@ -161,8 +161,8 @@ def _scratch(X: Any) -> tuple[Any, Any, Any]:
 
 
 @inner
-def _ranking(X: Any, i: int, length: int, kept: Any, best: Any, spare: Any, picked: Any) -> int:
-    """Put the columns of the ``length`` largest of row i into ``picked``, in falling order; equals in column order."""
+def _ranking(X: Any, i: int, length: int, ordered: bool, kept: Any, best: Any, spare: Any, picked: Any) -> int:
+    """Put the columns of the ``length`` largest of row i into ``picked``, in falling order or any; equals by column."""
     found = _candidates(X, i, length, kept, best, spare)
     taken = min(found, length)
     if taken == 0:
@@ -180,17 +180,18 @@ def _ranking(X: Any, i: int, length: int, kept: Any, best: Any, spare: Any, pick
             picked[at] = j
             kept[at] = x
             at += 1
-    sort_falling(kept, picked, taken)
+    if ordered:
+        sort_falling(kept, picked, taken)
     return taken
 
 
-@loop("F2 int int -> J2 I1")
-def ranked_members(X: Any, start: int, stop: int, picked: Any, length: Any) -> None:
-    """Columns of the largest values of each row, in falling order; as many as ``picked`` is wide, NaN left out."""
+@loop("F2 bool int int -> J2 I1")
+def ranked_members(X: Any, ordered: bool, start: int, stop: int, picked: Any, length: Any) -> None:
+    """Columns of the largest values of each row, in falling order or any; as many as ``picked`` is wide, no NaN."""
     kept, best, spare = _scratch(X)
     row = np.empty(picked.shape[1], np.int64)
     for i in range(start, stop):
-        taken = _ranking(X, i, picked.shape[1], kept, best, spare, row)
+        taken = _ranking(X, i, picked.shape[1], ordered, kept, best, spare, row)
         length[i] = taken
         for s in range(taken):
             picked[i, s] = row[s]
@@ -210,7 +211,7 @@ def ranked_tables(
     row = np.empty(length, X.dtype)
     last_seen = np.full(n_groups + 1, -1, np.int64)  # the last entry serves group -1, which nobody sees
     for i in range(start, stop):
-        taken = _ranking(X, i, length, kept, best, spare, picked)
+        taken = _ranking(X, i, length, True, kept, best, spare, picked)
         for s in range(taken):
             last_seen[code[picked[s]]] = i
         last_seen[-1] = -1
@@ -273,6 +274,13 @@ def cross_tables(
             if not needed[i, p]:
                 continue
             rank, found = 0, 0
+            if own[i] < 0:  # nobody is passed over
+                for s in range(drop, min(length[p], drop + k)):
+                    x = np.float64(X[i, picked[p, s]])
+                    values[found] = x
+                    found += x == x
+                count[i, p], mean[i, p], std[i, p] = summary(values, found, found, 0, statistic, trim, ddof)
+                continue
             for s in range(length[p]):
                 j = picked[p, s]
                 if code[j] >= 0 and code[j] == own[i]:

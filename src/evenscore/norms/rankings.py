@@ -83,7 +83,7 @@ def add_ranked_side(
     number = ranking.other.shape[0]
     column = np.arange(number)
     for asking, left_out in ranking.askers(side):
-        picked, taken = _ranked_members(ranking, left_out, length)
+        picked, taken = _ranked_members(ranking, left_out, length, ordered=summary.drop + most > 0)
         for rows in _pieces(side, asking, beside=42 * number):
             X = side.scores(rows)
             needed = table.needed(side.name, rows, column, number)
@@ -99,7 +99,7 @@ def ranked_one(row: Array, other: Array, summary: Summary) -> tuple[int, float, 
     from evenscore.norms.kernel_ranks import ranked_members
 
     picked, taken = np.empty((1, summary.k + summary.drop), dtype=np.int32), np.zeros(1, dtype=np.int64)
-    ranked_members(other[None], 0, 1, picked, taken)
+    ranked_members(other[None], summary.drop > 0, 0, 1, picked, taken)
     values = row[picked[0, summary.drop : taken[0]]]
     return one_row_statistics(values, replace(summary, k=values.size, drop=0, whole=True))
 
@@ -112,8 +112,8 @@ def _pieces(side: Side, rows: Rows, beside: int) -> Iterator[Rows]:
         yield rows[piece]
 
 
-def _ranked_members(ranking: Ranking, left_out: Codes, length: int) -> tuple[Members, Codes]:
-    """Return the cohort members that each element ranks highest, best first, and how many there are."""
+def _ranked_members(ranking: Ranking, left_out: Codes, length: int, ordered: bool) -> tuple[Members, Codes]:
+    """Return the cohort members that each element ranks highest, if ordered best first, and how many there are."""
     side = ranking.other
     picked = np.zeros((side.shape[0], length), dtype=np.int32)
     taken = np.zeros(side.shape[0], dtype=np.int64)
@@ -125,7 +125,7 @@ def _ranked_members(ranking: Ranking, left_out: Codes, length: int) -> tuple[Mem
         from evenscore.norms.kernel_ranks import ranked_members
 
         ranks, lengths = picked[rows], taken[rows]
-        in_parallel(lambda start, stop: ranked_members(near, start, stop, ranks, lengths), *near.shape)  # noqa: B023
+        in_parallel(lambda start, stop: ranked_members(near, ordered, start, stop, ranks, lengths), *near.shape)  # noqa: B023
     return ranking.place[picked], taken
 
 
