@@ -114,7 +114,9 @@ def _trials(paths: list[str], key: str | None, cohort: CohortScores, phrase_from
     if not cohort.paths:
         return data
     if len(data) > 1:
-        raise InputError("cohort scores belong to one file and phrase, but there are several; adapt to one of them")
+        raise InputError(
+            "cohort scores belong to one file of trials and one phrase, but there are several; adapt to one of them"
+        )
     blocks: dict[str, Any] = {name: open_matrix(path) for name, path in cohort.paths.items()}
     return [ScoreBlocks(data[0], **blocks)]
 
