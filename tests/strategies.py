@@ -52,7 +52,8 @@ def id_lists(min_size: int = 1, max_size: int = 6, *, spaces: bool = False) -> s
 def vectors(shape: int | tuple[int, ...], dtype: type = np.float64) -> st.SearchStrategy[np.ndarray]:
     """Finite numbers of a shape."""
     width = 8 * np.dtype(dtype).itemsize
-    return hnp.arrays(dtype, shape, elements=st.floats(allow_nan=False, allow_infinity=False, width=width))
+    finite = st.floats(-1e100, 1e100) if width == 64 else st.floats(allow_nan=False, allow_infinity=False, width=32)
+    return hnp.arrays(dtype, shape, elements=finite.map(lambda value: value if abs(value) > 1e-80 else 0.0))
 
 
 @st.composite

@@ -9,8 +9,9 @@ PACKAGE = Path(evenscore.__file__).parent
 
 #: From the ground upwards.
 LAYERS = (
-    *("_version", "errors", "spelling", "progress", "log_odds", "compiled", "threads", "tables"),
-    *("engine", "sources", "model", "metrics", "norms", "calibrate", "plda", "evidence", "scoring", "online"),
+    *("_version", "errors", "spelling", "progress", "log_odds", "compiled", "threads", "memory"),
+    *("tables", "engine", "sources"),
+    *("model", "metrics", "norms", "calibrate", "plda", "evidence", "scoring", "online"),
     *("files", "comparison", "plot", "report", "cli", "__main__"),
 )
 

@@ -246,7 +246,7 @@ def test_nothing_outside_the_file_is_read(tmp_path):
         read_bosaris(external, DEFAULT)
 
 
-@pytest.mark.parametrize(("rows", "message"), [(1 << 45, "more than the .* of memory"), (1 << 27, "are stored")])
+@pytest.mark.parametrize(("rows", "message"), [(1 << 45, "but only .* of memory"), (1 << 27, "are stored")])
 def test_a_size_that_is_only_declared(tmp_path, rows, message):
     path = made(tmp_path / "x.h5", scores=[[1.0]], ID__column_ids=["t"])
     with h5py.File(path, "a") as file:
@@ -287,7 +287,7 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
 
 
 def test_a_list_of_trials_whose_matrix_would_not_fit_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("evenscore.files.bosaris.memory_size", lambda: 30)
+    monkeypatch.setattr("evenscore.files.bosaris.free_memory", lambda: 30)
     with pytest.raises(FileError, match=r"2 x 2 pairs do not fit into memory; .*long form"):
         write_bosaris(TrialList(["a", "b"], ["s", "t"], [0], [0], labels=[1]), tmp_path / "x.h5")
 

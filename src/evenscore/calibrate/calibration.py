@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.metrics.trials import is_lazy
-from evenscore.tables.arrays import as_scores, frozen
+from evenscore.tables.arrays import LARGEST, as_scores, frozen, usable
 
 __all__ = ["FORMAT", "VERSION", "Calibration", "as_input", "finite", "positive"]
 
@@ -130,8 +130,8 @@ def finite(name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None
     array = np.array(value, dtype=np.float64)
     if shape is not None and array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}, but must have shape {shape}")
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} is {array.tolist()}, but must be finite")
+    if not usable(array).all():
+        raise InputError(f"{name} is {array.tolist()}, but must be finite, and {LARGEST:g} at most")
     return frozen(array)
 
 

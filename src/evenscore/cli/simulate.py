@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from evenscore.cli import options as opt
 from evenscore.cli.output import check_output, check_output_folder, print_lines
 from evenscore.errors import FileError, InputError
+from evenscore.memory import refuse_too_large
 
 if TYPE_CHECKING:
     from evenscore.model import ScoreModel
@@ -53,7 +53,8 @@ def simulate(
     from evenscore.model.simulation import simulate as draw, simulate_blocks
 
     each = (enroll_per_speaker, test_per_speaker)
-    _refuse_too_large((speakers + cohort_speakers) ** 2 * each[0] * each[1] * _SIZE)
+    size = (speakers + cohort_speakers) ** 2 * each[0] * each[1] * _SIZE
+    refuse_too_large(size, "the whole of these scores", "simulate fewer speakers")
     single = _is_file(output)
     if single and cohort_speakers:
         raise InputError(f"{output} is one file, but a cohort makes several; name a directory")
@@ -94,15 +95,6 @@ def _model(path: str | None) -> ScoreModel:
     return ScoreModel(  # the variances are those of the paper for male speakers: nu is 4.1 and 66
         mu=[-10.0, 25.0], alpha=[[1.43, 0.0], [4.6, 3.5]], beta=[[1.43, 0.0], [4.6, -3.4]], sigma2=[18.9, 55.7]
     )
-
-
-def _refuse_too_large(nbytes: int) -> None:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if nbytes > memory:
-        raise InputError(
-            f"these scores take {nbytes / 1e9:.0f} GB, more than the {memory / 1e9:.0f} GB of memory of this machine; "
-            "simulate fewer speakers"
-        )
 
 
 def _is_file(output: str) -> bool:

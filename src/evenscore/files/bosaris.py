@@ -32,8 +32,10 @@ from evenscore.errors import FileError
 from evenscore.files.hdf5 import Datasets, create_hdf5, open_hdf5, write_texts
 from evenscore.files.named_arrays import ids_of, listed_scores
 from evenscore.files.registry import ReadOptions
-from evenscore.files.streams import PathLike, listed, memory_size
+from evenscore.files.streams import PathLike, listed
+from evenscore.memory import free_memory
 from evenscore.tables import NONTARGET, TARGET, UNKNOWN, ScoreMatrix, TrialList
+from evenscore.tables.arrays import no_score
 from evenscore.tables.ids import Ids
 
 __all__ = ["hdf5_format", "read_bosaris", "write_bosaris", "write_bosaris_old_key"]
@@ -168,7 +170,7 @@ class _Matrices:
                 scored = scored & ~bad
             elif bad.any():
                 i, j = np.argwhere(bad)[0]
-                problem = f"the score of ({rows[i]!r}, {columns[j]!r}) is {scores[i, j]}, but scores must be finite"
+                problem = f"the score of ({rows[i]!r}, {columns[j]!r}) {no_score(scores[i, j])}"
                 raise FileError(self.path, f"{problem}; drop the trial, or read it with missing='skip'", part=name)
         return scores, scored
 
@@ -198,7 +200,7 @@ def _write(table: ScoreMatrix | TrialList, path: PathLike, *, old_key: bool) -> 
     rows, columns = table.enroll_ids, table.test_ids
     if isinstance(table, ScoreMatrix):
         matrices = _scores_matrices(table)
-    elif 8 * len(rows) * len(columns) > memory_size():
+    elif 8 * len(rows) * len(columns) > free_memory():
         problem = f"matrices of {len(rows)} x {len(columns)} pairs do not fit into memory"
         raise FileError(path, f"{problem}; choose a format in long form, such as parquet")
     else:

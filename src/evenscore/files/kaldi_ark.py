@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
+from evenscore.files.named_arrays import utf8
 from evenscore.files.registry import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, local_file, open_input, parsing, reading
 from evenscore.tables import Embeddings
@@ -268,6 +269,9 @@ def _decoded(text: bytes, path: PathLike, line: int | None = None) -> str:
 
 
 def _check_ids(table: Embeddings, path: PathLike) -> None:
+    if table.dim == 0 and len(table):
+        raise FileError(path, "the vectors have no components, for which archives have no place; write npz")
+    utf8(table.ids, path, "ids")
     for key in table.ids.tolist():
         if _SPACE_IN_ID.search(key):
             raise FileError(path, f"the id {key!r} has a space, which ends an id in Kaldi's files; rename it")

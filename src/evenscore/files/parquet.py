@@ -115,10 +115,14 @@ def write_parquet(table: ArrayTable, path: PathLike) -> None:
     """Write a table; a score matrix is written in long form, without its missing pairs."""
     import polars as pl
 
-    if isinstance(table, Embeddings):
-        columns = _embedding_columns(table, path)
-    else:
-        columns = _trial_columns(table.to_trials(), path)
+    try:
+        columns = (
+            _embedding_columns(table, path)
+            if isinstance(table, Embeddings)
+            else _trial_columns(table.to_trials(), path)
+        )
+    except UnicodeEncodeError as error:
+        raise FileError(path, f"{error.object!r} is no Unicode text; rename it, or write npz") from None
     frame = pl.DataFrame([_series(name, values, path) for name, values in columns.items()])
     with atomic_output(path) as stream:
         try:

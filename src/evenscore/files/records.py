@@ -23,6 +23,7 @@ import numpy as np
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike, atomic_output, open_input, reading
+from evenscore.tables.arrays import LARGEST
 
 __all__ = [
     "KeyPlace",
@@ -108,7 +109,9 @@ def number(at: KeyPlace, value: Any) -> float:
         found = float(value)
     except OverflowError:
         found = math.inf
-    return found if math.isfinite(found) else at.refuse("the number is not finite")
+    if abs(found) <= LARGEST:
+        return found
+    return at.refuse("the number is not finite" if math.isinf(found) else f"{found:g} is beyond {LARGEST:g}")
 
 
 def count(at: KeyPlace, value: Any) -> int:
@@ -136,7 +139,7 @@ def numbers(*shape: int | None, note: str = "", of: Kind = number) -> Kind:
         if size is not None and len(value) != size:
             at.refuse(f"expected {what}, but found {len(value)} {'values' if inner is of else 'rows'}")
         found: list[Any] = [
-            item if inner is number and type(item) is float and math.isfinite(item) else inner(at.item(place), item)
+            item if inner is number and type(item) is float and abs(item) <= LARGEST else inner(at.item(place), item)
             for place, item in enumerate(value)
         ]  # good numbers at once: a PLDA has millions of them
         for row in found if inner is not of else ():

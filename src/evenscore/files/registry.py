@@ -17,6 +17,7 @@ import numpy.typing as npt
 from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike
 from evenscore.tables import Embeddings, ScoreMatrix, TrialList
+from evenscore.tables.arrays import usable
 
 __all__ = ["FORMATS", "ArrayTable", "Format", "Kind", "ReadOptions", "SpeakerMap", "Table", "format_named", "kind_of"]
 
@@ -44,8 +45,7 @@ class ReadOptions:
 
     def usable(self, scores: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
         """Tell which numbers are scores: those that are finite, and infinite ones where they are accepted."""
-        found: npt.NDArray[np.bool_] = ~np.isnan(scores) if self.accepts_infinite else np.isfinite(scores)
-        return found
+        return usable(scores, infinite=self.accepts_infinite)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import gzip
 import io
-import math
 import os
 import shutil
 import stat
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from evenscore.errors import FileError, InputError
+from evenscore.memory import memory_size, refuse_too_large
 
 __all__ = [
     "TRIAL_BYTES",
@@ -33,7 +33,6 @@ __all__ = [
     "listed",
     "local_file",
     "memory_room",
-    "memory_size",
     "open_input",
     "parsing",
     "reading",
@@ -222,11 +221,6 @@ def atomic_directory(path: PathLike) -> Iterator[Path]:
             put_in_place(temporary, target)
 
 
-def memory_size() -> float:
-    """Return the size of this machine's memory in bytes, infinity where the system does not tell."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
-
-
 def memory_room(limit: float | None = None) -> float:
     """Return how many bytes the work may take in memory: a quarter of a limit, else of this machine's memory.
 
@@ -236,11 +230,11 @@ def memory_room(limit: float | None = None) -> float:
 
 
 def refuse_larger_than_memory(path: PathLike, nbytes: int, part: str | None = None) -> None:
-    """Refuse data whose declared size does not fit into this machine's memory, before anything is allocated."""
-    memory = memory_size()
-    if nbytes > memory:
-        size = f"{nbytes / 1e9:.0f} GB, more than the {memory / 1e9:.0f} GB of memory of this machine"
-        raise FileError(path, f"the data takes {size}; the file is damaged, or a larger machine is needed", part=part)
+    """Refuse data whose declared size does not fit into the memory that is free, before anything is allocated."""
+    try:
+        refuse_too_large(nbytes, "the data", "the file is damaged, or a larger machine is needed")
+    except InputError as error:
+        raise FileError(path, str(error), part=part) from None
 
 
 def listed(names: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.llr_shape import LlrShape
 from evenscore.model.residuals import ResidualDensities
-from evenscore.tables.arrays import frozen, same_array
+from evenscore.tables.arrays import LARGEST, frozen, same_array, usable
 from evenscore.tables.html_table import html_table
 
 if TYPE_CHECKING:
@@ -230,6 +230,6 @@ def _parameter(value: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
     if array.ndim != ndim or array.shape[0] != 2:
         wanted = "2 numbers (non-target, target)" if ndim == 1 else "2 x D numbers (non-target row, target row)"
         raise InputError(f"{name} must be {wanted}, but has shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} must be finite, but is {array.tolist()}")
+    if not usable(array).all():
+        raise InputError(f"{name} must be finite, and {LARGEST:g} at most, but is {array.tolist()}")
     return frozen(array)

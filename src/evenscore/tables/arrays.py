@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
 
-__all__ = ["as_scores", "frozen", "hashed", "same_array", "span"]
+__all__ = [
+    "LARGEST",
+    "Extremes",
+    "as_scores",
+    "extremes",
+    "frozen",
+    "hashed",
+    "no_score",
+    "same_array",
+    "span",
+    "usable",
+]
+
+#: No score and no parameter is larger, or differs from others by less than its reciprocal: so squares, sums of them and
+#: quotients of such sums stay within what float64 holds, and nothing behind the tables needs to ask.
+LARGEST = 1e100
+_AT_A_TIME = 1 << 20
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -40,6 +56,64 @@ def as_scores(values: npt.ArrayLike, what: str, ndim: int) -> npt.NDArray[Any]:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array
+
+
+class Extremes(NamedTuple):
+    """The lowest and the highest number of an array, and how many of it are NaN."""
+
+    low: float
+    high: float
+    n_nan: int
+
+    @property
+    def are_scores(self) -> bool:
+        """Whether none is too large to be a score."""
+        return self.low >= -LARGEST and self.high <= LARGEST
+
+    def refuse_tiny_spread(self, what: str) -> None:
+        """Refuse numbers that differ, but by so little that the square of it is lost."""
+        if 0 < self.high - self.low < 1 / LARGEST:
+            raise InputError(
+                f"{what} differ by {self.high - self.low:.2g} at most, whose square is beyond what can be worked with; "
+                "multiply them by a constant"
+            )
+
+
+def extremes(array: npt.NDArray[Any]) -> Extremes:
+    """Look through an array once, without a temporary of its size.
+
+    Examples
+    --------
+    >>> extremes(np.array([3.0, np.nan, -1.0]))
+    Extremes(low=-1.0, high=3.0, n_nan=1)
+    """
+    low, high, n_nan = np.inf, -np.inf, 0
+    step = max(1, _AT_A_TIME // max(array[0].size, 1)) if array.size else 1
+    for start in range(0, len(array) if array.size else 0, step):
+        part = array[start : start + step]
+        least, most = part.min(), part.max()
+        if np.isnan(least):
+            seen = part[~np.isnan(part)]
+            n_nan += part.size - seen.size
+            if not seen.size:
+                continue
+            least, most = seen.min(), seen.max()
+        low, high = min(low, float(least)), max(high, float(most))
+    return Extremes(low, high, n_nan) if low <= high else Extremes(0.0, 0.0, n_nan)
+
+
+def usable(scores: npt.NDArray[Any], *, infinite: bool = False) -> npt.NDArray[np.bool_]:
+    """Tell which numbers are scores; infinite ones only where they are accepted."""
+    with np.errstate(invalid="ignore"):
+        found: npt.NDArray[np.bool_] = np.isfinite(scores) if scores.dtype.itemsize < 8 else abs(scores) <= LARGEST
+    return found | np.isinf(scores) if infinite else found
+
+
+def no_score(value: float) -> str:
+    """Return why a number is no score, and what to do, for a message."""
+    if np.isfinite(value):
+        return f"is {value:g}, but scores must lie between {-LARGEST:g} and {LARGEST:g}"
+    return f"is {value}, but scores must be finite"
 
 
 def same_array(a: npt.NDArray[Any] | None, b: npt.NDArray[Any] | None) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.tables.arrays import as_scores, frozen, same_array, span
+from evenscore.tables.arrays import as_scores, extremes, frozen, no_score, same_array, span, usable
 from evenscore.tables.axis import Axis, as_axis, merged
 from evenscore.tables.ids import Ids, IdsLike
 from evenscore.tables.score_table import Array, LazyScores, ScoreTable
@@ -71,10 +71,14 @@ class ScoreMatrix(ScoreTable):
         columns = as_axis(test_ids, "test_ids", array.shape[1])
         mask = _missing_mask(array, missing)
         n_missing = 0 if mask is None else int(np.count_nonzero(mask))
-        if _count_finite(array, mask) + n_missing != array.size:
-            _refuse_nonfinite(array, rows.ids, columns.ids, mask)
-        if mask is not None and n_missing and not isinstance(missing, str):
+        if mask is not None and n_missing:
             array = np.where(mask, np.array(np.nan, dtype=array.dtype), array)
+        found = extremes(array)
+        if isinstance(missing, str):
+            n_missing = found.n_nan
+        if found.n_nan != n_missing or not found.are_scores:
+            _refuse_no_scores(array, rows.ids, columns.ids, mask, allow_nan=isinstance(missing, str))
+        found.refuse_tiny_spread("the scores")
         self._set(frozen(array), rows, columns, n_missing)
 
     def _set(self, scores: npt.NDArray[Any], enroll_axis: Axis, test_axis: Axis, n_missing: int) -> None:
@@ -243,8 +247,7 @@ def _missing_mask(
     if isinstance(missing, str):
         if missing != "nan":
             raise InputError(f"missing is {missing!r}, but must be 'nan', an array of truth values or None")
-        nan: npt.NDArray[np.bool_] = np.isnan(array)
-        return nan
+        return None  # it is marked already
     mask = np.asarray(missing)
     if mask.dtype != bool or mask.shape != array.shape:
         raise InputError(
@@ -253,24 +256,14 @@ def _missing_mask(
     return mask
 
 
-def _count_finite(array: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> int:
-    """Count the finite scores of pairs that are not missing, without a temporary as large as the matrix."""
-    step = max(1, (1 << 22) // max(array.shape[1], 1))
-    count = 0
-    for start in range(0, array.shape[0], step):
-        finite = np.isfinite(array[start : start + step])
-        if mask is not None:
-            finite &= ~mask[start : start + step]
-        count += int(np.count_nonzero(finite))
-    return count
-
-
-def _refuse_nonfinite(array: npt.NDArray[Any], rows: Ids, columns: Ids, mask: npt.NDArray[np.bool_] | None) -> None:
-    bad = ~np.isfinite(array)
+def _refuse_no_scores(
+    array: npt.NDArray[Any], rows: Ids, columns: Ids, mask: npt.NDArray[np.bool_] | None, *, allow_nan: bool
+) -> None:
+    bad = ~usable(array)
+    if allow_nan:
+        bad &= ~np.isnan(array)
     if mask is not None:
         bad &= ~mask
     i, j = np.argwhere(bad)[0]
-    raise InputError(
-        f"the score of ({rows[i]!r}, {columns[j]!r}) is {array[i, j]}, but scores must be finite; "
-        "if the pair has no score, say so with missing='nan'"
-    )
+    remedy = "" if np.isfinite(array[i, j]) else "; if the pair has no score, say so with missing='nan'"
+    raise InputError(f"the score of ({rows[i]!r}, {columns[j]!r}) {no_score(array[i, j])}{remedy}")

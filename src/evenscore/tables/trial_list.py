@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.tables.arrays import as_scores, frozen, same_array, span
+from evenscore.memory import refuse_too_large
+from evenscore.tables.arrays import as_scores, extremes, frozen, no_score, same_array, span, usable
 from evenscore.tables.axis import Axis, as_axis, merged
 from evenscore.tables.ids import Ids, IdsLike, encode
 from evenscore.tables.labels import NONTARGET, TARGET, UNKNOWN, Labels
@@ -299,7 +299,8 @@ class TrialList(ScoreTable):
             raise InputError("the trial list has no scores, so it cannot become a score matrix")
         shape = (len(self.enroll_ids), len(self.test_ids))
         kind = np.dtype(dtype or self.scores.dtype)
-        _refuse_larger_than_memory(shape, kind.itemsize)
+        what = f"a matrix of {shape[0]} x {shape[1]} scores"
+        refuse_too_large(shape[0] * shape[1] * kind.itemsize, what, "keep the trials in long form")
         matrix = np.full(shape, np.nan, dtype=kind)
         matrix[self.enroll_index, self.test_index] = self.scores
         return ScoreMatrix(matrix, self.enroll_axis, self.test_axis, missing="nan")
@@ -356,12 +357,13 @@ class TrialList(ScoreTable):
     def _checked_scores(self, values: npt.ArrayLike, allow_infinite: bool) -> npt.NDArray[Any]:
         scores = as_scores(values, "scores", ndim=1)
         check_length(len(scores), len(self), "scores")
-        finite = ~np.isnan(scores) if allow_infinite else np.isfinite(scores)
-        if not finite.all():
-            place = int(np.argmin(finite))
-            raise InputError(
-                f"the score of {self.pair(place)} is {scores[place]}, but scores must be finite; drop the trial"
-            )
+        found = extremes(scores)
+        if found.n_nan or not found.are_scores:
+            good = usable(scores, infinite=allow_infinite)
+            if not good.all():
+                place = int(np.argmin(good))
+                raise InputError(f"the score of {self.pair(place)} {no_score(scores[place])}; drop the trial")
+        found.refuse_tiny_spread("the scores")
         return frozen(scores)
 
     def _join_labels(self, key: Labels, unmatched: str) -> TrialList:
@@ -387,13 +389,3 @@ class TrialList(ScoreTable):
             unused[match] = False
             first = f"first {key.pair(int(np.argmax(unused)))}"
             raise InputError(f"{unused.sum()} of the {len(key)} trials of the key have no score, {first}{remedy}")
-
-
-def _refuse_larger_than_memory(shape: tuple[int, int], itemsize: int) -> None:
-    needed = shape[0] * shape[1] * itemsize
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
-        raise InputError(
-            f"a matrix of {shape[0]} x {shape[1]} scores takes {needed / 1e9:.0f} GB, more than this machine's memory; "
-            "keep the trials in long form"
-        )

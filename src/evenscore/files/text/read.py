@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.registry import ReadOptions
-from evenscore.files.streams import PathLike, open_input
+from evenscore.files.streams import PathLike, open_input, refuse_larger_than_memory
 from evenscore.files.text.careful import parse_carefully
 from evenscore.files.text.chunks import (
     CHUNK_SIZE,
@@ -137,7 +137,8 @@ class _Collector:
         self._places: list[tuple[int, int, npt.NDArray[Any] | None]] = []  # trials before, first line, lines of each
 
     def add(self, block: Block) -> None:
-        """Take the trials of the next chunk."""
+        """Take the trials of the next chunk, as long as all of them fit into memory when they are joined."""
+        refuse_larger_than_memory(self.path, 8 * self._size)
         self._places.append((self._size, self.line, block.lines))
         self.line += block.n_lines
         self._size += len(block)

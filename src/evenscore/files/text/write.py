@@ -141,6 +141,10 @@ def _check_ids(ids: Ids, columns: Columns) -> None:
             if pattern.search(name):
                 marks = "spaces, tabs or line ends" if columns.separator == " " else "tabs or line ends"
                 marks += " or '*'" if PAIR in columns.roles else ""
+                if re.search("[\ud800-\udfff]", name):
+                    raise InputError(
+                        f"the id {name!r} cannot be written: it is no Unicode text; rename it, or write npz"
+                    )
                 raise InputError(f"the id {name!r} cannot be written: ids of this format have no {marks}; rename it, "
                                  "or write csv, parquet or npz")  # fmt: skip
 
