@@ -264,7 +264,7 @@ def test_embeddings(fit, refused, files):
         "--enroll", "e.npz", "--test", "t.npz", "--scorer", "dot:leave_out=speakers"
     )
     assert "needs a trained PLDA" in refused("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda")
-    assert "cosine has no other option than" in refused("--enroll", "e.npz", "--test", "t.npz", "--plda", "plda.json")
+    assert "cosine has no option model" in refused("--enroll", "e.npz", "--test", "t.npz", "--plda", "plda.json")
     assert "e.npz" in refused("--enroll", "e.npz", "--test", "t.npz", "--scorer", "plda", "--plda", "e.npz")
 
 
