@@ -221,3 +221,17 @@ def test_everything_that_is_written_follows_the_umask(tmp_path, scores):
         os.umask(before)
     for path in tmp_path.rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o750 if path.is_dir() else 0o640), path
+
+
+def test_a_full_disk_is_no_reason_against_a_method(tmp_path, monkeypatch):
+    from comparison.compared_sides import evaluation_side, training_side
+    from comparison.tiled_sides import in_tiles as tiled
+    from evenscore import compare
+
+    def full(*_arguments, **_how):
+        raise FileError("scores.zarr", "the disk is full")
+
+    monkeypatch.setattr("evenscore.comparison.folder.write_tables", full)
+    sides = training_side(), [tiled(part) for part in evaluation_side()]
+    with pytest.raises(FileError, match="the disk is full"):
+        compare(*sides, ["z"], bootstrap=10, directory=tmp_path)
