@@ -177,7 +177,7 @@ def test_scores_and_key_that_do_not_match(files, source):
         assert_same_systems(figures(*dropped, *CHUNKS), figures("s.npz", *dropped[1:]))
     (files / "strange").write_text("a b target\na c nontarget\n")
     strange = run(source, "--key", "strange", "--unmatched", "drop", *CHUNKS, code=2)
-    assert f"{source}: the key has none of these trials" in strange
+    assert f"{source} with strange (--key): the key has none of these trials" in strange
 
 
 def test_a_key_with_pairs_that_are_missing_in_the_store(files):
