@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help demo test test-all coverage lint format bench paper accuracy faults docs release-check clean
+.PHONY: help demo test test-all coverage lint format bench paper accuracy faults fuzz docs release-check clean
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -64,6 +64,9 @@ paper: $(VENV)/.installed-all ## the paper's experiment from speech; AUDIOMNIST 
 
 accuracy: $(VENV)/.installed-all ## every method on every set of embeddings in EVENSCORE_DATA
 	$(BIN)/python benchmarks/accuracy.py
+
+fuzz: $(VENV)/.installed-all+test ## try everything that takes input with spoilt input, for five minutes
+	$(BIN)/python tests/fuzz/campaign.py
 
 faults: $(VENV)/.installed-all+test ## stop commands at every system call that changes files (needs gcc; an hour)
 	$(BIN)/python tests/faults/campaign.py
