@@ -18,7 +18,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -147,21 +147,20 @@ def main() -> None:
     for line in requests:
         request = json.loads(line)
         answer: dict[str, Any]
-        data: Sequence[Any] | npt.NDArray[Any] = b""
+        data = np.empty(0, dtype=np.uint8)
         try:
             with parsing("", "an HDF5 file", part=request["name"]), _library_errors(request["name"]):
                 found = getattr(opened, "do_" + request.pop("do"))(**request)
             if isinstance(found, np.ndarray):
-                data, text = (found, None) if found.dtype != object else (_as_bytes(found), ())
-                answer = {"bytes": data.nbytes, "dtype": found.dtype.str if text is None else None}
-                answer["shape"] = found.shape
+                is_text = found.dtype == object
+                data = _as_bytes(found) if is_text else found
+                answer = {"bytes": data.nbytes, "dtype": None if is_text else data.dtype.str, "shape": found.shape}
             else:
                 answer = {"found": found}
         except FileError as error:
             answer = {"problem": error.problem, "part": error.part}
         answers.write(json.dumps(answer).encode() + b"\n")
-        if len(data):
-            answers.write(memoryview(np.ascontiguousarray(data).reshape(-1).view(np.uint8)))
+        answers.write(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data)
         answers.flush()
 
 
