@@ -16,7 +16,7 @@ import numpy as np
 
 from evenscore import ScoreBlocks, normalize, open_scores
 from evenscore.norms.parts import ByBlocks
-from evenscore.norms.registry import prepare_norm
+from evenscore.norms import prepare_norm
 
 
 def blocks_in(folder: Path, sizes: dict[str, int], speakers: int) -> ScoreBlocks:

@@ -9,7 +9,18 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-__all__ = ["EvenscoreError", "FileError", "InputError"]
+__all__ = ["EvenscoreError", "FileError", "InputError", "printable"]
+
+
+def printable(text: str) -> str:
+    r"""Return the text on one line, with escapes in place of line ends, control codes and marks that nobody sees.
+
+    Examples
+    --------
+    >>> print(printable("a\tb\x1b[31m [bold]c"))
+    a\tb\x1b[31m [bold]c
+    """
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 class EvenscoreError(Exception):
@@ -49,11 +60,11 @@ class FileError(EvenscoreError):
         self.problem = problem
         self.line = line
         self.part = part
-        where = self.path
+        where = printable(self.path)
         if line is not None:
             where += f":{line}"
         if part is not None:
-            where += f"[{part}]"
+            where += f"[{printable(part)}]"
         super().__init__(f"{where}: {problem}")
 
     def __reduce__(self) -> tuple[Any, ...]:  # so that it can come from another process

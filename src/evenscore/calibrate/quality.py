@@ -279,9 +279,9 @@ def _cohort_measures(
     blocks: ScoreBlocks, method: str, options: Mapping[str, Any], client: Any, progress: Progress
 ) -> dict[str, dict[str, Numbers]]:
     """Return location and scale of the cohort scores of each side that has some."""
+    from evenscore.norms.normalize import prepare_norm
     from evenscore.norms.options import ADAPTIVE_METHODS, CLASSICAL_METHODS
     from evenscore.norms.parts import Pass, mirrored
-    from evenscore.norms.registry import prepare_norm
     from evenscore.norms.sides import Sides
 
     given: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenscore.errors import FileError, InputError
+from evenscore.errors import FileError, InputError, printable
 from evenscore.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -75,17 +75,6 @@ def check_model_output(path: str, json: bool) -> None:
     if path == "-" and json:
         raise InputError("standard output can be the model file or the figures, not both; give -o a file name")
     check_output(path)
-
-
-def printable(text: str) -> str:
-    r"""Return the text on one line, with escapes in place of line ends and terminal control codes.
-
-    Examples
-    --------
-    >>> print(printable("a\tb\x1b[31m [bold]c"))
-    a\tb\x1b[31m [bold]c
-    """
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def print_json(value: Any, *, spell_infinity: bool = False) -> None:

@@ -14,7 +14,7 @@ from evenscore.evidence.choice import Choice, Judge
 from evenscore.evidence.features import SIMPLE, restricted
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.norms.parts import Part, Parts
-from evenscore.norms.registry import prepare_norm
+from evenscore.norms.registry import prepare_as_given
 from evenscore.tables import LabelledBlocks, ScoreBlocks
 
 __all__ = ["CalibratedParts", "calibration_alone", "simple_choice", "simple_columns", "simple_features", "simple_parts"]
@@ -29,7 +29,7 @@ _CLEAR_OF_FEW = 4.0  # by which it must be better with few speakers, who hardly 
 def simple_features(norm: str, blocks: ScoreBlocks) -> dict[str, Array]:
     """Return the raw scores, and those that a norm makes of them."""
     raw = blocks.trials.tile.scores
-    found = raw if norm == "raw" else prepare_norm(norm).normalize(blocks).tile.scores
+    found = raw if norm == "raw" else prepare_as_given(norm).normalize(blocks).tile.scores
     return {name: np.asarray(scores, dtype=np.float64) for name, scores in (("raw", raw), (norm, found))}
 
 
@@ -116,5 +116,5 @@ class CalibratedParts:
 
 def simple_parts(norm: str, head: EvidenceHead, blocks: ScoreBlocks, how: Any) -> CalibratedParts | None:
     """Return a norm with its calibration by parts; None where the norm has none for these blocks."""
-    parts = prepare_norm(norm).parts(blocks, how)
+    parts = prepare_as_given(norm).parts(blocks, how)
     return None if parts is None else CalibratedParts(parts, norm, head)

@@ -64,7 +64,7 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
     >>> norm.normalize_one(3.0, [2.0, 1.0, 0.0], [1.5, 0.5, -0.5], enroll_speaker="a")
     5.5
     """
-    return registry.prepare_norm(method, **with_usual_top_k(method, options))
+    return registry.prepare_as_given(method, **with_usual_top_k(method, options))
 
 
 def normalize(

@@ -27,7 +27,7 @@ __all__ = [
     "check_options",
     "method_named",
     "norm_methods",
-    "prepare_norm",
+    "prepare_as_given",
     "register_norm",
 ]
 
@@ -165,7 +165,7 @@ def method_named(name: str) -> Method:
     return METHODS[name]
 
 
-def prepare_norm(method: str = "as", **options: Any) -> Any:
+def prepare_as_given(method: str = "as", **options: Any) -> Any:
     """Prepare a norm as `evenscore.prepare_norm` does, but for one thing: ``top_k`` is left as it is given.
 
     An adaptive norm without it takes 300, or the whole cohort if that is smaller. The cohort-evidence model is made of
@@ -199,7 +199,7 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
     """
     known = method_named(method)
     if known.train is None:
-        prepare_norm(method, **options)
+        prepare_as_given(method, **options)
         return
     train, inner = loaded(known.train), loaded(known.options or known.train)
     own = {name: one.default for name, one in signature(train).parameters.items()}

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from evenscore.calibrate import Calibration
 from evenscore.errors import InputError
+from evenscore.norms.normalize import prepare_norm
 from evenscore.norms.one_by_one import OneByOne, Row
 from evenscore.norms.options import NormOptions
-from evenscore.norms.registry import METHODS, method_named, prepare_norm
+from evenscore.norms.registry import METHODS, method_named
 from evenscore.online.sides import Half, half_of, numbers_of, products
 from evenscore.scoring.cohorts import LengthNorm, average_embeddings
 from evenscore.scoring.embeddings import cohort_blocks, scorer_named

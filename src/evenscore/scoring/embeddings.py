@@ -10,10 +10,9 @@ import numpy as np
 from evenscore.calibrate.quality import Quality, quality_measures
 from evenscore.errors import InputError
 from evenscore.norms.conditions import Conditions
-from evenscore.norms.normalize import normalize
+from evenscore.norms.normalize import normalize, prepare_norm
 from evenscore.norms.options import CLASSICAL_METHODS
 from evenscore.norms.parts import Keep, speakers_meet
-from evenscore.norms.registry import prepare_norm
 from evenscore.progress import Progress, silent
 from evenscore.scoring.cohorts import LengthNorm, enroll_models
 from evenscore.sources import Cosine, DotProduct, Scorer
