@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from evenscore import ScoreBlocks, normalize, open_scores
-from evenscore.norms.parts import ByBlocks
 from evenscore.norms import prepare_norm
+from evenscore.norms.parts import ByBlocks
 
 
 def blocks_in(folder: Path, sizes: dict[str, int], speakers: int) -> ScoreBlocks:
