@@ -35,7 +35,10 @@ _CHECKED = (
 _RECIPE = tuple(f"recipes.text_dependent.{name}" for name in ("ubm", "statistics", "eigenchannels"))
 checked_shapes.check_shapes([*(f"evenscore.model.{name}" for name in _CHECKED), *_RECIPE])
 
-collect_ignore_glob = ["tests/*/golden/make_*.py"]  # they need other programs, and are run by hand
+collect_ignore_glob = [
+    "tests/*/golden/make_*.py",
+    "tests/*/golden/*/make_*.py",
+]  # they need other programs, and are run by hand
 
 # Files on a shared machine: time says nothing about correctness. The same examples are drawn in every run.
 settings.register_profile(

@@ -74,6 +74,24 @@ def measured(folder):
     (folder / "meta.csv").write_text("id,gender\n" + "".join(f"t{n},{'fm'[n % 2]}\n" for n in range(36)))
 
 
+def officially_measured(folder):
+    """The same, and keys with the columns of an evaluation and with spoofed trials."""
+    measured(folder)
+    scores = (folder / "a.scores").read_text()
+    pairs = [line.split()[:2] for line in scores.splitlines()]
+    known = dict(line.split() for line in (folder / "utt2spk").read_text().splitlines())
+    words = ["target" if known[enroll] == known[test] else "nontarget" for enroll, test in pairs]
+    columns = ("modelid", "segmentid", "targettype", "num_enroll_segs", "phone_num_match", "gender", "source_type")
+    facts = [("13"[n % 2], "NY"[n % 3 > 0], ("male", "female")[n % 5 > 1], "pstn") for n in range(len(pairs))]
+    rows = [columns, *((*pair, word, *fact) for pair, word, fact in zip(pairs, words, facts, strict=True))]
+    (folder / "sre18_trial_key.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    (folder / "sre18.tsv").write_text(scores)
+    (folder / "sasv.tsv").write_text(scores)
+    classes = ["spoof" if n % 4 == 3 else word for n, word in enumerate(words)]
+    rows = [(*pair, word) for pair, word in zip(pairs, classes, strict=True)]
+    (folder / "protocol.txt").write_text("".join(" ".join(row) + "\n" for row in rows))
+
+
 def to_be_joined(folder):
     """The same, but a second file with other trials."""
     measured(folder)
@@ -165,7 +183,8 @@ def compared_vectors(folder):
 #: What makes the files that the examples name.
 FOLDERS = {
     **dict.fromkeys(("app", "fit", "score", "normalize", "adapt", "model", "simulate", "demo"), to_normalize),
-    **dict.fromkeys(("info", "calibrate", "evaluate", "plot", "formats"), measured),
+    **dict.fromkeys(("info", "calibrate", "plot", "formats"), measured),
+    "evaluate": officially_measured,
     **dict.fromkeys(("compare", "choose-cohort"), compared),
     "convert": to_be_joined,
     "plda": vectors,

@@ -72,7 +72,7 @@ def test_a_file_in_the_place_of_the_directory(cli, tmp_path):
     (tmp_path / "train").write_text("keep")
     result = cli("simulate", "--speakers", 3, "-o", "train")
     assert result.exit_code == 2
-    assert "name a directory" in result.stderr
+    assert "a directory is needed" in result.stderr
     assert (tmp_path / "train").read_text() == "keep"
 
 

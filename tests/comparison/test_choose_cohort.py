@@ -190,7 +190,7 @@ def known(part):
     [
         ({"training": []}, "there are no training scores"),
         ({"method": "raw"}, "there is no norm 'raw' that uses a cohort"),
-        ({"method": "q"}, "there is no norm 'q'"),
+        ({"method": "q"}, "there is no method 'q'"),
         ({"metric": "auc"}, "cannot be ranked by 'auc'"),
         ({"folds": 1}, "folds is 1"),
         ({"folds": 11}, "there are 20 speakers, too few for 11 folds"),

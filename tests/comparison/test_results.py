@@ -15,7 +15,7 @@ SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schema" / "comparison.s
 
 @pytest.fixture(scope="module")
 def comparison():
-    return compare(training_side(("a", "b")), evaluation_side(("a", "b")), ["z", "lgsm", "s:top_k=1"], bootstrap=30)
+    return compare(training_side(("a", "b")), evaluation_side(("a", "b")), ["z", "lgsm", "as:top_k=1000"], bootstrap=30)
 
 
 @pytest.mark.parametrize("smoothing", [None, 0])

@@ -265,7 +265,7 @@ def test_older_files_count_scores_as_they_did(model, tmp_path):
         (lambda v: v["scales"].update(enroll=3), r"\[scales.enroll\]: expected an object"),
         (lambda v: v["scales"]["test"].update(variance=-1.0), "the variance must not be negative"),
         (lambda v: v["scales"]["test"].update(alike=1.5), "that must be from 0 to 1"),
-        (lambda v: v["scales"]["test"].update(center=1e308), "must lie between -700 and 700"),
+        (lambda v: v["scales"]["test"].update(center=1e9), "must lie between -700 and 700"),
         (lambda v: v["report"].update(loss="low"), r"\[report.loss\]: expected a number"),
         (lambda v: v.update(pickle="no"), "there is no such key"),
     ],

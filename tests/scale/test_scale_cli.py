@@ -238,5 +238,7 @@ def test_a_cohort_key(files):
         np.testing.assert_allclose(found.scores, read_scores("here.npz").align(E, T).scores, rtol=1e-5, atol=1e-5)
         shutil.rmtree("there.zarr")
     chunks = ("normalize", "--method", "zt", *blocks("zarr"), *CHUNKS, "-o", "there.zarr", "--cohort-key")
-    assert "c.zarr: 89 of the 289 scored trials are not in the key" in run(*chunks, "some.key", code=2)
+    assert "c.zarr with some.key (--key): 89 of the 289 scored trials are not in the key" in run(
+        *chunks, "some.key", code=2
+    )
     assert "first ('who', 'c1')" in run(*chunks, "odd.key", code=2)

@@ -14,7 +14,7 @@ __all__ = ["EXAMPLES", "transform"]
 
 EXAMPLES = """
 evenscore transform train.npz -o transform.json
-evenscore transform xvector.scp --speakers utt2spk --steps center,lda:150 -o t
+evenscore transform xvector.scp --speakers utt2spk --steps lda:150 -o t.json
 """
 
 

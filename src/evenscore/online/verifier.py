@@ -93,10 +93,10 @@ class Verifier:
     >>> takes = rng.normal(size=8) + 0.3 * rng.normal(size=(3, 8))
     >>> ann = verifier.enroll(takes[:2])  # once
     >>> round(verifier.llr(ann, takes[2]), 2)
-    -0.37
+    -0.01
     >>> other = verifier.test(rng.normal(size=8))  # once, to be compared with many
     >>> round(verifier.llr(ann, other), 2)
-    -9.94
+    -2.76
     """
 
     scorer: Scorer
