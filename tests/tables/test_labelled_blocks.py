@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore import Embeddings, InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList
+from evenscore.sources import Cosine
 
 ROWS, COLUMNS = ["e1", "e2"], ["t1", "t2", "t3"]
 SCORES = ScoreMatrix([[5.0, np.nan, 1.0], [1.0, 6.0, 0.0]], ROWS, COLUMNS, missing="nan")
@@ -47,3 +48,19 @@ def test_trials_without_labels_are_refused():
         LabelledBlocks(ScoreBlocks(SCORES))
     with pytest.raises(InputError, match="from_speakers"):
         LabelledBlocks.own_cohort(SCORES, Labels.from_key(LABELS.matrix, enroll_ids=ROWS, test_ids=COLUMNS))
+
+
+def test_scores_that_are_computed_are_not_mistaken_for_those_of_another_block():
+    """Computed scores make their source anew at each look: its id must not stand for the scores."""
+    vectors = {name: np.random.default_rng(n).normal(size=(8, 3)) for n, name in enumerate("ct")}
+    sides = {name: Embeddings([f"{name}{n}" for n in range(8)], values) for name, values in vectors.items()}
+    pairs = {"trials": "tt", "enroll": "tc", "test": "ct", "cohort": "cc"}
+    for _ in range(50):
+        blocks = ScoreBlocks(**{name: Cosine().score(sides[one], sides[other]) for name, (one, other) in pairs.items()})
+        part = LabelledBlocks(
+            blocks, Labels.from_speakers(range(8), range(8), enroll_ids=sides["t"].ids, test_ids=sides["t"].ids)
+        )
+        assert part.n_scores == 4 * 64
+        for name in pairs:
+            found = getattr(part.in_memory().blocks, name).scores
+            assert np.array_equal(found, getattr(blocks, name).in_memory().scores)

@@ -264,7 +264,7 @@ def _facts(part: LabelledBlocks, seen: dict[int, str]) -> list[Any]:
 def _table_facts(table: ScoreTable | None, seen: dict[int, str]) -> list[str] | None:
     if table is None:
         return None
-    where = id(getattr(table, "scores", table.source))
+    where = id(table.numbers)
     if where not in seen:
         seen[where] = table.source.identity()
     axes = (table.enroll_axis, table.test_axis)

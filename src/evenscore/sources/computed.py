@@ -49,6 +49,11 @@ class ComputedScores(ScoreTable):
         return ComputedTiles(self.without_ids)
 
     @property
+    def numbers(self) -> object:
+        """The table itself, which holds the vectors."""
+        return self
+
+    @property
     def without_ids(self: Scores) -> Scores:
         """The same scores with ids that take no room: a source travels, and the axes stay with the table."""
         return self.with_axes(*(Axis(np.broadcast_to(np.array("", dtype=object), size)) for size in self.shape))

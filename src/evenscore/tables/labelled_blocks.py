@@ -111,7 +111,7 @@ class LabelledBlocks:
         """Number of all scores; a matrix that stands in several places counts once."""
         tables = [self.blocks.trials, self.blocks.enroll, self.blocks.test, self.blocks.cohort]
         found = [table for table in tables if table is not None]
-        return sum({id(getattr(table, "scores", table.source)): table.size for table in found}.values())
+        return sum({id(table.numbers): table.size for table in found}.values())
 
     @property
     def is_in_memory(self) -> bool:
@@ -125,7 +125,7 @@ class LabelledBlocks:
         def table(block: ScoreTable | None) -> Any:
             if block is None or block.is_in_memory:
                 return block
-            key = id(block.source)
+            key = id(block.numbers)
             if key not in read:
                 read[key] = block.in_memory()
             return read[key].with_axes(block.enroll_axis, block.test_axis)

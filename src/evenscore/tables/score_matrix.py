@@ -118,6 +118,11 @@ class ScoreMatrix(ScoreTable):
         return Array(self.scores, self.n_missing)
 
     @property
+    def numbers(self) -> object:
+        """The array of scores."""
+        return self.scores
+
+    @property
     def layout(self) -> Whole:  # type: ignore[override]
         """One tile."""
         return Whole(self.shape)

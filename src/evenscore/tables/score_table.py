@@ -107,6 +107,14 @@ class ScoreTable:
         """Whether the trials of a list bring labels with them."""
         return self.listed and self.size > 0 and self.source.read(Place(0, slice(0, 1))).labels is not None
 
+    @property
+    def numbers(self) -> object:
+        """What holds the scores, as long as the table lives: one object for all tables that share them.
+
+        A source may be made anew whenever it is asked for, so that its ``id`` would soon be that of another one.
+        """
+        return self.source
+
     def places(self) -> list[Place]:
         """Return places that cover the table."""
         return self.layout.places()

@@ -176,6 +176,11 @@ class TrialList(ScoreTable):
         return Listed(Tile(self.scores, self.enroll_index, self.test_index, self.labels, measures=dict(self.measures)))
 
     @property
+    def numbers(self) -> object:
+        """The array of scores."""
+        return self.scores
+
+    @property
     def layout(self) -> Cuts:  # type: ignore[override]
         """One tile."""
         return Cuts((0, len(self)))
