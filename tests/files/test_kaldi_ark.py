@@ -212,7 +212,7 @@ def test_garbage(tmp_path, content):
 
 @pytest.mark.parametrize("name", ["kaldi-ark", "kaldi-ark-text", "kaldi-scp"])
 def test_what_cannot_be_written(tmp_path, name):
-    with pytest.raises(FileError, match="the id 'a b' has a space"):
+    with pytest.raises(FileError, match="the id 'a b' cannot be written"):
         write(Embeddings(["a b"], [[1.0]]), tmp_path / "x.ark", format=name)
     with pytest.raises(FileError, match="holds embeddings, not a score matrix"):
         write(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "x.ark", format=name)

@@ -85,7 +85,7 @@ def test_a_header_that_promises_too_much(tmp_path):
 
 def test_what_cannot_be_written(tmp_path):
     for bad in (" a", "a\nb", "a\u2028b"):
-        with pytest.raises(FileError, match="cannot stand on a line of its own"):
+        with pytest.raises(FileError, match=r"cannot (be written|stand on a line of its own)"):
             write_npy(Embeddings([bad], [[1.0]]), tmp_path / "e.npy")
     with pytest.raises(FileError, match="holds embeddings, not a score matrix"):
         write(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "e.npy", format="npy")

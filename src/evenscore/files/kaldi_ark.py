@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
-from evenscore.files.named_arrays import utf8
 from evenscore.files.registry import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, local_file, open_input, parsing, reading
+from evenscore.files.text.line_ids import refuse_odd_ids
 from evenscore.tables import Embeddings
 
 __all__ = ["read_ark", "read_scp", "write_ark", "write_ark_text", "write_scp"]
@@ -34,7 +34,6 @@ _BINARY = b"\0B"
 _TYPES = {b"FV": "<f4", b"DV": "<f8", b"FM": "<f4", b"DM": "<f8"}
 _LONGEST_ID = 1 << 16
 _LONGEST_LINE = 1 << 24
-_SPACE_IN_ID = re.compile(r"[ \t\n\r\v\f]")
 _RANGE = re.compile(r"\[[\d:, ]*\]$")
 
 
@@ -271,10 +270,7 @@ def _decoded(text: bytes, path: PathLike, line: int | None = None) -> str:
 def _check_ids(table: Embeddings, path: PathLike) -> None:
     if table.dim == 0 and len(table):
         raise FileError(path, "the vectors have no components, for which archives have no place; write npz")
-    utf8(table.ids, path, "ids")
-    for key in table.ids.tolist():
-        if _SPACE_IN_ID.search(key):
-            raise FileError(path, f"the id {key!r} has a space, which ends an id in Kaldi's files; rename it")
+    refuse_odd_ids(table.ids.tolist(), path, " \t\v\f", "spaces, tabs or line ends")
 
 
 def _write_binary(table: Embeddings, path: PathLike) -> list[int]:

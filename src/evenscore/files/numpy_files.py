@@ -33,6 +33,7 @@ from evenscore.files.streams import (
     writing,
 )
 from evenscore.files.text.chunks import text_lines
+from evenscore.files.text.line_ids import refuse_odd_ids
 from evenscore.tables import Embeddings
 from evenscore.tables.ids import as_ids
 
@@ -177,6 +178,7 @@ def write_npy(table: Embeddings, path: PathLike) -> None:
     """Write the matrix, and the ids to a file of the same name with the ending ``.ids``."""
     if str(path) == "-":
         raise FileError("<stdout>", "the ids need a file beside the matrix; write it to a file, or choose npz")
+    refuse_odd_ids(table.ids.tolist(), path, "", "line ends")
     for name in table.ids.tolist():
         if name != name.strip() or len(name.splitlines()) > 1:
             raise FileError(path, f"the id {name!r} cannot stand on a line of its own; rename it, or choose npz")

@@ -121,9 +121,9 @@ def write_parquet(table: ArrayTable, path: PathLike) -> None:
             if isinstance(table, Embeddings)
             else _trial_columns(table.to_trials(), path)
         )
+        frame = pl.DataFrame([_series(name, values, path) for name, values in columns.items()])
     except UnicodeEncodeError as error:
         raise FileError(path, f"{error.object!r} is no Unicode text; rename it, or write npz") from None
-    frame = pl.DataFrame([_series(name, values, path) for name, values in columns.items()])
     with atomic_output(path) as stream:
         try:
             frame.write_parquet(stream)
@@ -326,6 +326,8 @@ def _series(name: str, values: Any, path: PathLike) -> pl.Series:
         if isinstance(values, list):
             return pl.Series(name, values, dtype=pl.String)
         return values.alias(name) if isinstance(values, pl.Series) else pl.Series(name, np.ascontiguousarray(values))
-    except (TypeError, ValueError, UnicodeEncodeError, pl.exceptions.PolarsError) as error:
+    except UnicodeEncodeError:
+        raise
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         problem = f"it cannot be stored ({str(error).splitlines()[0]}); only text and numbers can"
         raise FileError(path, problem, part=name) from None

@@ -9,6 +9,7 @@ from evenscore.files.registry import ReadOptions, SpeakerMap
 from evenscore.files.streams import PathLike, atomic_output
 from evenscore.files.text.chunks import text_lines
 from evenscore.files.text.layouts import Sample
+from evenscore.files.text.line_ids import refuse_odd_ids
 
 __all__ = ["map_format", "read_map", "read_members", "read_names", "write_map"]
 
@@ -98,9 +99,7 @@ def _fields(path: PathLike) -> Iterator[tuple[int, list[str]]]:
 
 def write_map(table: SpeakerMap, path: PathLike, format: str) -> None:
     """Write a map from utterance to speaker."""
-    for name in (*table, *table.values()):
-        if not name or any(mark in name for mark in " \t\r\n\0"):
-            raise FileError(path, f"the id {name!r} cannot be written: ids have no spaces or line ends; rename it")
+    refuse_odd_ids((*table, *table.values()), path, " \t", "spaces, tabs or line ends", "rename it")
     lines = table.items()
     if format == "spk2utt":
         utterances: dict[str, list[str]] = {}

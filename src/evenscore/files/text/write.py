@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike, atomic_output
 from evenscore.files.text.layouts import ENROLL, LABEL, LAYOUTS, MEASURE, PAIR, REAL, SCORE, SKIP, TEST, Columns
+from evenscore.files.text.line_ids import refuse_odd_ids
 from evenscore.tables import TARGET, UNKNOWN, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 
@@ -29,8 +29,7 @@ def write_trials_text(table: ScoreMatrix | TrialList, path: PathLike, format: st
     """Write trials; a score matrix is written in long form, without its missing pairs."""
     try:
         columns = LAYOUTS[format].writes(table if isinstance(table, TrialList) else _as_trials(table))
-        _check_ids(table.enroll_ids, columns)
-        _check_ids(table.test_ids, columns)
+        _check_ids((*table.enroll_ids, *table.test_ids), path, columns)
         if isinstance(table, TrialList) and LABEL in columns.roles:
             _check_labels(table, columns, format)
     except InputError as error:
@@ -131,22 +130,13 @@ def _as_trials(matrix: ScoreMatrix) -> TrialList:
     return TrialList([], [], [], [], scores=matrix.scores.reshape(-1)[:0])
 
 
-def _check_ids(ids: Ids, columns: Columns) -> None:
+def _check_ids(ids: Iterable[str], path: PathLike, columns: Columns) -> None:
     """Refuse ids that could not be read again."""
-    forbidden = "\0\r\n" + ("" if columns.quoted else "\t") + (" " if columns.separator == " " else "")
-    forbidden += "*" if PAIR in columns.roles else ""
-    pattern = re.compile(f"[{re.escape(forbidden)}\ud800-\udfff]|(?:^\ufeff)|(?:^[ \t]*$)")
-    if re.search(f"[{re.escape(forbidden)}\ud800-\udfff\ufeff]", "".join(ids)) or any(not name.strip() for name in ids):
-        for name in ids:
-            if pattern.search(name):
-                marks = "spaces, tabs or line ends" if columns.separator == " " else "tabs or line ends"
-                marks += " or '*'" if PAIR in columns.roles else ""
-                if re.search("[\ud800-\udfff]", name):
-                    raise InputError(
-                        f"the id {name!r} cannot be written: it is no Unicode text; rename it, or write npz"
-                    )
-                raise InputError(f"the id {name!r} cannot be written: ids of this format have no {marks}; rename it, "
-                                 "or write csv, parquet or npz")  # fmt: skip
+    forbidden = ("" if columns.quoted else "\t") + (" " if columns.separator == " " else "")
+    marks = "spaces, tabs or line ends" if columns.separator == " " else "tabs or line ends"
+    if PAIR in columns.roles:
+        forbidden, marks = forbidden + "*", marks + " or '*'"
+    refuse_odd_ids(ids, path, forbidden, marks, "rename it, or write csv, parquet or npz")
 
 
 def _check_labels(trials: TrialList, columns: Columns, name: str) -> None:
