@@ -135,6 +135,19 @@ def test_a_store_that_zarr_wrote(tmp_path):
     assert table == Embeddings(["7", "8"], np.ones((2, 3)), columns={"rep": [1, 2]})
 
 
+@pytest.mark.skipif(not ZARR_3, reason="zarr 2 has no create_array")
+def test_a_store_that_takes_the_place_of_another_is_opened_anew(tmp_path):
+    import zarr
+
+    for rows, columns in ((6, 4), (4, 6)):
+        values = np.random.default_rng(rows).normal(size=(rows, columns))
+        group = zarr.open_group(str(tmp_path / "t.zarr"), mode="w", zarr_format=2)
+        group.create_array("scores", data=values, chunks=(2, 2))
+        for name, size in (("enroll_ids", rows), ("test_ids", columns)):
+            group.create_array(name, data=np.arange(size))
+        assert np.array_equal(open_scores(tmp_path / "t.zarr").in_memory().scores, values)
+
+
 def test_writing_replaces_the_old_store_and_leaves_nothing_else(tmp_path):
     write_zarr(MATRIX, tmp_path / "t.zarr")
     write_zarr(Embeddings(["a"], [[1.0]]), tmp_path / "t.zarr")

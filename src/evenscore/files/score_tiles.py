@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,6 +98,7 @@ def _open_zarr(path: PathLike) -> LazyScores:
             plain=plain,
             names=metadata.names,
             blosc=metadata.codecs[-1][0] == "blosc",
+            opened=monotonic_ns(),
         ),
         layout=Grid(shape, dtype.itemsize, stored=_together((rows, columns), shape, stored.scores.dtype.itemsize)),
     )
@@ -128,6 +130,7 @@ class ZarrTiles:
     plain: PlainChunks | None
     names: str  #: of the files, with {} for each place
     blosc: bool  #: whether they are packed with blosc
+    opened: int  #: when; a store that is opened later under the same name may be another one
 
     def read(self, place: Place) -> Tile:
         """Return a tile, NaN where a pair is missing; a chunk that cannot be read is named."""
@@ -140,7 +143,7 @@ class ZarrTiles:
         if self.blosc:
             for i, j in chunk_places(rows, columns, self.chunks):
                 self._check_length(i, j)
-        array = _array(self.path)
+        array = _array(self.path, self.opened)
         try:
             return np.asarray(array[rows, columns], dtype=self.dtype)
         except MemoryError:
@@ -177,7 +180,7 @@ class ZarrTiles:
 
 
 @lru_cache(maxsize=8)
-def _array(path: str) -> Any:
+def _array(path: str, _opened: int) -> Any:
     return open_store(path).scores
 
 
