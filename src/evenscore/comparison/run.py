@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.comparison.cohorts import cohort_diagnostics, usual_target
+from evenscore.comparison.cohorts import CohortDiagnostics, cohort_diagnostics, usual_target
 from evenscore.comparison.comparison import METRICS, Comparison, Judging, Measured, MethodResult, RunFacts
 from evenscore.comparison.data import (
+    DataSummary,
     Sides,
     centering_warnings,
     check_data,
@@ -28,7 +29,7 @@ from evenscore.comparison.data import (
 )
 from evenscore.comparison.examples import with_examples
 from evenscore.comparison.judging import judge, or_reason, training_points
-from evenscore.comparison.likeness import likeness_of, unlike_warnings
+from evenscore.comparison.likeness import SideLikeness, likeness_of, unlike_warnings
 from evenscore.comparison.methods import RAW, Method, as_methods
 from evenscore.comparison.needs import size_warnings, too_few
 from evenscore.comparison.recommendation import losses_of, paired_with, worst_loss
@@ -152,16 +153,7 @@ def compare(
     wanted = as_methods(methods, [*training, *evaluation])
     progress("checking the data", 0.0)
     sides, warnings = Sides.of(training, evaluation, client=client, memory=memory, progress=progress)
-    data = summary_of(sides.training_trials, sides.trials)
-    speakers = sides.training_trials.speakers, sides.trials.speakers
-    warnings = check_data(data, speakers, allow_overlap=allow_overlap) + warnings
-    warnings += centering_warnings(sides.training)
-    scale: dict[str, Any] = {"client": client, "progress": progress}
-    trained_on = [training_points([part], bits=_BITS, **scale) for part in sides.training]
-    known = [training_points([part]) for part in sides.evaluation if part.is_in_memory]
-    warnings += inverted_warnings({"training": trained_on, "evaluation": known})
-    cohorts = cohort_diagnostics(sides.evaluation, usual_target(trained_on), speakers, **scale)
-    likeness = likeness_of(sides, trained_on, **scale)
+    found = _look_at(sides, warnings, allow_overlap=allow_overlap, client=client, progress=progress)
     progress("checking the data", 1.0)
     folder = None
     with ExitStack() as alone:
@@ -179,14 +171,14 @@ def compare(
         trials=sides.trials,
         rank_by=rank_by,
         how=how,
-        data=data,
-        cohorts=cohorts,
-        likeness=likeness,
+        data=found.data,
+        cohorts=found.cohorts,
+        likeness=found.likeness,
         warnings=(
-            *warnings,
-            *cohort_warnings(cohorts),
-            *size_warnings(too_few(results, data.training)),
-            *unlike_warnings(likeness),
+            *found.warnings,
+            *cohort_warnings(found.cohorts),
+            *size_warnings(too_few(results, found.data.training)),
+            *unlike_warnings(found.likeness),
         ),
         run=RunFacts(
             command=command,
@@ -201,6 +193,32 @@ def compare(
 
         write_results(comparison, directory)
     return comparison
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Findings:
+    """What the scores of both sides tell before any method is tried."""
+
+    data: DataSummary
+    cohorts: tuple[CohortDiagnostics, ...]
+    likeness: tuple[SideLikeness, ...]
+    warnings: list[str]
+
+
+def _look_at(sides: Sides, warnings: list[str], *, allow_overlap: bool, client: Any, progress: Progress) -> _Findings:
+    """Count, check and compare the two sides; what is odd about them is added to the warnings."""
+    data = summary_of(sides.training_trials, sides.trials)
+    speakers = sides.training_trials.speakers, sides.trials.speakers
+    warnings = check_data(data, speakers, allow_overlap=allow_overlap) + warnings + centering_warnings(sides.training)
+    scale: dict[str, Any] = {"client": client, "progress": progress}
+    trained_on = [training_points([part], bits=_BITS, **scale) for part in sides.training]
+    known = [training_points([part]) for part in sides.evaluation if part.is_in_memory]
+    return _Findings(
+        data=data,
+        cohorts=cohort_diagnostics(sides.evaluation, usual_target(trained_on), speakers, **scale),
+        likeness=likeness_of(sides, trained_on, **scale),
+        warnings=warnings + inverted_warnings({"training": trained_on, "evaluation": known}),
+    )
 
 
 def _judge_all(
