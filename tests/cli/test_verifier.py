@@ -73,3 +73,10 @@ def test_what_cannot_be_bundled_is_refused(cli, tmp_path, arguments, message):
 def test_without_calibration_it_says_that_these_are_no_llrs(cli):
     said = run(cli, "verifier", "--norm", "s", "--cohort-embeddings", "c.npz", "-o", "v.npz")
     assert "no LLRs: give --calibration" in said
+
+
+def test_it_is_not_normalized_again(cli, tmp_path):
+    run(cli, "verifier", "--norm", "s", "--cohort-embeddings", "c.npz", "-o", "v.npz")
+    given = ("--scorer", "verifier:model=v.npz", *SIDES, "--cohort-embeddings", "c.npz", "-o", "twice.npz")
+    assert "for 'evenscore score' alone" in run(cli, "normalize", "--norm", "s", *given, code=2)
+    assert not (tmp_path / "twice.npz").exists()

@@ -52,4 +52,4 @@ def score(
     with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
         place.progress("reading", 0.0)
         files = EmbeddingFiles(enroll=enroll_embeddings, test=test_embeddings, enroll_map=enroll_map)
-        write_scores_of(files, trials, place, scale if lazy else None, scorer=scorer_of(scorer))
+        write_scores_of(files, trials, place, scale if lazy else None, scorer=scorer_of(scorer, raw=False))

@@ -39,19 +39,24 @@ ScorerOption = Annotated[
         "leave_out=speakers: the mean without the pair's own two speakers, which training trials have unless "
         "leave_out=none is given. cosine:transform=FILE is trained by 'evenscore transform'. train=FILE names what a "
         "PLDA or transform was trained on: training trials of these speakers are scored by folds (folds=5). "
-        "verifier:model=FILE, of 'evenscore verifier', normalizes and calibrates, too, trial by trial.",
+        "verifier:model=FILE, of 'evenscore verifier', normalizes and calibrates, too, trial by trial; it is for 'evenscore score' alone.",
         autocompletion=lambda incomplete: [name for name in SCORERS if name.startswith(incomplete)],
     ),
 ]
 
 
-def scorer_of(text: str) -> Scorer:
-    """Return the scorer that a text names, such as ``plda:model=FILE``; names of files may have colons."""
+def scorer_of(text: str, *, raw: bool = True) -> Scorer:
+    """Return the scorer that a text names, such as ``plda:model=FILE``; names of files may have colons.
+
+    One that normalizes by itself is refused where raw scores are wanted.
+    """
     from evenscore.files import load_verifier, read_embeddings
     from evenscore.files.models import load_plda, load_transform
     from evenscore.sources import LeftOutCenter
 
     name, options = _parts(text)
+    if name == "verifier" and raw:
+        raise InputError("--scorer verifier normalizes and calibrates by itself; it is for 'evenscore score' alone")
     if name == "verifier":
         return load_verifier(options["model"])
     if name == "plda":
