@@ -39,7 +39,8 @@ ScorerOption = Annotated[
         "leave_out=speakers: the mean without the pair's own two speakers, which training trials have unless "
         "leave_out=none is given. cosine:transform=FILE is trained by 'evenscore transform'. train=FILE names what a "
         "PLDA or transform was trained on: training trials of these speakers are scored by folds (folds=5). "
-        "verifier:model=FILE, of 'evenscore verifier', normalizes and calibrates, too, trial by trial; it is for 'evenscore score' alone.",
+        "verifier:model=FILE, of 'evenscore verifier', normalizes and calibrates, too, trial by trial; it is for "
+        "'evenscore score' alone.",
         autocompletion=lambda incomplete: [name for name in SCORERS if name.startswith(incomplete)],
     ),
 ]
