@@ -113,7 +113,17 @@ def load_as(run: Run) -> None:
         for name, kind in run.loops:
             if loop.__name__ == name and kind in loop.kinds:
                 loop.prepare(kind)
+    if "evenscore.report.page" in run.modules:
+        _prepare_reports()
     gc.freeze()
+
+
+def _prepare_reports() -> None:
+    page = import_module("evenscore.report.page")
+    page._plotly()
+    page._templates = functools.cache(page._templates)
+    for name in page._templates().list_templates(["html"]):
+        page._templates().get_template(name)
 
 
 def load_program() -> None:

@@ -6,7 +6,7 @@ Every option that names a file to write occurs in a job, and every function that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 CHUNKS = "--memory-limit 1GB"
@@ -43,16 +43,14 @@ def over(line: str, source: str, other: str) -> Job:
 JOBS = {
     "fit": Job.of("fit --scores cohort.npz --enroll-speakers utt2spk --max-iter 3 --starts 1 -o out/m.json"),
     "fit from hdf5": Job.of("fit --norm evidence --scores cohort.h5 --key cohort.key -o out/e.json"),
-    "adapt": over(
-        "adapt --model m.json --scores {0}.npz --key {0}.key --prior 0.2 --max-iter 3 -o out/m.json", "trials", "cohort"
-    ),
+    "adapt": Job.of("adapt --model m.json --scores apart.npz --prior 0.2 --max-iter 3 -o out/m.json"),
     "plda": Job.of("plda train-x.npz --training moments -o out/p.json"),
     "transform": Job.of("transform train-x.npz -o out/t.json", "plda train-x.npz --training moments -o out/t.json"),
     "verifier": Job.of("verifier --norm s --cohort-embeddings train-x.npz --calibration c.json -o out/v.npz"),
     "plot to svg": Job.of("plot det trials.npz --key trials.key -o out/det.svg"),
     "plot to png": Job.of("plot hist trials.npz --key trials.key -o out/hist.png"),
     "choose-cohort": Job.of(
-        "choose-cohort --train cohort.npz --train-speakers utt2spk --norm s --sizes 3,all --repeats 1 --folds 2 "
+        "choose-cohort --train cohort.npz --train-speakers utt2spk --norm as --top-k 2,3 --folds 2 "
         "--bootstrap 10 --plot out/sizes.svg"
     ),
     "simulate": Job.of("simulate --speakers 3 --cohort-speakers 2 -o out/sim"),
@@ -88,7 +86,7 @@ JOBS = {
     "compare in chunks over another": Job.of(
         comparing("zarr", CHUNKS), comparing("zarr", CHUNKS, "--calibration gaussian --no-scores")
     ),
-    "demo": Job.of("demo --methods s --bootstrap 2 -o out/demo", every=10),
+    "demo": Job.of("demo --methods s --bootstrap 2 -o out/demo", every=50),
 }
 
 
@@ -109,6 +107,8 @@ def make_inputs(folder: Path) -> None:
         write(table, folder / f"{name}.npz")
         write_table(table.in_tiles(100.0, (3, 6)), folder / f"{name}.zarr")
     write(blocks.cohort, folder / "cohort.h5")
+    apart, _ = simulate_blocks(replace(model, mu=np.array([-9.0, 9.0])), *who, seed=4)
+    write(apart.cohort, folder / "apart.npz")
     speakers: dict[str, str] = {}
     for name, table, names in (("trials", blocks.trials, who[:2]), ("cohort", blocks.cohort, who[2:])):
         for ids, spoken in zip((table.enroll_ids, table.test_ids), names, strict=True):
