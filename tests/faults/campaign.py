@@ -113,7 +113,10 @@ def tried(task: tuple[str, list[str], int, Path]) -> list[Tried]:
     with tempfile.TemporaryDirectory(prefix=f"{name} ", dir=inputs.parent) as folder:
         bench = Bench(Path(folder) / "bench")
         shutil.copytree(inputs, bench.folder)
-        trial = Trial(bench, name, JOBS[name])
+        try:
+            trial = Trial(bench, name, JOBS[name])
+        except RuntimeError as error:
+            return [Tried(name, "calm", failures=[str(error)])]
         return [trial.strike(fault, every) for fault in faults]
 
 

@@ -50,7 +50,7 @@ JOBS = {
     "plot to svg": Job.of("plot det trials.npz --key trials.key -o out/det.svg"),
     "plot to png": Job.of("plot hist trials.npz --key trials.key -o out/hist.png"),
     "choose-cohort": Job.of(
-        "choose-cohort --train cohort.npz --train-speakers utt2spk --norm as --top-k 2,3 --folds 2 "
+        "choose-cohort --train cohort.npz --train-speakers utt2spk --norm s:std_floor=0.1 --sizes 2,all --folds 3 "
         "--bootstrap 10 --plot out/sizes.svg"
     ),
     "simulate": Job.of("simulate --speakers 3 --cohort-speakers 2 -o out/sim"),
