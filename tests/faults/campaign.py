@@ -143,10 +143,10 @@ def main() -> int:
             for found in pool.imap_unordered(tried, tasks[::-1]):
                 points = {one.fault: one.points for one in found}
                 total.update(points)
-                failures += [failure for one in found for failure in one.failures]
-                say(f"{found[0].job}: {points}, gone on with: {sum(one.gone_on for one in found)}")
-    for failure in failures:
-        say(failure)
+                wrong = [failure for one in found for failure in one.failures]
+                failures += wrong
+                gone_on = sum(one.gone_on for one in found)
+                say("\n".join([f"{found[0].job}: {points}, went on from {gone_on} states", *wrong]))
     say(f"{dict(total)}, {time.monotonic() - start:.0f} s")
     say(f"{total.total()} faults, {len(failures)} failures")
     return int(bool(failures))

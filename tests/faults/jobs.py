@@ -80,13 +80,13 @@ JOBS = {
     "calibrate to text": Job.of(f"{TRAINED} --save out/c.json -o out/o.scores"),
     "calibrate to zarr": Job.of(f"calibrate trials.zarr --load c.json {CHUNKS} -o out/o.zarr", resume=True),
     "calibrate to parquet": Job.of(f"calibrate trials.zarr --load c.json {CHUNKS} -o out/o.parquet", resume=True),
+    "demo": Job.of("demo --methods s --bootstrap 2 -o out/demo", every=100),
     "compare": Job.of(comparing("npz")),
     "compare in chunks": Job.of(comparing("zarr", CHUNKS)),
     "compare over another": Job.of(comparing("npz"), comparing("npz", "--calibration gaussian")),
     "compare in chunks over another": Job.of(
-        comparing("zarr", CHUNKS), comparing("zarr", CHUNKS, "--calibration gaussian --no-scores")
+        comparing("zarr", CHUNKS), comparing("zarr", CHUNKS, "--calibration gaussian --no-scores"), every=4
     ),
-    "demo": Job.of("demo --methods s --bootstrap 2 -o out/demo", every=50),
 }
 
 

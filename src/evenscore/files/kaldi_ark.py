@@ -17,14 +17,14 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.registry import ReadOptions
-from evenscore.files.streams import PathLike, atomic_output, local_file, open_input, parsing, reading
+from evenscore.files.streams import PathLike, atomic_output, atomic_pair, local_file, open_input, parsing, reading
 from evenscore.files.text.line_ids import refuse_odd_ids
 from evenscore.tables import Embeddings
 
@@ -77,7 +77,8 @@ def read_scp(path: PathLike, options: ReadOptions) -> Embeddings:
 def write_ark(table: Embeddings, path: PathLike) -> None:
     """Write a binary archive, float32 as FV and float64 as DV."""
     _check_ids(table, path)
-    _write_binary(table, path)
+    with atomic_output(path) as stream:
+        _write_binary(table, stream)
 
 
 def write_scp(table: Embeddings, path: PathLike) -> None:
@@ -86,8 +87,8 @@ def write_scp(table: Embeddings, path: PathLike) -> None:
     if str(path) == "-":
         raise FileError("<stdout>", "an scp needs an archive beside it; write it to a file, or write an ark")
     archive = Path(str(path).removesuffix(".gz")).with_suffix(".ark")
-    offsets = _write_binary(table, archive)
-    with atomic_output(path) as stream:
+    with atomic_pair(path, archive) as (stream, beside):
+        offsets = _write_binary(table, beside)
         for key, offset in zip(table.ids.tolist(), offsets, strict=True):
             stream.write(f"{key} {archive}:{offset}\n".encode())
 
@@ -273,16 +274,15 @@ def _check_ids(table: Embeddings, path: PathLike) -> None:
     refuse_odd_ids(table.ids.tolist(), path, " \t\v\f", "spaces, tabs or line ends")
 
 
-def _write_binary(table: Embeddings, path: PathLike) -> list[int]:
-    """Write an archive and return where the entry of each id begins, as an scp needs it."""
+def _write_binary(table: Embeddings, stream: BinaryIO) -> list[int]:
+    """Write an archive, and return where the entry of each id begins, as an scp needs it."""
     kind = b"FV" if table.vectors.dtype == np.float32 else b"DV"
     head = b" " + _BINARY + kind + b" \4" + struct.pack("<i", table.dim)
     vectors = np.ascontiguousarray(table.vectors, dtype=_TYPES[kind])
     offsets = []
     at = 0
-    with atomic_output(path) as stream:
-        for key, vector in zip(table.ids.tolist(), vectors, strict=True):
-            name = key.encode()
-            offsets.append(at + len(name) + 1)
-            at += stream.write(name + head + vector.tobytes())
+    for key, vector in zip(table.ids.tolist(), vectors, strict=True):
+        name = key.encode()
+        offsets.append(at + len(name) + 1)
+        at += stream.write(name + head + vector.tobytes())
     return offsets

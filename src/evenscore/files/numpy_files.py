@@ -27,6 +27,7 @@ from evenscore.files.registry import ArrayTable, ReadOptions, Table
 from evenscore.files.streams import (
     PathLike,
     atomic_output,
+    atomic_pair,
     local_file,
     parsing,
     refuse_larger_than_memory,
@@ -182,9 +183,8 @@ def write_npy(table: Embeddings, path: PathLike) -> None:
     for name in table.ids.tolist():
         if name != name.strip() or len(name.splitlines()) > 1:
             raise FileError(path, f"the id {name!r} cannot stand on a line of its own; rename it, or choose npz")
-    with atomic_output(_stem(path).with_suffix(".ids")) as stream:
-        stream.write("".join(f"{name}\n" for name in table.ids.tolist()).encode())
-    with atomic_output(path) as stream:
+    with atomic_pair(path, _stem(path).with_suffix(".ids")) as (stream, beside):
+        beside.write("".join(f"{name}\n" for name in table.ids.tolist()).encode())
         np.lib.format.write_array(stream, table.vectors, allow_pickle=False)
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "PathLike",
     "atomic_directory",
     "atomic_output",
+    "atomic_pair",
     "listed",
     "local_file",
     "memory_room",
@@ -181,24 +182,52 @@ def atomic_output(path: PathLike) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
-    from evenscore.files.working_files import temporary_file
-
     with writing(path):
-        target = Path(os.path.realpath(path))
-        if target.is_dir():
-            raise IsADirectoryError
-        if target.exists() and not target.is_file():  # such as /dev/null: there is nothing to rename
-            with open(target, "wb") as device:
+        if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):  # such as /dev/null
+            with open(path, "wb") as device:  # there is nothing to rename
                 yield device
             return
-        with temporary_file(target) as (temporary, raw):
-            if str(path).endswith(".gz"):
-                with _packed(raw) as stream:
-                    yield stream
-            else:
-                yield raw
+        with _new_files(path) as (stream,):
+            yield stream
+
+
+@contextmanager
+def atomic_pair(path: PathLike, beside: PathLike) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Like `atomic_output`, for a file that is read together with another one beside it.
+
+    While the two are replaced there is none of the first name, so that it never goes with what belongs to another one.
+    """
+    with writing(path):
+        if Path(path).exists() and not Path(path).is_file():
+            raise FileError(path, "this is no plain file, but another one is needed beside it; name a new file")
+        if os.path.realpath(path) == os.path.realpath(beside):
+            raise FileError(path, "the file beside it would have the same name; give it another ending")
+        with _new_files(path, beside) as (stream, other):
+            yield stream, other
+
+
+@contextmanager
+def _new_files(*paths: PathLike) -> Iterator[list[BinaryIO]]:
+    """Give a file for each path; they get their names when all of them are written, the first one last."""
+    from evenscore.files.working_files import temporary_file
+
+    targets = [Path(os.path.realpath(path)) for path in paths]
+    if any(target.is_dir() for target in targets):
+        raise IsADirectoryError
+    with ExitStack() as opened:
+        files = [opened.enter_context(temporary_file(target)) for target in targets]
+        with ExitStack() as packing:
+            packed = [
+                packing.enter_context(_packed(raw)) if str(path).endswith(".gz") else raw
+                for path, (_, raw) in zip(paths, files, strict=True)
+            ]
+            yield packed
+        for _, raw in files:
             raw.flush()
             os.fsync(raw.fileno())
+        for target in targets[:-1]:
+            target.unlink(missing_ok=True)
+        for (temporary, _), target in reversed([*zip(files, targets, strict=True)]):
             os.replace(temporary, target)
 
 
