@@ -30,9 +30,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import FAULTS, SHIM, Bench, Run, load_as, load_program, with_shim
-from jobs import JOBS, Job, make_inputs
-from states import State, after_fault, contents, differences, state
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+
+from faults.bench import FAULTS, SHIM, Bench, Run, load_as, load_program, with_shim  # noqa: E402
+from faults.jobs import JOBS, Job, make_inputs  # noqa: E402
+from faults.states import State, after_fault, contents, differences, state  # noqa: E402
 
 AT_A_TIME = 2  #: processes
 

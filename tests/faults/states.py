@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bench import Run
+from faults.bench import Run
 
 #: Files that are read together: the second belongs to the first, which is missing while they are replaced.
 PAIRS = {".npy": ".ids", ".scp": ".ark"}

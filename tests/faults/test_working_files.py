@@ -5,11 +5,12 @@ import re
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evenscore import FileError, TrialList, write
+from evenscore import Embeddings, FileError, TrialList, read_embeddings, write
 from evenscore.files import working_files
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.streams import atomic_directory, atomic_output
@@ -48,6 +49,38 @@ def test_what_another_run_is_writing_stays(tmp_path):
         assert len(names(tmp_path)) == 2
     assert (tmp_path / "out").read_bytes() == b"first"
     assert names(tmp_path) == ["out"]
+
+
+PAIRS = {"npy": ("out.npy", "out.ids"), "kaldi-scp": ("out.scp", "out.ark")}
+
+
+@pytest.mark.parametrize("format", PAIRS)
+@pytest.mark.parametrize("moment", ["fsync", "unlink", "replace"])
+def test_two_files_that_are_read_together_never_belong_to_different_data(tmp_path, monkeypatch, format, moment):
+    def fails(*_arguments, **_how):
+        raise OSError("the disk fails")
+
+    path, beside = (tmp_path / name for name in PAIRS[format])
+    first, second = (Embeddings([f"{letter}1", f"{letter}2"], [[1.0], [2.0]]) for letter in "ab")
+    write(first, path, format=format)
+    earlier = beside.read_bytes()
+    monkeypatch.setattr(Path if moment == "unlink" else os, moment, fails)
+    with pytest.raises(FileError, match="the disk fails"):
+        write(second, path, format=format)
+    monkeypatch.undo()
+    assert beside.read_bytes() == earlier
+    assert path.exists() == (moment != "replace")
+    write(second, path, format=format)
+    assert read_embeddings(path).ids.tolist() == ["b1", "b2"]
+    assert names(tmp_path) == sorted(PAIRS[format])
+
+
+@pytest.mark.parametrize(("format", "name"), [("npy", "out.ids"), ("kaldi-scp", "out.ark")])
+def test_two_files_of_one_name_are_refused(tmp_path, format, name):
+    with pytest.raises(FileError, match="the file beside it would have the same name"):
+        write(Embeddings(["a"], [[1.0]]), tmp_path / name, format=format)
+    with pytest.raises(FileError, match="this is no plain file"):
+        write(Embeddings(["a"], [[1.0]]), os.devnull, format=format)
 
 
 def test_where_there_are_no_locks_nothing_is_taken_for_left(tmp_path, monkeypatch):
