@@ -7,7 +7,6 @@ import functools
 import gc
 import json
 import os
-import pkgutil
 import shutil
 import signal
 import subprocess
@@ -126,23 +125,17 @@ def _prepare_reports() -> None:
         page._templates().get_template(name)
 
 
-def load_program() -> None:
-    """Load what most commands need, and make their parsers, once; nothing of it starts threads."""
+def load_program(commands: set[str]) -> None:
+    """Load what all commands need, and make the parsers of some; nothing of it starts threads."""
     import typer.main
 
-    import evenscore
-    from evenscore.cli.app import COMMANDS, app
+    from evenscore.cli.app import app
     from evenscore.files import chunked_output
 
-    for found in pkgutil.walk_packages(evenscore.__path__, "evenscore."):
-        drawing = found.name.startswith(("evenscore.plot", "evenscore.report", "evenscore.comparison"))
-        if "kernel" not in found.name and not found.name.endswith("__main__") and not drawing:
-            import_module(found.name)
     chunked_output._LISTED_BYTES = 200  # so that tiny parquet datasets have several parts
     typer.main.get_command = functools.cache(typer.main.get_command)
-    commands = typer.main.get_command(app)
-    for name in COMMANDS:
-        commands.get_command(None, name)
+    for name in commands:
+        typer.main.get_command(app).get_command(None, name)
     gc.freeze()
 
 

@@ -135,9 +135,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="evenscore-faults-") as folder:
         inputs = Path(os.path.realpath(folder)) / "inputs"
         inputs.mkdir()
-        load_program()
+        names = chosen.jobs.split(",")
+        load_program({JOBS[name].arguments[0] for name in names})
         processes = multiprocessing.get_context("fork")
-        tasks = [(name, chosen.faults.split(","), chosen.every, inputs) for name in chosen.jobs.split(",")]
+        tasks = [(name, chosen.faults.split(","), chosen.every, inputs) for name in names]
         maker = processes.Process(target=make_inputs, args=(inputs,))  # as it starts threads, which no fork would have
         maker.start()
         maker.join()
