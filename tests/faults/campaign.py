@@ -143,7 +143,7 @@ def main() -> int:
         maker.start()
         maker.join()
         with processes.Pool(chosen.processes, maxtasksperchild=1) as pool:
-            for found in pool.imap_unordered(tried, tasks[::-1]):
+            for found in pool.imap_unordered(tried, tasks):
                 points = {one.fault: one.points for one in found}
                 total.update(points)
                 wrong = [failure for one in found for failure in one.failures]

@@ -32,7 +32,7 @@ class Job:
 
 def comparing(ending: str, *more: str) -> str:
     sides = f"--train cohort.{ending} {BLOCKS.format(ending)} --speakers utt2spk"
-    return " ".join(["compare", sides, "--methods s --bootstrap 20 -o out/cmp", *more])
+    return " ".join(["compare", sides, "--methods s --bootstrap 5 --calibration gaussian -o out/cmp", *more])
 
 
 def over(line: str, source: str, other: str) -> Job:
@@ -83,9 +83,9 @@ JOBS = {
     "demo": Job.of("demo --methods s --bootstrap 2 -o out/demo", every=100),
     "compare": Job.of(comparing("npz")),
     "compare in chunks": Job.of(comparing("zarr", CHUNKS)),
-    "compare over another": Job.of(comparing("npz"), comparing("npz", "--calibration gaussian")),
+    "compare over another": Job.of(comparing("npz"), comparing("npz", "--calibration pav")),
     "compare in chunks over another": Job.of(
-        comparing("zarr", CHUNKS), comparing("zarr", CHUNKS, "--calibration gaussian --no-scores"), every=4
+        comparing("zarr", CHUNKS), comparing("zarr", CHUNKS, "--calibration pav --no-scores"), every=8
     ),
 }
 
