@@ -1,21 +1,23 @@
 """Shapes in the signatures of the maths are checked at run time, in the tests only.
 
 A check costs more than what many of these functions do, and EM calls them thousands of times with the same shapes. So
-each function is checked in its first calls of every test, and runs as it is after them.
+in every test each function is checked in its first calls, then only where it meets arrays of other shapes, and after
+many checks it runs as it is. To make the check of a function takes longest, and one within another function is made
+again and again: it is checked in the first call of every test.
 """
 
 import builtins
 import functools
-import types
-from collections import Counter
+import inspect
 
 import jaxtyping
 
 __all__ = ["check_shapes", "forget_calls"]
 
-_CALLS = 25  # of each function, in each test
+_ALL = 3  #: of each function, the first calls in each test
+_MOST = 25  #: checks of each function in each test
 
-_calls: Counter[types.CodeType] = Counter()
+_seen = {}  # of each function, by the address of its code: the shapes of each checked call of this test
 
 
 def check_shapes(modules):
@@ -28,7 +30,7 @@ def check_shapes(modules):
 
 def forget_calls():
     """Begin to count anew, as for another test."""
-    _calls.clear()
+    _seen.clear()
 
 
 def _checked_at_first(jaxtyped, *used, **how):
@@ -49,16 +51,22 @@ def _checked_at_first(jaxtyped, *used, **how):
 
 
 def _at_first(bare, check):
-    """Return a function that is the checked one in the first calls of a test."""
+    """Return a function that is the checked one in the first calls of a test, and in those with other shapes."""
     code, checked = bare.__code__, None
+    key, within = id(code), bool(code.co_flags & inspect.CO_NESTED)
+    first, most = (1, 1) if within else (_ALL, _MOST)
 
     @functools.wraps(bare)
     def run(*arguments, **named):
         nonlocal checked
-        if _calls[code] >= _CALLS:
+        seen = _seen.setdefault(key, [])
+        if len(seen) >= most:
             return bare(*arguments, **named)
-        _calls[code] += 1
-        checked = checked or check()  # a function within another one is made again and again
+        shapes = [getattr(each, "shape", None) for each in (*arguments, *named.values())]
+        if len(seen) >= first and shapes in seen:
+            return bare(*arguments, **named)
+        seen.append(shapes)
+        checked = checked or check()
         return checked(*arguments, **named)
 
     return run

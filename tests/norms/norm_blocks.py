@@ -108,5 +108,6 @@ def assert_same(found, expected, dtype):
     expected = {pair: score for pair, score in expected.items() if score is not None}
     assert found.keys() == expected.keys()
     rtol = 2e-5 if dtype == np.float32 else 1e-9
-    for pair, score in expected.items():
-        np.testing.assert_allclose(found[pair], score, rtol=rtol, atol=rtol, err_msg=str(pair))
+    pairs = list(expected)
+    scores = np.array([[found[pair], expected[pair]] for pair in pairs]).reshape(-1, 2)
+    np.testing.assert_allclose(*scores.T, rtol=rtol, atol=rtol, err_msg=str(pairs))

@@ -132,10 +132,12 @@ def _chain(s, row, column, cohort, z_first, drop_top, how):
     """ZT: normalize the score and each member's score by Z, then the first by the others; TZ with the sides swapped."""
     first, second = (row, column) if z_first else (column, row)
     before = location_scale(ranked_values(first, drop_top), **how)
+    against = {member: [] for member in second}
+    for (c, d), value in cohort.items():
+        against.get(c if z_first else d, []).append(value)
     others = []
     for member, score in second.items():
-        against = [v for (c, d), v in cohort.items() if (c if z_first else d) == member]
-        found = location_scale(sorted(against, reverse=True)[drop_top:], **how)
+        found = location_scale(sorted(against[member], reverse=True)[drop_top:], **how)
         if found is not None:
             others.append((score - found[0]) / found[1])
     after = location_scale(sorted(others, reverse=True)[drop_top:], **how)
@@ -149,15 +151,13 @@ def ranked_values(scores: dict, drop: int) -> list:
 
 
 def _impostors(blocks, own, spk):
-    labels = blocks.cohort_labels.matrix
+    cohort, labels = blocks.cohort.scores.tolist(), blocks.cohort_labels.matrix.tolist()
     return {
-        (c, d): float(blocks.cohort.scores[i, j])
-        for i, c in enumerate(blocks.cohort.enroll_ids)
-        for j, d in enumerate(blocks.cohort.test_ids)
-        if labels[i, j] == 0
-        and not math.isnan(blocks.cohort.scores[i, j])
-        and spk.cohort_enroll.get(c) not in own
-        and spk.cohort_test.get(d) not in own
+        (c, d): score
+        for c, scores, row in zip(blocks.cohort.enroll_ids, cohort, labels, strict=True)
+        if spk.cohort_enroll.get(c) not in own
+        for d, score, label in zip(blocks.cohort.test_ids, scores, row, strict=True)
+        if label == 0 and not math.isnan(score) and spk.cohort_test.get(d) not in own
     }
 
 
