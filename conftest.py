@@ -1,5 +1,7 @@
 """For all tests: modules of `tests` can be imported (`strategies`, `reference`), shapes are checked, loops compiled."""
 
+import compileall
+import gc
 import multiprocessing
 import os
 import sys
@@ -13,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent / "tests"))  # pytest's importlib m
 
 import checked_shapes
 import compiled_loops
+from examples import FEWEST
 
 # The shapes in the signatures of the maths are checked at run time, in the tests only: elsewhere they are for readers
 # and type checkers. Kernels are compiled, and the public boundary checks its input itself, with messages that the tests
@@ -45,17 +48,26 @@ settings.register_profile(
     "evenscore",
     deadline=None,
     derandomize=True,
-    max_examples=int(os.environ.get("EVENSCORE_EXAMPLES", "12")),  # `make test-all` draws more
+    max_examples=int(os.environ.get("EVENSCORE_EXAMPLES", FEWEST)),  # `make test-all` draws more
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("evenscore")
 
 
 def pytest_sessionstart(session):
-    """Compile all loops before test workers are started: they would compile the same ones side by side."""
+    """Compile all loops and modules before test workers are started: they would compile the same ones side by side."""
     if not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", None):
         with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-            list(pool.map(compiled_loops.prepare_share, range(2), [2, 2]))
+            shares = pool.map(compiled_loops.prepare_share, range(2), [2, 2])
+            for folder in ("src", "recipes"):
+                compileall.compile_dir(str(session.config.rootpath / folder), quiet=2)
+            list(shares)
+
+
+def pytest_collection_finish():
+    """Let the garbage collector pass over all modules and tests, which stay to the end anyway."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup():

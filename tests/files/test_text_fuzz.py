@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import FileError, read, read_speakers
@@ -23,7 +23,7 @@ lines = st.lists(
 
 
 @pytest.mark.parametrize("name", TEXT)
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.binary(max_size=60))
 def test_arbitrary_bytes(name, data, tmp_path):
     path = tmp_path / "fuzz"
@@ -53,7 +53,7 @@ def test_lines_of_tricky_words(rows, separator, header, tmp_path):
 
 
 @pytest.mark.parametrize("golden", [path for path in GOLDEN if path.suffix != ".md"], ids=lambda path: path.name)
-@settings(max_examples=15)
+@examples(15)
 @given(data=st.data())
 def test_damaged_golden_files(golden, data, tmp_path):
     path = tmp_path / golden.name
@@ -71,7 +71,7 @@ def result_of(path, layout, chunk_size):
 @pytest.mark.parametrize(
     "name", ["kaldi.scores", "wespeaker_norm.scores", "table.csv", "asvspoof5.tsv", "espnet.scores"]
 )
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_the_size_of_the_chunks_does_not_matter(name, data, tmp_path):
     """Neither for what is read, nor for the line that is blamed."""

@@ -5,12 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenscore import FileError, ScoreMatrix, TrialList, read, read_scores, read_speakers, read_trials, write
 from evenscore.files import FORMATS
 from evenscore.files.registry import ReadOptions
 from evenscore.files.text.read import read_trials_text
+from examples import examples
 from reference import text_lines
 from strategies import score_matrices, speaker_maps, trial_lists
 
@@ -57,7 +58,7 @@ def lines_hold(table, marks="\r\n\0"):
 
 
 @pytest.mark.parametrize("name", HOLDS)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data(), packed=st.booleans(), chunk=st.sampled_from([7, 64, 1 << 20]))
 def test_what_is_written_is_read_again(name, data, packed, chunk, tmp_path):
     table = data.draw(tables_for(name))
@@ -74,7 +75,7 @@ def test_what_is_written_is_read_again(name, data, packed, chunk, tmp_path):
 
 
 @pytest.mark.parametrize("name", HOLDS)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_a_plain_loop_over_the_lines_finds_the_same(name, data, tmp_path):
     table = data.draw(

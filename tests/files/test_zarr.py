@@ -6,13 +6,14 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from damage import cuts_and_flips, must_parse_or_refuse
 from evenscore import Embeddings, FileError, ScoreMatrix, TrialList
 from evenscore.files import open_scores, write
 from evenscore.files.registry import ReadOptions
 from evenscore.files.zarr_store import open_store, read_zarr, write_zarr
+from examples import examples
 from strategies import embeddings, score_matrices, trial_lists
 from zarr_formats import FORMATS, ZARR_3, chunk_name, write_format
 
@@ -75,7 +76,7 @@ def golden_store(folder, format=2, **changes):
     return folder
 
 
-@settings(max_examples=20)  # each store is a dozen files
+@examples(20)  # each store is a dozen files
 @given(
     table=score_matrices(spaces=True)
     | trial_lists(measures=True, unused_ids=True, spaces=True, min_size=0)

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenscore.errors import InputError
 from evenscore.metrics import SPOOF_COSTS, SpoofCosts, eer, evaluate_spoofing
+from examples import examples
 
 WORDS = ("target", "nontarget", "spoof")
 
@@ -23,7 +24,7 @@ def a_dcf(scores, classes, costs, threshold):
 
 
 @pytest.mark.parametrize("name", SPOOF_COSTS)
-@settings(max_examples=20)
+@examples(20)
 @given(seed=st.integers(0, 10**6), size=st.integers(3, 60))
 def test_costs_follow_the_definition(name, seed, size):
     rng, costs = np.random.default_rng(seed), SPOOF_COSTS[name]

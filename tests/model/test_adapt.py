@@ -31,6 +31,7 @@ from evenscore.model.adapt_steps import (
     initial,
     pooled,
 )
+from examples import examples
 from reference.dense_weighted_posterior import dense_weighted_posterior
 from reference.hidden_label_model import (
     enumerated_log_likelihood,
@@ -52,7 +53,7 @@ def partly_hidden(key, seed):
     return DenseScores(scores=scores, present=present, key=np.where(hidden, np.int8(-1), key)), hidden
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(models(dims=(1, 2)), keys(largest=4), st.integers(0, 99), st.sampled_from([0.1, 0.5]))
 def test_the_bound_is_that_of_the_definition_and_below_the_likelihood(model, key, seed, prior):
     data, hidden = partly_hidden(key, seed)

@@ -7,8 +7,9 @@ from hypothesis import given, settings, strategies as st
 from designs import models
 from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer, TrialList
 from evenscore.norms import normalize
+from examples import examples
 from reference.dense_score_model import dense_llr
-from tilings import RAGGED, SINGLE, WHOLE, over_tilings, tiled_blocks
+from tilings import WHOLE, over_tilings, tiled_blocks
 
 pytestmark = pytest.mark.usefixtures("route")
 
@@ -111,9 +112,9 @@ def experiments(draw, missing):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("how", ["plain", "own", "own by speaker"])
-@pytest.mark.parametrize(("tiling", "number"), [(WHOLE, 20), (RAGGED, 4), (SINGLE, 4)])
-def test_equal_to_the_papers_formula(missing, how, tiling, number):
-    @settings(deadline=None, max_examples=number)
+@over_tilings
+def test_equal_to_the_papers_formula(missing, how, tiling):
+    @(examples(30) if tiling == WHOLE else settings(max_examples=4))
     @given(models(dims=(0, 1, 2)), experiments(missing), st.booleans(), st.booleans())
     def check(model, experiment, as_list, keyed):
         if how == "own by speaker":

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from designs import models
 from evenscore import (
@@ -21,6 +21,7 @@ from evenscore import (
     simulate,
 )
 from evenscore.model import LlrShape, share_beyond_vertex
+from examples import examples
 from reference.dense_score_model import dense_llr
 from reference.llr_by_grid import drawn_share_beyond, turn
 
@@ -94,7 +95,7 @@ def test_no_score_gets_beyond_the_bounds():
         assert min(llrs.min() - found.floor, found.ceiling - llrs.max()) < 1e-3  # and one comes near
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(models(dims=(0, 1, 2)), st.integers(0, 2**32 - 1), st.booleans())
 def test_the_measured_share_is_that_of_the_papers_formula(model, seed, with_cohort):
     rng = np.random.default_rng(seed)

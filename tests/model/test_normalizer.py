@@ -10,7 +10,7 @@ from evenscore.norms import normalize, prepare_norm
 from evenscore.norms.normalize import normalize_with
 from examples import examples
 from reference.dense_score_model import dense_llr, dense_posterior
-from tilings import RAGGED, SINGLE, WHOLE, over_tilings, tiled_blocks
+from tilings import WHOLE, over_tilings, tiled_blocks
 
 pytestmark = pytest.mark.usefixtures("route")
 
@@ -98,9 +98,9 @@ def expected_llrs(model, scores, key, speakers=None):
 @pytest.mark.parametrize("missing_cohort", [False, True])
 @pytest.mark.parametrize("missing_sides", [False, True])
 @pytest.mark.parametrize("own", [False, True])
-@pytest.mark.parametrize(("tiling", "number"), [(WHOLE, 25), (RAGGED, 5), (SINGLE, 5)])
-def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own, tiling, number):
-    @settings(deadline=None, max_examples=number)
+@over_tilings
+def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own, tiling):
+    @(examples(36) if tiling == WHOLE else settings(max_examples=5))
     @given(models(dims=(0, 1, 2)), experiments(missing_cohort, missing_sides), st.booleans())
     def check(model, experiment, with_targets):
         scores, speakers = experiment
@@ -158,7 +158,7 @@ def test_without_loadings_the_cohort_does_not_matter():
     )
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(models(dims=(0, 1, 2)), experiments(missing_sides=True), st.sampled_from([np.float32, np.float64]))
 def test_one_trial_at_a_time_equals_the_matrix(model, experiment, dtype):
     scores = {name: values.astype(dtype) for name, values in experiment[0].items()}

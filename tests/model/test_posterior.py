@@ -4,7 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from designs import draw_scores, keys, models, speaker_designs
 from evenscore import Labels, ScoreMatrix, TrialList, log_likelihood
@@ -91,7 +91,7 @@ def test_a_trial_list_equals_the_dense_formula(tiling, model, key, seed):
     assert_moments(model, tiled(trials, tiling), scores, key)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(models(dims=(2,)), keys(largest=9), st.integers(0, 2**31))
 def test_components_in_small_chunks(model, key, seed):
     """Large components are eliminated in pieces, or sparse; here all count as large, and each piece is a row."""
@@ -119,7 +119,7 @@ def test_several_matrices_are_independent(tiling, model, patterns, seed):
         np.testing.assert_allclose(log_likelihood(model, data), expected, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(models(), speaker_designs(largest=5), st.integers(0, 2**31), st.integers(2, 4))
 def test_matrices_of_one_structure_are_kept_together(model, design, seed, number):
     labels = Labels.from_speakers(*design)

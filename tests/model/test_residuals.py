@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -23,6 +23,7 @@ from evenscore.model.residual_fit import ResidualCounts, fit_densities
 from evenscore.model.residuals import Residual, ResidualDensities
 from evenscore.norms import fit_residuals, normalize
 from evenscore.norms.residuals import residual_counts
+from examples import examples
 from tilings import over_tilings, tiled_blocks
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])
@@ -56,7 +57,7 @@ densities = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(densities, st.sampled_from([0, 1]))
 def test_a_density_adds_up_to_one(found, label):
     def density(u):  # over r = sinh(u), so that heavy tails are reached

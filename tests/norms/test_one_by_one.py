@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenscore import InputError, ScoreBlocks, ScoreMatrix, normalize, prepare_norm
 from evenscore.evidence.features import ScalePrior, shrunk_log_scale, shrunk_log_scale_of_one
@@ -10,12 +10,13 @@ from evenscore.norms.by_trial import one_trial
 from evenscore.norms.few_scores import location_scale
 from evenscore.norms.one_by_one import OneByOne
 from evenscore.norms.statistics import Statistics, Summary, one_row_statistics
+from examples import examples
 
 NOBODY = {"enroll": None, "test": None}
 SCORES = st.lists(st.sampled_from([-2.0, -0.5, 0.0, 0.25, 1.0, 3.5, np.nan]), min_size=1, max_size=12)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SCORES, st.integers(1, 12), st.integers(0, 3), st.integers(0, 2), st.integers(0, 1))
 def test_the_statistics_of_one_row_are_those_of_many(row, k, drop, statistic, ddof):
     row = np.array(row)

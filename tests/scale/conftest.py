@@ -13,6 +13,8 @@ for library in ("zarr", "dask", "distributed"):
 #: No dashboard, and no port that another cluster of this machine may have.
 LOCAL = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
 LOCAL |= {"scheduler_kwargs": {"dashboard": False}, "silence_logs": 40}
+#: Workers that are threads of this process look into it a hundred times a second, as long as it lives.
+UNWATCHED = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
 
 
 class Chance(random.Random):
@@ -30,12 +32,14 @@ def dask_on_its_own():
     """
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
+        import dask
         import distributed  # noqa: F401
 
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] in ("dask", "distributed") and vars(module).get("random") is random:
                 patch.setattr(module, "random", Chance(0))
-        yield
+        with dask.config.set(UNWATCHED):
+            yield
 
 
 @pytest.fixture(scope="session")

@@ -7,13 +7,14 @@ import shutil
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenscore import ScoreMatrix, TrialList, write
 from evenscore.cli.options import ScaleChoices
 from evenscore.files import write_table
 from evenscore.files.streams import TRIAL_BYTES
 from evenscore.metrics.counting import summarize_table
+from examples import examples
 from in_process import output_of
 from scale.chunked_examples import ids, in_tiles
 
@@ -266,7 +267,7 @@ def test_on_a_cluster(files, client):
         assert_same_systems(found, figures("s.npz", *how[:-2]))
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(20)
 @given(seed=st.integers(0, 10**6), missing=st.sampled_from([0.0, 0.3, 0.97]), rows=st.integers(1, 23))
 def test_a_key_counts_as_labels_do(small_chunks, seed, missing, rows):
     rng = np.random.default_rng(seed)
