@@ -13,7 +13,7 @@ for library in ("zarr", "dask", "distributed"):
 #: No dashboard, and no port that another cluster of this machine may have.
 LOCAL = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
 LOCAL |= {"scheduler_kwargs": {"dashboard": False}, "silence_logs": 40}
-#: Workers that are threads of this process look into it a hundred times a second, as long as it lives.
+#: Workers look into themselves a hundred times a second, at work or not.
 UNWATCHED = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
 
 
@@ -27,7 +27,7 @@ class Chance(random.Random):
 def dask_on_its_own():
     """Keep from the other tests what Dask's threads do: its warnings about this machine, and the numbers they draw.
 
-    They live as long as this process. Hypothesis sees that the generator of the module `random` has moved while it
+    They live as long as the cluster. Hypothesis sees that the generator of the module `random` has moved while it
     drew an example, and fails the test that happens to run then; so Dask gets a generator of its own.
     """
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
@@ -42,7 +42,7 @@ def dask_on_its_own():
             yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # it is quick to start, and not to keep: its threads never rest
 def client():
     """Give a client of workers that are threads of this process, for the tests that compare numbers.
 
@@ -56,7 +56,7 @@ def client():
             yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def processes():
     """Give a client of two worker processes, as ``--workers 2`` starts them."""
     with dask_on_its_own():
