@@ -9,8 +9,10 @@ from pathlib import Path
 
 from evenscore.errors import InputError
 
-__all__ = ["free_memory", "memory_size", "refuse_too_large"]
+__all__ = ["free_memory", "memory_size", "refuse_bomb", "refuse_too_large"]
 
+_NOT_WORTH_A_LOOK = 1 << 20  # bytes
+_MOST_PACKED = 100  # to 1: text of trials has reached 40, what packs better is mostly zeros
 _GROUP = Path("/sys/fs/cgroup")  # of a container, which has less than the machine
 
 
@@ -45,7 +47,29 @@ def refuse_too_large(nbytes: float, what: str, remedy: str) -> None:
     Traceback (most recent call last):
     evenscore.errors.InputError: a matrix of 10^6 x 10^11 scores takes 1000000000 GB, but only ... are free; take fewer
     """
+    if nbytes < _NOT_WORTH_A_LOOK:
+        return
     free = free_memory()
     if nbytes > free:
         sizes = f"{nbytes / 1e9:.{0 if nbytes > 1e10 else 1}f} GB, but only {free / 1e9:.1f} GB of memory are free"
         raise InputError(f"{what} takes {sizes}; {remedy}")
+
+
+def refuse_bomb(packed: float, unpacked: float, *, harmless: float = 1e9) -> None:
+    """Refuse what unpacks to far more than it is, as long as that is more than a ``harmless`` number of bytes.
+
+    Masks and numbers of enrolments may pack to a thousandth, and are read if they are not huge. What is huge, too, is
+    more likely made to fill memory and time; whoever knows better can unpack it, which shows its size.
+
+    Examples
+    --------
+    >>> refuse_bomb(1e6, 9e8)
+    >>> refuse_bomb(3e6, 3e9)
+    Traceback (most recent call last):
+    evenscore.errors.InputError: 0.003 GB unpack to 3.0 GB or more, which scores hardly do, so it may be made ...
+    """
+    if unpacked > harmless and unpacked > _MOST_PACKED * packed:
+        sizes = f"{packed / 1e9:.3f} GB unpack to {unpacked / 1e9:.1f} GB or more"
+        raise InputError(
+            f"{sizes}, which scores hardly do, so it may be made to fill the memory; if you trust it, write it unpacked"
+        )

@@ -97,5 +97,5 @@ def test_vectors(tmp_path):
     with pytest.raises(FileError, match="expected the end"):
         read_vector(path)
     np.save(tmp_path / "mean.npy", np.array([{}]), allow_pickle=True)
-    with pytest.raises(FileError, match="no NumPy array of numbers"):
+    with pytest.raises(FileError, match="no pickled objects"):
         read_vector(tmp_path / "mean.npy")

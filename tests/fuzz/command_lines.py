@@ -9,6 +9,8 @@ from typing import Any
 
 from evenscore.cli.app import app
 from evenscore.files import FORMATS
+from fuzz.mutations import mutated
+from fuzz.sound_files import records, sound
 from in_process import run_command
 
 __all__ = ["run_odd_command"]
@@ -41,19 +43,15 @@ def commands() -> dict[str, list[tuple[str, bool, bool]]]:
 
 def run_odd_command(rng: random.Random, folder: Path) -> None:
     """Run a command; whatever it says, it must be a sentence."""
-    from fuzz.mutations import mutated
-    from fuzz.subjects import records, seeds
-
     files = []
     for number in range(3):
         name = rng.choice(sorted(FORMATS))
-        chosen = rng.choice(seeds(name))
-        if isinstance(chosen, bytes):
-            path = folder / f"f{number}{(FORMATS[name].extensions or ('.txt',))[0]}"
-            path.write_bytes(mutated(chosen, [chosen], rng) if rng.random() < 0.2 else chosen)
-            files.append(str(path))
+        main, data = next(iter(rng.choice(sound(name)).items()))
+        path = folder / f"f{number}{Path(main).suffix}"
+        path.write_bytes(mutated(data, [data], rng) if rng.random() < 0.2 else data)
+        files.append(str(path))
     model = folder / "m.json"
-    model.write_bytes(records()[rng.choice(sorted(records()))])
+    model.write_bytes(next(iter(rng.choice(records()).values())))
     values = [*files * 4, str(model), str(folder / "out"), str(folder / "out.npz"), *WORDS]
     name = rng.choice(sorted(set(commands()) - SLOW))
     line = [name]

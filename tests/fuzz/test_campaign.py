@@ -12,7 +12,8 @@ from fuzz import campaign
 from fuzz.mutations import mutated
 from fuzz.subjects import SUBJECTS, Subject, clean
 
-QUICK = sorted(set(SUBJECTS) - {"command-line", "odd-numbers"})
+SLOW = {"command-line", "compared", "odd-numbers", "resumed"}
+QUICK = sorted(set(SUBJECTS) - SLOW)
 
 
 def told(name, number, folder):
@@ -32,7 +33,7 @@ def test_spoilt_files_are_read_or_refused_in_a_sentence(name, tmp_path):
 
 
 @pytest.mark.parametrize("number", range(15))
-@pytest.mark.parametrize("name", ["command-line", "odd-numbers"])
+@pytest.mark.parametrize("name", ["command-line", "odd-numbers", "resumed"])
 def test_odd_command_lines_and_numbers(name, number, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "\n" not in told(name, number, tmp_path)
@@ -55,6 +56,8 @@ def test_crashes_and_exceptions_are_findings(tmp_path, monkeypatch):
         "        kind = rng.randrange(6)\n"
         "        if kind == 0: raise ValueError('told')\n"
         "        if kind == 1: os.abort()\n"
+        "        if kind == 2: os.write(2, b'panic')\n"
+        "    weight = 1\n"
         "SUBJECTS = {'bad': Subject()}\n"
         "def clean(folder): pass\n"
     )
@@ -66,11 +69,14 @@ def test_crashes_and_exceptions_are_findings(tmp_path, monkeypatch):
     kinds = [random.Random(f"bad 3 {number}").randrange(6) for number in range(12)]
     assert kinds.count(0)
     assert kinds.count(1)
+    assert kinds.count(2)
     assert result.returncode == 1
     assert result.stdout.count("ValueError: told") == kinds.count(0)
     assert result.stdout.count("ended the process with -6") == kinds.count(1)
-    assert f"bad: 12 inputs, {kinds.count(0) + kinds.count(1)} findings" in result.stdout
-    assert len(list((tmp_path / "found").glob("bad-3-*/finding.txt"))) == kinds.count(0) + kinds.count(1)
+    assert result.stdout.count("wrote to standard error: 'panic'") == kinds.count(2)
+    findings = sum(kinds.count(kind) for kind in (0, 1, 2))
+    assert f"bad: 12 inputs, {findings} findings" in result.stdout
+    assert len(list((tmp_path / "found").glob("bad-3-*/finding.txt"))) == findings
 
 
 def test_subjects_cover_every_format():

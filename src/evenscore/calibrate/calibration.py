@@ -118,10 +118,11 @@ def _number(name: str, value: Any) -> Any:
 
 
 def positive(name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> npt.NDArray[np.float64]:
-    """Return a read-only array of finite numbers above 0."""
+    """Return a read-only array of finite numbers above 0: variances that scores can have, or numbers like them."""
     array = finite(name, value, shape)
-    if not (array > 0).all():
-        raise InputError(f"{name} is {array.tolist()}, but must be above 0")
+    if not (array > LARGEST**-2).all():
+        least = "0" if (array <= 0).any() else f"{LARGEST**-2:g}"
+        raise InputError(f"{name} is {array.tolist()}, but must be above {least}")
     return array
 
 

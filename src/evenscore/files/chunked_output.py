@@ -25,6 +25,7 @@ import numpy.typing as npt
 from evenscore._version import __version__
 from evenscore.engine.engine import engine_for
 from evenscore.errors import FileError, InputError
+from evenscore.files.numpy_files import read_array
 from evenscore.files.parquet import parquet_parts
 from evenscore.files.parquet_chunks import ParquetChunks
 from evenscore.files.streams import ZARR_MARKS, PathLike, atomic_output, parsing, reading, writing
@@ -195,10 +196,13 @@ class ChunkedOutput:
             self._release = None
 
     def get(self, name: str) -> npt.NDArray[Any] | None:
-        """Return statistics that were kept, None if there are none of this name."""
+        """Return statistics that were kept, None if there are none of this name, or if they are damaged."""
         file = self.partial / "kept" / f"{name}.npy"
-        with reading(file):
-            return np.load(file, allow_pickle=False) if file.is_file() else None
+        try:
+            with parsing(file, "an npy file"):
+                return read_array(file, file)
+        except FileError:
+            return None
 
     def put(self, name: str, values: npt.NDArray[Any]) -> None:
         """Keep statistics for a run that goes on."""
@@ -305,7 +309,8 @@ class ChunkedOutput:
         for entry in found[1:]:
             self._layout = entry.get("layout", self._layout)
             finished = entry.get("finished", finished)
-            self._written = {*self._written, entry["chunk"]} if "chunk" in entry else self._written
+            chunk = entry.get("chunk")
+            self._written |= {chunk} if isinstance(chunk, int) else set()
         if finished is not None:
             self._look_for(finished)
 
@@ -347,7 +352,7 @@ def _inode(path: Path) -> int | None:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         entry = json.loads(line)
-    except ValueError:  # the last line of a run that was killed
+    except (ValueError, RecursionError):  # the last line of a run that was killed, or a damaged one
         return None
     return entry if isinstance(entry, dict) else None
 

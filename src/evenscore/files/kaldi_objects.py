@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import FileError, InputError
-from evenscore.files.streams import PathLike, atomic_output, open_input, reading
+from evenscore.files.numpy_files import read_array
+from evenscore.files.streams import PathLike, atomic_output, local_file, open_input, parsing, reading
 
 if TYPE_CHECKING:
     from evenscore.plda import PLDA
@@ -49,9 +50,11 @@ def read_kaldi_plda(path: PathLike) -> PLDA:
     if not len(mean) == len(psi) == len(transform) == transform.shape[1]:
         objects.refuse(f"its mean has {len(mean)} numbers, its transform {transform.shape}, and psi {len(psi)}")
     try:
-        back = np.linalg.inv(transform)
-        return PLDA(mean=mean, between=(back * psi) @ back.T, within=back @ back.T, model_length=True)
-    except (np.linalg.LinAlgError, InputError) as error:
+        with np.errstate(over="raise", invalid="raise"):
+            back = np.linalg.inv(transform)
+            between, within = (back * psi) @ back.T, back @ back.T
+        return PLDA(mean=mean, between=between, within=within, model_length=True)
+    except (np.linalg.LinAlgError, FloatingPointError, InputError) as error:
         objects.refuse(f"it is no PLDA ({error})")
 
 
@@ -116,11 +119,8 @@ def read_vector(path: PathLike) -> npt.NDArray[np.float64] | None:
 
 
 def _npy_vector(path: PathLike) -> npt.NDArray[np.float64] | None:
-    with open_input(path) as stream, reading(path):
-        try:
-            array = np.lib.format.read_array(stream, allow_pickle=False)
-        except ValueError as error:
-            raise FileError(path, f"this is no NumPy array of numbers ({error}); save it without objects") from None
+    with local_file(path) as file, parsing(path, "an npy file"):
+        array = read_array(file, path)
     squeezed = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
     if squeezed.ndim != 1 or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
         return None

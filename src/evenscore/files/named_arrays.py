@@ -150,10 +150,10 @@ def from_arrays(arrays: Mapping[str, Array], path: PathLike, options: ReadOption
     )
 
 
-def ids_of(values: Array, path: PathLike, part: str, length: int | None = None) -> Ids:
+def ids_of(values: Array, path: PathLike, part: str) -> Ids:
     """Return unique ids; ``part`` names them in an error."""
     try:
-        return as_ids(values.tolist() if values.ndim == 1 else values, "this list", length)
+        return as_ids(values.tolist() if values.ndim == 1 else values, "this list")
     except InputError as error:
         raise FileError(path, str(error), part=part) from None
 
@@ -294,12 +294,16 @@ def _matrix_from(arrays: Mapping[str, Array], path: PathLike, options: ReadOptio
 
 def _embeddings_from(arrays: Mapping[str, Array], path: PathLike) -> Embeddings:
     names = {what: _found(arrays, what) for what in ("embeddings", "ids", "speakers")}
+    ids = ids_of(arrays[str(names["ids"])], path, str(names["ids"]))  # before the vectors, which may be large
     vectors = arrays[str(names["embeddings"])]
     if vectors.ndim != 2:
         raise FileError(
             path, f"shape {vectors.shape} is not that of a matrix, one row per id", part=str(names["embeddings"])
         )
-    ids = ids_of(arrays[str(names["ids"])], path, str(names["ids"]), len(vectors))
+    if len(ids) != len(vectors):
+        raise FileError(
+            path, f"there are {len(ids)} ids, but {len(vectors)} vectors; make them agree", part=names["ids"]
+        )
     speakers = None
     try:
         if names["speakers"] is not None:

@@ -42,6 +42,7 @@ __all__ = [
     "ArrayCache",
     "check_npy_header",
     "is_score_npy",
+    "read_array",
     "read_ids",
     "read_npy",
     "read_npz",
@@ -55,6 +56,7 @@ __all__ = [
 
 # Deflate packs at most about 1032 to 1; an entry that claims more is damaged or hostile.
 _MOST_PACKED = 1100
+_LONG_TEXT = 1 << 28  # bytes of text that are not packed, so that what was written is not taken for a bomb
 
 
 def read_npz(path: PathLike, options: ReadOptions) -> Table:
@@ -67,6 +69,7 @@ def read_npz(path: PathLike, options: ReadOptions) -> Table:
 def stored_arrays(path: PathLike) -> Iterator[StoredArrays]:
     """Open an archive; what goes wrong with it, also while it is open, is a `FileError`."""
     with local_file(path) as file, parsing(path, "an npz file"), zipfile.ZipFile(file) as archive:
+        refuse_bomb(file.stat().st_size, sum(entry.file_size for entry in archive.infolist()))
         yield _Arrays(archive, path)
 
 
@@ -81,7 +84,8 @@ def write_members(arrays: Mapping[str, npt.NDArray[Any]], path: PathLike) -> Non
     with atomic_output(path) as stream, zipfile.ZipFile(_Forward(stream), "w") as archive:
         for name, values in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy")
-            entry.compress_type = zipfile.ZIP_DEFLATED if values.dtype.kind == "U" else zipfile.ZIP_STORED
+            packed = values.dtype.kind == "U" and values.nbytes < _LONG_TEXT
+            entry.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
             with archive.open(entry, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, values, allow_pickle=False)
 
@@ -156,15 +160,22 @@ def storable(values: npt.NDArray[Any], path: PathLike, part: str) -> npt.NDArray
     return texts
 
 
+def read_array(file: Path, path: PathLike) -> npt.NDArray[Any]:
+    """Read an npy file; ``path`` is what it is called in errors."""
+    with open(file, "rb") as stream:
+        check_npy_header(stream, file.stat().st_size, path, None)
+        stream.seek(0)
+        array: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+        return array
+
+
 def read_npy(path: PathLike, options: ReadOptions) -> Embeddings:
     """Read a matrix of embeddings and the list of their ids."""
     if options.kind == "scores":
         problem = "a score matrix in npy needs its ids; write them to files of the same name, one per line,"
         raise FileError(path, f"{problem} that end in .enroll_ids and .test_ids")
-    with local_file(path) as file, parsing(path, "an npy file"), open(file, "rb") as stream:
-        check_npy_header(stream, file.stat().st_size, path, None)
-        stream.seek(0)
-        vectors = np.lib.format.read_array(stream, allow_pickle=False)
+    with local_file(path) as file, parsing(path, "an npy file"):
+        vectors = read_array(file, path)
         if vectors.ndim != 2:
             problem = f"shape {vectors.shape} is not that of a matrix; expected one row per id"
             raise FileError(path, problem)
@@ -262,9 +273,9 @@ class ArrayCache:
     def get(self, recipe: object) -> dict[str, npt.NDArray[Any]] | None:
         """Return the arrays that were made by a recipe, None if they are not there."""
         try:
-            with open(self.path(recipe), "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            with stored_arrays(self.path(recipe)) as arrays:
+                return dict(arrays)
+        except FileError:
             return None
 
     def put(self, recipe: object, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -19,10 +19,10 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from evenscore.errors import FileError, InputError
-from evenscore.memory import memory_size, refuse_too_large
+from evenscore.memory import memory_size, refuse_bomb, refuse_too_large
 
 __all__ = [
     "TRIAL_BYTES",
@@ -51,6 +51,8 @@ ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")  #: one of these stands in the 
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _COPY_SIZE = 1 << 20
+_HARMLESS_COPY = 1e9  # bytes
+_HARMLESS_TEXT = 64e6  # bytes: what they say takes ten times as much memory, and seconds
 
 
 @contextmanager
@@ -117,16 +119,52 @@ def writing(path: PathLike) -> Iterator[None]:
         raise FileError(path, f"it cannot be written: {error.strerror or error}") from None
 
 
+class _Counted:
+    """A stream of packed bytes, and how many were read."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw, self.size = raw, 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._raw.read(size)
+        self.size += len(data)
+        return data
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a gzip stream, as long as it is not a bomb."""
+
+    def __init__(self, raw: IO[bytes], path: PathLike, harmless: float) -> None:
+        self._packed, self._size = _Counted(raw), 0
+        self._content = gzip.GzipFile(fileobj=self._packed, mode="rb")  # type: ignore[call-overload]
+        self._path, self._harmless = path, harmless
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        size: int = self._content.readinto(buffer)
+        self._size += size
+        try:
+            refuse_bomb(self._packed.size, self._size, harmless=self._harmless)
+        except InputError as error:
+            raise FileError(self._path, str(error)) from None
+        return size
+
+
 @contextmanager
-def open_input(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes; gzip is recognized by its first bytes, ``-`` is standard input."""
+def open_input(path: PathLike, *, harmless: float = _HARMLESS_TEXT) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes; gzip is recognized by its first bytes, ``-`` is standard input.
+
+    See `refuse_bomb` for what gzip may unpack to, and for what is ``harmless``.
+    """
     with reading(path), ExitStack() as opened:
         raw: IO[bytes] = sys.stdin.buffer if _is_standard(path) else opened.enter_context(open(path, "rb"))
         if not isinstance(raw, io.BufferedReader):  # standard input may be anything that has `read`
             raw = io.BufferedReader(raw)  # type: ignore[type-var]
             opened.callback(raw.detach)
         if raw.peek(2)[:2] == _GZIP_MAGIC:
-            yield cast(BinaryIO, opened.enter_context(gzip.open(raw, "rb")))
+            yield cast(BinaryIO, io.BufferedReader(_Unpacked(raw, path, harmless), _COPY_SIZE))
         else:
             yield cast(BinaryIO, raw)
 
@@ -142,7 +180,7 @@ def local_file(path: PathLike) -> Iterator[Path]:
                 yield Path(path)
                 return
         with tempfile.NamedTemporaryFile(prefix="evenscore-") as copy:
-            with open_input(path) as source:
+            with open_input(path, harmless=_HARMLESS_COPY) as source:
                 shutil.copyfileobj(source, copy, _COPY_SIZE)
             copy.flush()
             yield Path(copy.name)

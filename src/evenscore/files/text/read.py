@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -112,13 +112,17 @@ def _parsed(chunks: Iterator[bytes], columns: Columns, options: ReadOptions) -> 
             return None
         return parse_fast(data, columns, options, ids)
 
+    head = list(islice(chunks, 2))
+    if len(head) == 1:  # as most files are; threads take longer to start than it takes to parse
+        yield head[0], parse(head[0])
+        return
     waiting: deque[tuple[bytes, Future[Block | None]]] = deque()
     with ThreadPoolExecutor(_AHEAD, "evenscore-read") as workers:
-        for data in chunks:
+        for data in chain(_drained(head), chunks):
             waiting.append((data, workers.submit(parse, data)))
             if len(waiting) > _AHEAD:
-                first, future = waiting.popleft()
-                yield first, future.result()
+                oldest, future = waiting.popleft()
+                yield oldest, future.result()
         for data, future in waiting:
             yield data, future.result()
 
