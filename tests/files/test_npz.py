@@ -139,7 +139,7 @@ BAD = {
     "other arrays": ({"a": [1]}, "found a, but expected"),
     "no ids": ({"embeddings": np.ones((1, 2))}, r"\[ids\]: there are embeddings but no ids"),
     "no scores": ({"enroll_ids": ["e"], "test_ids": ["t"]}, r"\[scores\]: there are ids but no scores"),
-    "wrong number of ids": ({"embeddings": np.ones((2, 2)), "ids": ["a"]}, r"\[ids\]: this list has 1 ids"),
+    "wrong number of ids": ({"embeddings": np.ones((2, 2)), "ids": ["a"]}, r"\[ids\]: there are 1 ids, but 2 vectors"),
     "repeated ids": ({"embeddings": np.ones((2, 2)), "ids": ["a", "a"]}, r"\[ids\]: .*'a' more than once"),
     "vector": ({"embeddings": np.ones(2), "ids": ["a", "b"]}, r"\[embeddings\]: shape \(2,\)"),
     "not finite": ({"embeddings": [[np.nan]], "ids": ["a"]}, r"\[embeddings\]: the vector of 'a'"),
@@ -193,15 +193,39 @@ def test_a_header_that_promises_too_much(tmp_path, shape, message):
         read_npz(path, DEFAULT)
 
 
-def test_a_zip_bomb_is_not_unpacked(tmp_path):
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (0x30000000, r"bomb\.npz\[embeddings\]: .* cannot unpack to 805306368"),
+        (0xF0000000, r"bomb\.npz: 0\.000 GB unpack to 4\.0 GB or more.*; if you trust it, write it unpacked"),
+    ],
+)
+def test_a_zip_bomb_is_not_unpacked(tmp_path, size, message):
     path = tmp_path / "bomb.npz"
     write_npz(Embeddings(["a"], [[1.0]]), path)
     data = bytearray(path.read_bytes())
     directory = data.index(b"PK\x01\x02")
-    data[directory + 24 : directory + 28] = struct.pack("<I", 0xF0000000)  # uncompressed size in the central directory
+    data[directory + 24 : directory + 28] = struct.pack("<I", size)  # uncompressed size in the central directory
     path.write_bytes(bytes(data))
-    with pytest.raises(FileError, match=r"bomb\.npz\[embeddings\]: .* cannot unpack to 4026531840"):
+    with pytest.raises(FileError, match=message):
         read_npz(path, DEFAULT)
+
+
+def test_what_packs_well_is_read_all_the_same(tmp_path):
+    labels = np.zeros((50, 100_000), dtype=np.int8)
+    labels[0, 0] = 1
+    tests = np.arange(labels.shape[1]).astype("U")
+    np.savez_compressed(tmp_path / "key.npz", labels=labels, enroll_ids=list(map(str, range(50))), test_ids=tests)
+    assert read_npz(tmp_path / "key.npz", DEFAULT).counts == (1, labels.size - 1, 0)
+
+
+def test_bad_ids_cost_no_unpacking(tmp_path, monkeypatch):
+    np.savez(tmp_path / "x.npz", embeddings=np.ones((2, 2)), ids=["a", "a"])
+    read, wanted = np.lib.format.read_array, []
+    monkeypatch.setattr(np.lib.format, "read_array", lambda file, **how: wanted.append(file.name) or read(file, **how))
+    with pytest.raises(FileError, match="more than once"):
+        read_npz(tmp_path / "x.npz", DEFAULT)
+    assert wanted == ["ids.npy"]
 
 
 def test_what_cannot_be_written(tmp_path):

@@ -181,8 +181,8 @@ def test_missing_empty_and_other_files(tmp_path):
 
 
 def test_a_size_that_is_only_declared(tmp_path, monkeypatch):
-    path = made(tmp_path / "x.parquet", enroll=["e"] * 20_000, test=list(map(str, range(20_000))))
-    assert len(read_parquet(path, DEFAULT)) == 20_000
+    path = made(tmp_path / "x.parquet", enroll=["e"] * 200_000, test=list(map(str, range(200_000))))
+    assert len(read_parquet(path, DEFAULT)) == 200_000
     monkeypatch.setattr("os.sysconf", lambda name: {"SC_PAGE_SIZE": 4096}.get(name, 4))
     with pytest.raises(FileError, match=r"but only 0\.0 GB of memory"):
         read_parquet(path, DEFAULT)
