@@ -188,6 +188,13 @@ def test_a_size_that_is_only_declared(tmp_path, monkeypatch):
         read_parquet(path, DEFAULT)
 
 
+def test_one_value_that_is_repeated_too_often(tmp_path, monkeypatch):
+    path = made(tmp_path / "x.parquet", enroll=["e"] * 2000, test=["t"] * 2000)
+    monkeypatch.setattr("evenscore.files.parquet_sizes._VALUE_BYTES", 1_000_000)
+    with pytest.raises(FileError, match=r"GB unpack to 4\.0 GB"):
+        read_parquet(path, DEFAULT)
+
+
 def test_a_page_that_declares_too_many_values_does_not_end_the_process(tmp_path):
     path = made(tmp_path / "x.parquet", enroll=["e", "f"], test=["t", "t"], score=[1.0, 2.0])
     content = path.read_bytes()

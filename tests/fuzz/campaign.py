@@ -31,7 +31,7 @@ from evenscore import EvenscoreError  # noqa: E402
 SECONDS = 10.0  #: of processor time that an input may take
 WAIT = 60.0  #: seconds on a clock after which a process that tries the same input is given up, as it may wait for ever
 MEMORY = 2_000_000_000  #: bytes that a process may take for its inputs
-_ROUNDS = [4000 * 2**n for n in range(20)]  #: inputs that are shared out among the subjects, more each time
+_ROUNDS = [4000 * 4**n for n in range(9)]  #: inputs that are shared out among the subjects, more each time
 _KEPT = 20  #: findings of a subject and a round whose files are kept
 
 
@@ -154,6 +154,8 @@ def work(name: str, seed: int, first: int, count: int, place: int) -> None:
     from fuzz.subjects import SUBJECTS, clean
 
     subject = SUBJECTS[name]
+    with tempfile.TemporaryDirectory(prefix="evenscore-fuzz-") as folder, suppress(Exception):
+        subject.attempt(random.Random(name), Path(folder))  # what is made and loaded once is nobody's time
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

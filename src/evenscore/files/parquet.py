@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from evenscore.errors import FileError
 from evenscore.files.named_arrays import ids_of, trials_of
+from evenscore.files.panics import panics_unseen
 from evenscore.files.parquet_sizes import check_sizes
 from evenscore.files.registry import ArrayTable, ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, listed, local_file, parsing, refuse_larger_than_memory
@@ -160,7 +161,8 @@ def parsing_parquet(path: PathLike) -> Iterator[None]:
 
     with parsing(path, "a parquet file"):
         try:
-            yield
+            with panics_unseen(pl.exceptions.PanicException):
+                yield
         except pl.exceptions.PanicException as error:  # which is not an `Exception`
             first_line = str(error).splitlines()[0]
             raise FileError(path, f"it is damaged ({first_line}); copy or write it again") from None

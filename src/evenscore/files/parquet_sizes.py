@@ -13,13 +13,15 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from evenscore.errors import FileError
+from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike, refuse_larger_than_memory
+from evenscore.memory import refuse_bomb
 
 __all__ = ["check_sizes"]
 
 _MAGIC = b"PAR1"
 _DEEPEST = 12
+_VALUE_BYTES = 8  # at least, in memory
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # types of pages
 # Fields of the thrift records, by number.
 _ROWS, _GROUPS = 3, 4  # of the footer
@@ -52,8 +54,14 @@ def _check_footer(data: mmap.mmap, footer: Record, end: int, path: PathLike) -> 
     groups = footer[_GROUPS]
     if sum(group[_GROUP_ROWS] for group in groups) != footer[_ROWS]:
         raise FileError(path, f"it declares {footer[_ROWS]} rows, but its parts have others; the file is damaged")
-    columns = (column[_META] for group in groups for column in group[_COLUMNS])
-    return sum(_check_column(data, column, end, path) for column in columns)
+    columns = [column[_META] for group in groups for column in group[_COLUMNS]]
+    unpacked = sum(_check_column(data, column, end, path) for column in columns)
+    values = sum(column[_VALUES] for column in columns)  # of which many may be stored as one that is repeated
+    try:
+        refuse_bomb(len(data), max(unpacked, values * _VALUE_BYTES))
+    except InputError as error:
+        raise FileError(path, str(error)) from None
+    return max(unpacked, values * _VALUE_BYTES)
 
 
 def _check_column(data: mmap.mmap, meta: Record, end: int, path: PathLike) -> int:

@@ -1,0 +1,69 @@
+"""Keeps what a library writes to standard error when it fails from the user, who gets the error in one sentence.
+
+Threads of polars that stop over a damaged file (a *panic*) write several lines there themselves, past Python.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+__all__ = ["panics_unseen"]
+
+_STANDARD_ERROR = 2
+
+
+class _Kept:
+    """Standard error while anybody keeps it: several threads may, and the last one gives it back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._panicked = False
+        self._saved = -1
+        self._text: IO[bytes]
+
+    def begin(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users > 1:
+                return
+            self._saved, self._panicked = -1, False
+            with suppress(OSError):  # there may be none
+                self._saved = os.dup(_STANDARD_ERROR)
+                self._text = tempfile.TemporaryFile()  # noqa: SIM115
+                os.dup2(self._text.fileno(), _STANDARD_ERROR)
+
+    def end(self, panicked: bool) -> None:
+        with self._lock:
+            self._users -= 1
+            self._panicked |= panicked
+            if self._users or self._saved < 0:
+                return
+            os.dup2(self._saved, _STANDARD_ERROR)
+            with self._text, open(self._saved, "wb", 0) as shown:
+                self._text.seek(0)
+                if not self._panicked:  # what others had to say meanwhile
+                    shutil.copyfileobj(self._text, shown)
+
+
+_kept = _Kept()
+
+
+@contextmanager
+def panics_unseen(panic: type[BaseException]) -> Iterator[None]:
+    """Keep standard error, and show it afterwards unless what was done ended in a panic."""
+    _kept.begin()
+    panicked = False
+    try:
+        yield
+    except panic:
+        panicked = True
+        raise
+    finally:
+        _kept.end(panicked)
