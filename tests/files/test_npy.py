@@ -84,7 +84,7 @@ def test_a_header_that_promises_too_much(tmp_path):
 
 
 def test_what_cannot_be_written(tmp_path):
-    for bad in (" a", "a\nb", "a\u2028b"):
+    for bad in (" a", "a\nb", "a\u2028b", "\ufeffa", "a\0b"):
         with pytest.raises(FileError, match=r"cannot (be written|stand on a line of its own)"):
             write_npy(Embeddings([bad], [[1.0]]), tmp_path / "e.npy")
     with pytest.raises(FileError, match="holds embeddings, not a score matrix"):

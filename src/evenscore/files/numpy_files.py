@@ -35,6 +35,7 @@ from evenscore.files.streams import (
 )
 from evenscore.files.text.chunks import text_lines
 from evenscore.files.text.line_ids import refuse_odd_ids
+from evenscore.memory import refuse_bomb
 from evenscore.tables import Embeddings
 from evenscore.tables.ids import as_ids
 
@@ -56,7 +57,6 @@ __all__ = [
 
 # Deflate packs at most about 1032 to 1; an entry that claims more is damaged or hostile.
 _MOST_PACKED = 1100
-_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # to other programs
 _LONG_TEXT = 1 << 28  # bytes of text that are not packed, so that what was written is not taken for a bomb
 
 

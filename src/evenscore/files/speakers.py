@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from evenscore.errors import FileError
 from evenscore.files.registry import ReadOptions, SpeakerMap
 from evenscore.files.streams import PathLike, atomic_output
-from evenscore.files.text.chunks import refuse_unreadable, text_lines
+from evenscore.files.text.chunks import text_lines
 from evenscore.files.text.layouts import Sample
 from evenscore.files.text.line_ids import refuse_odd_ids
 

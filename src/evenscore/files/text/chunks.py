@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -23,7 +22,6 @@ __all__ = [
     "CodedIds",
     "filled_lines",
     "line_chunks",
-    "refuse_unreadable",
     "sample_of",
     "squeezed",
     "text_lines",
@@ -74,23 +72,6 @@ def text_lines(path: PathLike, what: str, longest: int = LONGEST_LIST) -> Iterat
                     problem = f"byte 0x{line[error.start]:02x} is not UTF-8; convert the file"
                     raise FileError(path, problem, line=number) from None
                 yield number, text
-
-
-def refuse_unreadable(ids: Iterable[str], path: PathLike, *, marks: str = "", padded: bool = False) -> None:
-    """Refuse ids that a text file cannot hold so that they are read again: with line ends, or with one of the marks.
-
-    ``padded`` says that blanks around an id are not part of it.
-    """
-    odd = re.compile(f"[\0\r\n\ud800-\udfff{re.escape(marks)}]|^\ufeff|^$" + (r"|^\s|\s$" if padded else ""))
-    for name in ids:
-        if odd.search(name):
-            no_text = re.search("[\ud800-\udfff]", name)
-            why = (
-                "it is no Unicode text"
-                if no_text
-                else "ids have no spaces, line ends or byte-order marks in such a file"
-            )
-            raise FileError(path, f"the id {name!r} cannot be written: {why}; rename it, or write npz")
 
 
 def squeezed(data: bytes, separator: str = " ") -> bytes:
