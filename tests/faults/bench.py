@@ -18,15 +18,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-FAULTS = ("SIGKILL", "ENOSPC", "EIO", "EINTR", "SHORT")  #: in the order of shim.c
-PATIENCE = 60  # seconds for a run that takes less than one
+FAULTS = ("SIGKILL", "ENOSPC", "EIO", "EINTR", "SHORT", "SECOND")  #: in the order of shim.c
+PATIENCE = 180  # seconds for a run that takes less than one
 SHIM = "EVENSCORE_FAULTS_SHIM"
 QUIET = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "COLUMNS": "200", "POLARS_MAX_THREADS": "1"}
 
 
 @dataclass
 class Run:
-    """How a run ended."""
+    """How a run ended, and a second one on the same output, which ran while this one was stopped."""
 
     code: int
     said: str  #: on standard error
@@ -34,6 +34,7 @@ class Run:
     removing: bool = False  #: whether the call that failed removes or closes something
     modules: tuple[str, ...] = ()  #: that it has imported, beside those that were there
     loops: tuple[tuple[str, str], ...] = ()  #: compiled loops that it has loaded, and for which type
+    second: Run | None = None
 
 
 class Bench:
@@ -52,18 +53,24 @@ class Bench:
             os.close(reader)
             self._in_child(arguments, fault, call, writer)
         os.close(writer)
+        second = None
+        if fault == "SECOND" and call and _stops(child):
+            second = self.run(arguments)
+            os.kill(child, signal.SIGCONT)
         with open(reader) as pipe:
             told = pipe.read()
         _, status = os.waitpid(child, 0)
-        said = (self.folder / "stderr").read_text(errors="replace")
-        return Run(os.waitstatus_to_exitcode(status), said, **json.loads(told or "{}"))
+        file = self.folder / f"stderr-{child}"
+        said = file.read_text(errors="replace")
+        file.unlink()
+        return Run(os.waitstatus_to_exitcode(status), said, **json.loads(told or "{}"), second=second)
 
     def _in_child(self, arguments: tuple[str, ...], fault: str, call: int, writer: int) -> NoReturn:
         code = 70
         try:
             signal.alarm(PATIENCE)
             os.chdir(self.folder)
-            for stream, name in ((1, "stdout"), (2, "stderr")):
+            for stream, name in ((1, "stdout"), (2, f"stderr-{os.getpid()}")):
                 os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), stream)
             sys.argv = ["evenscore", *arguments]
             from evenscore.cli.app import main
@@ -92,6 +99,12 @@ class Bench:
             self.out.mkdir()
         else:
             shutil.copytree(state, self.out)
+
+
+def _stops(child: int) -> bool:
+    """Wait until a process stops or ends, and tell which of them."""
+    found = os.waitid(os.P_PID, child, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    return found is not None and found.si_code == os.CLD_STOPPED
 
 
 def _loaded(known: set[str]) -> dict[str, Any]:

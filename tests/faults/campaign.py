@@ -3,13 +3,14 @@
 `make faults` does all of it; ``python tests/faults/campaign.py --every 20`` a twentieth. `shim.c` is loaded before any
 library, so that calls of NumPy, HDF5 and polars are met, too. A fault is one of
 
-=======  ============================================================================================
+=======  ========================================================================================================
 SIGKILL  the process ends before the call, or in the middle of a write
 ENOSPC   the disk is full from this call on
 EIO      this call fails
 EINTR    this call is interrupted, which must not be noticed
 SHORT    this call writes only half of what it should, and says so, which must not be noticed either
-=======  ============================================================================================
+SECOND   this call waits until a second run of the same command has ended: one may be told to wait, none is harmed
+=======  ========================================================================================================
 
 Every fault is injected by itself. What it leaves is often the same as what another one has left; then the command is
 not run again, as it can but do the same.
@@ -47,6 +48,7 @@ class Tried:
     fault: str
     points: int = 0
     gone_on: int = 0  #: different states from which the command was run again
+    told: int = 0  #: runs that were told to wait for another one
     failures: list[str] = field(default_factory=list)
 
 
@@ -82,6 +84,7 @@ class Trial:
             self.bench.restore(self.saved)
             struck = self.bench.run(self.job.arguments, fault, call)
             tried.points += 1
+            tried.told += struck.second is not None and 2 in (struck.code, struck.second.code)
             found = contents(self.bench.out)
             states = {"found": found, "before": self.before, "wanted": self.wanted}
             where = f"{self.name}, {fault} at call {call} of {self.calls[fault]}"
@@ -110,7 +113,7 @@ class Trial:
 
 
 def tried(task: tuple[str, list[str], int, Path]) -> list[Tried]:
-    """Try a job in a process of its own, which loads what this job needs."""
+    """Try a job with each fault, in a process that has loaded what the jobs before it needed."""
     name, faults, every, inputs = task
     with tempfile.TemporaryDirectory(prefix=f"{name} ", dir=inputs.parent) as folder:
         bench = Bench(Path(folder) / "bench")
@@ -142,14 +145,16 @@ def main() -> int:
         maker = processes.Process(target=make_inputs, args=(inputs,))  # as it starts threads, which no fork would have
         maker.start()
         maker.join()
-        with processes.Pool(chosen.processes, maxtasksperchild=1) as pool:
+        with processes.Pool(chosen.processes) as pool:
             for found in pool.imap_unordered(tried, tasks):
                 points = {one.fault: one.points for one in found}
                 total.update(points)
                 wrong = [failure for one in found for failure in one.failures]
                 failures += wrong
-                gone_on = sum(one.gone_on for one in found)
-                say("\n".join([f"{found[0].job}: {points}, went on from {gone_on} states", *wrong]))
+                gone_on, told = (sum(getattr(one, name) for one in found) for name in ("gone_on", "told"))
+                say(
+                    "\n".join([f"{found[0].job}: {points}, went on from {gone_on} states, {told} told to wait", *wrong])
+                )
     say(f"{dict(total)}, {time.monotonic() - start:.0f} s")
     say(f"{total.total()} faults, {len(failures)} failures")
     return int(bool(failures))

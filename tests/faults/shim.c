@@ -16,15 +16,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { KILL, FULL, BROKEN, INTERRUPTED, SHORT, FAULTS }; /* as in bench.py */
+enum { KILL, FULL, BROKEN, INTERRUPTED, SHORT, SECOND, FAULTS }; /* as in bench.py */
 static const int error_of[FAULTS] = {[FULL] = ENOSPC, [BROKEN] = EIO, [INTERRUPTED] = EINTR};
 
 /* Kinds of calls, by the faults that they can meet; only these are counted. */
 #define CAN(fault) (1 << (fault))
-#define SPACE (CAN(KILL) | CAN(FULL) | CAN(BROKEN))
+#define ALL (CAN(KILL) | CAN(BROKEN) | CAN(SECOND))
+#define SPACE (ALL | CAN(FULL))
 #define WAITS (SPACE | CAN(INTERRUPTED))
 #define WRITES (WAITS | CAN(SHORT))
-#define REMOVES (CAN(KILL) | CAN(BROKEN))
+#define REMOVES ALL
 #define CLOSES (CAN(FULL) | CAN(BROKEN)) /* what was written may fail as late as that, on a network */
 
 static char root[PATH_MAX];
@@ -83,8 +84,8 @@ static int strikes(int kind) {
         errno = error_of[fault];
         return 1;
     }
-    if (kind == WRITES) return -1;
-    raise(SIGKILL);
+    if (kind == WRITES && fault != SECOND) return -1;
+    raise(fault == SECOND ? SIGSTOP : SIGKILL);
     return 0;
 }
 

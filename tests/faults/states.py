@@ -91,6 +91,8 @@ def after_fault(fault: str, struck: Run, *, found: State, before: State, wanted:
     if fault == "SIGKILL":
         if struck.code != -signal.SIGKILL and found != wanted:
             yield f"it was not killed, and ended with {struck.code}: {struck.said}"
+    elif fault == "SECOND" and struck.second is not None:
+        yield from _after_two_runs(struck, struck.second, found, wanted)
     elif fault in ("EINTR", "SHORT") or struck.code == 0:
         if struck.code or (found != wanted and not struck.removing):
             yield f"exit code {struck.code}, {differences(found, wanted)}: {struck.said}"
@@ -104,6 +106,16 @@ def after_fault(fault: str, struck: Run, *, found: State, before: State, wanted:
         goes_on_purpose = name.endswith(("/record.json", *PAIRS))
         if name in later and name not in there and not goes_on_purpose:
             yield f"nothing is left under the name {name}"
+
+
+def _after_two_runs(first: Run, second: Run, found: State, wanted: State) -> Iterator[str]:
+    """Yield what is wrong after a run that stopped until a second one had ended; one of them may be told to wait."""
+    runs = {"first": first, "second": second}
+    for name, run in runs.items():
+        if run.code and not (run.code == 2 and "another run is writing it" in run.said):
+            yield f"the {name} run ended with {run.code}: {run.said}"
+    if all(run.code for run in runs.values()) or found != wanted:
+        yield f"exit codes {first.code} and {second.code}, {differences(found, wanted)}"
 
 
 def _after_failure(struck: Run, found: State) -> Iterator[str]:
