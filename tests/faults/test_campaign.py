@@ -1,5 +1,6 @@
 """A small part of `make faults`: each kind of fault, at a few calls of a command that goes on in chunks."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -19,10 +20,11 @@ ONLY_PRINT = {"info", "model show", "evaluate", "formats"}
 @pytest.mark.skipif(not sys.platform.startswith("linux") or not shutil.which("gcc"), reason="needs Linux and gcc")
 def test_nothing_is_lost_or_left_behind():
     campaign = Path(__file__).with_name("campaign.py")
-    command = [sys.executable, campaign, "--every", "27", "--jobs", "score to zarr", "--processes", "1"]
+    command = [sys.executable, campaign, "--every", "43", "--jobs", "score to zarr", "--processes", "1"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "faults, 0 failures" in run.stdout
+    assert not re.search(r"': 0\b| 0 told to wait", run.stdout)  # every fault was met
 
 
 def commands(group, name=""):

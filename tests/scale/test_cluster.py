@@ -8,6 +8,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
+import dask
 import dask.array
 import numpy as np
 import pytest
@@ -156,6 +157,19 @@ def test_killed_workers_do_not_change_sums(processes, stores):
     [killed] = label_sums([(scores, labels())], client=processes, progress=killing(processes, 2, "summing scores"))
     for name in ("rows", "columns", "squares", "row_counts", "column_counts"):
         np.testing.assert_allclose(getattr(killed.sums, name), getattr(calm.sums, name), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_slow_to_come_again_is_waited_for():
+    """On a busy machine that took more than 15 s; then the cluster forgot it, and the sums waited for ever."""
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}), connected(workers=1) as client:
+        [before] = client.run(os.getpid).values()
+        os.kill(before, signal.SIGKILL)
+        deadline, found = time.monotonic() + 120, []
+        while time.monotonic() < deadline and found in ([], [before]):
+            time.sleep(0.1)
+            found = list(client.run(os.getpid, on_error="ignore").values())
+    assert found not in ([], [before])
 
 
 KILLED = """

@@ -51,6 +51,7 @@ def connected(
             yield client
         return
     with ExitStack() as stack:
+        stack.enter_context(_never_given_up())
         with _ctrl_c_put_off():
             cluster = distributed.LocalCluster(
                 n_workers=workers,
@@ -65,6 +66,17 @@ def connected(
             stack.push(lambda *failure: _close(cluster, failure))
             client = stack.enter_context(distributed.Client(cluster))
         yield client
+
+
+def _never_given_up() -> Any:
+    """Let a worker that died come again however long that takes.
+
+    By default a cluster forgets a worker that has not come again after 15 s. On a busy machine it needs more than that,
+    and when all were forgotten, the work would wait for workers that nobody starts.
+    """
+    import dask
+
+    return dask.config.set({"distributed.deploy.lost-worker-timeout": "1000 days"})
 
 
 def _close(cluster: Any, failure: Any) -> None:
