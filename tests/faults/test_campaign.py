@@ -12,6 +12,7 @@ import typer.main
 from evenscore.cli.app import app
 from evenscore.files import FORMATS
 from faults.jobs import JOBS
+from faults.states import plain
 
 WRITING = {"--output", "--save", "--quality-out", "--plot"}  # options that name what is written
 ONLY_PRINT = {"info", "model show", "evaluate", "formats"}
@@ -58,3 +59,17 @@ def formats(job):
 def test_every_function_that_writes_a_format_has_a_job():
     written = {each.write for job in JOBS.values() if job.arguments[0] == "convert" for each in formats(job)}
     assert written == {each.write for each in FORMATS.values() if each.write}
+
+
+def test_only_times_and_what_was_taken_over_are_left_out():
+    row = b'<tr><th scope="row"><bdi>%s</bdi></th><td><bdi>%s</bdi></td></tr>\n'
+    kept = row % (b"Tooth", b"1.9 s more") + row % (b"EER", b"1.9")
+    left = row % (b"Took", b"1.9 s") + row % (b"Finished", b"now") + row % (b"Taken from an earlier run", b"raw, s")
+    assert plain("report.html", kept + left) == kept
+    assert plain("report.html", row % (b"raw", b"0.4 s")) == row % (b"raw", b"")
+    assert plain("other.html", left) == left
+    results = b'{\n  "seconds": 3,\n  "run": {\n    "command": "c",%s\n  }\n}'
+    times = b'\n    "time": "now",\n    "seconds": 1.5,\n    "resumed": ["s"],\n    "method_seconds": {"s": 0.5}'
+    assert plain("results.json", results % times).replace(b"\n\n\n\n", b"") == results % b""
+    record = b'{\n  "seconds": 1.5e-05,\n  "fingerprint": "2"\n}'
+    assert plain("record.json", record) == b'{\n\n  "fingerprint": "2"\n}'
