@@ -68,7 +68,7 @@ accuracy: $(VENV)/.installed-all ## every method on every set of embeddings in E
 fuzz: $(VENV)/.installed-all+test ## try everything that takes input with spoilt input, for five minutes
 	$(BIN)/python tests/fuzz/campaign.py
 
-faults: $(VENV)/.installed-all+test ## stop commands at every system call that changes files (needs gcc; an hour)
+faults: $(VENV)/.installed-all+test ## stop commands at every system call that changes files (needs gcc; takes long)
 	$(BIN)/python tests/faults/campaign.py
 
 docs: $(VENV)/.installed-all+docs ## build the site into site/, warnings are errors
