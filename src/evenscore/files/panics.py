@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
@@ -16,6 +17,7 @@ from typing import IO
 __all__ = ["panics_unseen"]
 
 _STANDARD_ERROR = 2
+_LATE = 0.03  # seconds
 
 
 class _Kept:
@@ -24,7 +26,7 @@ class _Kept:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._panicked = False
+        self._failed = False
         self._saved = -1
         self._text: IO[bytes]
 
@@ -33,22 +35,24 @@ class _Kept:
             self._users += 1
             if self._users > 1:
                 return
-            self._saved, self._panicked = -1, False
+            self._saved, self._failed = -1, False
             with suppress(OSError):  # there may be none
                 self._saved = os.dup(_STANDARD_ERROR)
                 self._text = tempfile.TemporaryFile()  # noqa: SIM115
                 os.dup2(self._text.fileno(), _STANDARD_ERROR)
 
-    def end(self, panicked: bool) -> None:
+    def end(self, failed: bool) -> None:
         with self._lock:
             self._users -= 1
-            self._panicked |= panicked
+            self._failed |= failed
             if self._users or self._saved < 0:
                 return
+            if self._failed and os.fstat(self._text.fileno()).st_size:
+                time.sleep(_LATE)  # other threads may still be at it
             os.dup2(self._saved, _STANDARD_ERROR)
             with self._text, open(self._saved, "wb", 0) as shown:
                 self._text.seek(0)
-                if not self._panicked:  # what others had to say meanwhile
+                if not self._failed:  # what others had to say meanwhile
                     shutil.copyfileobj(self._text, shown)
 
 
@@ -56,14 +60,14 @@ _kept = _Kept()
 
 
 @contextmanager
-def panics_unseen(panic: type[BaseException]) -> Iterator[None]:
-    """Keep standard error, and show it afterwards unless what was done ended in a panic."""
+def panics_unseen(*failures: type[BaseException]) -> Iterator[None]:
+    """Keep standard error, and show it afterwards unless what was done ended in one of these failures."""
     _kept.begin()
-    panicked = False
+    failed = False
     try:
         yield
-    except panic:
-        panicked = True
+    except failures:
+        failed = True
         raise
     finally:
-        _kept.end(panicked)
+        _kept.end(failed)

@@ -161,7 +161,7 @@ def parsing_parquet(path: PathLike) -> Iterator[None]:
 
     with parsing(path, "a parquet file"):
         try:
-            with panics_unseen(pl.exceptions.PanicException):
+            with panics_unseen(pl.exceptions.PanicException, pl.exceptions.PolarsError):
                 yield
         except pl.exceptions.PanicException as error:  # which is not an `Exception`
             first_line = str(error).splitlines()[0]
