@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import shutil
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -202,6 +206,7 @@ def named(encoding, separator):
 
 
 BAD_METADATA_3 = {
+    "many chunks": ({"shape": [1 << 20, 2]} | grid(1, 1), "declares 2097152 chunks, but only 1 are there"),
     "pickle": ({"codecs": [{"name": "pickle"}, LITTLE]}, r"\[scores\]: it is packed with 'pickle', which is not read"),
     "short name": ({"codecs": ["pickle"]}, "packed with 'pickle'"),
     "pickle in shards": (shards({"name": "pickle"}), "packed with 'pickle'"),
@@ -312,3 +317,40 @@ def test_damaged_files(stores, data):
         must_parse_or_refuse(lambda path: read_zarr(path, DEFAULT), store)
     finally:
         damaged.write_bytes(before)
+
+
+def repeated_zeros(blocks):
+    """Return a zstd frame that does not say its size: of blocks of 128 KB, each of one byte that is repeated."""
+    heads = [(1 << 17 << 3 | 1 << 1 | (number == blocks - 1)).to_bytes(3, "little") for number in range(blocks)]
+    return b"\x28\xb5\x2f\xfd\x00\x38" + b"".join(head + b"\0" for head in heads)
+
+
+def bombs():
+    import numcodecs
+
+    zeros = bytes(3_000_000)
+    return {
+        "blosc": numcodecs.Blosc().encode(zeros),
+        "zstd": numcodecs.Zstd().encode(zeros),
+        "zstd of several frames": numcodecs.Zstd().encode(zeros[:60_000]) * 3,
+        "zstd of unknown size": repeated_zeros(1000),
+        "lz4": numcodecs.LZ4().encode(zeros),
+        "zlib": zlib.compress(zeros),
+        "gzip": gzip.compress(zeros),
+        "bz2": bz2.compress(zeros),
+        "lzma": lzma.compress(zeros),
+    }
+
+
+@pytest.mark.parametrize("name", bombs())
+def test_a_chunk_that_unpacks_to_more_than_it_must_hold(tmp_path, name):
+    import numcodecs
+
+    codec = numcodecs.get_codec({"id": name.split()[0]})
+    path = golden_store(tmp_path / "g.zarr", 2, compressor=codec.get_config())
+    chunk = path / "scores" / "0.0"
+    chunk.write_bytes(codec.encode(chunk.read_bytes()))
+    assert read_zarr(path, DEFAULT).shape == (2, 2)
+    chunk.write_bytes(bombs()[name])
+    with pytest.raises(FileError, match=r"\[scores\]: 0\.0 unpacks to \d+ bytes or more, but a chunk has"):
+        read_zarr(path, DEFAULT)

@@ -27,6 +27,7 @@ from evenscore.files.registry import ArrayTable, ReadOptions, Table
 from evenscore.files.streams import PathLike, atomic_directory, parsing, reading, refuse_larger_than_memory
 from evenscore.files.zarr_chunks import fast_crc32c
 from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
+from evenscore.files.zarr_sizes import check_chunks
 from evenscore.tables.ids import Ids
 
 __all__ = ["StoredScores", "create_score_store", "open_store", "read_zarr", "write_zarr"]
@@ -182,6 +183,10 @@ class _Arrays(StoredArrays):
         array = self._group[name]
         size = int(np.prod(array.shape, dtype=object)) * array.dtype.itemsize
         refuse_larger_than_memory(self.path, size, part=name)
+        folder = Path(self.path) / name
+        metadata = array_metadata(folder, store_format(Path(self.path)), self.path, name)
+        if metadata is not None:
+            check_chunks(folder, metadata, self.path, name)
         return np.asarray(array[...])
 
     def _read_text(self, name: str) -> npt.NDArray[np.object_]:
