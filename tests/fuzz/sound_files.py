@@ -14,7 +14,7 @@ import numpy as np
 from evenscore import Embeddings, EvenscoreError, ScoreMatrix, TrialList
 from evenscore.files import FORMATS, save_score_set, save_verifier, sniff, write
 from evenscore.files.kaldi_objects import write_kaldi_plda
-from evenscore.files.models import load_plda, save_transform
+from evenscore.files.models import load_evidence, load_plda, save_transform
 
 __all__ = ["GOLDEN", "Files", "records", "sound", "sound_kaldi_objects", "sound_score_set", "sound_verifiers", "tables"]
 
@@ -213,12 +213,11 @@ def records() -> list[Files]:
 def sound_verifiers() -> list[Files]:
     """Return verifiers of several kinds."""
     from evenscore.online import Verifier
-    from online_data import CALIBRATION, COHORT, scorers, trained
+    from online_data import CALIBRATION, COHORT, SIMPLE, scorers
 
     made = [Verifier(scorers()[name], cohort=COHORT, method="as", top_k=7) for name in scorers()]
-    made += [
-        Verifier(scorers()["cosine"], cohort=COHORT, method=name, model=trained(name)) for name in ("lgsm", "evidence")
-    ]
+    trained = {"lgsm": SIMPLE, "evidence": load_evidence(GOLDEN / "records" / "evidence.json")}
+    made += [Verifier(scorers()["cosine"], cohort=COHORT, method=name, model=model) for name, model in trained.items()]
     made += [Verifier(method="raw", calibration=CALIBRATION), Verifier(cohort=COHORT, method="s")]
     return [_made(lambda path, one=one: save_verifier(one, path), "verifier.npz") for one in made]
 
