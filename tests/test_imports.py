@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import evenscore
+from parsed import nodes
 
 PACKAGE = Path(evenscore.__file__).parent
 MODULE_NAMES = [name for name in evenscore.__all__ if inspect.ismodule(getattr(evenscore, name))]
@@ -49,11 +50,6 @@ UNSAFE = {"pickle", "marshal", "shelve", "joblib", "dill", "cloudpickle"}
 def part_of(path):
     """Return the part of the program that a module belongs to: the first folder or file name."""
     return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT).parts[0].removesuffix(".py")
-
-
-@functools.cache
-def nodes(path):
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 @functools.cache

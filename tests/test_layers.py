@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import evenscore
+from parsed import nodes
 
 PACKAGE = Path(evenscore.__file__).parent
 
@@ -22,7 +23,7 @@ def package_of(path):
 
 def imported(path):
     """Return the packages that a module imports, for type checkers only, too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("evenscore."):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.ImportFrom) and node.module == "evenscore":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import evenscore
+from parsed import nodes
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(evenscore.__file__).parent
@@ -100,11 +101,10 @@ def plain_dependencies():
 
 def packages_used(path):
     """Return the packages that a module imports when it runs, inside functions too, but not for its types alone."""
-    nodes = list(ast.walk(ast.parse(readable(path))))
-    typing = [node for node in nodes if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    typing = [node for node in nodes(path) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     for_types = {inner for node in typing for statement in node.body for inner in ast.walk(statement)}
     used = set()
-    for node in nodes:
+    for node in nodes(path):
         if isinstance(node, ast.Import) and node not in for_types:
             used |= {name.name.partition(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node not in for_types:

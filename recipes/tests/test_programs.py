@@ -1,6 +1,6 @@
 """The recipes are programs: they are run with ``python -m`` at the top of the tree."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -9,16 +9,22 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def run_module(name, *arguments, capsys, monkeypatch):
+    """Do what ``python -m`` does, without another interpreter; returns exit code, output and errors."""
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    return ended.value.code, *capsys.readouterr()
+
+
 @pytest.mark.parametrize("name", ["analysis", "paper", "rsr_like", "theory"])
-def test_a_recipe_is_run_as_a_module(name):
-    run = subprocess.run(
-        [sys.executable, "-m", f"recipes.{name}", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert f"Usage: python -m recipes.{name} [OPTIONS]" in run.stdout
-    assert run.stderr == ""
-    wrong = subprocess.run([sys.executable, "-m", f"recipes.{name}"], cwd=ROOT, capture_output=True, text=True)
-    assert wrong.returncode == 2
-    assert "Missing option" in wrong.stderr
+def test_a_recipe_is_run_as_a_module(name, capsys, monkeypatch):
+    code, out, err = run_module(f"recipes.{name}", "--help", capsys=capsys, monkeypatch=monkeypatch)
+    assert f"Usage: python -m recipes.{name} [OPTIONS]" in out
+    assert (code, err) == (0, "")
+    code, _, err = run_module(f"recipes.{name}", capsys=capsys, monkeypatch=monkeypatch)
+    assert code == 2
+    assert "Missing option" in err
 
 
 def test_make_runs_the_paper():

@@ -1,7 +1,9 @@
 """Every example in the help of every command runs, in a folder with the files that it names."""
 
+import functools
 import gzip
 import shlex
+import shutil
 from importlib import import_module
 
 import numpy as np
@@ -193,12 +195,25 @@ FOLDERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def folder_for(tmp_path_factory):
+    """Make the files of a command once for all commands that take the same ones."""
+
+    @functools.cache
+    def made(make):
+        folder = tmp_path_factory.mktemp(make.__name__)
+        make(folder)
+        save_model(MODEL, folder / "m.json")
+        return folder
+
+    return lambda command: made(FOLDERS[command])
+
+
 @pytest.mark.parametrize("command", ["app", *COMMANDS])
-def test_every_example_runs(cli, tmp_path, command):
+def test_every_example_runs(cli, folder_for, tmp_path, command):
     pytest.importorskip("matplotlib", reason="figures need the extra 'plot'")
     pytest.importorskip("zarr", reason="zarr stores need the extra 'zarr'")
-    FOLDERS[command](tmp_path)
-    save_model(MODEL, tmp_path / "m.json")
+    shutil.copytree(folder_for(command), tmp_path, dirs_exist_ok=True)
     lines = examples(command)
     assert lines
     for line in sorted(lines, key=lambda line: "--train-embeddings" in line):

@@ -43,7 +43,7 @@ def test_the_same_seed_gives_the_same_scores_however_they_are_chunked(monkeypatc
 
 
 def test_scores_have_the_moments_of_the_model():
-    n_matrices, size = 4000, 6
+    n_matrices, size = 1500, 6
     speakers = [f"s{n // 3}" for n in range(size)]
     key = Labels.from_speakers(speakers, speakers).matrix
     draws = np.stack([simulate(MODEL, speakers, speakers, seed=n)[0].scores for n in range(n_matrices)])
