@@ -50,7 +50,7 @@ def path(tmp_path):
          "with duplicates='drop'"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("chunk_size", [30, 1 << 24])
+@pytest.mark.parametrize("chunk_size", [300, 1 << 24])
 @pytest.mark.parametrize("blanks", [0, 3])
 def test_the_first_bad_line_is_named(bad, problem, chunk_size, blanks, path):
     path.write_text("\n" * blanks + GOOD + bad + "\n" + GOOD.replace("e", "x"), newline="\n")
