@@ -134,7 +134,7 @@ def penalty(theta: Float[np.ndarray, " c"], l2: float) -> Objective:
 def cross_entropy(theta: Float[np.ndarray, " c"], design: Design, p_target: float) -> Objective:
     """Evaluate (L2) without its penalty."""
     value, gradient, hessian = 0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size))
-    lowest = np.full(2, np.inf)
+    lowest, prior = np.full(2, np.inf), logit(p_target)
     classes = (
         (design.nontarget, design.nontarget_share, -1.0, 1 - p_target),
         (design.target, design.target_share, 1.0, p_target),
@@ -142,7 +142,7 @@ def cross_entropy(theta: Float[np.ndarray, " c"], design: Design, p_target: floa
     for label, (rows, shares, sign, weight) in enumerate(classes):
         for start in range(0, len(rows), _CHUNK):
             part, share = rows[start : start + _CHUNK], weight * shares[start : start + _CHUNK]
-            margin = sign * (part @ theta + logit(p_target))
+            margin = sign * (part @ theta + prior)
             small = np.exp(-np.abs(margin))  # the one exponential of loss and probability: most of the time goes here
             right = 1.0 / (1.0 + small)  # probability of the likelier class
             # The logarithm is of nearly 1 where nothing is lost; log1p would be several times slower.
