@@ -78,7 +78,8 @@ def test_a_staircase_is_that_of_the_bins(many):
         np.testing.assert_allclose(other.edges, one.edges, rtol=1e-12)
 
 
-def test_saturation_by_folds_of_speakers(many):
+def test_saturation_by_folds_of_speakers(many, monkeypatch):
+    monkeypatch.setattr("evenscore.calibrate.saturating.SHARES", (0.0, 1e-3, 1e-2))
     scores, labels, enroll, test = many
     wanted = SaturatingCalibration.fit(scores, labels, enroll_speakers=enroll, test_speakers=test)
     speakers = trial_speakers(scores, len(labels), enroll, test)
