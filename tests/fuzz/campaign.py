@@ -31,7 +31,7 @@ from evenscore import EvenscoreError  # noqa: E402
 SECONDS = 10.0  #: of processor time that an input may take
 WAIT = 60.0  #: seconds on a clock after which a process that tries the same input is given up, as it may wait for ever
 MEMORY = 2_000_000_000  #: bytes that a process may take for its inputs
-_ROUNDS = [4000 * 4**n for n in range(9)]  #: inputs that are shared out among the subjects, more each time
+_A_MINUTE = 800  #: inputs of the first round for each minute; each next round is four times as large
 _KEPT = 20  #: findings of a subject and a round whose files are kept
 
 
@@ -65,7 +65,7 @@ def campaign(given: argparse.Namespace) -> tuple[Counter[str], Counter[str], Cou
     weights = {name: SUBJECTS[name].weight for name in names}
     end = time.monotonic() + 60 * given.minutes
     tried, found, seconds = Counter[str](), Counter[str](), Counter[str]()
-    for size in _ROUNDS:
+    for size in (int(_A_MINUTE * given.minutes) * 4**turn for turn in range(20)):
         for name, share in shares_of(weights, size, given.inputs).items():
             start = time.monotonic()
             outcomes = run_subject(name, given.seed, given.first + tried[name], share, given.findings)
