@@ -12,7 +12,6 @@ from evenscore.errors import InputError
 __all__ = ["free_memory", "memory_size", "refuse_bomb", "refuse_too_large"]
 
 _NOT_WORTH_A_LOOK = 1 << 20  # bytes
-_MOST_PACKED = 100  # to 1: text of trials has reached 40, what packs better is mostly zeros
 _GROUP = Path("/sys/fs/cgroup")  # of a container, which has less than the machine
 
 
@@ -55,11 +54,12 @@ def refuse_too_large(nbytes: float, what: str, remedy: str) -> None:
         raise InputError(f"{what} takes {sizes}; {remedy}")
 
 
-def refuse_bomb(packed: float, unpacked: float, *, harmless: float = 1e9) -> None:
+def refuse_bomb(packed: float, unpacked: float, *, harmless: float = 1e9, most: float = 100) -> None:
     """Refuse what unpacks to far more than it is, as long as that is more than a ``harmless`` number of bytes.
 
-    Masks and numbers of enrolments may pack to a thousandth, and are read if they are not huge. What is huge, too, is
-    more likely made to fill memory and time; whoever knows better can unpack it, which shows its size.
+    ``most`` is how many times its size it may have: text of trials has reached 40. Masks and numbers of enrolments may
+    pack to a thousandth, and are read if they are not huge. What is huge, too, is more likely made to fill memory and
+    time; whoever knows better can unpack it, which shows its size.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def refuse_bomb(packed: float, unpacked: float, *, harmless: float = 1e9) -> Non
     Traceback (most recent call last):
     evenscore.errors.InputError: 0.003 GB unpack to 3.0 GB or more, which scores hardly do, so it may be made ...
     """
-    if unpacked > harmless and unpacked > _MOST_PACKED * packed:
+    if unpacked > harmless and unpacked > most * packed:
         sizes = f"{packed / 1e9:.3f} GB unpack to {unpacked / 1e9:.1f} GB or more"
         raise InputError(
             f"{sizes}, which scores hardly do, so it may be made to fill the memory; if you trust it, write it unpacked"

@@ -34,6 +34,9 @@ __all__ = ["DatasetReader", "open_datasets"]
 
 _SECONDS, _BYTES_A_SECOND = 5, 10_000_000  # of processor time: these, and more for larger data
 _SPARE_MEMORY = 1 << 29  # bytes beside the data itself
+# Below this size a dataset may be declared without being stored; above, deflate packs at most about 1032 to 1.
+_SMALL = 1 << 28
+_MOST_PACKED = 1100
 _TEXTS_AT_A_TIME = 4096
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from evenscore.files.hdf5_process import main; main()"
 
@@ -235,7 +238,7 @@ class _Opened:
             problem = f"it has type {dataset.dtype}, but only numbers and text are read; write it again"
             raise FileError("", problem, part=name)
         refuse_larger_than_memory("", dataset.nbytes, part=name)
-        refuse_bomb(dataset.id.get_storage_size(), dataset.nbytes)
+        refuse_bomb(dataset.id.get_storage_size(), dataset.nbytes, harmless=_SMALL, most=_MOST_PACKED)
 
     def _texts(self, dataset: Any, name: str) -> npt.NDArray[np.object_]:
         """Read text in parts, so that a few long texts named often cannot fill the memory unseen."""

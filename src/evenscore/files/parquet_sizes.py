@@ -21,7 +21,8 @@ __all__ = ["check_sizes"]
 
 _MAGIC = b"PAR1"
 _DEEPEST = 12
-_VALUE_BYTES = 8  # at least, in memory
+_VALUE_BYTES = 16  # of a text in memory, to which the text itself may come
+_MOST_PACKED = 4000  # to 1: a key of all pairs of 2000 and 3000 ids reaches 600
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # types of pages
 # Fields of the thrift records, by number.
 _ROWS, _GROUPS = 3, 4  # of the footer
@@ -58,7 +59,7 @@ def _check_footer(data: mmap.mmap, footer: Record, end: int, path: PathLike) -> 
     unpacked = sum(_check_column(data, column, end, path) for column in columns)
     values = sum(column[_VALUES] for column in columns)  # of which many may be stored as one that is repeated
     try:
-        refuse_bomb(len(data), max(unpacked, values * _VALUE_BYTES))
+        refuse_bomb(len(data), max(unpacked, values * _VALUE_BYTES), most=_MOST_PACKED)
     except InputError as error:
         raise FileError(path, str(error)) from None
     return max(unpacked, values * _VALUE_BYTES)

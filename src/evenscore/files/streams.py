@@ -51,7 +51,7 @@ ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")  #: one of these stands in the 
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _COPY_SIZE = 1 << 20
-_HARMLESS_COPY = 1e9  # bytes
+_HARMLESS_COPY = 5e8  # bytes
 _HARMLESS_TEXT = 64e6  # bytes: what they say takes ten times as much memory, and seconds
 
 
