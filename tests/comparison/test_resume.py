@@ -134,6 +134,27 @@ def test_damaged_results_are_made_again(tmp_path, file, damage):
     assert again["counted"].figures.values == whole["counted"].figures.values
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record["figures"]["intervals"].update(
+            {name: [1, 2, 3] for name in record["figures"]["intervals"]}
+        ),
+        lambda record: record.update(seconds="long"),
+        lambda record: record.update(seconds=10**400),
+        lambda record: record.update(notes=[["x"]]),
+        lambda record: record.pop("digest"),
+    ],
+)
+def test_records_with_other_values_are_made_again(tmp_path, change):
+    run(tmp_path, methods=["counted"])
+    path = tmp_path / "methods" / "counted" / "record.json"
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+    assert run(tmp_path, methods=["counted"]).run.resumed == ("raw",)
+
+
 def test_scores_of_another_run_are_noticed(tmp_path):
     run(tmp_path, methods=["counted"])
     compare(training_side(("one", "two")), evaluation_side(("one", "two"), seed=7), ["counted"], bootstrap=20).save(

@@ -354,3 +354,6 @@ def test_a_chunk_that_unpacks_to_more_than_it_must_hold(tmp_path, name):
     chunk.write_bytes(bombs()[name])
     with pytest.raises(FileError, match=r"\[scores\]: 0\.0 unpacks to \d+ bytes or more, but a chunk has"):
         read_zarr(path, DEFAULT)
+    scores = open_scores(path)
+    with pytest.raises(FileError, match=r"\[scores\]: 0\.0 unpacks to"):
+        scores.source.read(scores.places()[0])

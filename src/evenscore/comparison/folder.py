@@ -44,6 +44,7 @@ from evenscore.tables.arrays import frozen, hashed
 __all__ = ["ResultFolder", "save_comparison", "write_results"]
 
 _FORMAT, _VERSION = "evenscore-comparison-method", 1
+_DIGEST = "digest"
 _LARGEST = 500_000_000  # bytes of a record: millions of draws of speakers
 _KEPT = ("replicates", "is_llr", "notes", "seconds")  # of a result, as they are
 _INFINITE = {"inf": np.inf, "-inf": -np.inf}  # JSON has no infinite numbers
@@ -101,7 +102,8 @@ class ResultFolder:
             record["digests"] = {kind: hashed(getattr(result, kind)) for kind in ("scores", "llrs")}
         else:
             save_summaries(place, fingerprint, result.summaries)
-        write_object(place / RECORD, plain(record))
+        kept = plain(record)
+        write_object(place / RECORD, {**kept, _DIGEST: _digest(kept)})
         if result.summaries is None or self.with_scores or result.norm == RAW:
             return result
         return replace(result, scores=(), llrs=())
@@ -113,14 +115,20 @@ class ResultFolder:
             return None
         try:
             return self._loaded(method, place)
-        except (EvenscoreError, KeyError, TypeError, ValueError):  # damaged, or changed by hand: do it again
+        except (
+            EvenscoreError,
+            KeyError,
+            OverflowError,
+            TypeError,
+            ValueError,
+        ):  # damaged, or changed by hand: do it again
             return None
 
     def _loaded(self, method: Method, place: Path) -> MethodResult | None:
         record = read_json(place / RECORD, largest=_LARGEST)
         check_header(place / RECORD, record, _FORMAT, _VERSION)
         fingerprint = fingerprint_of(method, self.how, self.inputs)
-        if record["fingerprint"] != fingerprint:
+        if record.pop(_DIGEST) != _digest(record) or record["fingerprint"] != fingerprint:
             return None
         calibration = load_calibration(place / CALIBRATION)
         trials = self.sides.trials
@@ -140,7 +148,7 @@ class ResultFolder:
             model=load_trained(place / MODEL) if (place / MODEL).is_file() else None,
             is_llr=record["is_llr"],
             notes=tuple(record["notes"]),
-            seconds=record["seconds"],
+            seconds=float(record["seconds"]),
         )
 
     def _stored_scores(
@@ -155,6 +163,12 @@ class ResultFolder:
             return None
         llrs = calibrated_tables(tables, [calibration] * len(tables))
         return {"scores": tuple(tables), "llrs": llrs, "summaries": summaries}
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    """Return a hash of a record but for its time, so that damaged values are not taken for what was computed."""
+    lasting = {name: value for name, value in record.items() if name != "seconds"}
+    return hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
 
 
 def _read_scores(place: Path, trials: ComparedTrials, digests: Mapping[str, str]) -> dict[str, Any] | None:

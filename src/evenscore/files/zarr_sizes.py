@@ -21,7 +21,7 @@ from evenscore.errors import FileError
 from evenscore.files.streams import PathLike
 from evenscore.files.zarr_metadata import METADATA_FILES, ArrayMetadata
 
-__all__ = ["check_chunks"]
+__all__ = ["check_chunk", "check_chunks", "packer_of"]
 
 _SPARE = 1 << 16  # bytes that a chunk may have beside its numbers: headers and checksums
 _MANY_CHUNKS, _MOST_ABSENT = 100_000, 1000  # to find that a chunk is absent takes as long as to read a small one
@@ -41,16 +41,25 @@ def check_chunks(folder: Path, metadata: ArrayMetadata, path: PathLike, part: st
     if count > _MANY_CHUNKS and count > _MOST_ABSENT * len(files):
         problem = f"it declares {count} chunks, but only {len(files)} are there; the store is damaged"
         raise FileError(path, problem, part=part)
-    packers = [name for name, _ in metadata.codecs if name in _UNPACKED_SIZES]
-    if not packers:
-        return
-    most = int(np.prod(metadata.chunks, dtype=object)) * metadata.dtype.itemsize + _SPARE
-    for file in files:
-        with open(file, "rb") as stream:
-            size = _UNPACKED_SIZES[packers[-1]](stream, most)
-        if size > most:
-            problem = f"{file.name} unpacks to {size} bytes or more, but a chunk has {most - _SPARE}; it is damaged"
-            raise FileError(path, problem, part=part)
+    packer = packer_of(metadata)
+    nbytes = int(np.prod(metadata.chunks, dtype=object)) * metadata.dtype.itemsize
+    for file in files if packer else ():
+        check_chunk(file, packer, nbytes, path, part)
+
+
+def packer_of(metadata: ArrayMetadata) -> str:
+    """Return the name of what packs the chunks, '' if nothing does."""
+    return next((name for name, _ in reversed(metadata.codecs) if name in _UNPACKED_SIZES), "")
+
+
+def check_chunk(file: Path, packer: str, nbytes: int, path: PathLike, part: str) -> None:
+    """Refuse a chunk that unpacks to more than its bytes in memory."""
+    most = nbytes + _SPARE
+    with open(file, "rb") as stream:
+        size = _UNPACKED_SIZES[packer](stream, most)
+    if size > most:
+        problem = f"{file.name} unpacks to {size} bytes or more, but a chunk has {nbytes}; it is damaged"
+        raise FileError(path, problem, part=part)
 
 
 def _files(folder: Path) -> Iterator[Path]:
