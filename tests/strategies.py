@@ -49,11 +49,13 @@ def id_lists(min_size: int = 1, max_size: int = 6, *, spaces: bool = False) -> s
     return st.lists(id_texts(spaces=spaces), min_size=min_size, max_size=max_size, unique=True)
 
 
-def vectors(shape: int | tuple[int, ...], dtype: type = np.float64) -> st.SearchStrategy[np.ndarray]:
+def vectors(
+    shape: int | tuple[int, ...], dtype: type = np.float64, largest: float = 2.0**99
+) -> st.SearchStrategy[np.ndarray]:
     """Finite numbers of a shape."""
     width = 8 * np.dtype(dtype).itemsize
-    finite = st.floats(-1e100, 1e100) if width == 64 else st.floats(allow_nan=False, allow_infinity=False, width=32)
-    return hnp.arrays(dtype, shape, elements=finite.map(lambda value: value if abs(value) > 1e-80 else 0.0))
+    finite = st.floats(-largest, largest, width=width)
+    return hnp.arrays(dtype, shape, elements=finite.map(lambda value: value if abs(value) > 1e-28 else 0.0))
 
 
 @st.composite
@@ -113,7 +115,7 @@ def embeddings(
     """1 to 6 vectors of 1 to 5 components; a speaker may be unknown (None)."""
     ids = draw(id_lists(min_size, spaces=spaces))
     size = len(ids)
-    matrix = draw(vectors((size, draw(st.integers(1, 5))), dtype or draw(dtypes)))
+    matrix = draw(vectors((size, draw(st.integers(1, 5))), dtype or draw(dtypes), 2.0**39))
     names = st.lists(st.none() | id_texts(spaces=spaces), min_size=size, max_size=size)
     facts = {}
     if columns:

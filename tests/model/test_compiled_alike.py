@@ -24,7 +24,8 @@ for m, n in ((5, 7), (12, 36), (61, 77)):
     weigh_rows(scores, 0.3, rng.normal(size=(2, n)), 0, m, shifts[0])
     weigh_columns(scores, 0.3, rng.normal(size=(2, m)), 0, n, shifts[1])
     llrs = np.empty((m, n))
-    llr_matrix(scores, shifts[0], np.ascontiguousarray(shifts[1].T), np.array([0.3, 0.7]), 0.2, 0, m, llrs)
+    how = shifts[0], np.ascontiguousarray(shifts[1].T), np.array([0.3, 0.7]), 0.2
+    llr_matrix(scores, *how, 0, m, llrs, np.zeros(m, dtype=bool))
     found += [*shifts, llrs]
 print(*(hashlib.sha256(part.tobytes()).hexdigest() for part in found))
 """

@@ -203,10 +203,10 @@ def test_fitting_again_starts_from_the_model_itself():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tail": [1.0, 0.0]}, "tail must be positive"),
-        ({"scale": [1.0, -1.0]}, "scale must be positive"),
-        ({"skew": [1.0]}, "skew must be 2 finite numbers"),
-        ({"location": [np.nan, 0.0]}, "location must be 2 finite numbers"),
+        ({"tail": [1.0, 0.0]}, "tail must be 2 numbers from 0.1 to 10"),
+        ({"scale": [1.0, -1.0]}, "scale must be 2 numbers from 0.001 to 1000"),
+        ({"skew": [1.0]}, "skew must be 2 numbers from -30 to 30"),
+        ({"location": [np.nan, 0.0]}, "location must be 2 numbers from -1000 to 1000"),
     ],
 )
 def test_bad_parameters_are_refused(change, message):

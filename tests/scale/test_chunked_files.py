@@ -81,7 +81,7 @@ def test_chunks_are_read_and_written_in_pieces(tmp_path, whole, format, monkeypa
 @pytest.mark.parametrize("how", [{"compressors": None}, {}], ids=["plain", "packed"])
 def test_stores_of_the_zarr_library_are_read(tmp_path, whole, format, how):
     scores = open_scores(stored_by_zarr(tmp_path / "in.zarr", whole, **how))
-    assert (scores.source.plain is not None) == bool(how)
+    assert (scores.source.source.plain is not None) == bool(how)
     assert scores.layout.stored == (5, 7)
     assert scores.in_tiles(300).in_memory() == whole
     part = scores.block(slice(3, 18), slice(6, 30))
@@ -101,7 +101,7 @@ def test_a_store_that_is_not_there_is_no_store_of_missing_scores(tmp_path, whole
     path = tmp_path / "out.zarr"
     write_table(in_tiles(whole), path)
     scores = open_scores(os.path.relpath(path))
-    assert Path(scores.source.plain.folder).is_absolute()
+    assert Path(scores.source.source.plain.folder).is_absolute()
     path.rename(tmp_path / "moved.zarr")
     with pytest.raises(FileError, match=r"there is no such store on .*; all workers must see the same files"):
         scores.in_memory()

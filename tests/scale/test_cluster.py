@@ -120,7 +120,7 @@ def test_processes_give_the_numbers_of_memory(processes, stores, tmp_path, monke
         write_table(found, tmp_path / f"{method}.zarr", client=processes)
         stored = read_scores(tmp_path / f"{method}.zarr").scores
         np.testing.assert_allclose(stored, wanted.scores, rtol=1e-6, atol=1e-6)
-    files = [word for name in opened if name != "cohort" for word in (f"--{name}", opened[name].source.path)]
+    files = [word for name in opened if name != "cohort" for word in (f"--{name}", opened[name].source.source.path)]
     asked = ("normalize", "--method", "s", *files, "--scheduler", processes.scheduler.address, "-o", "s.zarr")
     run = run_command(*asked)
     assert run.exit_code == 0, run.output
@@ -188,7 +188,7 @@ def test_a_killed_client_can_go_on(processes, stores, tmp_path):
     scores = stores[1]["trials"]
     target, tests = tmp_path / "out.zarr", str(Path(__file__).parents[1])
     scheduler = processes.scheduler.address
-    code = KILLED.format(path=[tests], source=scores.source.path, target=str(target), scheduler=scheduler)
+    code = KILLED.format(path=[tests], source=scores.source.source.path, target=str(target), scheduler=scheduler)
     run = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
     journal = tmp_path / "out.zarr.partial" / "journal.jsonl"
     while run.poll() is None and not (journal.exists() and journal.read_bytes().count(b'"chunk"') >= 5):

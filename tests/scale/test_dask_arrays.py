@@ -94,7 +94,7 @@ def test_what_lacks_ids_or_labels_is_said():
         fit_score_model([(as_table(array[:3], E[:3], T), LABELS)])
     infinite = scores_of()
     infinite[4] = np.inf
-    with pytest.raises(InputError, match="row 4 and column 0 is infinite"):
+    with pytest.raises(InputError, match=r"the score of \('e4', 't0'\) is inf, but scores must be finite"):
         fit_score_model([(as_table(odd(infinite), E, T), LABELS)])
 
 

@@ -106,7 +106,7 @@ def test_what_is_not_plain_is_read_by_the_zarr_library(tmp_path, monkeypatch, wh
     names = NAMES[format][0]
     path = store_of(tmp_path / "in.zarr", table, monkeypatch, format, names, False, **not_plain(format)[case])
     scores = open_scores(path)
-    assert scores.source.plain is None
+    assert scores.source.source.plain is None
     np.testing.assert_array_equal(scores.in_tiles(300).in_memory().scores, table.scores)
     if case == "packed":
         damage(path / "scores" / names.format(1, 1), lambda data: data[:-9])
@@ -120,7 +120,7 @@ def test_without_the_checksum_of_zarr_3(tmp_path, monkeypatch, whole):
     plain = PlainChunks.of(path / "scores")
     monkeypatch.setattr("evenscore.files.zarr_chunks.fast_crc32c", lambda: None)
     scores = open_scores(path)
-    assert scores.source.plain is None
+    assert scores.source.source.plain is None
     assert scores.in_memory() == whole
     with pytest.raises(FileError, match=r"the checksums of zarr 3 cannot be had on .*; install the same zarr"):
         plain.read(slice(0, 1), slice(0, 1))

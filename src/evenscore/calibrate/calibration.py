@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.metrics.trials import is_lazy
-from evenscore.tables.arrays import LARGEST, as_scores, frozen, usable
+from evenscore.tables.arrays import LARGEST_SQUARE, as_scores, frozen
 
 __all__ = ["FORMAT", "VERSION", "Calibration", "as_input", "finite", "positive"]
 
@@ -120,8 +120,8 @@ def _number(name: str, value: Any) -> Any:
 def positive(name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> npt.NDArray[np.float64]:
     """Return a read-only array of finite numbers above 0: variances that scores can have, or numbers like them."""
     array = finite(name, value, shape)
-    if not (array > LARGEST**-2).all():
-        least = "0" if (array <= 0).any() else f"{LARGEST**-2:g}"
+    if not (array >= 1 / LARGEST_SQUARE).all():
+        least = "0" if (array <= 0).any() else f"{1 / LARGEST_SQUARE:g}"
         raise InputError(f"{name} is {array.tolist()}, but must be above {least}")
     return array
 
@@ -131,8 +131,8 @@ def finite(name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None
     array = np.array(value, dtype=np.float64)
     if shape is not None and array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}, but must have shape {shape}")
-    if not usable(array).all():
-        raise InputError(f"{name} is {array.tolist()}, but must be finite, and {LARGEST:g} at most")
+    if not (abs(array) <= LARGEST_SQUARE).all():
+        raise InputError(f"{name} is {array.tolist()}, but must be finite, and {LARGEST_SQUARE:g} at most")
     return frozen(array)
 
 

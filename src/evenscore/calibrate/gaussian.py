@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evenscore.calibrate.calibration import Calibration, as_input, finite, positive
 from evenscore.errors import InputError
 from evenscore.metrics.trials import ScoresLike, points_of
+from evenscore.tables.arrays import LARGEST_SQUARE
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -72,7 +73,7 @@ class GaussianCalibration(Calibration):
         if shared_variance:
             variance = np.full(2, np.average(variance, weights=number))
         for name, size, spread in zip(("non-target", "target"), number, variance, strict=True):
-            if not spread > 0:
+            if not spread >= 1 / LARGEST_SQUARE:
                 raise InputError(
                     f"the {size:.0f} {name} scores do not vary, so they have no Gaussian; give more trials"
                     + ("" if shared_variance else ", or use shared_variance=True")

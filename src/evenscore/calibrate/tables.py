@@ -68,10 +68,10 @@ def calibrated(
         raise InputError(f"the scores are a {type(scores).__name__}, but must be a table; make one with as_table")
     if not callable(function):
         raise InputError(f"the function is a {type(function).__name__}, which cannot be called; give a function")
+    if isinstance(function, Calibration):
+        return scores.map(function, identity or json.dumps(function.to_dict()), infinite=True)
     if identity is None:
-        if not isinstance(function, Calibration):
-            raise InputError("nothing tells when this function changes; give identity, a text that changes with it")
-        identity = json.dumps(function.to_dict())
+        raise InputError("nothing tells when this function changes; give identity, a text that changes with it")
     return scores.map(function, identity)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from evenscore.errors import FileError, InputError
 from evenscore.files.streams import PathLike, atomic_output, open_input, reading
-from evenscore.tables.arrays import LARGEST
+from evenscore.tables.arrays import LARGEST_SQUARE
 
 __all__ = [
     "KeyPlace",
@@ -109,9 +109,9 @@ def number(at: KeyPlace, value: Any) -> float:
         found = float(value)
     except OverflowError:
         found = math.inf
-    if abs(found) <= LARGEST:
+    if abs(found) <= LARGEST_SQUARE:
         return found
-    return at.refuse("the number is not finite" if math.isinf(found) else f"{found:g} is beyond {LARGEST:g}")
+    return at.refuse("the number is not finite" if math.isinf(found) else f"{found:g} is beyond {LARGEST_SQUARE:g}")
 
 
 def count(at: KeyPlace, value: Any) -> int:
@@ -138,8 +138,9 @@ def numbers(*shape: int | None, note: str = "", of: Kind = number) -> Kind:
             at.expected(what, value)
         if size is not None and len(value) != size:
             at.refuse(f"expected {what}, but found {len(value)} {'values' if inner is of else 'rows'}")
+        at_once = inner is number
         found: list[Any] = [
-            item if inner is number and type(item) is float and abs(item) <= LARGEST else inner(at.item(place), item)
+            item if at_once and type(item) is float and abs(item) <= LARGEST_SQUARE else inner(at.item(place), item)
             for place, item in enumerate(value)
         ]  # good numbers at once: a PLDA has millions of them
         for row in found if inner is not of else ():

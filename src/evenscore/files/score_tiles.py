@@ -31,6 +31,7 @@ from evenscore.files.zarr_sizes import check_chunk, packer_of
 from evenscore.files.zarr_store import open_store
 from evenscore.tables.arrays import hashed
 from evenscore.tables.axis import Axis, as_axis, merged
+from evenscore.tables.door import looked_through
 from evenscore.tables.score_table import LazyScores
 from evenscore.tables.tile import Cuts, Grid, Place, Tile
 
@@ -88,7 +89,7 @@ def _open_zarr(path: PathLike) -> LazyScores:
         plain = PlainChunks.of(folder)
     dtype, (rows, columns) = _kept(stored.scores.dtype), metadata.chunks
     shape = len(stored.enroll_ids), len(stored.test_ids)
-    return LazyScores(
+    table = LazyScores(
         enroll_axis=Axis(stored.enroll_ids),
         test_axis=Axis(stored.test_ids),
         dtype=dtype,
@@ -104,6 +105,7 @@ def _open_zarr(path: PathLike) -> LazyScores:
         ),
         layout=Grid(shape, dtype.itemsize, stored=_together((rows, columns), shape, stored.scores.dtype.itemsize)),
     )
+    return looked_through(table)
 
 
 def _kept(dtype: Any) -> np.dtype[Any]:
@@ -211,13 +213,14 @@ def _open_npy(path: PathLike) -> LazyScores:
         found = f"it is {array.dtype} of shape {array.shape}"
         raise FileError(path, f"{found}, but numbers of shape {(len(rows), len(columns))} are expected by its ids")
     dtype = _kept(array.dtype)
-    return LazyScores(
+    table = LazyScores(
         enroll_axis=as_axis(rows, "enroll_ids"),
         test_axis=as_axis(columns, "test_ids"),
         dtype=dtype,
         source=NpyTiles(os.path.abspath(path), dtype),
         layout=Grid(array.shape, dtype.itemsize),
     )
+    return looked_through(table)
 
 
 @dataclass(frozen=True, eq=False)

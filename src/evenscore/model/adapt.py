@@ -25,6 +25,7 @@ from evenscore.model.adapt_steps import (
     start_from_scores,
 )
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.precision import refusing_singular
 from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
 
@@ -71,6 +72,7 @@ class AdaptResult:
     notes: tuple[str, ...] = field(default=())
 
 
+@refusing_singular
 def adapt_score_model(
     model: ScoreModel,
     data: UnlabelledData | Iterable[UnlabelledData],

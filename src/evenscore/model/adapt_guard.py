@@ -85,6 +85,8 @@ def expected_cllr(model: ScoreModel, adapted: ScoreModel, parts: Sequence[DenseS
         for one in (model, adapted)
     )
     target = expit(belief + np.log(prior) - np.log1p(-prior))
+    if not 0 < target.sum() < target.size:
+        raise InputError("the adapted model expects targets alone among the trials, or none; give more trials")
     costs = [(np.logaddexp(0, -llr), target), (np.logaddexp(0, llr), 1 - target)]
     return float(sum((cost @ weight) / weight.sum() for cost, weight in costs) / (2 * np.log(2)))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenscore.errors import InputError
 from evenscore.log_odds import expit
 from evenscore.model.adapt_data import DenseScores
 from evenscore.model.elimination import Elimination, Part, WeightCouplings
@@ -40,6 +41,7 @@ __all__ = [
     "weighted_posterior",
 ]
 
+_LOST = 1e-14  # share of the squares that is no variance, but what rounding left
 Array = np.ndarray
 
 
@@ -245,6 +247,8 @@ def affine_step(base: ScoreModel, moments: Moments) -> tuple[float, float]:
     level = precision @ (theta * moments.ww[:, 0]).sum(axis=1)
     a = square - first**2 / weight
     b = product - first * level / weight
+    if not a > _LOST * square:
+        raise InputError("the scores vary by less than their digits can tell, so that there is nothing to adapt to")
     inverse = (b + np.sqrt(b**2 + 4 * a * n)) / (2 * a)  # 1 / scale
     offset = (level - inverse * first) / weight  # - shift / scale
     return float(1 / inverse), float(-offset / inverse)

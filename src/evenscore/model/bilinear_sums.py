@@ -75,14 +75,27 @@ def class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
     Labels must follow from speakers, all of them known.
     """
     _check_labels(scores, labels)
-    try:
-        with np.errstate(over="raise", invalid="raise"):
-            sums = _class_sums(scores, labels)
-    except FloatingPointError:
-        sums = None
-    if sums is None or not np.isfinite(sums.squares).all():
-        raise InputError("the scores of these embeddings are too large for float64; scale the embeddings down")
-    return sums
+    row_codes, column_codes, n_speakers = labels.speaker_codes
+    # offsets less the first one of their side: a large common offset then costs no digits
+    pilots = [float(offset[0]) if len(offset) else 0.0 for offset in (scores.left_offset, scores.right_offset)]
+    left = _Side(vectors=scores.left, offset=scores.left_offset - pilots[0])
+    right = _Side(vectors=scores.right, offset=scores.right_offset - pilots[1])
+    everything = _sum_rectangle(left, right)
+    row_order, row_bounds = group_order(row_codes, n_speakers)
+    column_order, column_bounds = group_order(column_codes, n_speakers)
+    targets = _sum_targets(left, right, everything.center, row_order, row_bounds, column_order, column_bounds)
+    target_rows = np.diff(column_bounds)[row_codes].astype(float)
+    target_columns = np.diff(row_bounds)[column_codes].astype(float)
+    other_rows, other_columns = len(right) - target_rows, len(left) - target_columns
+    others = max(everything.squares - targets.squares, 0.0) if other_rows.any() else 0.0
+    return ClassSums(
+        center=everything.center + sum(pilots),
+        rows=np.stack([np.where(other_rows > 0, everything.rows - targets.rows, 0.0), targets.rows]),
+        columns=np.stack([np.where(other_columns > 0, everything.columns - targets.columns, 0.0), targets.columns]),
+        squares=np.array([others, targets.squares]),
+        row_counts=np.stack([other_rows, target_rows]),
+        column_counts=np.stack([other_columns, target_columns]),
+    )
 
 
 def same_utterances(scores: Bilinear) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -134,30 +147,6 @@ def _without_pairs(
     changed["row_counts"][own_class, rows] -= 1
     changed["column_counts"][own_class, columns] -= 1
     return replace(sums, **changed)
-
-
-def _class_sums(scores: Bilinear, labels: Labels) -> ClassSums:
-    row_codes, column_codes, n_speakers = labels.speaker_codes
-    # offsets less the first one of their side: a large common offset then costs no digits
-    pilots = [float(offset[0]) if len(offset) else 0.0 for offset in (scores.left_offset, scores.right_offset)]
-    left = _Side(vectors=scores.left, offset=scores.left_offset - pilots[0])
-    right = _Side(vectors=scores.right, offset=scores.right_offset - pilots[1])
-    everything = _sum_rectangle(left, right)
-    row_order, row_bounds = group_order(row_codes, n_speakers)
-    column_order, column_bounds = group_order(column_codes, n_speakers)
-    targets = _sum_targets(left, right, everything.center, row_order, row_bounds, column_order, column_bounds)
-    target_rows = np.diff(column_bounds)[row_codes].astype(float)
-    target_columns = np.diff(row_bounds)[column_codes].astype(float)
-    other_rows, other_columns = len(right) - target_rows, len(left) - target_columns
-    others = max(everything.squares - targets.squares, 0.0) if other_rows.any() else 0.0
-    return ClassSums(
-        center=everything.center + sum(pilots),
-        rows=np.stack([np.where(other_rows > 0, everything.rows - targets.rows, 0.0), targets.rows]),
-        columns=np.stack([np.where(other_columns > 0, everything.columns - targets.columns, 0.0), targets.columns]),
-        squares=np.array([others, targets.squares]),
-        row_counts=np.stack([other_rows, target_rows]),
-        column_counts=np.stack([other_columns, target_columns]),
-    )
 
 
 def _check_labels(scores: Bilinear, labels: Labels) -> None:

@@ -19,6 +19,7 @@ from evenscore.model.moments import Moments
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern_posterior import PatternStatistics, expect_pattern
 from evenscore.model.patterns import ShapeStatistics
+from evenscore.tables.arrays import LARGEST
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -87,7 +88,7 @@ def m_step(moments: Moments, *, min_divergence: bool = True) -> ScoreModel:
     # (E10) in the form of a residual of a quadratic, which stays accurate when the regression is only approximate
     residual = moments.ss - 2 * np.einsum("hw,hw->h", weights, moments.sw)
     residual += np.einsum("hv,hvw,hw->h", weights, moments.ww, weights)
-    sigma2 = np.maximum(residual / count, np.finfo(float).tiny)
+    sigma2 = np.maximum(residual / count, 1 / LARGEST)  # of standardized scores: no digit of it is left
     mu, alpha, beta = weights[:, 0], weights[:, 1 : 1 + dim], weights[:, 1 + dim :]
     if min_divergence and dim:
         for loading, side in ((alpha, moments.enroll), (beta, moments.test)):
@@ -100,7 +101,7 @@ def m_step(moments: Moments, *, min_divergence: bool = True) -> ScoreModel:
 
 def _solve_psd(matrix: Float[Array, "w w"], vector: Float[Array, " w"]) -> Float[Array, " w"]:
     """Solve a system that may be singular when a class has fewer scores than weights (then the shortest solution)."""
-    scale = 1 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+    scale = 1 / np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
     scaled = matrix * np.outer(scale, scale)
     try:
         factor = np.linalg.cholesky(scaled)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.em import Run, Statistics, expect, run_em
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.precision import refusing_singular
 from evenscore.model.statistics import TrainingData, label_sums, standardize
 from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
@@ -84,6 +85,7 @@ def log_likelihood(model: ScoreModel, data: TrainingData) -> float:
     return float(value - _counts(statistics).sum() * np.log(scale))
 
 
+@refusing_singular
 def fit_score_model(
     data: TrainingData,
     dim: int = 2,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from evenscore.compiled import inner, loop
+from evenscore.tables.arrays import LARGEST
 
 __all__ = ["llr_list", "llr_matrix", "llr_one", "weigh_columns", "weigh_rows"]
 
@@ -60,19 +61,25 @@ def weigh_columns(scores: Any, center: float, weights: Any, start: int, stop: in
             out[j, 1] = second[j - left]
 
 
-@loop("F2 D2 D2 D1 float int int -> F2")
+@loop("F2 D2 D2 D1 float int int -> F2 B1")
 def llr_matrix(
-    scores: Any, enroll: Any, test: Any, half: Any, constant: float, start: int, stop: int, out: Any
+    scores: Any, enroll: Any, test: Any, half: Any, constant: float, start: int, stop: int, out: Any, sound: Any
 ) -> None:
-    """Set out to constant + half_0 (s - p_0)^2 - half_1 (s - p_1)^2 with p_h = enroll[i, h] + test[h, j]."""
+    """Set out to constant + half_0 (s - p_0)^2 - half_1 (s - p_1)^2 with p_h = enroll[i, h] + test[h, j].
+
+    ``sound`` tells whether all results of a row are scores.
+    """
     half0, half1 = half[0], half[1]
     for i in range(start, stop):
         e0, e1 = enroll[i, 0], enroll[i, 1]
+        good = 0
         for j in range(scores.shape[1]):
             value = np.float64(scores[i, j])
             d0 = value - e0 - test[0, j]
             d1 = value - e1 - test[1, j]
             out[i, j] = constant + half0 * d0 * d0 - half1 * d1 * d1
+            good += abs(out[i, j]) <= LARGEST
+        sound[i] = good == scores.shape[1]
 
 
 @loop("F1 D2 D2 J1 J1 D1 float int int -> F1")

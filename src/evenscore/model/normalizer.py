@@ -14,6 +14,7 @@ from evenscore.model.cohort import Cohort
 from evenscore.model.known_scores import EffectWeights, Known, KnownTrials, SettledOne, settled_one
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import has_missing, score_without_missing, score_without_own
+from evenscore.model.precision import refusing_singular
 from evenscore.model.prediction import Prediction, predict
 from evenscore.model.score_weights import Reading, ScoreWeights, llrs_of_sums, side_shifts
 from evenscore.tables import NONTARGET, TARGET, Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
@@ -112,6 +113,7 @@ class ScoreModelNormalizer:
         """Ids of the cohort's tests, in the order of enrolment-side cohort scores."""
         return self._cohort.test_ids
 
+    @refusing_singular
     def weights(self, *, enroll: bool = True, test: bool = True) -> ScoreWeights:
         """Return the weights of the cohort scores in the predicted scores; which sides have cohort scores."""
         sides = (enroll, test)
@@ -119,6 +121,7 @@ class ScoreModelNormalizer:
             self._weights[sides] = ScoreWeights.of(self.model, self.prediction(sides), self.reading)
         return self._weights[sides]
 
+    @refusing_singular
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of `blocks.trials`.
 
@@ -210,6 +213,7 @@ class ScoreModelNormalizer:
         dim = self.model.dim
         return HiddenPosterior(enroll=mean[:dim], test=mean[dim:], covariance=prediction.covariance)
 
+    @refusing_singular
     def prediction(self, sides: _Sides) -> Prediction:
         """Return what the cohort says about a trial's hidden variables; which sides have cohort scores."""
         if sides not in self._predictions:
@@ -247,6 +251,7 @@ class ScoreModelNormalizer:
             score, e - center, t - center, *(float((part - mu[TARGET]).sum()) for part in targets)
         )
 
+    @refusing_singular
     def _one_in_general(
         self, score: float, both: tuple[Array, Array], sides: _Sides, targets: tuple[Array, Array], labels: Any
     ) -> float:
@@ -271,16 +276,9 @@ def apply_shifts(weights: ScoreWeights, trials: Any, rows: Float[Array, "m 2"], 
     if trials.scores is None:
         raise InputError("the trials have no scores")
     scores = np.ascontiguousarray(trials.scores)
-    out = llrs_of_sums(weights, scores, rows, columns.T, trials if trials.listed else None)
-    if scores.dtype == np.float32 and _cannot_overflow(weights, rows, columns):
-        return trials.rescored(out, 0 if trials.listed else trials.n_missing)
-    return trials.with_scores(out)  # which refuses what is not finite
-
-
-def _cannot_overflow(weights: ScoreWeights, rows: Float[Array, "m 2"], columns: Float[Array, "2 n"]) -> bool:
-    """Tell whether the LLR of every score below 1e15 fits into float32."""
-    largest = max(1e15, np.abs(rows).max(initial=0.0), np.abs(columns).max(initial=0.0))
-    return bool(3 * largest**2 * weights.half.max() < np.finfo(np.float32).max)
+    sound = np.zeros(len(scores), dtype=bool)
+    out = llrs_of_sums(weights, scores, rows, columns.T, trials if trials.listed else None, sound=sound)
+    return trials.rescored(out) if sound.all() else trials.with_scores(out)  # which refuses what is no score
 
 
 def _vector(scores: npt.ArrayLike | None, size: int | None, what: str) -> npt.NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.llr_shape import LlrShape
 from evenscore.model.residuals import ResidualDensities
-from evenscore.tables.arrays import LARGEST, frozen, same_array, usable
+from evenscore.tables.arrays import LARGEST, LARGEST_SQUARE, frozen, same_array, usable
 from evenscore.tables.html_table import html_table
 
 if TYPE_CHECKING:
@@ -116,8 +116,6 @@ class ScoreModel:
             object.__setattr__(self, name, _parameter(value, name, ndim))
         if self.alpha.shape != self.beta.shape:
             raise InputError(f"alpha has shape {self.alpha.shape}, but beta has shape {self.beta.shape}")
-        if not (self.sigma2 > 0).all():
-            raise InputError(f"sigma2 must be positive, but is {self.sigma2.tolist()}")
 
     @property
     def dim(self) -> int:
@@ -230,6 +228,9 @@ def _parameter(value: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
     if array.ndim != ndim or array.shape[0] != 2:
         wanted = "2 numbers (non-target, target)" if ndim == 1 else "2 x D numbers (non-target row, target row)"
         raise InputError(f"{name} must be {wanted}, but has shape {array.shape}")
-    if not usable(array).all():
+    if name == "sigma2" and not ((array >= 1 / LARGEST_SQUARE) & (array <= LARGEST_SQUARE)).all():
+        few, many = f"{1 / LARGEST_SQUARE:g}", f"{LARGEST_SQUARE:g}"
+        raise InputError(f"sigma2 must be positive, from {few} to {many}, but is {array.tolist()}")
+    if name != "sigma2" and not usable(array).all():
         raise InputError(f"{name} must be finite, and {LARGEST:g} at most, but is {array.tolist()}")
     return frozen(array)

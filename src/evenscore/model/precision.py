@@ -5,11 +5,14 @@ The letters and the equation numbers are those of docs/math.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from evenscore.errors import InputError
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.sums import ClassSums
 
@@ -24,9 +27,31 @@ __all__ = [
     "evidence_of_sums",
     "marginal",
     "precision_terms",
+    "refusing_singular",
 ]
 
 Array = np.ndarray
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def refusing_singular(function: F) -> F:
+    """Let a function say in a sentence what LAPACK says of a posterior whose precision is no number any more.
+
+    A score model may leave next to nothing of the scores unexplained. Then the prior is lost in the digits of what
+    scores add to it.
+    """
+
+    @wraps(function)
+    def refusing(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except np.linalg.LinAlgError:
+            raise InputError(
+                "the score model leaves so little of the scores unexplained that its posterior cannot be computed; "
+                "give it fewer dimensions, or train it on more scores"
+            ) from None
+
+    return cast("F", refusing)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

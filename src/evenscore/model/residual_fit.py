@@ -91,8 +91,7 @@ def _fit_class(counts: ResidualCounts, label: int, n_speakers: int) -> Float[Arr
 
     def loss(parameters: Array) -> float:
         densities = _densities(np.stack([parameters, parameters]))
-        with np.errstate(over="ignore"):
-            logs = densities.log_density(residuals, NONTARGET)
+        logs = densities.log_density(residuals, NONTARGET)
         return float(-effective * (share @ np.maximum(logs, -1e6)) + 0.5 * ((parameters / _PRIOR) ** 2).sum())
 
     start = np.array([share @ residuals.clip(-3, 3), 0.0, 0.0, 0.0])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from evenscore.compiled import inner, loop
+from evenscore.tables.arrays import LARGEST
 
 __all__ = ["density_list", "density_matrix"]
 
@@ -18,7 +19,8 @@ def _exact(r: float, location: float, scale: float, skew: float, tail: float) ->
     u = tail * np.arcsinh(x) - skew
     a = abs(u)
     steep = a + np.log1p(np.exp(-2.0 * a)) - np.log(2.0)
-    return np.log(tail / scale) - 0.9189385332046727 + steep - 0.5 * np.log1p(x * x) - 0.5 * np.sinh(u) ** 2
+    far = np.sinh(min(a, 350.0))  # whose square float64 just holds
+    return np.log(tail / scale) - 0.9189385332046727 + steep - 0.5 * np.log1p(x * x) - 0.5 * far**2
 
 
 @inner
@@ -41,18 +43,21 @@ def _llr(d0: float, d1: float, precision: Any, constant: float, cubics: Any, gri
     return constant + f1 - f0
 
 
-@loop("F2 D2 D2 D1 float D3 D2 D2 int int -> F2")
+@loop("F2 D2 D2 D1 float D3 D2 D2 int int -> F2 B1")
 def density_matrix(
     scores: Any, enroll: Any, test: Any, precision: Any, constant: float, cubics: Any, grid: Any, parameters: Any,
-    start: int, stop: int, out: Any,
+    start: int, stop: int, out: Any, sound: Any,
 ) -> None:  # fmt: skip
-    """Set out to (R2), with p_h = enroll[i, h] + test[h, j]."""
+    """Set out to (R2), with p_h = enroll[i, h] + test[h, j], and sound where all of a row are scores."""
     for i in range(start, stop):
         e0, e1 = enroll[i, 0], enroll[i, 1]
+        good = 0
         for j in range(scores.shape[1]):
             value = np.float64(scores[i, j])
             d0, d1 = value - e0 - test[0, j], value - e1 - test[1, j]
             out[i, j] = _llr(d0, d1, precision, constant, cubics, grid, parameters)
+            good += abs(out[i, j]) <= LARGEST
+        sound[i] = good == scores.shape[1]
 
 
 @loop("F1 J1 J1 D2 D2 D1 float D3 D2 D2 int int -> F1")

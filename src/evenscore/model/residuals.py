@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from evenscore.compiled import few
 from evenscore.errors import InputError
-from evenscore.tables.arrays import frozen, same_array
+from evenscore.tables.arrays import frozen, in_type, same_array
 from evenscore.tables.labels import NONTARGET, TARGET
 from evenscore.threads import in_parallel
 
@@ -33,9 +33,10 @@ __all__ = ["Residual", "ResidualDensities"]
 
 Array = np.ndarray
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-_OVERFLOW = 350.0  # of a sinh whose square is no number any more
+_FAR = 350.0  # of a sinh whose square float64 just holds; what lies beyond is as unlikely
 _NODES_PER_SCALE, _REACH = 64, 24.0  # of the table of a density: nodes in a unit of its scale, and how far it goes
-_PARAMETERS = ("location", "scale", "skew", "tail")
+_RANGES = {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-30.0, 30.0), "tail": (0.1, 10.0)}  # far beyond fits
+_PARAMETERS = tuple(_RANGES)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -68,10 +69,10 @@ class ResidualDensities:
     ) -> None:
         for name, value in zip(_PARAMETERS, (location, scale, skew, tail), strict=True):
             array = np.array(value, dtype=np.float64)
-            if array.shape != (2,) or not np.isfinite(array).all():
-                raise InputError(f"{name} must be 2 finite numbers (non-target, target), but is {array.tolist()}")
-            if name in ("scale", "tail") and not (array > 0).all():
-                raise InputError(f"{name} must be positive, but is {array.tolist()}")
+            low, high = _RANGES[name]
+            if array.shape != (2,) or not ((array >= low) & (array <= high)).all():
+                numbers = f"2 numbers from {low:g} to {high:g} (non-target, target)"
+                raise InputError(f"{name} must be {numbers}, but is {array.tolist()}")
             object.__setattr__(self, name, frozen(array))
 
     def log_density(self, residual: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
@@ -80,7 +81,7 @@ class ResidualDensities:
         u = self.tail[label] * np.arcsinh(x) - self.skew[label]
         steep = np.logaddexp(u, -u) - np.log(2)  # log cosh(u)
         constant = np.log(self.tail[label] / self.scale[label]) - _HALF_LOG_2PI
-        return np.asarray(constant + steep - np.log(np.hypot(1, x)) - 0.5 * np.sinh(u) ** 2)
+        return np.asarray(constant + steep - np.log(np.hypot(1, x)) - 0.5 * np.sinh(np.clip(u, -_FAR, _FAR)) ** 2)
 
     def quantile(self, z: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
         """Return the residuals of a class that stand where these do among those of a standard Gaussian.
@@ -111,7 +112,7 @@ class ResidualDensities:
             x = ((score - p) / math.sqrt(v) - location) / scale
             u = tail * math.asinh(x) - skew
             steep = abs(u) + math.log1p(math.exp(-2 * abs(u)))
-            far = math.sinh(u) if abs(u) < _OVERFLOW else math.inf
+            far = math.sinh(min(abs(u), _FAR))
             logs.append(math.log(tail / scale / math.sqrt(v)) + steep - math.log(math.hypot(1, x)) - 0.5 * far**2)
         return logs[TARGET] - logs[NONTARGET]
 
@@ -127,11 +128,16 @@ class ResidualDensities:
         variance: Float[Array, "2"],
         listed: Any,
         out: npt.NDArray[Any],
+        sound: npt.NDArray[np.bool_],
     ) -> npt.NDArray[Any]:
-        """Set ``out`` to the log-likelihood ratios of a matrix of scores, or of those of listed trials."""
+        """Set ``out`` to the log-likelihood ratios of a matrix of scores, or of those of listed trials.
+
+        ``sound`` is set where all results of a row are known to be scores.
+        """
         if few(scores.size):
             mean = _paired(sides, listed)
-            out[...] = self.of_trials(scores.reshape(-1), mean.reshape(-1, 2), variance).reshape(scores.shape)
+            found = self.of_trials(scores.reshape(-1), mean.reshape(-1, 2), variance).reshape(scores.shape)
+            out[...] = in_type(found, out.dtype)
             return out
         from evenscore.model.residual_kernels import density_list, density_matrix
 
@@ -139,7 +145,7 @@ class ResidualDensities:
         precision = 1 / np.sqrt(variance)
         how = enroll, test, precision, float(np.log(precision[TARGET] / precision[NONTARGET])), *self._cubics
         if listed is None:
-            in_parallel(lambda start, stop: density_matrix(scores, *how, start, stop, out), *scores.shape)
+            in_parallel(lambda start, stop: density_matrix(scores, *how, start, stop, out, sound), *scores.shape)
         else:
             pairs = listed.enroll_index, listed.test_index
             in_parallel(lambda start, stop: density_list(scores, *pairs, *how, start, stop, out), scores.size)
@@ -197,11 +203,12 @@ class Residual:
         variance: Float[Array, "2"],
         listed: Any,
         out: npt.NDArray[Any],
+        sound: npt.NDArray[np.bool_],
     ) -> npt.NDArray[Any]:
         """Set ``out`` to the residuals of a matrix of scores, or of those of listed trials."""
         enroll, test = sides[0][:, self.label], sides[1][self.label]
         mean = enroll[:, None] + test if listed is None else enroll[listed.enroll_index] + test[listed.test_index]
-        out[...] = (scores - mean) / np.sqrt(variance[self.label])
+        out[...] = in_type((scores - mean) / np.sqrt(variance[self.label]), out.dtype)
         return out
 
 

@@ -14,6 +14,7 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.prediction import Prediction
 from evenscore.model.residuals import Residual, ResidualDensities
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
+from evenscore.tables.arrays import in_type
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -116,16 +117,18 @@ def llrs_of_sums(
     test: Float[Array, "2 n"],
     listed: TrialList | None = None,
     out: npt.NDArray[Any] | None = None,
+    sound: npt.NDArray[np.bool_] | None = None,
 ) -> npt.NDArray[Any]:
     """Return (S4) of a matrix of scores, or of those of listed trials: the predicted score is the sum of two parts.
 
-    The result is in the precision of the scores; ``out`` may be the scores themselves.
+    The result is in the precision of the scores; ``out`` may be the scores themselves. ``sound`` is set where all
+    results of a row are known to be scores.
     """
     out = np.empty_like(scores) if out is None else out
+    sound = np.zeros(len(scores), dtype=bool) if sound is None else sound
     half, constant = weights.half, weights.constant
     if weights.reading is not None:
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the result refuses what is not finite
-            return weights.reading.of_sums(scores, (enroll, test), weights.variance, listed, out)
+        return weights.reading.of_sums(scores, (enroll, test), weights.variance, listed, out, sound)
     if few(scores.size):
         d0, d1 = (
             (scores - enroll[:, h, None] - test[h])
@@ -133,15 +136,14 @@ def llrs_of_sums(
             else (scores - enroll[listed.enroll_index, h] - test[h, listed.test_index])
             for h in (NONTARGET, TARGET)
         )
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the result refuses what is not finite
-            out[...] = constant + half[NONTARGET] * d0 * d0 - half[TARGET] * d1 * d1
+        out[...] = in_type(constant + half[NONTARGET] * d0 * d0 - half[TARGET] * d1 * d1, out.dtype)
         return out
     from evenscore.model.normalize_kernels import llr_list, llr_matrix
 
     scores, enroll, test = (np.ascontiguousarray(part) for part in (scores, enroll, test))
     if listed is None:
         how = (scores, enroll, test, half, constant)
-        in_parallel(lambda start, stop: llr_matrix(*how, start, stop, out), *scores.shape)
+        in_parallel(lambda start, stop: llr_matrix(*how, start, stop, out, sound), *scores.shape)
     else:
         trials = (scores, enroll, test, listed.enroll_index, listed.test_index, half, constant)
         in_parallel(lambda start, stop: llr_list(*trials, start, stop, out), scores.size)

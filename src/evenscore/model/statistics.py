@@ -64,8 +64,6 @@ def label_sums(
     parts = [part for item in items for part in _parts(item, keep_self_pairs, client, progress)]
     if not parts:
         raise InputError("no score has a known label; check that labels and scores belong together")
-    if not all(np.isfinite(part.sums.squares).all() for part in parts):
-        raise InputError("the scores are so large that their squares overflow; divide them by a constant first")
     return parts
 
 
@@ -100,8 +98,6 @@ def _parts(item: object, keep_self_pairs: bool, client: Any, progress: Progress)
 def _named(scores: Any, labels: Labels) -> ScoreMatrix:
     """Return an array as a matrix with the ids of its labels."""
     array = as_scores(scores, "scores", ndim=2)
-    if not np.isfinite(array).all():
-        raise InputError("scores must be finite; make a ScoreMatrix with missing='nan' if pairs have no score")
     if array.shape != labels.shape:
         size, known_size = (f"{shape[0]} x {shape[1]}" for shape in (array.shape, labels.shape))
         raise InputError(f"scores are {size}, but labels are {known_size}")
@@ -109,7 +105,7 @@ def _named(scores: Any, labels: Labels) -> ScoreMatrix:
     rows, columns = (
         as_axis(range(size) if ids is None else ids, "ids") for size, ids in zip(array.shape, known, strict=True)
     )
-    return ScoreMatrix.trusted(array, rows, columns)
+    return ScoreMatrix(array, rows, columns)
 
 
 def standardize(parts: list[LabelledSums]) -> list[Statistics]:

@@ -124,7 +124,7 @@ def sum_tile(tile: Tile, labels: Labels, center: float | None = None) -> ClassSu
     if labels.by_speaker and not labels.n_unknown:
         row_codes, column_codes, n_speakers = labels.speaker_codes
         sums = sum_blocks(tile.scores, row_codes[tile.rows], column_codes[tile.columns], n_speakers, center)
-        if np.isfinite(sums.squares).all():
+        if not np.isnan(sums.squares).any():
             return replace(sums, **place)
     return replace(sum_by_key(tile.scores, labels.of(tile), center), **place)
 
@@ -166,12 +166,8 @@ def sum_blocks(
     target_columns = np.diff(row_bounds)[column_codes].astype(float)
     for values, targets in ((rows, target_rows), (columns, target_columns)):
         size = n_columns if values is rows else n_rows
-        with np.errstate(invalid="ignore"):  # infinite scores, which the squares will tell
-            values[0] = np.where(targets < size, values[0] - values[1], 0.0)
-    if target_rows.sum() == scores.size:
-        squares[0] = 0.0
-    else:
-        squares[0] = max(squares[0] - squares[1], 0.0) if np.isfinite(squares).all() else np.nan
+        values[0] = np.where(targets < size, values[0] - values[1], 0.0)
+    squares[0] = 0.0 if target_rows.sum() == scores.size else np.maximum(squares[0] - squares[1], 0.0)  # NaN stays
     return ClassSums(
         center=center,
         rows=rows,
@@ -189,12 +185,11 @@ def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: floa
     row_counts, column_counts = np.zeros((2, n_rows)), np.zeros((2, n_columns))
     if few(scores.size):
         centered = scores.astype(np.float64) - center
-        with np.errstate(over="ignore", invalid="ignore"):  # the squares will tell
-            for label in (NONTARGET, TARGET):
-                there = (key == label) & ~np.isnan(centered)
-                values = np.where(there, centered, 0.0)
-                rows[label], columns[label], squares[label] = values.sum(axis=1), values.sum(axis=0), (values**2).sum()
-                row_counts[label], column_counts[label] = there.sum(axis=1), there.sum(axis=0)
+        for label in (NONTARGET, TARGET):
+            there = (key == label) & ~np.isnan(centered)
+            values = np.where(there, centered, 0.0)
+            rows[label], columns[label], squares[label] = values.sum(axis=1), values.sum(axis=0), (values**2).sum()
+            row_counts[label], column_counts[label] = there.sum(axis=1), there.sum(axis=0)
     else:
         from evenscore.model.sum_kernels import sum_labelled
 
@@ -228,7 +223,7 @@ def place_in_group(codes: npt.NDArray[np.intp], n_groups: int) -> npt.NDArray[np
 def pilot(scores: npt.NDArray[Any]) -> float:
     """Return a value near the scores: the first that is there."""
     for row in scores:
-        seen = row[np.isfinite(row)]
+        seen = row[~np.isnan(row)]
         if seen.size:
             return float(seen[0])
     return 0.0

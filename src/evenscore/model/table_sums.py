@@ -114,15 +114,8 @@ def _sum_tile(shared: _Labelled, place: Place) -> TileSums:
     tile = shared.source.read(place)
     scores = tile.scores
     sums = sum_tile(tile, shared.labels, shared.center)
-    if sums.count.sum() == scores.size and np.isfinite(sums.squares).all():
+    if sums.count.sum() == scores.size:
         return TileSums(sums=sums, rows=_NOWHERE, columns=_NOWHERE)
-    infinite = np.isinf(scores)
-    if infinite.any():
-        i, j = np.argwhere(infinite)[0]
-        raise InputError(
-            f"the score in row {tile.rows.start + i} and column {tile.columns.start + j} is infinite, but scores must "
-            "be finite; drop it, or read it with missing='skip'"
-        )
     rows, columns = np.nonzero(np.isnan(scores) | (shared.labels.of(tile) == UNKNOWN))
     return TileSums(sums=sums, rows=rows + tile.rows.start, columns=columns + tile.columns.start)
 

@@ -22,6 +22,7 @@ from evenscore.norms.statistics import (
     tables_without,
 )
 from evenscore.tables import ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
+from evenscore.tables.arrays import LARGEST, extremes, in_type, usable
 from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.ids import shown
 
@@ -92,6 +93,14 @@ class TrialScores:
         """Return the raw scores of some trials in double precision."""
         scores: Array = self.trials.scores[at].astype(np.float64)
         return scores
+
+    def put(self, at: Any, values: Array) -> None:
+        """Set the results of some trials."""
+        self.out[at] = in_type(values, self.out.dtype)
+
+    def add(self, at: Any, factor: float, mean: Array, std: Array) -> None:
+        """Add the raw scores of some trials, less a location and by a scale, to their results."""
+        self.put(at, self.out[at] + factor * ((self.raw(at) - mean) / std))
 
     def _entries(self, side: str, rows: Rows, at: Array, columns: Codes) -> tuple[Array, Array]:
         index = {"enroll": self.trials.enroll_index, "test": self.trials.test_index}
@@ -175,29 +184,29 @@ def statistics_without_own(
         yield rows, column, found if options is None else found.settled(options, side.ids[rows], side.what)
 
 
-def finished(trials: Any, out: Array, finite: bool, vanished: str) -> ScoreMatrix | TrialList:
-    """Return normalized trials: refuse what is infinite, and settle what to do with trials whose cohort vanished.
+def finished(trials: Any, out: Array, sound: bool, vanished: str) -> ScoreMatrix | TrialList:
+    """Return normalized trials: refuse what is no score, and settle what to do with trials whose cohort vanished.
 
     Parameters
     ----------
     trials, out
         Trials and results; NaN where the cohort vanished or the trial was missing.
-    finite
-        Whether all results are known to be finite, so that none needs to be looked at.
+    sound
+        Whether all results are known to be scores, so that none needs to be looked at.
     vanished
         The policy for trials without a cohort, as in `NormOptions`.
     """
-    out = out.astype(np.asarray(trials.scores).dtype, copy=False)
+    out = in_type(out, trials.dtype)
     missing = 0 if trials.listed else trials.n_missing
-    if not finite:
-        infinite = np.isinf(out)
-        if infinite.any():
-            raise InputError(f"the normalized score of {_named(trials, infinite)} is infinite; give a larger std_floor")
-        lost = np.isnan(out)
-        if missing:
-            lost &= ~trials.missing
-        if lost.any():
-            return _without_cohort(trials, out, lost, vanished)
+    if sound:
+        return trials.rescored(out, missing)
+    found = extremes(out)
+    if not found.are_scores:
+        odd = _named(trials, ~(usable(out) | np.isnan(out)))
+        raise InputError(f"the normalized score of {odd} is infinite, or beyond {LARGEST:g}; give a larger std_floor")
+    if found.n_nan > missing:
+        lost = np.isnan(out) if trials.listed else np.isnan(out) & ~trials.missing
+        return _without_cohort(trials, out, lost, vanished)
     return trials.rescored(out, missing)
 
 
@@ -233,7 +242,7 @@ def chain_without_own_speakers(
     summary = Summary.of(options, method, first.shape[1])
     for rows, columns, found in statistics_without_own(table, first, second.speaker, summary, options):
         at, mean, std = table.look_up(first.name, rows, columns, found.mean, found.std)
-        table.out[at] = (table.raw(at) - mean) / std
+        table.put(at, (table.raw(at) - mean) / std)
     spoken = [side.groups.present(first.speaker) for side in (cohort, second)]
     h = np.concatenate([[NO_GROUP], np.union1d(*spoken)]).astype(np.int64)
     column = np.zeros(cohort.groups.number + 1, dtype=np.int64)
@@ -289,4 +298,4 @@ def _second_stage(
         found = scaled_tables(side.scores(rows), summary, cohort, needed, len(members) * side.shape[1])
         found = found.settled(options, side.ids[rows], side.what)
         at, mean, std = table.look_up(side.name, rows, column, found.mean, found.std)
-        table.out[at] = (table.out[at] - mean) / std
+        table.put(at, (table.out[at] - mean) / std)

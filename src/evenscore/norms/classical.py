@@ -108,9 +108,8 @@ class ClassicalNorm:
             at = [slice(0, size) for size in trials.shape]
             return parts.apply(trials, parts.enroll_part(scores[0], at[0]), parts.test_part(scores[1], at[1]))
         table = TrialScores.of(trials)
-        with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
-            self._by_trial(table, blocks, sides)
-            return finished(trials, table.out, False, self.options.vanished)
+        self._by_trial(table, blocks, sides)
+        return finished(trials, table.out, False, self.options.vanished)
 
     may_lack = True  #: what to do with NaN, the option ``vanished`` says
 
@@ -176,7 +175,7 @@ class ClassicalNorm:
             speakers = sides.speaker[other_side(side.name)]
             for rows, column, found in statistics_without_own(table, side, speakers, self.summary(side), self.options):
                 at, mean, std = table.look_up(side.name, rows, column, found.mean, found.std)
-                table.out[at] += self.factor * ((table.raw(at) - mean) / std)
+                table.add(at, self.factor, mean, std)
 
     def normalize_one(
         self,

@@ -16,7 +16,7 @@ from evenscore.norms.conditions import Conditions
 from evenscore.norms.parts import Part, Pass
 from evenscore.norms.sides import NO_GROUP, Codes, Sides, other_side
 from evenscore.norms.statistics import Affine, LeftOut, Statistics, Summary, one_row_statistics, tables_without
-from evenscore.tables import Labels, Place, ScoreBlocks, ScoreMatrix
+from evenscore.tables import Labels, Place, ScoreBlocks
 from evenscore.tables.ids import Ids
 from evenscore.tables.score_table import Source
 from evenscore.threads import in_parallel
@@ -146,34 +146,32 @@ class ClassicalParts:
 
     def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the trials normalized."""
-        with np.errstate(over="ignore", invalid="ignore"):  # `finished` names what is not finite
-            if self._columns == 1:
-                out = TrialScores.of(trials).out
-                finite = self._meet(trials, enroll, test, out)
-            else:
-                out, finite = self._without_own(trials, {"enroll": enroll, "test": test}), False
-            if not finite and not trials.listed:  # nobody may have looked through a tile
-                trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
-            return finished(trials, out, finite, self.norm.options.vanished)
+        if self._columns == 1:
+            table = TrialScores.of(trials)
+            sound = self._meet(table, enroll, test)
+        else:
+            table, sound = self._without_own(trials, {"enroll": enroll, "test": test}), False
+        return finished(trials, table.out, sound, self.norm.options.vanished)
 
-    def _meet(self, trials: Any, enroll: Part, test: Part, out: npt.NDArray[Any]) -> bool:
-        """Normalize trials in one pass; tell whether all results are known to be finite."""
+    def _meet(self, table: TrialScores, enroll: Part, test: Part) -> bool:
+        """Normalize trials in one pass; tell whether all results are known to be scores."""
         chain, enroll_first = self.norm.second is not None, self.norm.second == "test"
         # What to subtract, and what to multiply with; a side that the method does not use adds nothing.
         row, column = (
             (part[:, 1], self.norm.factor / part[:, 2] if name in self.norm.needs else part[:, 2])
             for name, part in (("enroll", enroll), ("test", test))
         )
+        trials, out = table.trials, table.out
         scores, tile = np.ascontiguousarray(trials.scores), trials.tile
         if few(scores.size) or (chain and trials.listed):
             (m_e, w_e), (m_t, w_t) = zip(*(tile.pair(*sides) for sides in zip(row, column, strict=True)), strict=True)
-            if not chain:
-                out[...] = (scores - m_e) * w_e + (scores - m_t) * w_t  # 0.5 * ((s - me) / se + (s - mt) / st)
+            if not chain:  # 0.5 * ((s - me) / se + (s - mt) / st)
+                table.put(..., (scores - m_e) * w_e + (scores - m_t) * w_t)
             elif enroll_first:
-                out[...] = ((scores - m_e) * w_e - m_t) * w_t
+                table.put(..., ((scores - m_e) * w_e - m_t) * w_t)
             else:
-                out[...] = ((scores - m_t) * w_t - m_e) * w_e
-            return bool(np.isfinite(out).all())
+                table.put(..., ((scores - m_t) * w_t - m_e) * w_e)
+            return False
         from evenscore.norms.kernel_apply import chain_matrix, sum_list, sum_matrix
 
         row, column = (tuple(map(np.ascontiguousarray, side)) for side in (row, column))  # type: ignore[assignment]
@@ -181,13 +179,13 @@ class ClassicalParts:
             pairs = (scores, trials.enroll_index, trials.test_index, *row, *column)
             in_parallel(lambda start, stop: sum_list(*pairs, start, stop, out), len(out))
             return False
-        finite = np.ones(len(scores), dtype=bool)
+        sound = np.ones(len(scores), dtype=bool)
         loop, how = (chain_matrix, (enroll_first,)) if chain else (sum_matrix, ())
         whole = (scores, *row, *column, *how)
-        in_parallel(lambda start, stop: loop(*whole, start, stop, out, finite), *scores.shape)
-        return bool(finite.all())
+        in_parallel(lambda start, stop: loop(*whole, start, stop, out, sound), *scores.shape)
+        return bool(sound.all())
 
-    def _without_own(self, trials: Any, parts: dict[str, Part]) -> npt.NDArray[Any]:
+    def _without_own(self, trials: Any, parts: dict[str, Part]) -> TrialScores:
         """Normalize trials each of which looks up its location and scale on both sides."""
         table = TrialScores.of(trials)
         for name in self.norm.needs:
@@ -196,12 +194,12 @@ class ClassicalParts:
                 index = {"enroll": trials.enroll_index, "test": trials.test_index}
                 row, place = index[name], column[index[other_side(name)]]
                 found = self._settled(part, row, place, name, getattr(trials, name))
-                table.out[:] += self.norm.factor * ((table.raw(slice(None)) - found.mean) / found.std)
+                table.add(slice(None), self.norm.factor, found.mean, found.std)
                 continue
             used, which = np.unique(column, return_inverse=True)
             found = self._settled(part, slice(None), used, name, getattr(trials, f"{name}_ids"))
             self._add(table, name, found, which.reshape(-1))
-        return table.out
+        return table
 
     def _settled(self, part: Part, row: Any, column: npt.NDArray[np.intp], name: str, ids: Ids) -> Statistics:
         mean, std = part[row, 1 + column], part[row, 1 + self._columns + column]
@@ -212,7 +210,7 @@ class ClassicalParts:
         by_row, factor = name == "enroll", self.norm.factor
         if few(table.out.size):
             _, mean, std = table.look_up(name, slice(None), which, found.mean, found.std)
-            table.out[...] += factor * ((table.raw(slice(None)) - mean) / std)
+            table.add(slice(None), factor, mean, std)
             return
         from evenscore.norms.kernel_apply import add_by_column, add_by_row
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from evenscore.compiled import loop
+from evenscore.tables.arrays import LARGEST
 
 __all__ = ["add_by_column", "add_by_row", "chain_matrix", "sum_list", "sum_matrix", "transpose"]
 
@@ -16,17 +17,17 @@ _SQUARE = 16
 @loop("F2 D1 D1 D1 D1 int int -> F2 B1")
 def sum_matrix(
     S: Any, row_mean: Any, row_weight: Any, column_mean: Any, column_weight: Any, start: int, stop: int, out: Any,
-    finite: Any,
+    sound: Any,
 ) -> None:  # fmt: skip
-    """(s - row mean) * row weight + (s - column mean) * column weight, and whether all of a row are finite."""
+    """(s - row mean) * row weight + (s - column mean) * column weight, and whether all of a row are scores."""
     for i in range(start, stop):
         m, w = row_mean[i], row_weight[i]
         good = 0
         for j in range(S.shape[1]):
             s = np.float64(S[i, j])
             out[i, j] = (s - m) * w + (s - column_mean[j]) * column_weight[j]
-            good += abs(out[i, j]) < np.inf
-        finite[i] = good == S.shape[1]
+            good += abs(out[i, j]) <= LARGEST
+        sound[i] = good == S.shape[1]
 
 
 @loop("F1 J1 J1 D1 D1 D1 D1 int int -> D1")
@@ -43,7 +44,7 @@ def sum_list(
 @loop("F2 D1 D1 D1 D1 bool int int -> F2 B1")
 def chain_matrix(
     S: Any, row_mean: Any, row_weight: Any, column_mean: Any, column_weight: Any, rows_first: bool, start: int,
-    stop: int, out: Any, finite: Any,
+    stop: int, out: Any, sound: Any,
 ) -> None:  # fmt: skip
     """((s - row mean) * row weight - column mean) * column weight, or with columns first and then rows."""
     for i in range(start, stop):
@@ -52,12 +53,12 @@ def chain_matrix(
         if rows_first:
             for j in range(S.shape[1]):
                 out[i, j] = ((np.float64(S[i, j]) - m) * w - column_mean[j]) * column_weight[j]
-                good += abs(out[i, j]) < np.inf
+                good += abs(out[i, j]) <= LARGEST
         else:
             for j in range(S.shape[1]):
                 out[i, j] = ((np.float64(S[i, j]) - column_mean[j]) * column_weight[j] - m) * w
-                good += abs(out[i, j]) < np.inf
-        finite[i] = good == S.shape[1]
+                good += abs(out[i, j]) <= LARGEST
+        sound[i] = good == S.shape[1]
 
 
 @loop("F2 int int int -> F2")

@@ -156,7 +156,7 @@ def _by_parts(norm: Any, blocks: ScoreBlocks, how: Pass) -> ByParts | None:
         return None
     sides = side_parts(parts, blocks, how, getattr(norm, "needs", ("enroll", "test")))
     may_lack = getattr(norm, "may_lack", False)  # the classical norms say what they do with NaN
-    if not may_lack and not (np.isfinite(sides[0]).all() and np.isfinite(sides[1]).all()):
+    if not may_lack and any(np.isnan(part).any() for part in sides):
         return None
     return ByParts(parts, *sides)
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from evenscore.errors import InputError
+from evenscore.tables.arrays import LARGEST
 from evenscore.tables.ids import shown
 
 __all__ = [
@@ -126,8 +127,8 @@ class NormOptions:
         _check(self.drop_top, "drop_top", "a whole number from 0", _is_whole(self.drop_top) and self.drop_top >= 0)
         _check(self.trim, "trim", "from 0 to below 0.5", _is_number(self.trim) and 0 <= self.trim < 0.5)
         _check(self.ddof, "ddof", "0 or 1", _is_whole(self.ddof) and self.ddof in (0, 1))
-        floor = _is_number(self.std_floor) and 0 <= self.std_floor < float("inf")
-        _check(self.std_floor, "std_floor", "a number from 0", floor)
+        floor = _is_number(self.std_floor) and (self.std_floor == 0 or 1 / LARGEST <= self.std_floor <= LARGEST)
+        _check(self.std_floor, "std_floor", f"0, or from {1 / LARGEST:g} to {LARGEST:g}", floor)
 
     @classmethod
     def of(cls, *, convention: str | None = None, **given: Any) -> NormOptions:
@@ -197,7 +198,7 @@ class NormOptions:
             return math.nan
         if self.std_floor > 0:
             return max(std, self.std_floor)
-        if std > 1e-14 * abs(mean):
+        if std > max(1e-14 * abs(mean), 1 / LARGEST):
             return std
         return 1.0 if self.zero_std == "one" else math.nan
 

@@ -220,14 +220,15 @@ class ByParts:
 
 
 def _table_of(tile: Tile, enroll_axis: Axis, test_axis: Axis) -> Any:
-    """Return a tile as a table in memory, which nobody has looked through for missing and infinite scores.
+    """Return a tile as a table in memory.
 
     A list keeps all ids of the axes, so that its trials stand where they stood.
     """
     if tile.listed:
         return TrialList.trusted(enroll_axis, test_axis, tile)
     axes = enroll_axis.take(tile.rows), test_axis.take(tile.columns)
-    return ScoreMatrix.trusted(tile.scores, *axes, tile.n_missing or 0)
+    missing = int(np.count_nonzero(np.isnan(tile.scores))) if tile.n_missing is None else tile.n_missing
+    return ScoreMatrix.trusted(tile.scores, *axes, missing)
 
 
 class _LastRows:

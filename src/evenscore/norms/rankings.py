@@ -91,7 +91,7 @@ def add_ranked_side(
             members = (side.groups.code, side.speaker[rows], picked, taken, needed)
             found = cross_statistics(X, members, summary, side.shape[0]).settled(options, side.ids[rows], side.what)
             at, mean, std = table.look_up(side.name, rows, column, found.mean, found.std)
-            table.out[at] += factor * ((table.raw(at) - mean) / std)
+            table.add(at, factor, mean, std)
 
 
 def ranked_one(row: Array, other: Array, summary: Summary) -> tuple[int, float, float]:
@@ -189,8 +189,8 @@ class BySpeaker:
         total, count = np.zeros((2, self.number, len(X)))
         np.add.at(total, self.speaker, np.where(there, X, 0.0).T)
         np.add.at(count, self.speaker, there.T)
-        with np.errstate(invalid="ignore"):  # of whom nothing is known
-            return (total / count)[self.asked].T
+        near = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)  # NaN: nothing is known
+        return near[self.asked].T
 
     askers = ByMember.askers
 
@@ -228,8 +228,7 @@ class ByProfile:
         if len(left_out):
             less = _distance_sums(np.ascontiguousarray(X[:, left_out]), np.ascontiguousarray(C[:, left_out]))
             total, count = total - less[0], count - less[1]
-        with np.errstate(invalid="ignore"):  # 0 / 0: nothing is known of both
-            near = -(total / count)
+        near = -np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)  # NaN: nothing of both
         own = self.other.speaker[rows]
         for group in self.ranked.groups.present(own):
             near[np.ix_(np.flatnonzero(own == group), self.ranked.groups.of(group))] = np.nan

@@ -17,6 +17,7 @@ from evenscore.model.own_speakers import SpeakerSums, TrialSums, group_columns
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.partial_cohorts import knows_only_own, score_by_sums
 from evenscore.model.patterns import Exceptions, LabelledSums, SpeakerBlocks
+from evenscore.model.precision import refusing_singular
 from evenscore.model.prediction import Prediction, predict_from_sums
 from evenscore.model.score_weights import Reading, ScoreWeights, enroll_shifts, test_shifts
 from evenscore.model.sums import ClassSums
@@ -27,7 +28,8 @@ from evenscore.norms.parts import Part, Parts, Pass, speakers_meet, table_fits
 from evenscore.norms.registry import refuse_unknown_options
 from evenscore.progress import Progress, silent
 from evenscore.sources.bilinear import Products
-from evenscore.tables import LabelledBlocks, Place, ScoreBlocks, ScoreMatrix, ScoreTable
+from evenscore.tables import LabelledBlocks, Place, ScoreBlocks, ScoreTable
+from evenscore.tables.arrays import in_type
 from evenscore.tables.axis import Axis
 from evenscore.tables.score_table import Source
 
@@ -72,7 +74,7 @@ class OwnScoreModelParts:
         cohort, names = found
         fits = cohort.n_speakers <= _MOST_SPEAKERS and table_fits(blocks, 1 + cohort.n_speakers)
         between = _between(blocks, cohort, float(model.mu[0]), how) if fits else np.full((1, 1), np.nan)
-        if not np.isfinite(between).all():
+        if np.isnan(between).any():
             return None
         own = {}
         for side, axis in (("enroll", blocks.trials.enroll_axis), ("test", blocks.trials.test_axis)):
@@ -119,11 +121,12 @@ class OwnScoreModelParts:
             part[:, 1:5] = getattr(self.known, side)[at]
         if there:
             center = float(self.model.mu[0])
-            if not np.isfinite(scores.sum()):  # scores of the element's own speaker may lack, as they are not used
+            if np.isnan(scores.sum()):  # scores of the element's own speaker may lack, as they are not used
                 scores = np.where(np.isnan(scores) & (own[:, None] == codes), center, scores)
             part[:, self._first :] = group_columns(scores, codes, self.blocks.n_speakers, center)
         return part
 
+    @refusing_singular
     def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the log-likelihood ratios of the trials."""
         first, known = self._first, self.known
@@ -138,8 +141,7 @@ class OwnScoreModelParts:
         if trials.listed:
             scores = np.asarray(trials.scores)
             pairs = trials.enroll_index, trials.test_index
-            return trials.with_scores(score_by_sums(known, self.cohort, sums, *pairs, scores).astype(scores.dtype))
-        trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
+            return trials.with_scores(in_type(score_by_sums(known, self.cohort, sums, *pairs, scores), scores.dtype))
         out = np.empty_like(trials.scores)
         n_columns = trials.shape[1]
         step = max(1, _PIECE // max(n_columns, 1))
@@ -150,8 +152,8 @@ class OwnScoreModelParts:
                 np.tile(np.arange(n_columns), len(part)),
             )
             found = score_by_sums(known, self.cohort, sums, rows, columns, part.reshape(-1))
-            out[start : start + step] = found.reshape(part.shape)
-        return trials.with_scores(out)  # which refuses what is not finite
+            out[start : start + step] = in_type(found.reshape(part.shape), out.dtype)
+        return trials.with_scores(out)  # which refuses what is no score
 
 
 def _speaker_blocks(blocks: ScoreBlocks) -> tuple[SpeakerBlocks, dict[str, int]] | None:
@@ -231,8 +233,6 @@ class ScoreModelParts:
 
     def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the log-likelihood ratios of the trials."""
-        if not trials.listed and not np.isfinite(trials.scores.sum()):
-            trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         return apply_shifts(self.weights, trials, enroll, test)
 
     def meet(self, score: float, enroll: Part, test: Part) -> float:
@@ -269,16 +269,14 @@ class KnownScoreModelParts:
 
     def apply(self, trials: Any, enroll: Part, test: Part) -> Any:
         """Return the log-likelihood ratios of the trials."""
-        if not trials.listed and not np.isfinite(trials.scores.sum()):
-            trials = ScoreMatrix(trials.scores, trials.enroll_axis, trials.test_axis, missing="nan")
         known = replace(self.known, enroll=enroll[:, 4:], test=test[:, 4:])
         return known.normalized(trials, self.weights, enroll[:, :4], test[:, :4])
 
 
 def _nan_where_missing(part: Part, scores: npt.NDArray[Any], axis: int) -> Part:
-    if np.isfinite(scores.sum()):
+    if not np.isnan(scores.sum()):
         return part
-    return np.where(np.isfinite(scores).all(axis=axis)[:, None], part, np.nan)
+    return np.where(np.isnan(scores).any(axis=axis)[:, None], np.nan, part)
 
 
 def cohort_weights(model: ScoreModel, blocks: ScoreBlocks, how: Pass) -> ScoreWeights:
@@ -328,6 +326,7 @@ class PreparedScoreModel(ScoreModelNormalizer):
         """Which cohort scores change anything; none without hidden variables."""
         return ("enroll", "test") if self.model.dim else ()
 
+    @refusing_singular
     def parts(self, blocks: ScoreBlocks, how: Pass) -> Parts | None:
         """Return the norm by parts, for its own cohort or for that of the blocks; None where it has none for these."""
         if self.model.dim == 0:

@@ -13,6 +13,7 @@ from evenscore.errors import InputError
 from evenscore.norms.few_scores import MEAN, Found, location_scale
 from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NO_GROUP, Codes, Groups, Side
+from evenscore.tables.arrays import LARGEST
 from evenscore.tables.ids import Ids, shown
 from evenscore.threads import in_parallel, thread_count
 
@@ -115,8 +116,7 @@ class Statistics:
             std = np.maximum(std, options.std_floor)
             zero = np.zeros(std.shape, dtype=bool)
         else:
-            with np.errstate(invalid="ignore"):  # NaN where nothing is left
-                zero = (self.count > 0) & (std <= 1e-14 * np.abs(self.mean))
+            zero = (self.count > 0) & (std <= np.maximum(1e-14 * np.abs(self.mean), 1 / LARGEST))
         if zero.any():
             if options.zero_std == "error":
                 rows = np.flatnonzero(zero.reshape(len(ids), -1).any(axis=1))
@@ -296,7 +296,7 @@ def _cross_products(X: npt.NDArray[Any], members: tuple[npt.NDArray[Any], ...], 
     code, own, picked, length, needed = members
     table, first, last = Statistics.empty(needed.shape), summary.drop, summary.drop + summary.k
     D = X.astype(np.float64)
-    whole = np.isfinite(D.sum(axis=1))
+    whole = ~np.isnan(D.sum(axis=1))
     center = np.where(whole, D.mean(axis=1), 0.0)
     D = np.where(whole[:, None], D - center[:, None], 0.0)
     squares, again = D * D, needed & ~whole[:, None]

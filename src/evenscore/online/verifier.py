@@ -23,7 +23,7 @@ from evenscore.scoring.embeddings import cohort_blocks, scorer_named
 from evenscore.sources import Scorer
 from evenscore.sources.computed import ComputedScores, Places
 from evenscore.tables import Axis, Embeddings, ScoreMatrix
-from evenscore.tables.arrays import frozen, hashed
+from evenscore.tables.arrays import LARGEST_COMPONENT, frozen, hashed
 
 __all__ = ["Enrolled", "Probe", "Verifier"]
 
@@ -200,18 +200,16 @@ class Verifier:
         array = np.asarray(vectors)
         if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or not array.size:
             raise InputError(f"a vector is a list of numbers, but this is {array.dtype} of shape {array.shape}")
+        if self.cohort is not None and array.shape[-1] != self.cohort.dim:
+            raise InputError(
+                f"the vector has {array.shape[-1]} dimensions, but the cohort has {self.cohort.dim}; both must "
+                "come from the same extractor"
+            )
+        if not (abs(array) <= LARGEST_COMPONENT).all():
+            raise InputError(f"a vector has a value that is not finite, or above {LARGEST_COMPONENT:g}; drop it")
         if self.cohort is not None:
-            if array.shape[-1] != self.cohort.dim:
-                raise InputError(
-                    f"the vector has {array.shape[-1]} dimensions, but the cohort has {self.cohort.dim}; both must "
-                    "come from the same extractor"
-                )
-            array = array.astype(self.cohort.vectors.dtype, copy=False)
-        elif array.dtype.kind != "f":
-            array = array.astype(np.float64)
-        if not np.isfinite(array).all():
-            raise InputError("a vector has a value that is not finite; drop it")
-        return array
+            return array.astype(self.cohort.vectors.dtype, copy=False)
+        return array if array.dtype.kind == "f" else array.astype(np.float64)
 
     @cached_property
     def _halves(self) -> dict[str, Callable[[npt.NDArray[Any]], Half]]:

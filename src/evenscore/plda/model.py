@@ -15,7 +15,7 @@ from evenscore.plda.projection import Projection
 from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Embeddings
-from evenscore.tables.arrays import frozen
+from evenscore.tables.arrays import LARGEST_SQUARE, check_vectors, frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -178,6 +178,7 @@ class PLDA:
         if self.model_length:
             lengths = np.einsum("nd,nd->n", z, z / (psi + 1 / _counts(embeddings)[:, None]))
             z *= np.sqrt(len(psi) / np.where(lengths > 0, lengths, len(psi)))[:, None]
+        check_vectors(z, embeddings.ids)
         return z, embeddings.vectors.dtype
 
 
@@ -224,8 +225,8 @@ def _numbers(value: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
         raise InputError(f"{name} must hold numbers in {ndim} dimensions") from None
     if array.ndim != ndim or array.size == 0:
         raise InputError(f"{name} must have {ndim} dimensions and not be empty, but has shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} has a value that is not finite")
+    if not (abs(array) <= LARGEST_SQUARE).all():
+        raise InputError(f"{name} has a value that is not finite, or above {LARGEST_SQUARE:g}")
     return frozen(array)
 
 

@@ -12,7 +12,7 @@ from evenscore.errors import InputError
 from evenscore.plda.shrinkage import shrunk
 from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Embeddings
-from evenscore.tables.arrays import frozen
+from evenscore.tables.arrays import frozen, usable
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -52,7 +52,7 @@ class Projection:
     def recentered(self, mean: npt.ArrayLike) -> Projection:
         """Return the same with another centre."""
         center = np.array(mean, dtype=np.float64)
-        if center.shape != self.center.shape or not np.isfinite(center).all():
+        if center.shape != self.center.shape or not usable(center).all():
             raise InputError(f"the centre must be {len(self.center)} finite numbers, but has shape {center.shape}")
         return replace(self, center=frozen(center))
 
@@ -175,8 +175,7 @@ def discriminant_map(scatter: SpeakerScatter, lda_dim: int | None, shrinkage: fl
         )
     spread = scatter.means * np.sqrt(scatter.sizes)[:, None]
     within = shrunk(scatter.within / (scatter.count - scatter.n_speakers), shrinkage)
-    if not shrinkage:
-        check_full_rank(within, scatter)
+    check_full_rank(within, scatter)
     whitener = np.linalg.inv(np.linalg.cholesky(within))
     directions = whitener.T @ np.linalg.eigh(whitener @ (spread.T @ spread) @ whitener.T)[1]
     return np.ascontiguousarray(directions[:, ::-1][:, : lda_dim or size])

@@ -21,7 +21,7 @@ from evenscore.plda.shrinkage import choose_shrinkage, share_up_to, shrunk
 from evenscore.sources import Cosine, Scorer
 from evenscore.sources.computed import ComputedScores
 from evenscore.tables import Embeddings
-from evenscore.tables.arrays import frozen
+from evenscore.tables.arrays import check_vectors, frozen
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -48,7 +48,9 @@ class Transform:
     def apply(self, embeddings: Embeddings) -> Embeddings:
         """Return the transformed embeddings, with what is known about them."""
         for step in self.steps:
-            vectors = step.apply_all(embeddings).astype(embeddings.vectors.dtype, copy=False)
+            vectors = step.apply_all(embeddings)
+            check_vectors(vectors, embeddings.ids)  # before they may become float32
+            vectors = vectors.astype(embeddings.vectors.dtype, copy=False)
             embeddings = Embeddings(embeddings.ids, vectors, embeddings.speakers, columns=embeddings.columns)
         return embeddings
 

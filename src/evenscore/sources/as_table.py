@@ -8,6 +8,7 @@ from typing import Any
 from evenscore.errors import InputError
 from evenscore.tables.arrays import as_scores
 from evenscore.tables.axis import as_axis
+from evenscore.tables.door import looked_through
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.score_table import Array, LazyScores, ScoreTable
 from evenscore.tables.tile import Grid
@@ -47,10 +48,11 @@ def as_table(scores: Any, enroll_ids: IdsLike | None = None, test_ids: IdsLike |
 
         return dask_table(scores, enroll_ids, test_ids)
     array = as_scores(scores, "scores", ndim=2)
-    return LazyScores(
+    table = LazyScores(
         enroll_axis=as_axis(enroll_ids, "enroll_ids", array.shape[0]),
         test_axis=as_axis(test_ids, "test_ids", array.shape[1]),
         dtype=array.dtype,
         source=Array(array),
         layout=Grid((array.shape[0], array.shape[1]), array.dtype.itemsize),
     )
+    return looked_through(table)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evenscore.compiled import few
 from evenscore.errors import InputError
 from evenscore.sources.computed import ComputedScores, ComputedTiles, Places
-from evenscore.tables.arrays import as_scores, frozen, hashed
+from evenscore.tables.arrays import as_scores, check_vectors, frozen, hashed, no_score, usable
 from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.ids import IdsLike
 from evenscore.threads import in_parallel
@@ -84,11 +84,16 @@ class Bilinear(ComputedScores):
                 f"enrolments have {rows.shape[1]} dimensions, but tests have {columns.shape[1]}; "
                 "both must come from the same extractor"
             )
+        enroll_axis = as_axis(enroll_ids, "enroll_ids", len(rows))
+        test_axis = as_axis(test_ids, "test_ids", len(columns))
+        check_vectors(rows, enroll_axis.ids)
+        if columns is not rows:
+            check_vectors(columns, test_axis.ids)
         for name, value in {
             "left": rows,
             "right": columns,
-            "enroll_axis": as_axis(enroll_ids, "enroll_ids", len(rows)),
-            "test_axis": as_axis(test_ids, "test_ids", len(columns)),
+            "enroll_axis": enroll_axis,
+            "test_axis": test_axis,
             "left_offset": _offset(left_offset, "left_offset", len(rows)),
             "right_offset": _offset(right_offset, "right_offset", len(columns)),
         }.items():
@@ -183,6 +188,8 @@ def _offset(values: npt.ArrayLike | None, what: str, length: int) -> npt.NDArray
     offset = as_scores(values, what, ndim=1).astype(np.float64)
     if len(offset) != length:
         raise InputError(f"{what} has {len(offset)} entries, but there are {length} vectors")
+    if not usable(offset).all():
+        raise InputError(f"{what} has an entry that {no_score(offset[int(np.argmin(usable(offset)))])}")
     return frozen(offset)
 
 

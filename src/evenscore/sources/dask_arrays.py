@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from evenscore.errors import EvenscoreError, InputError
 from evenscore.tables.axis import as_axis
+from evenscore.tables.door import looked_through
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.score_table import LazyScores
 from evenscore.tables.tile import Grid, Place, Tile
@@ -30,13 +31,14 @@ def dask_table(array: Any, enroll_ids: IdsLike, test_ids: IdsLike) -> LazyScores
     if np.isnan(array.shape).any():
         raise InputError("the shape of the Dask array is not known; call its compute_chunk_sizes() first")
     stored = tuple(int(sizes[0]) if sizes else 1 for sizes in array.chunks)
-    return LazyScores(
+    table = LazyScores(
         enroll_axis=as_axis(enroll_ids, "enroll_ids", array.shape[0]),
         test_axis=as_axis(test_ids, "test_ids", array.shape[1]),
         dtype=array.dtype,
         source=DaskTiles(array),
         layout=Grid(array.shape, array.dtype.itemsize, stored=stored),  # type: ignore[arg-type]
     )
+    return looked_through(table)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from evenscore.errors import InputError
 from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.computed import ComputedScores
 from evenscore.tables import Embeddings
-from evenscore.tables.arrays import as_scores, frozen
+from evenscore.tables.arrays import LARGEST_COMPONENT, as_scores, frozen
 from evenscore.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -98,20 +98,16 @@ def length_normalized(vectors: npt.NDArray[Any], embeddings: Embeddings) -> npt.
     out, lengths = np.empty(vectors.shape, dtype=vectors.dtype), np.empty(len(vectors))
     if few(vectors.size):
         exact = vectors.astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # such lengths are refused below
-            lengths = np.sqrt(np.einsum("nd,nd->n", exact, exact))
-            out[...] = exact * np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)[:, None]
+        lengths = np.sqrt(np.einsum("nd,nd->n", exact, exact))
+        out[...] = exact * np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)[:, None]
     else:
         from evenscore.sources.kernels import normalize_into
 
         block = np.ascontiguousarray(vectors)
         in_parallel(lambda start, stop: normalize_into(block, start, stop, lengths, out), *vectors.shape)
-    usable = (lengths > 0) & np.isfinite(lengths)
-    if not usable.all():
-        at = int(np.argmin(usable))
-        raise InputError(
-            f"the vector of {embeddings.ids[at]!r} has length {lengths[at]:g}, so it has no direction; drop it"
-        )
+    if not lengths.all():
+        at = int(np.argmin(lengths))
+        raise InputError(f"the vector of {embeddings.ids[at]!r} has length 0, so it has no direction; drop it")
     return out
 
 
@@ -119,8 +115,8 @@ def _as_mean(mean: npt.ArrayLike | None) -> npt.NDArray[Any] | None:
     if mean is None:
         return None
     vector = as_scores(mean, "mean", ndim=1)
-    if not np.isfinite(vector).all():
-        raise InputError("mean has a value that is not finite")
+    if not (abs(vector) <= LARGEST_COMPONENT).all():
+        raise InputError(f"mean has a value that is not finite, or above {LARGEST_COMPONENT:g}")
     return frozen(vector)
 
 

@@ -12,20 +12,29 @@ from evenscore.errors import InputError
 
 __all__ = [
     "LARGEST",
+    "LARGEST_COMPONENT",
+    "LARGEST_SQUARE",
     "Extremes",
     "as_scores",
+    "check_vectors",
     "extremes",
     "frozen",
     "hashed",
+    "in_type",
     "no_score",
     "same_array",
     "span",
     "usable",
 ]
 
-#: No score and no parameter is larger, or differs from others by less than its reciprocal: so squares, sums of them and
-#: quotients of such sums stay within what float64 holds, and nothing behind the tables needs to ask.
-LARGEST = 1e100
+#: No score is larger, and scores that differ at all differ by more than its reciprocal: so squares, quotients of
+#: squares, and squares of these stay within what float64 holds, and nothing behind the tables needs to ask. It is a
+#: number that float32 holds, too.
+LARGEST = float(np.float32(1e30))
+#: No component of a vector is larger, so that products of vectors are scores.
+LARGEST_COMPONENT = 1e12
+#: No parameter is larger, and no variance smaller than its reciprocal: a variance is the square of a score.
+LARGEST_SQUARE = LARGEST**2
 _AT_A_TIME = 1 << 20
 
 
@@ -93,19 +102,16 @@ def extremes(array: npt.NDArray[Any]) -> Extremes:
         part = array[start : start + step]
         least, most = part.min(), part.max()
         if np.isnan(least):
-            seen = part[~np.isnan(part)]
-            n_nan += part.size - seen.size
-            if not seen.size:
-                continue
-            least, most = seen.min(), seen.max()
-        low, high = min(low, float(least)), max(high, float(most))
+            n_nan += int(np.count_nonzero(np.isnan(part)))
+            least, most = np.fmin.reduce(part, axis=None), np.fmax.reduce(part, axis=None)
+        low, high = min(low, float(least)), max(high, float(most))  # NaN, of nothing but NaN, changes neither
     return Extremes(low, high, n_nan) if low <= high else Extremes(0.0, 0.0, n_nan)
 
 
 def usable(scores: npt.NDArray[Any], *, infinite: bool = False) -> npt.NDArray[np.bool_]:
     """Tell which numbers are scores; infinite ones only where they are accepted."""
     with np.errstate(invalid="ignore"):
-        found: npt.NDArray[np.bool_] = np.isfinite(scores) if scores.dtype.itemsize < 8 else abs(scores) <= LARGEST
+        found: npt.NDArray[np.bool_] = abs(scores) <= LARGEST
     return found | np.isinf(scores) if infinite else found
 
 
@@ -114,6 +120,26 @@ def no_score(value: float) -> str:
     if np.isfinite(value):
         return f"is {value:g}, but scores must lie between {-LARGEST:g} and {LARGEST:g}"
     return f"is {value}, but scores must be finite"
+
+
+def check_vectors(vectors: npt.NDArray[Any], ids: npt.NDArray[Any]) -> float:
+    """Refuse vectors whose products are no scores; ``ids`` name them. Return the size of the largest component."""
+    found = extremes(vectors)
+    largest = max(-found.low, found.high)
+    if found.n_nan or largest > LARGEST_COMPONENT:
+        good = (abs(vectors) <= LARGEST_COMPONENT).all(axis=1)
+        odd = f"the vector of {ids[int(np.argmin(good))]!r} has a value that is not finite, or above"
+        raise InputError(f"{odd} {LARGEST_COMPONENT:g}; drop it, or divide all vectors by a constant")
+    return largest
+
+
+def in_type(results: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return results in the type of the scores that they are of; what that cannot hold becomes infinite.
+
+    Whoever takes the results refuses it by its ids.
+    """
+    with np.errstate(over="ignore"):
+        return results.astype(dtype, copy=False)
 
 
 def same_array(a: npt.NDArray[Any] | None, b: npt.NDArray[Any] | None) -> bool:

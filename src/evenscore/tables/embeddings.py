@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.tables.arrays import LARGEST, as_scores, frozen, same_array, usable
+from evenscore.tables.arrays import LARGEST, as_scores, check_vectors, frozen, same_array
 from evenscore.tables.axis import Axis, SpeakersLike, speakers_of_ids
 from evenscore.tables.ids import IdsLike, as_ids
 
@@ -51,10 +51,8 @@ class Embeddings(Axis):
     ) -> None:
         matrix = as_scores(vectors, "vectors", ndim=2)
         names = as_ids(ids, "ids", matrix.shape[0])
-        good = usable(matrix).all(axis=1)
-        if not good.all():
-            odd = f"the vector of {names[int(np.argmin(good))]!r} has a value that is not finite, or above {LARGEST:g}"
-            raise InputError(f"{odd}; drop it")
+        if 0 < check_vectors(matrix, names) < 1 / LARGEST:
+            raise InputError(f"no component of the vectors is above {1 / LARGEST:g}; multiply them by a constant")
         checked = {}
         for name, values in (columns or {}).items():
             column = np.array(values)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.tables.arrays import as_scores, extremes, frozen, no_score, same_array, span, usable
+from evenscore.tables.arrays import as_scores, extremes, frozen, in_type, no_score, same_array, span, usable
 from evenscore.tables.axis import Axis, as_axis, merged
 from evenscore.tables.ids import Ids, IdsLike
 from evenscore.tables.score_table import Array, LazyScores, ScoreTable
@@ -138,7 +138,7 @@ class ScoreMatrix(ScoreTable):
     def with_pairs(self, listed: TrialList, scores: npt.NDArray[Any]) -> ScoreMatrix:
         """Return a matrix with these scores of the pairs that `to_trials` lists; all others are missing."""
         whole = np.full(self.shape, np.nan, dtype=self.dtype)
-        whole[listed.enroll_index, listed.test_index] = scores
+        whole[listed.enroll_index, listed.test_index] = in_type(scores, self.dtype)
         return self.with_scores(whole)
 
     def as_tile(self, place: Tile) -> Tile:

@@ -142,7 +142,7 @@ class ScoreTable:
         fields = {name: getattr(self, name) for name in ("enroll_axis", "test_axis", "dtype", "layout")}
         return LazyScores(**(fields | {"source": source} | changed))
 
-    def map(self, function: Function, identity: str) -> LazyScores:
+    def map(self, function: Function, identity: str, *, infinite: bool = False) -> LazyScores:
         """Return scores that a function changes one by one when they are read.
 
         Parameters
@@ -151,8 +151,12 @@ class ScoreTable:
             Takes and gives an array; on a cluster it travels to the workers.
         identity
             A text that changes when the function does, for runs that are continued.
+        infinite
+            Whether infinite numbers are accepted, as log-likelihood ratios may be.
         """
-        return self.with_source(Mapped(self.source, function, identity))
+        from evenscore.tables.door import looked_through
+
+        return looked_through(self.with_source(Mapped(self.source, function, identity)), infinite=infinite)
 
     def in_tiles(self, nbytes: float = TILE_BYTES, stored: tuple[int, int] | None = None) -> LazyScores:
         """Return the same scores cut into tiles of about this size, a matrix into whole chunks of ``stored``."""
@@ -321,9 +325,9 @@ class Mapped:
     name: str
 
     def read(self, place: Place) -> Tile:
-        """Return a tile of changed scores, in the type of the scores."""
+        """Return a tile of changed scores, in whatever type they come."""
         tile = self.source.read(place)
-        changed = np.asarray(self.function(tile.scores), dtype=tile.scores.dtype)
+        changed = np.asarray(self.function(tile.scores))
         if changed.shape != tile.scores.shape:
             raise InputError(
                 f"the function made scores of shape {changed.shape} of those of shape {tile.scores.shape}; it must "
