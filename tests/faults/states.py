@@ -38,7 +38,7 @@ def plain(name: str, data: bytes) -> bytes:
 
 _ROWS = rb"Finished|Took|Taken from an earlier run"
 _OF_A_RUN = {
-    "record.json": (rb'(?m)^  "seconds": [\d.e-]+,$',),
+    "record.json": (rb'(?m)^  "seconds": [\d.e-]+,?$',),
     "results.json": (rb'(?m)^    "(?:time|seconds|resumed|method_seconds)": .*$',),
     "report.html": (
         rb'<tr><th scope="row"><bdi>(?:%s)</bdi></th><td><bdi>[^<]*</bdi></td></tr>\n' % _ROWS,

@@ -73,3 +73,4 @@ def test_only_times_and_what_was_taken_over_are_left_out():
     assert plain("results.json", results % times).replace(b"\n\n\n\n", b"") == results % b""
     record = b'{\n  "seconds": 1.5e-05,\n  "fingerprint": "2"\n}'
     assert plain("record.json", record) == b'{\n\n  "fingerprint": "2"\n}'
+    assert plain("record.json", b'{\n  "digests": 2,\n  "seconds": 1.5\n}') == b'{\n  "digests": 2,\n\n}'

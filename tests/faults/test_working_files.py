@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evenscore import Embeddings, FileError, TrialList, read_embeddings, write
-from evenscore.files import working_files
+from evenscore.files import working_files, zarr_store
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.streams import atomic_directory, atomic_output
 from evenscore.files.working_files import only_run
@@ -49,6 +49,22 @@ def test_what_another_run_is_writing_stays(tmp_path):
         assert len(names(tmp_path)) == 2
     assert (tmp_path / "out").read_bytes() == b"first"
     assert names(tmp_path) == ["out"]
+
+
+def test_a_store_that_another_run_is_writing_stays(tmp_path, monkeypatch):
+    real, calls = zarr_store._create, []
+
+    def create(*how):
+        real(*how)
+        calls.append(how)
+        if len(calls) == 3:
+            write(TABLE, tmp_path / "out.zarr")
+
+    write(TABLE, tmp_path / "calm.zarr")
+    monkeypatch.setattr(zarr_store, "_create", create)
+    write(TABLE, tmp_path / "out.zarr")
+    assert names(tmp_path) == ["calm.zarr", "out.zarr"]
+    assert contents(tmp_path / "out.zarr") == contents(tmp_path / "calm.zarr")
 
 
 PAIRS = {"npy": ("out.npy", "out.ids"), "kaldi-scp": ("out.scp", "out.ark")}

@@ -98,7 +98,7 @@ def create_score_store(folder: Path, enroll_ids: Ids, test_ids: Ids, path: PathL
 
 def _new_group(zarr: Any, folder: Path) -> Any:
     version = {"zarr_format": _written_format(zarr)} if _has_format_3(zarr) else {}
-    return zarr.open_group(str(folder), mode="w", **version)
+    return zarr.open_group(str(folder), mode="w-", **version)  # "w" would make the folder anew, which nobody has locked
 
 
 def _has_format_3(zarr: Any) -> bool:
