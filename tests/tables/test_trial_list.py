@@ -233,9 +233,9 @@ def test_other_refusals():
 
 def test_a_matrix_larger_than_memory_is_refused(monkeypatch):
     monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1}.__getitem__)
-    ids = np.arange(100)
-    trials = TrialList(ids, ids, [0], [99], scores=[1.0])
-    with pytest.raises(InputError, match=r"a matrix of 100 x 100 scores takes .*, but only .* of memory are free"):
+    ids = np.arange(400)
+    trials = TrialList(ids, ids, [0], [399], scores=[1.0])
+    with pytest.raises(InputError, match=r"a matrix of 400 x 400 scores takes .*, but only .* of memory are free"):
         trials.to_matrix()
     assert trials.select([0]).to_matrix().shape == (1, 1)
 
