@@ -38,6 +38,7 @@ def test_a_text_that_grows_beyond_memory_is_refused_while_it_is_read(tmp_path, m
     path.write_text("".join(f"e{n} t 1\n" for n in range(2000)))
     read(path)
     monkeypatch.setattr("evenscore.memory.free_memory", lambda: 4000)
+    monkeypatch.setattr("evenscore.memory._NOT_WORTH_A_LOOK", 0)
     from evenscore.files.registry import ReadOptions
     from evenscore.files.text.read import read_trials_text
 
