@@ -69,7 +69,7 @@ def calibrated(
     if not callable(function):
         raise InputError(f"the function is a {type(function).__name__}, which cannot be called; give a function")
     if isinstance(function, Calibration):
-        return scores.map(function, identity or json.dumps(function.to_dict()), infinite=True)
+        return scores.map(function, identity or json.dumps(function.to_dict()))
     if identity is None:
         raise InputError("nothing tells when this function changes; give identity, a text that changes with it")
     return scores.map(function, identity)

@@ -32,6 +32,7 @@ from evenscore.sources.computed import ComputedScores
 from evenscore.tables import Labels, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.arrays import as_scores
 from evenscore.tables.axis import as_axis
+from evenscore.tables.door import refusing_infinite
 from evenscore.tables.pair_values import PairValues
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _parts(item: object, keep_self_pairs: bool, client: Any, progress: Progress)
         )
     scores: Any
     labels: Any
-    scores, labels = item
+    scores, labels = refusing_infinite(item[0]), item[1]
     if isinstance(scores, Bilinear):
         labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
         return [training_sums(scores, labels, keep_self_pairs=keep_self_pairs)]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.tables.arrays import hashed
 from evenscore.tables.axis import Axis, SpeakersLike
+from evenscore.tables.door import refusing_infinite
 from evenscore.tables.ids import Ids, shown
 from evenscore.tables.known_scores import KnownScores, without_labelled
 from evenscore.tables.labels import NONTARGET, Labels
@@ -103,6 +104,7 @@ class ScoreBlocks:
         test_known: KnownScores | None = None,
     ) -> None:
         _refuse_other_things(trials=trials, enroll=enroll, test=test, cohort=cohort, cohort_labels=cohort_labels)
+        trials, enroll, test, cohort = map(refusing_infinite, (trials, enroll, test, cohort))
         trials = trials.with_speakers(enroll_speakers, test_speakers)
         if enroll_labels is not None:
             enroll, enroll_known = _known_scores(enroll, enroll_labels, cohort, "enroll")

@@ -1,13 +1,15 @@
 """The door for scores that are read tile by tile: what comes from outside is looked through where it is read.
 
 Scores in memory are looked through when their table is made. What is computed from numbers that passed the door is not
-looked through again.
+looked through again. Infinite numbers may come in, as log-likelihood ratios can be infinite, and are evaluated; where
+scores are normalized or trained on (`ScoreBlocks`) they are refused.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +19,9 @@ from evenscore.tables.ids import Ids
 from evenscore.tables.score_table import LazyScores
 from evenscore.tables.tile import Place, Tile
 
-__all__ = ["Checked", "looked_through"]
+__all__ = ["Checked", "looked_through", "refusing_infinite"]
+
+Table = TypeVar("Table")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +32,7 @@ class Checked:
     enroll_ids: Ids
     test_ids: Ids
     dtype: np.dtype[Any]  #: of the scores that come out
-    infinite: bool = False  #: whether infinite ones are accepted
+    infinite: bool = True  #: whether infinite ones are accepted
 
     def read(self, place: Place) -> Tile:
         """Return a tile of scores, NaN where one is missing."""
@@ -41,10 +45,17 @@ class Checked:
         found.refuse_tiny_spread("the scores")
         return tile.with_scores(tile.scores.astype(self.dtype, copy=False), found.n_nan)
 
+    @cached_property
+    def finite(self) -> Checked:
+        """The same source without infinite scores: one object for all tables that share it."""
+        return replace(self, infinite=False) if self.infinite else self
+
     def _refuse(self, tile: Tile, at: int) -> None:
         row, column = tile.position(at)
         pair = f"({self.enroll_ids[row]!r}, {self.test_ids[column]!r})"
-        raise InputError(f"the score of {pair} {no_score(tile.scores.reshape(-1)[at])}; drop it")
+        raise InputError(
+            f"the score of {pair} {no_score(tile.scores.reshape(-1)[at])}; drop it, or read it with missing='skip'"
+        )
 
     def identity(self) -> str:
         """Return the other source's identity."""
@@ -52,6 +63,25 @@ class Checked:
         return text
 
 
-def looked_through(table: LazyScores, *, infinite: bool = False) -> LazyScores:
+def looked_through(table: LazyScores) -> LazyScores:
     """Return a table whose tiles come from outside, each of them looked through when it is read."""
-    return table.with_source(Checked(table.source, table.enroll_ids, table.test_ids, table.dtype, infinite))
+    return table.with_source(Checked(table.source, table.enroll_ids, table.test_ids, table.dtype))
+
+
+def refusing_infinite(table: Table) -> Table:
+    """Return a table, wherever its scores are, in which infinite ones are refused when they are read."""
+    if not isinstance(table, LazyScores):
+        return table
+    source = _finite(table.source)
+    return table if source is table.source else replace(table, source=source)
+
+
+def _finite(source: Any) -> Any:
+    """Return a source whose own door, or that of the source within it, refuses infinite scores."""
+    if isinstance(source, Checked):
+        return source.finite
+    inner = getattr(source, "source", None)
+    if inner is None:
+        return source
+    found = _finite(inner)
+    return source if found is inner else replace(source, source=found)

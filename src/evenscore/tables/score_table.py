@@ -142,7 +142,7 @@ class ScoreTable:
         fields = {name: getattr(self, name) for name in ("enroll_axis", "test_axis", "dtype", "layout")}
         return LazyScores(**(fields | {"source": source} | changed))
 
-    def map(self, function: Function, identity: str, *, infinite: bool = False) -> LazyScores:
+    def map(self, function: Function, identity: str) -> LazyScores:
         """Return scores that a function changes one by one when they are read.
 
         Parameters
@@ -151,12 +151,10 @@ class ScoreTable:
             Takes and gives an array; on a cluster it travels to the workers.
         identity
             A text that changes when the function does, for runs that are continued.
-        infinite
-            Whether infinite numbers are accepted, as log-likelihood ratios may be.
         """
         from evenscore.tables.door import looked_through
 
-        return looked_through(self.with_source(Mapped(self.source, function, identity)), infinite=infinite)
+        return looked_through(self.with_source(Mapped(self.source, function, identity)))
 
     def in_tiles(self, nbytes: float = TILE_BYTES, stored: tuple[int, int] | None = None) -> LazyScores:
         """Return the same scores cut into tiles of about this size, a matrix into whole chunks of ``stored``."""
