@@ -104,8 +104,8 @@ class ScoreBlocks:
         test_known: KnownScores | None = None,
     ) -> None:
         _refuse_other_things(trials=trials, enroll=enroll, test=test, cohort=cohort, cohort_labels=cohort_labels)
-        trials, enroll, test, cohort = map(refusing_infinite, (trials, enroll, test, cohort))
-        trials = trials.with_speakers(enroll_speakers, test_speakers)
+        enroll, test, cohort = map(refusing_infinite, (enroll, test, cohort))
+        trials = refusing_infinite(trials).with_speakers(enroll_speakers, test_speakers)
         if enroll_labels is not None:
             enroll, enroll_known = _known_scores(enroll, enroll_labels, cohort, "enroll")
         if test_labels is not None:
