@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenscore import LogisticCalibration
+from evenscore import InputError, LogisticCalibration
 from evenscore.calibrate import logistic_regression
 
 RNG = np.random.default_rng(0)
@@ -27,3 +27,12 @@ def test_some_trials_may_be_separated_where_all_are_not(monkeypatch):
     expected = LogisticCalibration.fit(scores, LABELS)
     monkeypatch.setattr(logistic_regression, "_SOME", 10)
     assert LogisticCalibration.fit(scores, LABELS).weights == pytest.approx(expected.weights, rel=1e-9)
+
+
+def test_a_curvature_of_nothing_but_rounding_is_no_convergence():
+    """Found by the campaign: two systems of which one is lost in the other's rounding."""
+    flat = logistic_regression.Objective(
+        value=1.0, gradient=np.ones(2), hessian=np.zeros((2, 2)), lowest=np.full(2, -1.0)
+    )
+    with pytest.raises(InputError, match="does not converge"):
+        logistic_regression.newton(lambda _: flat, flat, np.zeros(1), np.ones(1), 0.0)

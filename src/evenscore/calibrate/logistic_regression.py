@@ -21,6 +21,7 @@ _CHUNK = 1 << 13  # rows at a time: what is made of them stays in the nearest ca
 _SOME = 1 << 14  # trials of a class that tell about where the optimum is
 _FEW_STEPS, _NEAR = 12, 1e-3  # that are taken with them, and the gradient that is near enough
 _STEPS = 200
+_NOT_FOUND = "the logistic regression does not converge; give a penalty such as l2=0.001"
 _FLAT = 1e-12  # largest gradient component at the optimum; inputs are standardized
 
 
@@ -187,7 +188,7 @@ def _start(design: Design, p_target: float, l2: float) -> npt.NDArray[np.float64
 
     here = at(theta)
     for _ in range(_FEW_STEPS):
-        theta, here = _descend(theta, np.linalg.solve(here.hessian, here.gradient), here, at)
+        theta, here = _descend(theta, _step(here), here, at)
         if here.separated:  # as all trials need not be
             return np.zeros_like(theta)
         if np.abs(here.gradient).max() < _NEAR:
@@ -212,7 +213,7 @@ def newton(
     for _ in range(_STEPS):
         if np.abs(here.gradient).max() <= _FLAT:
             break
-        step = np.linalg.solve(here.hessian, here.gradient)
+        step = _step(here)
         fall = float(here.gradient @ step)  # twice the expected fall of the objective
         theta, here = _descend(theta, step, here, at)
         if l2 == 0 and here.separated:
@@ -223,9 +224,18 @@ def newton(
         if fall < _FLAT**1.5:  # Newton squares it in the next step: what is left is rounding
             break
     else:
-        raise InputError("the logistic regression does not converge; give a penalty such as l2=0.001")
+        raise InputError(_NOT_FOUND)
     slopes = theta[:-1] / std
     return slopes, float(theta[-1] - slopes @ mean)
+
+
+def _step(here: Objective) -> npt.NDArray[np.float64]:
+    """Return the Newton step, which there is unless all that is left of the curvature is rounding."""
+    try:
+        found: npt.NDArray[np.float64] = np.linalg.solve(here.hessian, here.gradient)
+    except np.linalg.LinAlgError:
+        raise InputError(_NOT_FOUND) from None
+    return found
 
 
 def _descend(
