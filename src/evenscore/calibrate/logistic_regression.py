@@ -21,8 +21,13 @@ _CHUNK = 1 << 13  # rows at a time: what is made of them stays in the nearest ca
 _SOME = 1 << 14  # trials of a class that tell about where the optimum is
 _FEW_STEPS, _NEAR = 12, 1e-3  # that are taken with them, and the gradient that is near enough
 _STEPS = 200
-_NOT_FOUND = "the logistic regression does not converge; give a penalty such as l2=0.001"
+_NOT_FOUND = (
+    "the logistic regression does not converge; look for scores that are far from all others, or give a penalty such "
+    "as l2=0.001"
+)
+_SHORTEST = 1e-6  # part of a Newton step that may still lead somewhere; where not even it does, there is no optimum
 _FLAT = 1e-12  # largest gradient component at the optimum; inputs are standardized
+_LITTLE = 1e-16  # a fall that the objective does not show
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -188,7 +193,10 @@ def _start(design: Design, p_target: float, l2: float) -> npt.NDArray[np.float64
 
     here = at(theta)
     for _ in range(_FEW_STEPS):
-        theta, here = _descend(theta, _step(here), here, at)
+        try:
+            theta, here = _descend(theta, _step(here), here, at)
+        except InputError:  # as all trials may have an optimum
+            return np.zeros_like(theta)
         if here.separated:  # as all trials need not be
             return np.zeros_like(theta)
         if np.abs(here.gradient).max() < _NEAR:
@@ -221,7 +229,7 @@ def newton(
                 "the scores separate targets from non-targets without error, so the best weights are infinite; "
                 "give a penalty such as l2=0.001, or more trials"
             )
-        if fall < _FLAT**1.5:  # Newton squares it in the next step: what is left is rounding
+        if fall < _LITTLE:  # it has been squared by this step: what is left is rounding
             break
     else:
         raise InputError(_NOT_FOUND)
@@ -247,12 +255,13 @@ def _descend(
     """Halve the Newton step until the objective falls enough, up to rounding."""
     slope, rounding = float(here.gradient @ step), 1e-14 * abs(here.value)
     length = 1.0
-    while True:
+    while length > _SHORTEST:
         candidate = theta - length * step
         there = at(candidate)
-        if there.value <= here.value - 1e-4 * length * slope + rounding or length < 1e-10:
+        if there.value <= here.value - 1e-4 * length * slope + rounding:
             return candidate, there
         length /= 2
+    raise InputError(_NOT_FOUND)
 
 
 def refuse_dependent(correlation: Float[np.ndarray, "d d"]) -> None:
