@@ -6,6 +6,7 @@ import json
 import lzma
 import shutil
 import sys
+import time
 import zlib
 
 import numpy as np
@@ -167,6 +168,30 @@ def test_writing_replaces_the_old_store_and_leaves_nothing_else(tmp_path):
     assert [place.name for place in tmp_path.iterdir()] == ["t.zarr"]
     with pytest.raises(FileError, match="is a directory; give it a name"):
         write_zarr(MATRIX, "-")
+
+
+@pytest.mark.skipif(not ZARR_3, reason="zarr 2 does one thing after the other")
+def test_what_zarr_does_beside_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    import asyncio
+
+    from zarr.storage import LocalStore
+
+    put = LocalStore.set
+
+    async def late(store, key, *given, **named):
+        await asyncio.sleep(0.1)
+        await put(store, key, *given, **named)
+
+    async def fail(store, key, *_):
+        raise OSError(5, "Input/output error", key)
+
+    monkeypatch.setattr(LocalStore, "set", late)
+    with monkeypatch.context() as only_here:
+        only_here.setattr(LocalStore, "set_if_not_exists", fail)
+        with pytest.raises(FileError, match="Input/output error"):
+            write(ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / "s.zarr")
+    time.sleep(0.2)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_package(tmp_path, monkeypatch):

@@ -40,6 +40,7 @@ _CODECS = {
     *("bytes", "transpose", "sharding_indexed"),
 }
 _TEXT = {"utf8", "offsets"}
+_LAST_WRITES = 10.0  # seconds that writes which are under way may take when another one has failed
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def write_zarr(table: ArrayTable, path: PathLike) -> None:
     for name in arrays:
         if not name or name[0] == "." or set(name) & set("/\\"):
             raise FileError(path, f"an array cannot be called {name!r} in a store; rename it", part=name)
-    with atomic_directory(path) as folder:
+    with atomic_directory(path) as folder, _nothing_under_way(zarr):
         group = _new_group(zarr, folder)
         for name, values in arrays.items():
             if values.dtype.kind in "OU":
@@ -91,9 +92,31 @@ def write_zarr(table: ArrayTable, path: PathLike) -> None:
 
 def create_score_store(folder: Path, enroll_ids: Ids, test_ids: Ids, path: PathLike) -> None:
     """Write a store that has ids, but no scores yet; ``path`` is its name in an error."""
-    group = _new_group(_library(path), folder)
-    for name, ids in (("enroll_ids", enroll_ids), ("test_ids", test_ids)):
-        _create_text(group.create_group(name), ids, path, name)
+    zarr = _library(path)
+    with _nothing_under_way(zarr):
+        group = _new_group(zarr, folder)
+        for name, ids in (("enroll_ids", enroll_ids), ("test_ids", test_ids)):
+            _create_text(group.create_group(name), ids, path, name)
+
+
+@contextmanager
+def _nothing_under_way(zarr: Any) -> Iterator[None]:
+    """Wait, if a write fails, until those have ended that zarr does beside it: they make anew what others remove."""
+    try:
+        yield
+    except BaseException:
+        if _has_format_3(zarr):
+            import asyncio
+
+            from zarr.core.sync import sync
+
+            async def end_all() -> None:
+                others = asyncio.all_tasks() - {asyncio.current_task()}
+                if others:
+                    await asyncio.wait(others, timeout=_LAST_WRITES)
+
+            sync(end_all())
+        raise
 
 
 def _new_group(zarr: Any, folder: Path) -> Any:
