@@ -7,17 +7,19 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-__all__ = ["alone", "in_parallel", "one_thread_if_small", "one_thread_per_product", "thread_count"]
+__all__ = ["alone", "in_parallel", "one_thread_per_product", "product", "thread_count"]
 
 # Below this much work a thread costs more than it saves.
 _SMALL = 1 << 16
-_FEW_SCORES = 1 << 22
+_TINY_PRODUCT = 1 << 16  # multiplications that BLAS does in one thread anyway
+_ROWS, _COLUMNS = 512, 1024  # of a piece of a product: large enough for BLAS to be at its best
 
 _this_thread = threading.local()
 
@@ -75,10 +77,28 @@ def one_thread_per_product() -> AbstractContextManager[Any]:
     return _limited
 
 
-def one_thread_if_small(*scores: npt.NDArray[Any] | None) -> AbstractContextManager[Any]:
-    """Do the same where there are few scores: threads that wait for the next product keep cores from other work."""
-    few = sum(part.size for part in scores if part is not None) <= _FEW_SCORES
-    return _limited if few else nullcontext()
+def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return ``left @ right`` of two matrices, on all cores, in pieces that depend on the shapes alone.
+
+    The last digits depend on how a product is cut into pieces: left to BLAS, on the number of its threads.
+    """
+    (rows, inner), columns = left.shape, right.shape[1]
+    if rows * inner * columns < _TINY_PRODUCT:
+        return np.asarray(left @ right)
+    pieces = [
+        (slice(row, row + _ROWS), slice(column, column + _COLUMNS))
+        for row in range(0, rows, _ROWS)
+        for column in range(0, columns, _COLUMNS)
+    ]
+    out = np.empty((rows, columns), dtype=np.result_type(left, right))
+
+    def work(first: int, last: int) -> None:
+        for row, column in pieces[first:last]:
+            np.matmul(left[row], right[:, column], out=out[row, column])
+
+    with one_thread_per_product():
+        in_parallel(work, len(pieces), inner * _ROWS)
+    return out
 
 
 class _OneThreadPerProduct:

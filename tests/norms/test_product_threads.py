@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from evenscore.threads import one_thread_if_small, one_thread_per_product
+from evenscore import threads
+from evenscore.threads import one_thread_per_product, product
 
 control = pytest.importorskip("threadpoolctl")
 
@@ -23,7 +24,20 @@ def test_overlapping_limits_leave_things_as_they_were():
         assert product_threads() == {3}
 
 
-@pytest.mark.parametrize(("size", "wanted"), [(10, {1}), (1 << 23, {3})])
-def test_only_small_work_is_limited(size, wanted):
-    with control.threadpool_limits(3, user_api="blas"), one_thread_if_small(None, np.empty(size, np.int8)):
-        assert product_threads() == wanted
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(0, 3, 4), (5, 0, 4), (3, 2, 1), (1100, 65, 1300), (1500, 301, 7), (600, 1, 1025)])
+def test_the_digits_of_a_product_do_not_depend_on_threads(monkeypatch, shape, dtype):
+    rows, inner, columns = shape
+    rng = np.random.default_rng(0)
+    left, right = (rng.normal(size=size).astype(dtype) for size in ((rows, inner), (columns, inner)))
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr(threads, "thread_count", lambda cores=cores: cores)
+        threads._pool.cache_clear()
+        with control.threadpool_limits(cores, user_api="blas"):
+            found += [product(left, right.T), product(np.asfortranarray(left), right.T.copy())]
+    threads._pool.cache_clear()
+    np.testing.assert_allclose(found[0], left @ right.T, rtol=1e-4 if dtype == np.float32 else 1e-11, atol=1e-4)
+    assert found[0].dtype == dtype
+    assert found[0].tobytes() == found[2].tobytes()
+    assert found[1].tobytes() == found[3].tobytes()

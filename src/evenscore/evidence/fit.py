@@ -21,7 +21,7 @@ from evenscore.norms.fitting import training_data
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks, ScoreMatrix, TrialList
 from evenscore.tables.labelled_blocks import labelled_parts
-from evenscore.threads import one_thread_if_small
+from evenscore.threads import one_thread_per_product
 
 __all__ = ["EvidenceFit", "fit_evidence", "train_evidence"]
 
@@ -100,7 +100,7 @@ def train_evidence(
 ) -> EvidenceFit:
     """Train the model and cross-fit the training trials; see `fit_evidence`."""
     training = labelled_parts(training, "training")
-    with one_thread_if_small(*(part.blocks.trials.scores for part in training)):
+    with one_thread_per_product():
         return _trained(training, score_model, dim, guard, progress)
 
 

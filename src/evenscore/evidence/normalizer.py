@@ -30,7 +30,7 @@ from evenscore.sources.bilinear import Products
 from evenscore.tables import LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, ScoreTable, TrialList
 from evenscore.tables.ids import IdsLike
 from evenscore.tables.tile import spans
-from evenscore.threads import one_thread_if_small
+from evenscore.threads import one_thread_per_product
 
 __all__ = ["EvidenceNormalizer", "fit_evidence_norm", "prepare_evidence"]
 
@@ -79,8 +79,7 @@ class EvidenceNormalizer:
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of ``blocks.trials``."""
-        tables = (blocks.trials, blocks.enroll, blocks.test, blocks.cohort)
-        with one_thread_if_small(*(table.scores for table in tables if table is not None)):
+        with one_thread_per_product():
             return self._normalized(blocks)
 
     def _normalized(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:

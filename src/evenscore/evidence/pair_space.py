@@ -12,7 +12,7 @@ from evenscore.errors import InputError
 from evenscore.model.bilinear_sums import same_utterances
 from evenscore.sources.bilinear import Bilinear
 from evenscore.tables.ids import Ids
-from evenscore.threads import one_thread_if_small
+from evenscore.threads import in_parallel, one_thread_per_product, product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -32,6 +32,7 @@ Array = np.ndarray
 _SMALL = {8: 1e-7, 4: 1e-3}  # by bytes of a number: singular values below this share of the first are rounding
 _PRECISE = 100  # the largest smaller side of float32 scores that are factorized in float64
 _EXACT = 2000  # the largest smaller side whose Gram matrix is factorized exactly
+_GRAM_ROWS = 128  # of a Gram matrix that are made at a time
 _EXTRA, _POWERS = 20, 4  # more columns, and passes, of the randomized factorization
 
 
@@ -212,26 +213,45 @@ def leading(
         V, g, U = leading(R.T, rank, least)
         return U, g, V
     if R.shape[0] <= _EXACT:
-        gram = R @ R.T if isinstance(R, np.ndarray) else R.gram()
+        gram = _gram(R) if isinstance(R, np.ndarray) else R.gram()
         values, U = _eigh(gram)
         values, U = values[-rank:], U[:, -rank:]
     else:
         basis = np.random.default_rng(0).standard_normal((R.shape[1], min(rank + _EXTRA, R.shape[0])))
         for _ in range(_POWERS):
-            basis = _orthonormal(R.T @ _orthonormal(R @ basis.astype(R.dtype)).astype(R.dtype))
-        Q = _orthonormal(R @ basis.astype(R.dtype)).astype(R.dtype)
-        small = R.T @ Q
+            basis = _orthonormal(_times(R.T, _orthonormal(_times(R, basis.astype(R.dtype))).astype(R.dtype)))
+        Q = _orthonormal(_times(R, basis.astype(R.dtype))).astype(R.dtype)
+        small = _times(R.T, Q)
         values, inner = _eigh(small.T @ small)
         values, U = values[-rank:], Q @ inner[:, -rank:]
     g = np.sqrt(np.maximum(values[::-1], 0.0))
     kept = np.flatnonzero(g > np.maximum(_SMALL[np.dtype(R.dtype).itemsize] * g[:1], least))
     U, g = U[:, ::-1][:, kept], g[kept]
-    return U, g, (R.T @ U) / g
+    return U, g, _times(R.T, U) / g
+
+
+def _times(R: Any, X: Float[Array, "m r"]) -> Float[Array, "n r"]:
+    return product(R, X) if isinstance(R, np.ndarray) else R @ X
+
+
+def _gram(R: Float[Array, "n m"]) -> Float[Array, "n n"]:
+    """Return R R' below its diagonal, where `_eigh` reads it, as a product of each piece with those above it."""
+    found = np.zeros((len(R), len(R)), dtype=R.dtype)
+    starts = range(0, len(R), _GRAM_ROWS)
+
+    def work(first: int, last: int) -> None:
+        for start in starts[::-1][first:last]:  # the longest first
+            stop = min(start + _GRAM_ROWS, len(R))
+            np.matmul(R[start:stop], R[:stop].T, out=found[start:stop, :stop])
+
+    with one_thread_per_product():
+        in_parallel(work, len(starts), _GRAM_ROWS * R.shape[1])
+    return found
 
 
 def _eigh(A: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
     """Return eigenvalues, the largest last, and eigenvectors of a symmetric matrix."""
-    with one_thread_if_small(A):
+    with one_thread_per_product():
         values, vectors = np.linalg.eigh(A)
     return values, vectors
 
@@ -250,9 +270,9 @@ def _projected(scores: npt.NDArray[Any], center: Array, basis: Float[Array, "c r
     """Return the centred scores times the basis, in the precision of the scores, without a centred copy of them."""
     kind = np.float32 if scores.dtype == np.float32 else np.float64
     # With a column of ones beside the basis, the row sums come with the same product.
-    found = scores.astype(kind, copy=False) @ np.column_stack((basis, np.ones(len(basis)))).astype(kind)
+    found = product(scores.astype(kind, copy=False), np.column_stack((basis, np.ones(len(basis)))).astype(kind))
     if not np.isfinite(found[:, -1]).all():
-        return _centred(scores, center) @ basis
+        return product(_centred(scores, center), basis)
     means = (found[:, -1].astype(np.float64) - center.sum()) / max(len(basis), 1)
     return np.asarray(found[:, :-1] - center @ basis - np.outer(means, basis.sum(axis=0)))
 
@@ -315,7 +335,7 @@ def pair_space_of_vectors(cohort: Bilinear, test_speakers: Ids | npt.NDArray[Any
         columns=columns,
         values=own - row[rows] - column[columns] + mean,
     )
-    with one_thread_if_small(left, right):
+    with one_thread_per_product():
         U, g, V = leading(R, rank, rounding(row, column, R.dtype))
     return made(U, g, V, column - mean, row - mean, test_speakers)
 
@@ -341,9 +361,9 @@ class _Centred:
         return _Centred(left=self.right, right=self.left, rows=self.columns, columns=self.rows, values=self.values)
 
     def __matmul__(self, X: Float[Array, "m r"]) -> Float[Array, "n r"]:
-        product: Array = self.left @ (self.right.T @ X)
-        product[self.rows] -= self.values[:, None] * X[self.columns]
-        return product
+        found = product(self.left, self.right.T @ X)
+        found[self.rows] -= self.values[:, None] * X[self.columns]
+        return found
 
     def gram(self) -> Float[Array, "n n"]:
         """Return R R', from some columns of R at a time."""
@@ -351,8 +371,8 @@ class _Centred:
         total = np.zeros((n, n))
         step = max(1, _PIECE // max(n, 1))
         for first in range(0, m, step):
-            part = self.left @ self.right[first : first + step].T
+            part = product(self.left, self.right[first : first + step].T)
             here = np.flatnonzero((self.columns >= first) & (self.columns < first + step))
             part[self.rows[here], self.columns[here] - first] = 0.0
-            total += part @ part.T
+            total += _gram(part)
         return total

@@ -22,7 +22,7 @@ from evenscore.evidence.pair_space import PairSpace
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.sides import turned
 from evenscore.norms.statistics import one_row_statistics, row_statistics
-from evenscore.threads import in_parallel
+from evenscore.threads import in_parallel, product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -49,7 +49,7 @@ class _Products:
 
     def of(self, scores: npt.NDArray[Any]) -> Float[Array, "m 2+r"]:
         """Return the shifts and the coordinates."""
-        found: Array = scores @ self.basis.astype(scores.dtype, copy=False)
+        found: Array = product(scores, self.basis.astype(scores.dtype, copy=False))
         found += self.constant.astype(found.dtype)
         if self.turn is not None:
             found[:, 2:] = found[:, 2:] @ self.turn.astype(found.dtype)
@@ -265,7 +265,7 @@ def _matrix(
     step = max(1, _PIECE // max(scores.shape[1], 1)) if paired else max(len(scores), 1)
     for first in range(0, len(scores), step):
         part = slice(first, min(first + step, len(scores)))
-        pairs = x[part] @ y.T if paired else np.empty((0, 0), dtype=scores.dtype)
+        pairs = product(x[part], y.T) if paired else np.empty((0, 0), dtype=scores.dtype)
         arguments: tuple[Any, ...] = (scores[part], pairs, np.ascontiguousarray(rows[:, part]), columns, *constants)
         result = out[part]
         in_parallel(

@@ -16,10 +16,11 @@ from evenscore.model.prediction import predict_from_sums
 from evenscore.model.score_weights import ScoreWeights, llrs_of_sums
 from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.blocks import cohort_matrix
-from evenscore.sources.chunks import float64_chunks
+from evenscore.sources.chunks import each_chunk, sum_of_chunks
 from evenscore.sources.computed import Places
 from evenscore.tables import Labels, ScoreMatrix
 from evenscore.tables.ids import Ids, shown
+from evenscore.threads import product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -42,15 +43,16 @@ class _Folded:
 
     @classmethod
     def of(cls, weights: Float[Array, "2 m"], vectors: npt.NDArray[Any], offset: Array, center: float) -> _Folded:
-        folded = np.zeros((2, vectors.shape[1]))
-        for part, chunk in float64_chunks(vectors):
-            folded += weights[:, part] @ chunk
+        folded = sum_of_chunks(vectors, (2, vectors.shape[1]), lambda part, chunk: weights[:, part] @ chunk)
         return cls(vectors=folded, slope=weights.sum(axis=1), constant=weights @ (offset - center))
 
     def apply(self, vectors: npt.NDArray[Any], offset: Array) -> Float[Array, "2 n"]:
         sums = np.outer(self.slope, offset) + self.constant[:, None]
-        for part, chunk in float64_chunks(vectors):
+
+        def add(part: slice, chunk: npt.NDArray[np.float64]) -> None:
             sums[:, part] += self.vectors @ chunk.T
+
+        each_chunk(vectors, add)
         return sums
 
 
@@ -110,7 +112,7 @@ class BilinearNormalizer:
         """
         enroll = self._enroll_shifts(trials, rows) - trials.left_offset[rows]
         test = self._test_shifts(trials, columns) - trials.right_offset[columns]
-        scores: npt.NDArray[np.floating] = trials.left[rows] @ trials.right[columns].T
+        scores = product(trials.left[rows], trials.right[columns].T)
         # What is predicted is subtracted from the score, so the offsets of the score go with the prediction.
         return llrs_of_sums(self.weights, scores, enroll.T, test, out=scores)
 

@@ -23,7 +23,7 @@ from evenscore.model.patterns import LabelledSums, SpeakerBlocks, paired_blocks
 from evenscore.model.sums import ClassSums, group_order
 from evenscore.model.table_sums import pattern_of_labels
 from evenscore.sources.bilinear import Bilinear
-from evenscore.sources.chunks import chunk_slices, float64_chunks
+from evenscore.sources.chunks import sum_of_chunks
 from evenscore.tables import NONTARGET, TARGET, Labels
 from evenscore.threads import in_parallel
 
@@ -180,9 +180,7 @@ def _sum_rectangle(left: _Side, right: _Side) -> _Sums:
 
 
 def _mean(vectors: npt.NDArray[Any]) -> Float[Array, " d"]:
-    total = np.zeros(vectors.shape[1])
-    for _, chunk in float64_chunks(vectors):
-        total += np.ones(len(chunk)) @ chunk
+    total = sum_of_chunks(vectors, vectors.shape[1:], lambda _, chunk: np.ones(len(chunk)) @ chunk)
     return total / max(len(vectors), 1)
 
 
@@ -190,18 +188,14 @@ def _centered_gram(
     vectors: npt.NDArray[Any], mean: Float[Array, " d"], other_mean: Float[Array, " d"]
 ) -> tuple[Float[Array, "d d"], Float[Array, " n"]]:
     """Return U'U and U m for the centred vectors U and the mean m of the other side."""
-    gram = np.zeros((vectors.shape[1], vectors.shape[1]))
     products = np.empty(len(vectors))
-    slices = chunk_slices(vectors)
-    buffer = np.empty((slices[0].stop if slices else 0, vectors.shape[1]))
-    for part in slices:
-        centered = buffer[: part.stop - part.start]
-        np.subtract(
-            vectors[part], mean, out=centered
-        )  # a compiled parallel pass would get in the way of the product's threads
-        gram += centered.T @ centered
+
+    def gram(part: slice, chunk: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        centered = chunk - mean
         products[part] = centered @ other_mean
-    return gram, products
+        return np.asarray(centered.T @ centered)
+
+    return sum_of_chunks(vectors, (vectors.shape[1], vectors.shape[1]), gram), products
 
 
 def _sum_targets(

@@ -15,7 +15,7 @@ from evenscore.norms.options import NormOptions
 from evenscore.norms.sides import NO_GROUP, Codes, Groups, Side
 from evenscore.tables.arrays import LARGEST
 from evenscore.tables.ids import Ids, shown
-from evenscore.threads import in_parallel, thread_count
+from evenscore.threads import in_parallel, product, thread_count
 
 __all__ = [
     "Affine",
@@ -307,7 +307,7 @@ def _cross_products(X: npt.NDArray[Any], members: tuple[npt.NDArray[Any], ...], 
         p, s = np.nonzero(rank < length[at, None])
         chosen[p, picked[at][p, rank[s]]] = 1.0
         count = np.maximum(chosen.sum(axis=1), 1.0)
-        total, square = D @ chosen.T, squares @ chosen.T
+        total, square = product(D, chosen.T), product(squares, chosen.T)
         mean = total / count
         left = square - total * mean
         again[:, at] |= needed[:, at] & (left <= _LOST * square)

@@ -21,7 +21,7 @@ from evenscore.plda.projection import (
 from evenscore.plda.shrinkage import Chosen, choose_shrinkage, share_up_to, shrunk
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen
-from evenscore.threads import one_thread_if_small
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -129,7 +129,7 @@ def fit_plda(
         "whiten": whiten,
         "length_normalize": length_normalize,
     }
-    with one_thread_if_small(embeddings.vectors):
+    with one_thread_per_product():
         if shrinkage == "auto":
             found = choose_shrinkage(
                 embeddings, lambda part, share: _by_moments(part, steps, share), inflate=True, progress=progress

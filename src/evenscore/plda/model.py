@@ -16,6 +16,7 @@ from evenscore.sources.bilinear import Bilinear
 from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import LARGEST_SQUARE, check_vectors, frozen
+from evenscore.threads import product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -174,7 +175,7 @@ class PLDA:
             projection = replace(projection, length_normalize=False)
         z = np.empty((len(embeddings), len(psi)))
         for part, chunk in float64_chunks(embeddings.vectors):
-            z[part] = (projection.apply(chunk) - self.mean) @ V
+            z[part] = product(projection.apply(chunk) - self.mean, V)
         if self.model_length:
             lengths = np.einsum("nd,nd->n", z, z / (psi + 1 / _counts(embeddings)[:, None]))
             z *= np.sqrt(len(psi) / np.where(lengths > 0, lengths, len(psi)))[:, None]

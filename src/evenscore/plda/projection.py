@@ -13,6 +13,7 @@ from evenscore.plda.shrinkage import shrunk
 from evenscore.sources.chunks import float64_chunks
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen, usable
+from evenscore.threads import product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -60,7 +61,7 @@ class Projection:
         """Return phi of a few vectors; a vector at the centre, which has no direction, stays there."""
         phi = vectors - self.center
         if self.matrix is not None:
-            phi = phi @ self.matrix
+            phi = product(phi, self.matrix)
         if self.length_normalize:
             lengths = np.sqrt(np.einsum("np,np->n", phi, phi))
             phi = phi / np.where(lengths > 0, lengths, 1.0)[:, None]

@@ -14,6 +14,7 @@ from evenscore.plda import PLDA
 from evenscore.sources.scorers import Scorer, length_normalized
 from evenscore.tables.embeddings import Embeddings
 from evenscore.tables.ids import as_ids, as_speakers
+from evenscore.threads import product
 
 __all__ = ["LengthNorm", "average_embeddings", "enroll_models", "make_cohort"]
 
@@ -257,7 +258,7 @@ def _spread(X: npt.NDArray[np.float64], k: int, rng: np.random.Generator) -> npt
 
 
 def _distances(X: npt.NDArray[np.float64], centers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    squares = np.einsum("nd,nd->n", X, X)[:, None] + np.einsum("kd,kd->k", centers, centers) - 2 * X @ centers.T
+    squares = np.einsum("nd,nd->n", X, X)[:, None] + np.einsum("kd,kd->k", centers, centers) - 2 * product(X, centers.T)
     return np.maximum(squares, 0.0)
 
 

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from evenscore.compiled import few
 from evenscore.errors import InputError
+from evenscore.sources.chunks import each_chunk, sum_of_chunks
 from evenscore.sources.computed import ComputedScores, ComputedTiles, Places
 from evenscore.tables.arrays import as_scores, check_vectors, frozen, hashed, no_score, usable
 from evenscore.tables.axis import Axis, as_axis
 from evenscore.tables.ids import IdsLike
-from evenscore.threads import in_parallel
+from evenscore.threads import in_parallel, product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -123,7 +124,7 @@ class Bilinear(ComputedScores):
 
     def block(self, rows: Places = slice(None), columns: Places = slice(None)) -> npt.NDArray[Any]:
         """Return the scores of some enrolments against some tests, given by slices or positions."""
-        scores: npt.NDArray[Any] = self.left[rows] @ self.right[columns].T
+        scores = product(self.left[rows], self.right[columns].T)
         if self.left_offset.any():
             scores += self.left_offset[rows].astype(scores.dtype)[:, None]
         if self.right_offset.any():
@@ -201,13 +202,12 @@ def _weighted(
     kept_offset: Float[Array, " k"],
 ) -> Float[Array, "h k"]:
     """Fold one side of the scores into a vector per row of weights, and multiply it with the other side."""
-    from evenscore.sources.chunks import float64_chunks
-
     weights = np.asarray(weights, dtype=np.float64)
-    vectors = np.zeros((len(weights), folded.shape[1]))
-    for part, chunk in float64_chunks(folded):
-        vectors += weights[:, part] @ chunk
+    vectors = sum_of_chunks(folded, (len(weights), folded.shape[1]), lambda part, chunk: weights[:, part] @ chunk)
     sums = np.outer(weights.sum(axis=1), kept_offset) + (weights @ folded_offset)[:, None]
-    for part, chunk in float64_chunks(kept):
+
+    def add(part: slice, chunk: npt.NDArray[np.float64]) -> None:
         sums[:, part] += vectors @ chunk.T
+
+    each_chunk(kept, add)
     return sums

@@ -19,6 +19,7 @@ from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen, hashed
 from evenscore.tables.axis import Axis
 from evenscore.tables.tile import spans
+from evenscore.threads import product
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -168,15 +169,15 @@ class LeftOutScores(ComputedScores):
             S, T = self.sums[speakers], self.sums[others]
             products = _Products(
                 same=a[:, None] == b,
-                xy=x @ y.T,
+                xy=product(x, y.T),
                 xx=_dots(x, x)[:, None],
                 yy=_dots(y, y),
                 xa=_dots(x, self.sums[a])[:, None],
-                xb=(x @ T.T)[:, other],
-                ya=(S @ y.T)[speaker],
+                xb=product(x, T.T)[:, other],
+                ya=product(S, y.T)[speaker],
                 yb=_dots(y, self.sums[b]),
                 aa=_dots(S, S)[speaker][:, None],
-                ab=(S @ T.T)[np.ix_(speaker, other)],
+                ab=product(S, T.T)[np.ix_(speaker, other)],
                 bb=_dots(T, T)[other],
             )
             out[part] = self._scores(products, self.counts[a][:, None], self.counts[b], row[part], column)
