@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -107,30 +107,40 @@ class _OneThreadPerProduct:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._limit = ExitStack()
+        self._before: list[tuple[Any, int]] = []  # what is limited, and how many threads it had
 
     def __enter__(self) -> None:
         with self._lock:
-            controller = _blas(len(sys.modules))
-            if not self._users and controller is not None:
-                self._limit.enter_context(controller.limit(limits=1, user_api="blas"))
+            if not self._users:
+                self._before = [(library, library.num_threads) for library in _blas(len(sys.modules))]
+                _set_threads([(library, 1) for library, _ in self._before])
             self._users += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
             if not self._users:
-                self._limit.close()
+                _set_threads(self._before)
 
 
 _limited = _OneThreadPerProduct()
 
 
+def _set_threads(counts: Iterable[tuple[Any, int]]) -> None:
+    for library, count in counts:
+        # Since release 3.8 the thread that has set a number first is the only one that can: neither may we be kept out,
+        # nor keep out others.
+        let_go = getattr(library, "clear_controlling_thread", lambda force: None)
+        let_go(force=True)
+        library.set_num_threads(count)
+        let_go(force=True)
+
+
 @lru_cache(maxsize=1)
-def _blas(_modules: int) -> Any:
+def _blas(_modules: int) -> list[Any]:
     # The libraries that are loaded by now; whoever is imported later may bring one of its own, as scipy does.
     try:
         from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
     except ImportError:  # products then wait for each other, which costs time but nothing else
-        return None
-    return ThreadpoolController()
+        return []
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

@@ -1,5 +1,7 @@
 """The limit on threads of matrix products is one for the process, whoever sets it and whoever is done first."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,34 @@ def test_overlapping_limits_leave_things_as_they_were():
         assert product_threads() == {1}
         second.__exit__(None, None, None)
         assert product_threads() == {3}
+
+
+def test_the_last_thread_lifts_the_limit_that_the_first_has_set():
+    """Whoever sets the limit first, or has set one before, is the only one that threadpoolctl 3.8 listens to."""
+    both, first_is_done = threading.Barrier(2), threading.Event()
+    seen = []
+
+    def first():
+        with one_thread_per_product():
+            both.wait()
+        first_is_done.set()
+        both.wait()  # alive until the second is done
+
+    def second():
+        with one_thread_per_product():
+            both.wait()
+            first_is_done.wait()
+            seen.append(product_threads())
+        seen.append(product_threads())
+        both.wait()
+
+    with control.threadpool_limits(3, user_api="blas"):
+        at_work = [threading.Thread(target=work) for work in (first, second)]
+        for thread in at_work:
+            thread.start()
+        for thread in at_work:
+            thread.join()
+        assert seen == [{1}, {3}]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
