@@ -26,6 +26,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 
+from compiled_loops import prepare_share  # noqa: E402
 from evenscore import EvenscoreError  # noqa: E402
 
 SECONDS = 10.0  #: of processor time that an input may take
@@ -50,6 +51,7 @@ def main() -> int:
         work(given.subject[0], given.seed, given.first, given.inputs, given.worker)
         return 0
     print(f"seed {given.seed}", flush=True)
+    prepare_share(0, 1)  # loops that are not compiled yet would be the time of some input
     tried, found, seconds = campaign(given)
     for name, count in tried.items():
         print(f"{name}: {count} inputs, {found[name]} findings, {count / seconds[name]:.0f} inputs/s")

@@ -63,6 +63,7 @@ def test_crashes_and_exceptions_are_findings(tmp_path, monkeypatch):
     )
     (tmp_path / "fuzz").mkdir()
     (tmp_path / "fuzz" / "subjects.py").write_text(bad)
+    (tmp_path / "compiled_loops.py").write_text("def prepare_share(place, shares): pass\n")
     program.write_text(source.replace("parent.parent)", "parent)"))
     command = [sys.executable, program, "--seed", "3", "--inputs", "12", "--findings", tmp_path / "found"]
     result = subprocess.run([*map(str, command)], capture_output=True, text=True)
