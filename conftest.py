@@ -75,6 +75,16 @@ def pytest_runtest_setup():
     checked_shapes.forget_calls()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files(tmp_path_factory):
+    """Keep what examples leave in the temporary directory among the files of the tests, which pytest removes."""
+    folder = str(tmp_path_factory.mktemp("temporary"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tempfile.tempdir", folder)
+        patch.setenv("TMPDIR", folder)  # for processes
+        yield
+
+
 @pytest.fixture(params=["few scores", "many scores"])
 def route(request, monkeypatch):
     """Work as with few scores, in NumPy, or as with many, in compiled loops; a test that uses this does both."""
