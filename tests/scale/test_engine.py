@@ -89,8 +89,14 @@ def test_the_first_error_ends_the_work(cores):
 
 
 def test_ctrl_c_ends_the_work(cores):
+    """It comes when all threads are there: the pool forgets one that it is just starting, and does not wait for it."""
+    threads = min(cores + 1, 4)
+    meeting = threading.Barrier(threads, timeout=PATIENCE)
+
     def interrupt(shared, place):
-        if place == 5:
+        if place < threads:
+            meeting.wait()
+        if place == 2 * threads:  # which is begun when a result was taken
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return place
 
