@@ -28,6 +28,13 @@ NEEDED = {
     "scale": ("zarr", "distributed"),
     "text-dependent": ("soundfile", "kaldi_native_fbank"),
 }
+#: What may stand behind a command, with one word: a pipe into one of these, or a file that takes what it prints.
+ENDS = {
+    "| head -n": lambda lines, number: lines[: int(number)],
+    "| tail -n": lambda lines, number: lines[-int(number) :],
+    "| grep": lambda lines, word: [line for line in lines if word in line],
+    ">": lambda lines, name: Path(name).write_text("".join(lines), encoding="utf-8") and [],
+}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -37,19 +44,22 @@ def blocks(page):
 
 
 def in_this_process(command, monkeypatch):
-    """Return what a plain command prints, or None where it takes a shell: pipes, redirections, patterns, variables."""
-    folder, plain, last = re.fullmatch(r"(?:cd (\S+) && )?(.+?)(?: \| tail -n (\d+))?", command).groups()
+    """Return what a plain command prints, or None where it takes a shell: other pipes, patterns, variables."""
+    ends = "|".join(map(re.escape, ENDS))
+    folder, plain, end, word = re.fullmatch(rf"(?:cd (\S+) && )?(.+?)(?: ({ends}) (\w\S*))?", command).groups()
     program, *arguments = shlex.split(plain)
     if program not in ("cat", "evenscore") or SHELL & set((folder or "") + plain):
         return None
     with monkeypatch.context() as there:
         there.chdir(folder or ".")
         if program == "cat":
-            return "".join(Path(name).read_text(encoding="utf-8") for name in arguments)
-        run = run_command(*arguments)
-    assert run.exception is None or isinstance(run.exception, SystemExit), run.exception
-    lines = run.stdout.splitlines(keepends=True)
-    return "".join(lines[-int(last) :] if last else lines) + run.stderr
+            printed, told = "".join(Path(name).read_text(encoding="utf-8") for name in arguments), ""
+        else:
+            run = run_command(*arguments)
+            assert run.exception is None or isinstance(run.exception, SystemExit), run.exception
+            printed, told = run.stdout, run.stderr
+        lines = printed.splitlines(keepends=True)
+        return "".join(ENDS[end](lines, word) if end else lines) + told
 
 
 def in_a_shell(command):
