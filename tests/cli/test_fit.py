@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -35,23 +36,30 @@ OTHER, OTHER_LABELS = simulate(TRUTH, ENROLL, TEST, seed=2)
 COVARIANCES = ("enroll_covariance", "test_covariance")
 
 
-@pytest.fixture
-def files(tmp_path):
-    """Scores of two phrases, with keys and speakers, in the directory of the test."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Scores of two phrases, with keys and speakers."""
+    folder = tmp_path_factory.mktemp("files")
     for name, scores, labels in (("a", SCORES, LABELS), ("b", OTHER, OTHER_LABELS)):
-        write(scores, tmp_path / f"{name}.npz")
-        write(scores, tmp_path / f"{name}.scores", format="kaldi")
+        write(scores, folder / f"{name}.npz")
+        write(scores, folder / f"{name}.scores", format="kaldi")
         trials = scores.to_trials(labels)
-        write(trials, tmp_path / f"{name}.labelled", format="wespeaker")
+        write(trials, folder / f"{name}.labelled", format="wespeaker")
         key = TrialList(
             trials.enroll_ids, trials.test_ids, trials.enroll_index, trials.test_index, labels=trials.labels
         )
-        write(key.select(np.random.default_rng(0).permutation(len(key))), tmp_path / f"{name}.key", format="kaldi")
-    write(dict(zip(SCORES.enroll_ids, ENROLL, strict=True)), tmp_path / "enroll2spk", format="utt2spk")
-    write(dict(zip(SCORES.test_ids, TEST, strict=True)), tmp_path / "test2spk", format="utt2spk")
+        write(key.select(np.random.default_rng(0).permutation(len(key))), folder / f"{name}.key", format="kaldi")
+    write(dict(zip(SCORES.enroll_ids, ENROLL, strict=True)), folder / "enroll2spk", format="utt2spk")
+    write(dict(zip(SCORES.test_ids, TEST, strict=True)), folder / "test2spk", format="utt2spk")
     both = dict(zip([*SCORES.enroll_ids, *SCORES.test_ids], [*ENROLL, *TEST], strict=True))
-    write(both, tmp_path / "utt2spk", format="utt2spk")
-    return tmp_path
+    write(both, folder / "utt2spk", format="utt2spk")
+    return folder
+
+
+@pytest.fixture
+def files(written, tmp_path):
+    """Return the directory of the test, with a copy of these files."""
+    return shutil.copytree(written, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture
@@ -83,10 +91,17 @@ def refused(cli, tmp_path):
     return run
 
 
+QUICK = ("--tol", 1e-3)  # where it matters what is fitted, and not how well
+
+
+def quick_fit(training):
+    return fit_score_model(training, tol=1e-3)
+
+
 @functools.cache
 def trained(phrases):
     """Train on the first phrases with the library."""
-    return fit_score_model([(SCORES, LABELS), (OTHER, OTHER_LABELS)][:phrases])
+    return quick_fit([(SCORES, LABELS), (OTHER, OTHER_LABELS)][:phrases])
 
 
 def same(ours, theirs, rtol=1e-6):
@@ -109,7 +124,7 @@ def same(ours, theirs, rtol=1e-6):
     ],
 )
 def test_every_way_to_give_labels_gives_the_model_of_the_library(fit, files, arguments):
-    model, figures = fit(*arguments)
+    model, figures = fit(*QUICK, *arguments)
     expected = trained(1)
     assert same(model, expected.model)
     assert figures["log_likelihood"] == pytest.approx(expected.log_likelihood[-1], rel=1e-10)
@@ -148,7 +163,7 @@ def test_options_reach_the_training(fit, files):
     ],
 )
 def test_several_files_are_several_matrices(fit, files, arguments):
-    model, figures = fit(*arguments)
+    model, figures = fit(*QUICK, *arguments)
     assert same(model, trained(2).model)
     assert figures["matrices"] == 2
 
@@ -173,7 +188,7 @@ def test_phrases_split_one_input(fit, files, kind, source):
     write(matrix if kind == "matrix" else trials, files / "both.npz")
     phrases = {name: "one" if "_p1_" in name else "two" for name in matrix.test_ids}
     write(phrases, files / "phrases", format="utt2spk")
-    model, figures = fit("--scores", "both.npz", "--key", "key", "--phrase-from", source)
+    model, figures = fit(*QUICK, "--scores", "both.npz", "--key", "key", "--phrase-from", source)
     assert same(model, trained(2).model)
     assert figures["matrices"] == 2
 
@@ -187,13 +202,6 @@ def test_trial_lists_with_gaps(fit, files):
         model, _ = fit("--scores", "some", "--starts", 1, "--max-iter", 20)
         expected = fit_score_model(some, starts=1, max_iter=20)
         assert log_likelihood(model, some) == pytest.approx(expected.log_likelihood[-1], rel=1e-9)
-
-
-QUICK = ("--tol", 1e-3)  # where it matters what is fitted, and not how well
-
-
-def quick_fit(training):
-    return fit_score_model(training, tol=1e-3)
 
 
 def test_missing_pairs_of_a_matrix_need_no_label(fit, files):
@@ -276,10 +284,10 @@ def test_embeddings_get_speakers_from_maps_and_trials_from_keys(fit, refused, fi
     assert "the embeddings of e.npz have no speakers; give --enroll-speakers" in refused(
         "--enroll", "e.npz", "--test", "t.npz"
     )
-    by_map, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--enroll-speakers", "utt2spk")
-    expected = fit_score_model([(matrix, Labels.from_speakers(ENROLL, TEST))]).model
+    by_map, _ = fit(*QUICK, "--enroll", "e.npz", "--test", "t.npz", "--enroll-speakers", "utt2spk")
+    expected = quick_fit([(matrix, Labels.from_speakers(ENROLL, TEST))]).model
     assert same(by_map, expected)
-    by_key, _ = fit("--enroll", "e.npz", "--test", "t.npz", "--key", "a.key")
+    by_key, _ = fit(*QUICK, "--enroll", "e.npz", "--test", "t.npz", "--key", "a.key")
     assert same(by_key, expected)
     (files / "few.utt2spk").write_text("e0 s0\n")
     (files / "m.json").unlink()
@@ -351,7 +359,7 @@ def test_what_a_person_sees(cli, files):
 
 
 def test_the_model_on_standard_output(cli, files):
-    result = cli("fit", "--scores", "a.npz", "--key", "a.key", "-o", "-")
+    result = cli("fit", *QUICK, "--scores", "a.npz", "--key", "a.key", "-o", "-")
     assert json.loads(result.stdout)["format"] == "evenscore-score-model"
     both = cli("fit", "--scores", "a.npz", "--key", "a.key", "-o", "-", "--json")
     assert both.exit_code == 2
@@ -483,9 +491,7 @@ def test_how_far_its_own_llrs_are_from_calibrated_ones(fit, cli, files, monkeypa
     from evenscore.norms import fit_residuals
 
     part = LabelledBlocks.own_cohort(SCORES, LABELS)
-    trials = part.labelled(
-        normalize(part.blocks, "lgsm", model=fit_residuals(fit_score_model([(SCORES, LABELS)]).model, [part]))
-    )
+    trials = part.labelled(normalize(part.blocks, "lgsm", model=fit_residuals(trained(1).model, [part])))
     sides = {"enroll_speakers": ENROLL, "test_speakers": TEST}
     llrs = stretch * trials.scores
     expected = (
@@ -493,9 +499,9 @@ def test_how_far_its_own_llrs_are_from_calibrated_ones(fit, cli, files, monkeypa
         cllr(cross_calibrate(trials.with_scores(llrs), **sides, options={"l2": 1e-5}).llr, trials.labels),
     )
     monkeypatch.setattr("evenscore.norms.normalize", lambda *given, **how: stretched(normalize(*given, **how), stretch))
-    _, figures = fit("--scores", "a.npz", "--key", "a.key")
+    _, figures = fit(*QUICK, "--scores", "a.npz", "--key", "a.key")
     assert [figures["own_llrs"][name] for name in ("cllr", "calibrated_cllr")] == pytest.approx(expected, rel=1e-4)
-    words = cli("fit", "--scores", "a.npz", "--key", "a.key", "-o", "m.json").stdout
+    words = cli("fit", *QUICK, "--scores", "a.npz", "--key", "a.key", "-o", "m.json").stdout
     assert f"{expected[0]:.3f} by the model's own LLRs, {expected[1]:.3f} after logistic calibration" in words
     assert ("calibrate them" in words) == (stretch > 1)
     assert json.loads((files / "m.json").read_text())["info"]["own_cllr"] == pytest.approx(expected[0], rel=1e-4)
@@ -506,7 +512,7 @@ def stretched(table, factor):
 
 
 def test_few_speakers_or_a_list_and_its_own_llrs(fit, cli, files):
-    _, figures = fit("--scores", "a.labelled")
+    _, figures = fit(*QUICK, "--scores", "a.labelled")
     assert 0 < figures["own_llrs"]["calibrated_cllr"] < 1
     assert not figures["own_llrs"]["with_cohort"]
     few = SCORES.take(np.arange(2), np.arange(2))
