@@ -17,7 +17,8 @@ __all__ = ["check_shapes", "forget_calls"]
 _ALL = 3  #: of each function, the first calls in each test
 _MOST = 25  #: checks of each function in each test
 
-_seen = {}  # of each function, by the address of its code: the shapes of each checked call of this test
+_NONE = (0, frozenset())
+_seen = {}  # of each function, by the address of its code: how many calls of this test were checked, and their shapes
 
 
 def check_shapes(modules):
@@ -59,13 +60,13 @@ def _at_first(bare, check):
     @functools.wraps(bare)
     def run(*arguments, **named):
         nonlocal checked
-        seen = _seen.setdefault(key, [])
-        if len(seen) >= most:
+        checks, seen = _seen.get(key, _NONE)
+        if checks >= most:
             return bare(*arguments, **named)
-        shapes = [getattr(each, "shape", None) for each in (*arguments, *named.values())]
-        if len(seen) >= first and shapes in seen:
+        shapes = tuple([getattr(each, "shape", None) for each in (*arguments, *named.values())])
+        if checks >= first and shapes in seen:
             return bare(*arguments, **named)
-        seen.append(shapes)
+        _seen[key] = checks + 1, seen | {shapes}
         checked = checked or check()
         return checked(*arguments, **named)
 

@@ -1,5 +1,9 @@
 """The same scores whole and cut: what is true of a table is true of it in any tiles."""
 
+import contextlib
+from itertools import product
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -12,6 +16,18 @@ TILINGS = (WHOLE, RAGGED, SINGLE)
 
 over_tilings = pytest.mark.parametrize("tiling", TILINGS)
 cut_tilings = pytest.mark.parametrize("tiling", TILINGS[1:])  #: for laws that compare with the whole
+
+
+@contextlib.contextmanager
+def on_route(route):
+    """Work as with few scores, in NumPy, or as with many, in compiled loops, as the fixture `route` does."""
+    with mock.patch("evenscore.compiled.FEW", -1) if route == "many scores" else contextlib.nullcontext():
+        yield
+
+
+def every_way(tilings=TILINGS):
+    """Yield a tiling and a route (see `on_route`), for tests whose examples take longer to make than to work on."""
+    return product(tilings, ("few scores", "many scores"))
 
 
 def tiled(table, tiling):

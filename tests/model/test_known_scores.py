@@ -9,9 +9,7 @@ from evenscore import InputError, Labels, ScoreBlocks, ScoreMatrix, ScoreModel, 
 from evenscore.norms import normalize
 from examples import examples
 from reference.dense_score_model import dense_llr
-from tilings import WHOLE, over_tilings, tiled_blocks
-
-pytestmark = pytest.mark.usefixtures("route")
+from tilings import RAGGED, SINGLE, WHOLE, every_way, on_route, over_tilings, tiled_blocks
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])
 
@@ -112,21 +110,25 @@ def experiments(draw, missing):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("how", ["plain", "own", "own by speaker"])
-@over_tilings
-def test_equal_to_the_papers_formula(missing, how, tiling):
-    @(examples(30) if tiling == WHOLE else settings(max_examples=4))
+@pytest.mark.parametrize("tilings", [(WHOLE,), (RAGGED, SINGLE)], ids=["whole", "cut"])
+def test_equal_to_the_papers_formula(missing, how, tilings):
+    @(examples(30) if tilings == (WHOLE,) else settings(max_examples=4))
     @given(models(dims=(0, 1, 2)), experiments(missing), st.booleans(), st.booleans())
     def check(model, experiment, as_list, keyed):
         if how == "own by speaker":
             experiment.by_speaker()
         blocks = experiment.blocks(how != "plain", as_list, keyed)
         expected = experiment.expected(model, how != "plain")
-        result = normalize(tiled_blocks(blocks, tiling), "lgsm", model=model).in_memory().scores
-        np.testing.assert_allclose(result.reshape(expected.shape), expected, rtol=1e-8, atol=1e-8)
+        for tiling, route in every_way(tilings):
+            with on_route(route):
+                result = normalize(tiled_blocks(blocks, tiling), "lgsm", model=model).in_memory().scores
+            how_cut = f"{tiling}, {route}"
+            np.testing.assert_allclose(result.reshape(expected.shape), expected, 1e-8, 1e-8, err_msg=how_cut)
 
     check()
 
 
+@pytest.mark.usefixtures("route")
 @over_tilings
 def test_only_outside(tiling):
     """Complete cohort scores and a few known scores besides: the way of most users."""
@@ -140,6 +142,7 @@ def test_only_outside(tiling):
     np.testing.assert_allclose(normalizer.normalize(experiment.blocks()).scores, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.usefixtures("route")
 def test_known_targets_are_missing_for_other_norms():
     experiment = Experiment(np.random.default_rng(5), (3, 4, 5, 6), (0, 0))
     blocks = experiment.blocks()
@@ -155,6 +158,7 @@ def test_known_targets_are_missing_for_other_norms():
         np.testing.assert_array_equal(normalize(blocks, method).scores, normalize(experiment.blocks(), method).scores)
 
 
+@pytest.mark.usefixtures("route")
 def test_blocks_of_some_trials_keep_what_is_known():
     experiment = Experiment(np.random.default_rng(7), (4, 3, 3, 4), (1, 2), target=0.4)
     blocks, expected = experiment.blocks(), experiment.expected(MODEL)
@@ -166,6 +170,7 @@ def test_blocks_of_some_trials_keep_what_is_known():
     assert "known scores of enrolments" in repr(blocks)
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -184,6 +189,7 @@ def test_bad_labels_are_refused(change, message):
         ScoreBlocks(ScoreMatrix([[2.0]], ["e"], ["t"]), **(tables | change))
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("sides", [(True, True), (True, False), (False, False)])
 @pytest.mark.parametrize("labelled", [False, True])
 def test_one_trial(sides, labelled):

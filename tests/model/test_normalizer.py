@@ -10,9 +10,7 @@ from evenscore.norms import normalize, prepare_norm
 from evenscore.norms.normalize import normalize_with
 from examples import examples
 from reference.dense_score_model import dense_llr, dense_posterior
-from tilings import WHOLE, over_tilings, tiled_blocks
-
-pytestmark = pytest.mark.usefixtures("route")
+from tilings import RAGGED, SINGLE, WHOLE, every_way, on_route, over_tilings, tiled_blocks
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])
 
@@ -98,9 +96,9 @@ def expected_llrs(model, scores, key, speakers=None):
 @pytest.mark.parametrize("missing_cohort", [False, True])
 @pytest.mark.parametrize("missing_sides", [False, True])
 @pytest.mark.parametrize("own", [False, True])
-@over_tilings
-def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own, tiling):
-    @(examples(36) if tiling == WHOLE else settings(max_examples=5))
+@pytest.mark.parametrize("tilings", [(WHOLE,), (RAGGED, SINGLE)], ids=["whole", "cut"])
+def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own, tilings):
+    @(examples(36) if tilings == (WHOLE,) else settings(max_examples=5))
     @given(models(dims=(0, 1, 2)), experiments(missing_cohort, missing_sides), st.booleans())
     def check(model, experiment, with_targets):
         scores, speakers = experiment
@@ -108,18 +106,20 @@ def test_equal_to_the_papers_formula(missing_cohort, missing_sides, own, tiling)
         key = (key & (with_targets or own)).astype(np.int8)
         options = speakers if own else {"cohort_labels": Labels.from_key(key)}
         expected = expected_llrs(model, scores, key, speakers if own else None)
-        result = llrs(model, as_blocks(scores, **options), tiling)
-        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
-        result = llrs(model, as_blocks(scores, as_list=True, **options), tiling)
-        np.testing.assert_allclose(result, expected.reshape(-1), rtol=1e-9, atol=1e-9)
+        for tiling, route in every_way(tilings):
+            with on_route(route):
+                whole = llrs(model, as_blocks(scores, **options), tiling)
+                listed = llrs(model, as_blocks(scores, as_list=True, **options), tiling)
+            how = {"rtol": 1e-9, "atol": 1e-9, "err_msg": f"{tiling}, {route}"}
+            np.testing.assert_allclose(whole, expected, **how)
+            np.testing.assert_allclose(listed, expected.reshape(-1), **how)
 
     check()
 
 
-@over_tilings
 @examples(30)
 @given(models(dims=(1, 2)), experiments(), st.sampled_from(["enroll", "test", "both without cohort", "none"]))
-def test_one_sided_and_empty_cohorts(tiling, model, experiment, sides):
+def test_one_sided_and_empty_cohorts(model, experiment, sides):
     scores, _ = experiment
     whole = as_blocks(scores)
     blocks = ScoreBlocks(
@@ -134,9 +134,13 @@ def test_one_sided_and_empty_cohorts(tiling, model, experiment, sides):
         "trials": scores["trials"],
     }
     expected = expected_llrs(model, gone, np.zeros(scores["cohort"].shape, dtype=np.int8))
-    np.testing.assert_allclose(llrs(model, blocks, tiling), expected, rtol=1e-9, atol=1e-9)
+    for tiling, route in every_way():
+        with on_route(route):
+            found = llrs(model, blocks, tiling)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=f"{tiling}, {route}")
 
 
+@pytest.mark.usefixtures("route")
 def test_an_empty_cohort_is_gaussian_calibration_with_the_whole_variance():
     from scipy.stats import norm
 
@@ -148,6 +152,7 @@ def test_an_empty_cohort_is_gaussian_calibration_with_the_whole_variance():
     np.testing.assert_allclose(ScoreModelNormalizer(MODEL).normalize_one(0.7), expected[0, 0], rtol=1e-12)
 
 
+@pytest.mark.usefixtures("route")
 def test_without_loadings_the_cohort_does_not_matter():
     model = ScoreModel(mu=[-2.0, 2.0], alpha=np.zeros((2, 2)), beta=np.zeros((2, 2)), sigma2=[4.0, 4.0])
     scores = complete(3, 4, 5, 6)
@@ -158,6 +163,7 @@ def test_without_loadings_the_cohort_does_not_matter():
     )
 
 
+@pytest.mark.usefixtures("route")
 @examples(25)
 @given(models(dims=(0, 1, 2)), experiments(missing_sides=True), st.sampled_from([np.float32, np.float64]))
 def test_one_trial_at_a_time_equals_the_matrix(model, experiment, dtype):
@@ -172,6 +178,7 @@ def test_one_trial_at_a_time_equals_the_matrix(model, experiment, dtype):
             np.testing.assert_allclose(one, matrix[i, j], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.usefixtures("route")
 @over_tilings
 def test_float32_in_float32_out(tiling):
     scores = {name: values.astype(np.float32) for name, values in complete(3, 4, 5, 6).items()}
@@ -182,6 +189,7 @@ def test_float32_in_float32_out(tiling):
     np.testing.assert_allclose(result, ScoreModelNormalizer(MODEL, exact).normalize(exact).scores, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("route")
 @over_tilings
 def test_missing_trials_stay_missing(tiling):
     scores = complete(3, 4, 5, 6)
@@ -196,6 +204,7 @@ def test_missing_trials_stay_missing(tiling):
     np.testing.assert_allclose(result[~holes], expected[~holes], rtol=0 if tiling == WHOLE else 1e-12)
 
 
+@pytest.mark.usefixtures("route")
 @over_tilings
 def test_a_prepared_cohort_serves_blocks_without_one(tiling):
     blocks = as_blocks(complete(3, 4, 5, 6))
@@ -205,6 +214,7 @@ def test_a_prepared_cohort_serves_blocks_without_one(tiling):
     np.testing.assert_allclose(found, llrs(MODEL, blocks, WHOLE), rtol=1e-12)
 
 
+@pytest.mark.usefixtures("route")
 def test_leaving_one_speaker_out_is_dropping_by_hand():
     rows, columns = list("aabbbcd"), list("abbccedd")
     labels = Labels.from_speakers(rows, columns)
@@ -222,6 +232,7 @@ def test_leaving_one_speaker_out_is_dropping_by_hand():
             np.testing.assert_allclose(result.scores[i, j], expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.usefixtures("route")
 def test_the_posterior_of_the_hidden_variables_is_that_of_the_dense_formula():
     scores = complete(1, 1, 3, 4)
     extended = np.zeros((4, 5))
@@ -236,6 +247,7 @@ def test_the_posterior_of_the_hidden_variables_is_that_of_the_dense_formula():
     np.testing.assert_allclose(posterior.covariance, covariance[np.ix_(at, at)], rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("offset", [1e6, -1e12])
 def test_a_large_offset_changes_nothing_but_rounding(offset):
     scores = {name: np.round(values * 64) / 64 for name, values in complete(3, 4, 5, 6).items()}
@@ -246,6 +258,7 @@ def test_a_large_offset_changes_nothing_but_rounding(offset):
     np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-3 if abs(offset) > 1e9 else 1e-8)
 
 
+@pytest.mark.usefixtures("route")
 def test_blocks_of_another_cohort_are_refused():
     scores = complete(2, 2, 3, 3)
     blocks = as_blocks(scores)
@@ -258,6 +271,7 @@ def test_blocks_of_another_cohort_are_refused():
         ScoreModelNormalizer(MODEL, blocks.cohort).normalize_one(0.0, [1.0, 2.0])
 
 
+@pytest.mark.usefixtures("route")
 @examples(30)
 @given(
     models(dims=(0, 1, 2)),

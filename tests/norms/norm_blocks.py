@@ -102,12 +102,12 @@ def as_dict(trials):
     return {trials.pair(at): float(trials.scores[at]) for at in range(len(trials))}
 
 
-def assert_same(found, expected, dtype):
+def assert_same(found, expected, dtype, how=""):
     """Compare a norm's result with the naive one; a missing trial is absent or None in either."""
     found = {pair: score for pair, score in as_dict(found).items() if score is not None}
     expected = {pair: score for pair, score in expected.items() if score is not None}
-    assert found.keys() == expected.keys()
+    assert found.keys() == expected.keys(), how
     rtol = 2e-5 if dtype == np.float32 else 1e-9
     pairs = list(expected)
     scores = np.array([[found[pair], expected[pair]] for pair in pairs]).reshape(-1, 2)
-    np.testing.assert_allclose(*scores.T, rtol=rtol, atol=rtol, err_msg=str(pairs))
+    np.testing.assert_allclose(*scores.T, rtol=rtol, atol=rtol, err_msg=f"{how} {pairs}")

@@ -9,9 +9,7 @@ from norm_blocks import assert_same, block_cases, make_blocks
 
 from evenscore.norms import normalize
 from reference.naive_norms import naive_normalize
-from tilings import RAGGED, SINGLE, WHOLE, over_tilings, tiled_blocks
-
-pytestmark = pytest.mark.usefixtures("route")
+from tilings import RAGGED, SINGLE, WHOLE, every_way, on_route, tiled_blocks
 
 how = st.fixed_dictionaries(
     {
@@ -25,16 +23,22 @@ how = st.fixed_dictionaries(
 FLOOR = 0.37
 
 
+def assert_same_every_way(blocks, method, options):
+    expected = naive_normalize(blocks, method, **options)
+    for tiling, route in every_way():
+        with on_route(route):
+            found = normalize(tiled_blocks(blocks, tiling), method, vanished="missing", **options).in_memory()
+        assert type(found) is type(blocks.trials)
+        assert found.scores.dtype == blocks.trials.scores.dtype
+        assert_same(found, expected, blocks.enroll.scores.dtype, f"{tiling}, {route}")
+
+
 @pytest.mark.parametrize("method", ["z", "t", "s", "zt", "tz"])
-@over_tilings
 @given(data=st.data(), blocks=block_cases(), options=how)
-def test_whole_cohort_norms_equal_the_naive_ones(method, tiling, data, blocks, options):
+def test_whole_cohort_norms_equal_the_naive_ones(method, data, blocks, options):
     smallest = min(blocks.enroll.shape[1], blocks.test.shape[0])
     options |= {"drop_top": data.draw(st.integers(0, min(2, smallest - 1)), "drop_top"), "std_floor": FLOOR}
-    found = normalize(tiled_blocks(blocks, tiling), method, vanished="missing", **options).in_memory()
-    assert type(found) is type(blocks.trials)
-    assert found.scores.dtype == blocks.trials.scores.dtype
-    assert_same(found, naive_normalize(blocks, method, **options), blocks.enroll.scores.dtype)
+    assert_same_every_way(blocks, method, options)
 
 
 @pytest.mark.parametrize("method", ["az", "at", "as"])
@@ -42,16 +46,14 @@ def test_whole_cohort_norms_equal_the_naive_ones(method, tiling, data, blocks, o
     ("select", "cohorts"),
     [("own", {}), ("cross", {"same_cohort": True}), ("cross", {"same_speakers": True}), ("profile", {})],
 )
-@over_tilings
 @given(data=st.data(), options=how)
-def test_adaptive_norms_equal_the_naive_ones(method, select, cohorts, tiling, data, options):
+def test_adaptive_norms_equal_the_naive_ones(method, select, cohorts, data, options):
     blocks = data.draw(block_cases(**cohorts))
     smallest = min(blocks.enroll.shape[1], blocks.test.shape[0])
     drop_top = data.draw(st.integers(0, min(2, smallest - 1)), "drop_top")
     top_k = data.draw(st.integers(1, smallest - drop_top), "top_k")
     options |= {"top_k": top_k, "drop_top": drop_top, "select": select, "std_floor": FLOOR}
-    found = normalize(tiled_blocks(blocks, tiling), method, vanished="missing", **options).in_memory()
-    assert_same(found, naive_normalize(blocks, method, **options), blocks.enroll.scores.dtype)
+    assert_same_every_way(blocks, method, options)
 
 
 @functools.cache
@@ -62,6 +64,7 @@ def naively(method, *size, select="own", same_speakers=False, **how):
     return blocks, options, naive_normalize(blocks, method, **options)
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("method", ["z", "t", "s", "zt", "tz", "az", "at", "as"])
 @pytest.mark.parametrize("listed", [None, 0.3])
 @pytest.mark.parametrize(
@@ -74,6 +77,7 @@ def test_larger_blocks_equal_the_naive_ones(method, listed, dtype, tiling):
     assert_same(found, expected, dtype)
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("method", ["az", "at", "as"])
 @pytest.mark.parametrize(("select", "cohorts"), [("cross", {"same_speakers": True}), ("profile", {})])
 @pytest.mark.parametrize("listed", [None, 0.3])
@@ -86,6 +90,7 @@ def test_larger_blocks_that_the_other_side_ranks_equal_the_naive_ones(method, se
     assert_same(found, expected, dtype)
 
 
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("size", [1500, 3000])
 @pytest.mark.parametrize("shape", ["random", "sorted", "constant but a few", "one high speaker", "many missing"])
 def test_top_k_of_long_rows_is_exact_whatever_their_order(size, shape):
