@@ -13,6 +13,7 @@ WHOLE = "whole"  #: in memory, that is one tile
 RAGGED = "ragged"  #: tiles, or runs of listed trials, that do not divide the table evenly
 SINGLE = "single"  #: one row, or one listed trial, at a time
 TILINGS = (WHOLE, RAGGED, SINGLE)
+ROUTES = ("few scores", "many scores")  #: worked on in NumPy, or in compiled loops
 
 over_tilings = pytest.mark.parametrize("tiling", TILINGS)
 cut_tilings = pytest.mark.parametrize("tiling", TILINGS[1:])  #: for laws that compare with the whole
@@ -27,7 +28,7 @@ def on_route(route):
 
 def every_way(tilings=TILINGS):
     """Yield a tiling and a route (see `on_route`), for tests whose examples take longer to make than to work on."""
-    return product(tilings, ("few scores", "many scores"))
+    return product(tilings, ROUTES)
 
 
 def tiled(table, tiling):

@@ -1,5 +1,6 @@
 """evenscore compare: every way to give the scores leads to the same figures, and bad input is refused with a reason."""
 
+import functools
 import json
 
 import numpy as np
@@ -43,10 +44,15 @@ def renamed(matrix, prefix):
     return ScoreMatrix(matrix.scores, *names)
 
 
+@functools.cache
+def first_sides():
+    return simulated()
+
+
 @pytest.fixture
 def files(tmp_path):
     """Write the blocks of two sides, a map of speakers and keys, and return the blocks."""
-    blocks, labels = simulated()
+    blocks, labels = first_sides()
     for name, block in (("eval", "trials"), ("cross-e", "enroll"), ("cross-t", "test"), ("dev", "cohort")):
         write(getattr(blocks, block), tmp_path / f"{name}.npz")
     write(speakers_of(blocks), tmp_path / "utt2spk", format="utt2spk")
@@ -65,7 +71,9 @@ def speakers_of(blocks):
     return {name: speaker for ids, names in sides for name, speaker in zip(ids, names, strict=True)}
 
 
-def library(blocks, labels, methods=("raw", "z", "s")):
+@functools.cache
+def library(methods=("raw", "z", "s")):
+    blocks, labels = first_sides()
     training = LabelledBlocks.own_cohort(blocks.cohort, blocks.cohort_labels)
     return compare([training], [LabelledBlocks(blocks, labels)], methods, bootstrap=20)
 
@@ -88,7 +96,7 @@ OWN = ("--train", "dev.npz", "--trials", "eval.npz", "--enroll", "cross-e.npz", 
 def test_a_comparison_prints_table_verdict_and_where_the_report_is(cli, files, tmp_path):
     run = cli("compare", *OWN, "--speakers", "utt2spk", *QUICK)
     assert run.exit_code == 0, run.stderr
-    comparison = library(*files)
+    comparison = library()
     for method in comparison.methods:
         assert f"{method.name} " in run.stdout
     assert comparison.verdict.text in run.stdout.replace("\n", " ")
@@ -148,14 +156,14 @@ def test_all_ways_lead_to_the_same_figures(cli, files, tmp_path, ways):
     write(both.to_trials(), tmp_path / "all.csv")
     run = cli("compare", *ways, *QUICK)
     assert run.exit_code == 0, run.stderr
-    same_figures(results(tmp_path), library(*files))
+    same_figures(results(tmp_path), library())
 
 
 def test_the_cohort_may_be_chosen_by_profile(cli, files, tmp_path):
     methods = ("at:select=profile:top_k=5", "raw")
     run = cli("compare", *OWN, "--speakers", "utt2spk", *QUICK, "--methods", ",".join(methods))
     assert run.exit_code == 0, run.stderr
-    same_figures(results(tmp_path), library(*files, methods))
+    same_figures(results(tmp_path), library(methods))
 
 
 def test_json_is_what_the_file_holds(cli, files, tmp_path):

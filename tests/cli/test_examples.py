@@ -33,6 +33,7 @@ QUICK = {
     "compare": ["--bootstrap", "20", "--methods", "raw,s"],
     "choose-cohort": ["--bootstrap", "20", "--repeats", "2"],
     "demo": ["--bootstrap", "20", "--methods", "raw"],
+    "fit": ["--max-iter", "5"],
 }
 
 
@@ -209,7 +210,11 @@ def folder_for(tmp_path_factory):
     return lambda command: made(FOLDERS[command])
 
 
-@pytest.mark.parametrize("command", ["app", *COMMANDS])
+#: `test_demo` runs the same command with other options.
+SLOW = {"demo": pytest.mark.slow}
+
+
+@pytest.mark.parametrize("command", ["app", *(pytest.param(name, marks=SLOW.get(name, ())) for name in COMMANDS)])
 def test_every_example_runs(cli, folder_for, tmp_path, command):
     pytest.importorskip("matplotlib", reason="figures need the extra 'plot'")
     pytest.importorskip("zarr", reason="zarr stores need the extra 'zarr'")
@@ -225,5 +230,6 @@ def test_every_example_runs(cli, folder_for, tmp_path, command):
         if "--workers" in words:  # a cluster takes long to start
             place = words.index("--workers")
             words[place : place + 2] = ["--memory-limit", "1GB"]
-        result = cli(*words, *QUICK.get(words[0], []), input=text)
+        quick = [] if "--norm" in words else QUICK.get(words[0], [])  # some options are for one norm only
+        result = cli(*words, *quick, input=text)
         assert result.exit_code == 0, f"{line}: {result.stderr}"

@@ -46,6 +46,26 @@ def run(folder, *, names=("one", "two"), methods=METHODS, seed=100, **options):
     return compare(*sides, methods, **{"bootstrap": 20, "directory": folder, **options})
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Give a finished run and its folder, which no test changes."""
+    folder = tmp_path_factory.mktemp("whole")
+    return run(folder), folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Give a run of one method and its folder, which no test changes."""
+    folder = tmp_path_factory.mktemp("finished")
+    return run(folder, methods=["counted"]), folder
+
+
+@pytest.fixture
+def folder(finished, tmp_path):
+    """Give a copy of that folder."""
+    return shutil.copytree(finished[1], tmp_path / "copy")
+
+
 def content(folder):
     """Return the bytes of every file, without what tells the time."""
     found = {}
@@ -61,9 +81,8 @@ def content(folder):
     return found
 
 
-def test_a_stopped_run_resumes_and_is_the_same_byte_for_byte(tmp_path):
-    whole = run(tmp_path / "whole")
-    FITS.clear()
+def test_a_stopped_run_resumes_and_is_the_same_byte_for_byte(whole, tmp_path):
+    comparison, folder = whole
 
     def stop(stage, fraction):
         STOP["now"] = stage == "later:ddof=1"
@@ -76,8 +95,8 @@ def test_a_stopped_run_resumes_and_is_the_same_byte_for_byte(tmp_path):
     resumed = run(tmp_path / "parts")
     assert FITS == [{}, {"ddof": 1}]  # counted was not trained again
     assert resumed.run.resumed == ("raw", "z", "lgsm", "counted")
-    assert content(tmp_path / "parts") == content(tmp_path / "whole")
-    for method in whole.methods:
+    assert content(tmp_path / "parts") == content(folder)
+    for method in comparison.methods:
         other = resumed[method.name]
         assert np.array_equal(method.scores, other.scores)
         assert np.array_equal(method.llrs, other.llrs)
@@ -87,10 +106,9 @@ def test_a_stopped_run_resumes_and_is_the_same_byte_for_byte(tmp_path):
         assert method.figures.values == other.figures.values
 
 
-def test_a_finished_run_does_nothing_again(tmp_path):
-    first = run(tmp_path)
-    FITS.clear()
-    second = run(tmp_path)
+def test_a_finished_run_does_nothing_again(whole, tmp_path):
+    first, folder = whole
+    second = run(shutil.copytree(folder, tmp_path / "copy"))
     assert FITS == []
     assert len(second.run.resumed) == 5
     found = [one.results() for one in (first, second)]
@@ -104,34 +122,27 @@ def test_a_finished_run_does_nothing_again(tmp_path):
     "change",
     [{"seed": 101}, {"bootstrap": 21}, {"calibration": "gaussian"}, {"points": 0.05}, {"names": ("one", "other")}],
 )
-def test_other_data_or_options_are_computed_again(tmp_path, change):
-    run(tmp_path, methods=["counted"])
-    FITS.clear()
-    assert run(tmp_path, methods=["counted"], **change).run.resumed == ()
+def test_other_data_or_options_are_computed_again(folder, change):
+    assert run(folder, methods=["counted"], **change).run.resumed == ()
     assert len(FITS) == 1
 
 
-def test_more_methods_use_what_is_there(tmp_path):
-    run(tmp_path, methods=["counted"])
-    FITS.clear()
-    comparison = run(tmp_path, methods=["counted", "z"])
+def test_more_methods_use_what_is_there(folder):
+    comparison = run(folder, methods=["counted", "z"])
     assert comparison.run.resumed == ("raw", "counted")
     assert FITS == []
 
 
 @pytest.mark.parametrize("file", ["record.json", "scores-1-one.npz", "llrs-2-two.npz", "calibration.json"])
 @pytest.mark.parametrize("damage", ["cut", "lost"])
-def test_damaged_results_are_made_again(tmp_path, file, damage):
-    whole = run(tmp_path / "whole", methods=["counted"])
-    shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
-    path = tmp_path / "damaged" / "methods" / "counted" / file
+def test_damaged_results_are_made_again(finished, folder, file, damage):
+    path = folder / "methods" / "counted" / file
     path.write_bytes(path.read_bytes()[:-20]) if damage == "cut" else path.unlink()
-    FITS.clear()
-    again = run(tmp_path / "damaged", methods=["counted"])
+    again = run(folder, methods=["counted"])
     assert again.run.resumed == ("raw",)
     assert len(FITS) == 1
-    assert content(tmp_path / "damaged") == content(tmp_path / "whole")
-    assert again["counted"].figures.values == whole["counted"].figures.values
+    assert content(folder) == content(finished[1])
+    assert again["counted"].figures.values == finished[0]["counted"].figures.values
 
 
 @pytest.mark.parametrize(
@@ -146,21 +157,19 @@ def test_damaged_results_are_made_again(tmp_path, file, damage):
         lambda record: record.pop("digest"),
     ],
 )
-def test_records_with_other_values_are_made_again(tmp_path, change):
-    run(tmp_path, methods=["counted"])
-    path = tmp_path / "methods" / "counted" / "record.json"
+def test_records_with_other_values_are_made_again(folder, change):
+    path = folder / "methods" / "counted" / "record.json"
     record = json.loads(path.read_text())
     change(record)
     path.write_text(json.dumps(record))
-    assert run(tmp_path, methods=["counted"]).run.resumed == ("raw",)
+    assert run(folder, methods=["counted"]).run.resumed == ("raw",)
 
 
-def test_scores_of_another_run_are_noticed(tmp_path):
-    run(tmp_path, methods=["counted"])
+def test_scores_of_another_run_are_noticed(folder):
     compare(training_side(("one", "two")), evaluation_side(("one", "two"), seed=7), ["counted"], bootstrap=20).save(
-        tmp_path
+        folder
     )
-    assert run(tmp_path, methods=["counted"]).run.resumed == ()
+    assert run(folder, methods=["counted"]).run.resumed == ()
 
 
 def test_infinite_llrs_come_back(tmp_path):
@@ -171,25 +180,25 @@ def test_infinite_llrs_come_back(tmp_path):
     assert first["z"].to_raw == second["z"].to_raw
 
 
-def test_the_files_can_be_read_by_others(tmp_path):
-    comparison = run(tmp_path)
-    results = json.loads((tmp_path / "results.json").read_text())
+def test_the_files_can_be_read_by_others(whole):
+    comparison, folder = whole
+    results = json.loads((folder / "results.json").read_text())
     for name, method in results["methods"].items():
         result = comparison[name]
         for kind in ("scores", "llrs"):
-            parts = [read_scores(tmp_path / file) for file in method["files"][kind]]
+            parts = [read_scores(folder / file) for file in method["files"][kind]]
             assert np.array_equal(np.concatenate([part.scores for part in parts]), getattr(result, kind))
             assert np.array_equal(np.concatenate([part.labels for part in parts]), comparison.trials.labels)
-        assert load_calibration(tmp_path / method["files"]["calibration"]) == result.calibration
-    model = load_model(tmp_path / results["methods"]["lgsm"]["files"]["model"])
+        assert load_calibration(folder / method["files"]["calibration"]) == result.calibration
+    model = load_model(folder / results["methods"]["lgsm"]["files"]["model"])
     assert np.array_equal(model.alpha, comparison["lgsm"].model.alpha)
 
 
-def test_saving_later_writes_the_same_files(tmp_path):
-    comparison = run(tmp_path / "at-once")
+def test_saving_later_writes_the_same_files(whole, tmp_path):
+    comparison, folder = whole
     comparison.save(tmp_path / "later")
     saved = content(tmp_path / "later")
-    stored = {name: data for name, data in content(tmp_path / "at-once").items() if not name.endswith("record.json")}
+    stored = {name: data for name, data in content(folder).items() if not name.endswith("record.json")}
     assert saved == stored
 
 

@@ -29,7 +29,7 @@ from evenscore.files import load_evidence, save_evidence
 from evenscore.norms.normalize import normalize_with
 from evenscore.plot import plot_contributions
 from evenscore.tables import Axis
-from tilings import over_tilings, tiled_blocks
+from tilings import every_way, on_route, over_tilings, tiled_blocks
 
 
 @pytest.fixture(scope="module")
@@ -50,28 +50,29 @@ def general(model, blocks):
     return head.llr(evidence_features(blocks, pattern, model.score_model, model.scales, model.ridges))
 
 
-@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@over_tilings
-def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype, tiling):
+def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype):
     blocks = restricted(evaluation(dtype=dtype), pattern)
-    found = normalize(tiled_blocks(blocks, tiling), "evidence", model=model).in_memory()
-    assert found.scores.dtype == dtype
-    assert found.scores == pytest.approx(general(model, blocks), abs=1e-9 if dtype == np.float64 else 2e-4)
+    expected = general(model, blocks)
+    for tiling, route in every_way():
+        with on_route(route):
+            found = normalize(tiled_blocks(blocks, tiling), "evidence", model=model).in_memory()
+        assert found.scores.dtype == dtype
+        assert found.scores == pytest.approx(expected, abs=1e-9 if dtype == np.float64 else 2e-4), (tiling, route)
 
 
-@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("missing", [0, 7])
-@over_tilings
-def test_lists_and_partial_cohorts(model, own, missing, tiling):
+def test_lists_and_partial_cohorts(model, own, missing):
     blocks = evaluation(own=own, missing=missing)
-    whole = normalize(tiled_blocks(blocks, tiling), "evidence", model=model).in_memory().scores
-    assert whole == pytest.approx(general(model, blocks), abs=1e-9)
-    listed = as_list(blocks)
-    found = normalize(tiled_blocks(listed, tiling), "evidence", model=model).in_memory()
-    assert found.scores == pytest.approx(looked_up(whole, blocks, listed), abs=1e-9)
+    expected, listed = general(model, blocks), as_list(blocks)
+    for tiling, route in every_way():
+        with on_route(route):
+            whole = normalize(tiled_blocks(blocks, tiling), "evidence", model=model).in_memory().scores
+            found = normalize(tiled_blocks(listed, tiling), "evidence", model=model).in_memory()
+        assert whole == pytest.approx(expected, abs=1e-9), (tiling, route)
+        assert found.scores == pytest.approx(looked_up(whole, blocks, listed), abs=1e-9), (tiling, route)
 
 
 @pytest.mark.usefixtures("route")

@@ -24,7 +24,7 @@ from evenscore.evidence.head import _calibrated
 from evenscore.evidence.simple import calibration_alone, simple_choice, simple_columns
 from evenscore.evidence.training_trials import TrainingTrials
 from evenscore.files import load_evidence, save_evidence
-from tilings import over_tilings, tiled_blocks
+from tilings import every_way, on_route, tiled_blocks
 
 NORMS = {"full": ("raw", "s", "as"), "pair": ("s",), "enroll": ("z",), "test": ("t",)}
 
@@ -49,16 +49,17 @@ def expected(blocks, norm):
 CASES = [(pattern, norm) for pattern, norms in NORMS.items() for norm in norms]
 
 
-@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize(("pattern", "norm"), CASES)
 @pytest.mark.parametrize(("own", "missing"), [(False, 0), (True, 0), (True, 7)])
-@over_tilings
-def test_a_simple_model_scores_as_its_norm_does(whole, pattern, norm, own, missing, tiling):
+def test_a_simple_model_scores_as_its_norm_does(whole, pattern, norm, own, missing):
     model = simple_model(whole, pattern, norm)
     for blocks in (evaluation(own=own, missing=missing), as_list(evaluation(own=own, missing=missing))):
         some = restricted(blocks, pattern)
-        found = normalize(tiled_blocks(some, tiling), "evidence", model=model).in_memory()
-        np.testing.assert_allclose(found.scores, expected(some, norm), rtol=1e-12, atol=1e-12)
+        llrs = expected(some, norm)
+        for tiling, route in every_way():
+            with on_route(route):
+                found = normalize(tiled_blocks(some, tiling), "evidence", model=model).in_memory()
+            np.testing.assert_allclose(found.scores, llrs, rtol=1e-12, atol=1e-12, err_msg=f"{tiling}, {route}")
 
 
 def test_single_precision_stays(whole):

@@ -9,7 +9,7 @@ from norm_blocks import assert_same, block_cases, make_blocks
 
 from evenscore.norms import normalize
 from reference.naive_norms import naive_normalize
-from tilings import RAGGED, SINGLE, WHOLE, every_way, on_route, tiled_blocks
+from tilings import RAGGED, ROUTES, SINGLE, WHOLE, every_way, on_route, tiled_blocks
 
 how = st.fixed_dictionaries(
     {
@@ -56,6 +56,23 @@ def test_adaptive_norms_equal_the_naive_ones(method, select, cohorts, data, opti
     assert_same_every_way(blocks, method, options)
 
 
+def some_slow(dtype, tiling, route):
+    """Leave to `make test-all` what the others show together: each type on each route, whole and cut."""
+    shown = {(np.float32, WHOLE, "few scores"), (np.float64, WHOLE, "many scores")}
+    shown |= {(np.float32, RAGGED, "many scores"), (np.float64, SINGLE, "few scores")}
+    return pytest.param(dtype, tiling, route, marks=[] if (dtype, tiling, route) in shown else pytest.mark.slow)
+
+
+LARGER = pytest.mark.parametrize(
+    ("dtype", "tiling", "route"),
+    [
+        some_slow(dtype, tiling, route)
+        for dtype, tiling in ((np.float32, WHOLE), (np.float64, WHOLE), (np.float32, RAGGED), (np.float64, SINGLE))
+        for route in ROUTES
+    ],
+)
+
+
 @functools.cache
 def naively(method, *size, select="own", same_speakers=False, **how):
     """Return larger blocks, options of a method, and what its twin makes of them, which is the same for all tilings."""
@@ -64,29 +81,27 @@ def naively(method, *size, select="own", same_speakers=False, **how):
     return blocks, options, naive_normalize(blocks, method, **options)
 
 
-@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("method", ["z", "t", "s", "zt", "tz", "az", "at", "as"])
 @pytest.mark.parametrize("listed", [None, 0.3])
-@pytest.mark.parametrize(
-    ("dtype", "tiling"), [(np.float32, WHOLE), (np.float64, WHOLE), (np.float32, RAGGED), (np.float64, SINGLE)]
-)
-def test_larger_blocks_equal_the_naive_ones(method, listed, dtype, tiling):
+@LARGER
+def test_larger_blocks_equal_the_naive_ones(method, listed, dtype, tiling, route):
     size = (40, 50) if method in ("zt", "tz") else (90, 130)
     blocks, options, expected = naively(method, *size, listed=listed, dtype=dtype)
-    found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
+    with on_route(route):
+        found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
     assert_same(found, expected, dtype)
 
 
-@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("method", ["az", "at", "as"])
 @pytest.mark.parametrize(("select", "cohorts"), [("cross", {"same_speakers": True}), ("profile", {})])
 @pytest.mark.parametrize("listed", [None, 0.3])
-@pytest.mark.parametrize(
-    ("dtype", "tiling"), [(np.float32, WHOLE), (np.float64, WHOLE), (np.float32, RAGGED), (np.float64, SINGLE)]
-)
-def test_larger_blocks_that_the_other_side_ranks_equal_the_naive_ones(method, select, cohorts, listed, dtype, tiling):
+@LARGER
+def test_larger_blocks_that_the_other_side_ranks_equal_the_naive_ones(
+    method, select, cohorts, listed, dtype, tiling, route
+):
     blocks, options, expected = naively(method, 40, 50, select=select, listed=listed, dtype=dtype, **cohorts)
-    found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
+    with on_route(route):
+        found = normalize(tiled_blocks(blocks, tiling), method, **options).in_memory()
     assert_same(found, expected, dtype)
 
 

@@ -93,11 +93,11 @@ def test_names_are_shown_literally(plot):
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [
-        ([1.0, 2.0], [0, 1]),
+        pytest.param([1.0, 2.0], [0, 1], marks=pytest.mark.slow),  # the least awkward ones
         ([2.0, 1.0], [0, 1]),
         ([0.0, 0.0, 0.0], [0, 1, 1]),
         ([-np.inf, -1.0, 1.0, np.inf], [0, 0, 1, 1]),
-        ([-np.inf, np.inf], [0, 1]),
+        pytest.param([-np.inf, np.inf], [0, 1], marks=pytest.mark.slow),  # nearly as those before them
         ([np.inf, 0.0, -np.inf, 1.0], [0, 0, 1, 1]),
         ([-1e4, 1e4, -1e300, 1e300], [0, 1, 0, 1]),
         (np.array([0.5, 1.5, 2.5, 1.0], dtype=np.float32), [0, 1, 1, -1]),

@@ -88,7 +88,14 @@ def test_statistics_are_those_in_memory(client, stores):
         np.testing.assert_allclose(getattr(moved, name), getattr(there.sums, name), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(("method", "options"), [("as", {"top_k": 5}), ("zt", {}), ("lgsm", {"model": MODEL})])
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("as", {"top_k": 5}),
+        pytest.param("zt", {}, marks=pytest.mark.slow),  # without files, `test_norms` has it on a cluster, too
+        pytest.param("lgsm", {"model": MODEL}, marks=pytest.mark.slow),
+    ],
+)
 def test_norms_are_those_in_memory(client, stores, tmp_path, method, options):
     tables, opened = stores
     others = {name: table for name, table in tables.items() if name != "trials"}
