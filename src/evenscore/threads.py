@@ -7,19 +7,21 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ContextDecorator, contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
-__all__ = ["alone", "in_parallel", "one_thread_per_product", "product", "thread_count"]
+__all__ = ["BLAS_THREADS", "alone", "in_parallel", "one_thread_per_product", "product", "thread_count"]
 
 # Below this much work a thread costs more than it saves.
 _SMALL = 1 << 16
 _TINY_PRODUCT = 1 << 16  # multiplications that BLAS does in one thread anyway
 _ROWS, _COLUMNS = 512, 1024  # of a piece of a product: large enough for BLAS to be at its best
+
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  #: environment variables that BLAS reads when it is loaded
 
 _this_thread = threading.local()
 
@@ -72,8 +74,12 @@ def in_parallel(task: Callable[[int, int], None], size: int, work_each: int = 1)
     list(_pool(os.getpid()).map(task, bounds[:-1], bounds[1:]))
 
 
-def one_thread_per_product() -> AbstractContextManager[Any]:
-    """Keep matrix products from starting threads of their own: many run side by side, or they are too small for it."""
+def one_thread_per_product() -> _OneThreadPerProduct:
+    """Keep BLAS from starting threads of its own, here or, as a decorator, in a function.
+
+    Its last digits depend on their number, they get in the way of ours, and most products are too small for them. Large
+    ones are shared out by `product`.
+    """
     return _limited
 
 
@@ -82,6 +88,8 @@ def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]
 
     The last digits depend on how a product is cut into pieces: left to BLAS, on the number of its threads.
     """
+    import numpy as np  # the command line looks at this module before BLAS is loaded
+
     (rows, inner), columns = left.shape, right.shape[1]
     if rows * inner * columns < _TINY_PRODUCT:
         return np.asarray(left @ right)
@@ -101,7 +109,7 @@ def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]
     return out
 
 
-class _OneThreadPerProduct:
+class _OneThreadPerProduct(ContextDecorator):
     """The limit is one for the whole process: the first thread sets it, the last that is done lifts it."""
 
     def __init__(self) -> None:
@@ -139,6 +147,8 @@ def _set_threads(counts: Iterable[tuple[Any, int]]) -> None:
 @lru_cache(maxsize=1)
 def _blas(_modules: int) -> list[Any]:
     # The libraries that are loaded by now; whoever is imported later may bring one of its own, as scipy does.
+    if all(os.environ.get(name) == "1" for name in BLAS_THREADS):
+        return []
     try:
         from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
     except ImportError:  # products then wait for each other, which costs time but nothing else

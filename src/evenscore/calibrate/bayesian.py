@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evenscore.calibrate.calibration import Calibration, as_input, finite, positive
 from evenscore.errors import InputError
 from evenscore.metrics.trials import ScoresLike, points_of
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -89,6 +90,7 @@ class BayesianCalibration(Calibration):
         object.__setattr__(self, "df", positive("df", self.df, (2,)))
 
     @classmethod
+    @one_thread_per_product()
     def fit(
         cls,
         scores: ScoresLike,

@@ -12,6 +12,7 @@ from evenscore.calibrate.calibration import Calibration, as_input, finite, posit
 from evenscore.errors import InputError
 from evenscore.metrics.trials import ScoresLike, points_of
 from evenscore.tables.arrays import LARGEST_SQUARE
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -53,6 +54,7 @@ class GaussianCalibration(Calibration):
         object.__setattr__(self, "variance", positive("variance", self.variance, (2,)))
 
     @classmethod
+    @one_thread_per_product()
     def fit(
         cls,
         scores: ScoresLike,

@@ -14,6 +14,7 @@ from evenscore.errors import InputError
 from evenscore.metrics.points import Points
 from evenscore.metrics.trials import ScoresLike, Trials, as_labels, is_lazy, points_of, scores_and_labels
 from evenscore.tables import NONTARGET, TARGET, ScoreTable
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -70,6 +71,7 @@ class LogisticCalibration(Calibration):
         _check_options(self.p_target, self.l2)
 
     @classmethod
+    @one_thread_per_product()
     def fit(
         cls,
         scores: ScoresLike,

@@ -14,6 +14,7 @@ from evenscore.metrics.hull import at_places, hull_of, roc_corners
 from evenscore.metrics.trials import ScoresLike, points_of
 from evenscore.tables import NONTARGET, TARGET
 from evenscore.tables.arrays import frozen
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -65,6 +66,7 @@ class PavCalibration(Calibration):
         object.__setattr__(self, "llr", frozen(llr))
 
     @classmethod
+    @one_thread_per_product()
     def fit(cls, scores: ScoresLike, labels: npt.ArrayLike | None = None, *, smoothing: float = 1.0) -> PavCalibration:
         """Fit by pooling adjacent violators.
 

@@ -18,6 +18,7 @@ from evenscore.metrics.points import Points
 from evenscore.metrics.speakers import SpeakersLike, trial_speakers
 from evenscore.metrics.trials import ScoresLike, Trials, points_of
 from evenscore.tables import NONTARGET, TARGET
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -102,6 +103,7 @@ class SaturatingCalibration(Calibration):
             return float(np.log(self.target_outliers)), float(-np.log(self.nontarget_outliers))
 
     @classmethod
+    @one_thread_per_product()
     def fit(
         cls,
         scores: ScoresLike,

@@ -14,6 +14,7 @@ from evenscore.calibrate.gaussian import gaussian_llr
 from evenscore.errors import InputError
 from evenscore.log_odds import expit
 from evenscore.metrics.trials import ScoresLike, unlabelled_points
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -70,6 +71,7 @@ class UnsupervisedCalibration(Calibration):
             raise InputError(f"p_target is {self.p_target}, but must lie between 0 and 1")
 
     @classmethod
+    @one_thread_per_product()
     def fit(
         cls,
         scores: ScoresLike,

@@ -25,6 +25,7 @@ from evenscore.cli.old_spellings import modern
 from evenscore.cli.option_records import option_name
 from evenscore.cli.output import printable
 from evenscore.errors import EvenscoreError
+from evenscore.threads import BLAS_THREADS
 
 __all__ = ["DEBUG", "EXAMPLES", "add_command", "app", "main", "program", "run_program", "with_options"]
 
@@ -153,6 +154,9 @@ def run_program(program: typer.Typer, name: str) -> None:
 
 def main() -> None:
     """Run the command line; the entry point of the installed program."""
+    if "numpy" not in sys.modules:  # nobody else's process
+        for name in BLAS_THREADS:
+            os.environ.setdefault(name, "1")
     run_program(app, "evenscore")
 
 

@@ -39,6 +39,7 @@ from evenscore.metrics.uncertainty import Metric
 from evenscore.progress import Progress, silent
 from evenscore.tables import LabelledBlocks
 from evenscore.tables.labelled_blocks import labelled_parts
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from evenscore.comparison.folder import ResultFolder
@@ -51,6 +52,7 @@ _BITS = 16  # of the summary that tells how targets usually score
 _LIBRARIES = ("evenscore", "numpy", "scipy", "numba", "polars")
 
 
+@one_thread_per_product()
 def compare(
     training: LabelledBlocks | Sequence[LabelledBlocks],
     evaluation: LabelledBlocks | Sequence[LabelledBlocks],

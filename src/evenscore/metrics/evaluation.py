@@ -18,10 +18,12 @@ from evenscore.metrics.operating_points import DEFAULT_POINTS, PointLike, as_poi
 from evenscore.metrics.points import Points
 from evenscore.metrics.trials import ScoresLike, Trials, as_labels, points_of, validate
 from evenscore.tables import NONTARGET, TARGET, Labels, TrialList
+from evenscore.threads import one_thread_per_product
 
 __all__ = ["equalized_weights", "evaluate", "evaluate_by", "figures_or_problem"]
 
 
+@one_thread_per_product()
 def evaluate(
     scores: ScoresLike,
     labels: npt.ArrayLike | Labels | TrialList | None = None,

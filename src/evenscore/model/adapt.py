@@ -28,6 +28,7 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.precision import refusing_singular
 from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -72,6 +73,7 @@ class AdaptResult:
     notes: tuple[str, ...] = field(default=())
 
 
+@one_thread_per_product()
 @refusing_singular
 def adapt_score_model(
     model: ScoreModel,

@@ -16,6 +16,7 @@ from evenscore.model.statistics import TrainingData, label_sums, standardize
 from evenscore.progress import Progress, silent
 from evenscore.tables.arrays import frozen
 from evenscore.tables.html_table import html_table
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -85,6 +86,7 @@ def log_likelihood(model: ScoreModel, data: TrainingData) -> float:
     return float(value - _counts(statistics).sum() * np.log(scale))
 
 
+@one_thread_per_product()
 @refusing_singular
 def fit_score_model(
     data: TrainingData,

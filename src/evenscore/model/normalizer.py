@@ -20,6 +20,7 @@ from evenscore.model.score_weights import Reading, ScoreWeights, llrs_of_sums, s
 from evenscore.tables import NONTARGET, TARGET, Axis, Labels, ScoreBlocks, ScoreMatrix, TrialList
 from evenscore.tables.ids import Ids
 from evenscore.tables.known_scores import KnownScores
+from evenscore.threads import one_thread_per_product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -122,6 +123,7 @@ class ScoreModelNormalizer:
         return self._weights[sides]
 
     @refusing_singular
+    @one_thread_per_product()
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
         """Return the log-likelihood ratios of the trials, in the form of `blocks.trials`.
 

@@ -28,6 +28,7 @@ from evenscore.model.precision import evidence_of_sums, precision_terms
 from evenscore.model.prediction import trial_posterior
 from evenscore.model.sums import ClassSums, group_order, sum_by_key
 from evenscore.tables import NONTARGET, TARGET, Labels
+from evenscore.threads import product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -326,7 +327,7 @@ def _side_part(
         def against(element: Index, speaker: Index) -> Array:
             return table[:, speaker, element].T
 
-    total = scores @ weights - against(np.arange(len(own)), own)
+    total = product(scores, weights) - against(np.arange(len(own)), own)
     return total[place] - against(place, np.where(other == own[place], -1, other))
 
 

@@ -17,6 +17,7 @@ from evenscore.progress import Progress, silent
 from evenscore.tables import Axis, Place, ScoreBlocks, Tile
 from evenscore.tables.arrays import hashed
 from evenscore.tables.score_table import Source
+from evenscore.threads import one_thread_per_product
 
 __all__ = ["Inputs", "Normalized", "described_norm", "normalize", "normalize_with", "prepare_norm"]
 
@@ -67,6 +68,7 @@ def prepare_norm(method: str = "as", **options: Any) -> Any:
     return registry.prepare_as_given(method, **with_usual_top_k(method, options))
 
 
+@one_thread_per_product()
 def normalize(
     blocks: ScoreBlocks,
     method: str = "as",
@@ -124,6 +126,7 @@ def normalize(
     return normalize_with(norm, blocks, described, client=client, progress=progress, keep=keep)
 
 
+@one_thread_per_product()
 def normalize_with(
     norm: Any,
     blocks: ScoreBlocks,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.plda.shrinkage import shrunk
-from evenscore.sources.chunks import float64_chunks
+from evenscore.sources.chunks import float64_chunks, gram
 from evenscore.tables import Embeddings
 from evenscore.tables.arrays import frozen, usable
 from evenscore.threads import product
@@ -105,7 +105,7 @@ def scatter_by_speaker(vectors: Float[Array, "n d"], codes: npt.NDArray[np.intp]
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     means = np.add.reduceat(vectors[order], first, axis=0) / sizes[:, None]
     inner = vectors - means[codes]
-    return SpeakerScatter(sizes=sizes.astype(float), means=means, within=inner.T @ inner)
+    return SpeakerScatter(sizes=sizes.astype(float), means=means, within=gram(inner))
 
 
 def speaker_codes(embeddings: Embeddings, what: str = "PLDA") -> npt.NDArray[np.intp]:
@@ -157,7 +157,7 @@ def _varying_directions(centered: Float[Array, "n d"], *, may_be_few: bool) -> F
     """
     if may_be_few and len(centered) <= centered.shape[1] and centered.any():
         return None
-    variances, directions = np.linalg.eigh(centered.T @ centered)
+    variances, directions = np.linalg.eigh(gram(centered))
     kept = variances > _NO_VARIANCE * max(variances[-1], 0.0)
     if kept.all():
         return None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from evenscore.threads import in_parallel, one_thread_per_product
 
-__all__ = ["each_chunk", "float64_chunks", "sum_of_chunks"]
+__all__ = ["each_chunk", "float64_chunks", "gram", "sum_of_chunks"]
 
 _NUMBERS = 1 << 20  # per chunk: 8 MB, small enough for the cache, large enough for the matrix product
 _SUMS = 16  # at most as many are made side by side
@@ -54,6 +54,11 @@ def sum_of_chunks(
     with one_thread_per_product():
         in_parallel(work, len(sums), _NUMBERS if len(sums) > 1 else 0)
     return np.asarray(sums.sum(axis=0))
+
+
+def gram(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return V'V of many vectors V."""
+    return sum_of_chunks(vectors, (vectors.shape[1], vectors.shape[1]), lambda _, chunk: chunk.T @ chunk)
 
 
 def _slices(vectors: npt.NDArray[Any]) -> list[slice]:
