@@ -16,17 +16,18 @@ $(VENV)/.python:
 	@touch $@
 
 # Installing takes a minute or more. On a terminal pip shows what it fetches; a log gets our line and what goes wrong.
-pip_install = quiet=; [ -t 1 ] || quiet=-q; $(BIN)/python -m pip install --disable-pip-version-check $$quiet -e
+pip_install = quiet=; [ -t 1 ] || quiet=-q; $(BIN)/python -m pip install --disable-pip-version-check $$quiet
 
 # One stamp per set of extras: `make demo` installs what `pip install evenscore` does, and neither extras nor linters.
 $(VENV)/.installed: $(VENV)/.python pyproject.toml
 	@echo "installing evenscore and what it needs into $(VENV) (185 MB to download, 730 MB on disk; a minute or two)"
-	@$(pip_install) .
+	@$(pip_install) -e .
 	@touch $@
 
+# Of the extras, most modules are never imported; Python compiles those that are, which takes half a minute less.
 $(VENV)/.installed-%: $(VENV)/.python pyproject.toml
 	@echo "installing evenscore with the extras $(subst +, and ,$*) into $(VENV) (1 GB on disk and more; a few minutes)"
-	@$(pip_install) ".[$(subst +,$(comma),$*)]"
+	@$(pip_install) --no-compile -e ".[$(subst +,$(comma),$*)]"
 	@touch $@
 comma := ,
 
@@ -37,7 +38,11 @@ demo: $(VENV)/.installed ## set up and run the main job on data that ships with 
 # Bytecode is kept even where the environment says otherwise: without it each worker compiles every test each time.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-test: $(VENV)/.installed-all+test ## set up and run the tests
+# One stamp may serve both: CI names the same extras twice, and installs once.
+TEST_EXTRAS ?= all+test
+LINT_EXTRAS ?= all+lint
+
+test: $(VENV)/.installed-$(TEST_EXTRAS) ## set up and run the tests
 	$(PYTEST) -m "not slow"
 
 test-all: $(VENV)/.installed-all+test ## the slow ones, too (a browser, killed workers), and more examples
@@ -46,7 +51,7 @@ test-all: $(VENV)/.installed-all+test ## the slow ones, too (a browser, killed w
 coverage: $(VENV)/.installed-all+test ## the same, and which lines they reach
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term
 
-lint: $(VENV)/.installed-all+lint ## style, types
+lint: $(VENV)/.installed-$(LINT_EXTRAS) ## style, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
