@@ -5,7 +5,13 @@ import os
 import pytest
 
 from evenscore import FileError, TrialList, read, write
+from evenscore.files import panics
 from evenscore.files.panics import panics_unseen
+
+
+@pytest.fixture(autouse=True)
+def own_process(monkeypatch):
+    monkeypatch.setattr(panics._kept, "wanted", True)
 
 
 class PanicError(BaseException):
@@ -23,6 +29,13 @@ def test_what_a_panic_writes_is_not_seen(capfd):
         panic(b"thread panicked")
     os.write(2, b"after")
     assert capfd.readouterr().err == "after"
+
+
+def test_a_library_leaves_standard_error_alone(capfd, monkeypatch):
+    monkeypatch.setattr(panics._kept, "wanted", False)
+    with pytest.raises(PanicError):
+        panic(b"thread panicked")
+    assert capfd.readouterr().err == "thread panicked"
 
 
 def test_what_others_write_is_shown_afterwards(capfd):

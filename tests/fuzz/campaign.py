@@ -28,6 +28,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 
 from compiled_loops import prepare_share  # noqa: E402
 from evenscore import EvenscoreError  # noqa: E402
+from evenscore.files.panics import hide_panics  # noqa: E402
 
 SECONDS = 10.0  #: of processor time that an input may take
 WAIT = 60.0  #: seconds on a clock after which a process that tries the same input is given up, as it may wait for ever
@@ -156,6 +157,7 @@ def work(name: str, seed: int, first: int, count: int, place: int) -> None:
     from fuzz.subjects import SUBJECTS, clean
 
     subject = SUBJECTS[name]
+    hide_panics()  # as the command line does
     with tempfile.TemporaryDirectory(prefix="evenscore-fuzz-") as folder, suppress(Exception):
         subject.attempt(random.Random(name), Path(folder))  # what is made and loaded once is nobody's time
     pages = int(Path("/proc/self/statm").read_text().split()[0])

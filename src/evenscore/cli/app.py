@@ -25,6 +25,7 @@ from evenscore.cli.old_spellings import modern
 from evenscore.cli.option_records import option_name
 from evenscore.cli.output import printable
 from evenscore.errors import EvenscoreError
+from evenscore.files.panics import hide_panics
 from evenscore.threads import BLAS_THREADS
 
 __all__ = ["DEBUG", "EXAMPLES", "add_command", "app", "main", "program", "run_program", "with_options"]
@@ -157,6 +158,7 @@ def main() -> None:
     if "numpy" not in sys.modules:  # nobody else's process
         for name in BLAS_THREADS:
             os.environ.setdefault(name, "1")
+        hide_panics()
     run_program(app, "evenscore")
 
 

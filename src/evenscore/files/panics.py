@@ -1,20 +1,19 @@
 """Keeps what a library writes to standard error when it fails from the user, who gets the error in one sentence.
 
-Threads of polars that stop over a damaged file (a *panic*) write several lines there themselves, past Python.
+Threads of polars that stop over a damaged file (a *panic*) write several lines there themselves, past Python. Standard
+error belongs to the process, so this is done where the process is ours: on the command line.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-__all__ = ["panics_unseen"]
+__all__ = ["hide_panics", "panics_unseen"]
 
 _STANDARD_ERROR = 2
 _LATE = 0.03  # seconds
@@ -24,6 +23,7 @@ class _Kept:
     """Standard error while anybody keeps it: several threads may, and the last one gives it back."""
 
     def __init__(self) -> None:
+        self.wanted = False
         self._lock = threading.Lock()
         self._users = 0
         self._failed = False
@@ -31,6 +31,8 @@ class _Kept:
         self._text: IO[bytes]
 
     def begin(self) -> None:
+        import tempfile
+
         with self._lock:
             self._users += 1
             if self._users > 1:
@@ -42,6 +44,8 @@ class _Kept:
                 os.dup2(self._text.fileno(), _STANDARD_ERROR)
 
     def end(self, failed: bool) -> None:
+        import shutil
+
         with self._lock:
             self._users -= 1
             self._failed |= failed
@@ -59,9 +63,17 @@ class _Kept:
 _kept = _Kept()
 
 
+def hide_panics() -> None:
+    """Say that the process is ours, and nobody else's words get lost."""
+    _kept.wanted = True
+
+
 @contextmanager
 def panics_unseen(*failures: type[BaseException]) -> Iterator[None]:
-    """Keep standard error, and show it afterwards unless what was done ended in one of these failures."""
+    """Keep standard error, if the process is ours, and show it afterwards unless it ended in one of these failures."""
+    if not _kept.wanted:
+        yield
+        return
     _kept.begin()
     failed = False
     try:
