@@ -221,6 +221,9 @@ def grid(*shape, name="regular"):
     return {"chunk_grid": {"name": name, "configuration": {"chunk_shape": shape}}}
 
 
+GZIP = {"name": "gzip", "configuration": {"level": 1}}
+
+
 def shards(*codecs, index=(LITTLE,)):
     settings = {"chunk_shape": [1, 1], "codecs": codecs, "index_codecs": index}
     return {"codecs": [{"name": "sharding_indexed", "configuration": settings}]}
@@ -237,6 +240,9 @@ BAD_METADATA_3 = {
     "pickle in shards": (shards({"name": "pickle"}), "packed with 'pickle'"),
     "pickle in the index": (shards(LITTLE, index=[{"name": "pickle"}]), "packed with 'pickle'"),
     "pickle in shards of shards": (shards(*shards({"name": "pickle"})["codecs"]), "packed with 'pickle'"),
+    "packed shards": ({"codecs": [*shards(LITTLE)["codecs"], GZIP]}, "its shards are packed once more"),
+    "shards of shards": (shards(*shards(LITTLE)["codecs"]), "its shards are packed once more"),
+    "a packed index": (shards(LITTLE, index=[LITTLE, GZIP]), "or their index is, which is not read"),
     "strings": ({"data_type": "string", "codecs": ["vlen-utf8"]}, "it has type string, but only numbers"),
     "records": ({"data_type": {"name": "struct", "configuration": {}}}, "only numbers are read"),
     "no type": ({"data_type": "?!"}, "not a zarr store, or it is damaged"),
@@ -382,3 +388,33 @@ def test_a_chunk_that_unpacks_to_more_than_it_must_hold(tmp_path, name):
     scores = open_scores(path)
     with pytest.raises(FileError, match=r"\[scores\]: 0\.0 unpacks to"):
         scores.source.read(scores.places()[0])
+
+
+@pytest.mark.skipif(not ZARR_3, reason="zarr 2 knows no shards")
+@pytest.mark.parametrize("location", ["start", "end"])
+def test_a_chunk_in_a_shard_that_unpacks_to_more_than_it_must_hold(tmp_path, location):
+    import zarr
+
+    group = zarr.open_group(str(golden_store(tmp_path / "g.zarr", 3)), mode="a", zarr_format=3)
+    del group["scores"]
+    codec = zarr.codecs.ShardingCodec(
+        chunk_shape=(1, 1), codecs=[zarr.codecs.BytesCodec(), zarr.codecs.GzipCodec()], index_location=location
+    )
+    scores = group.create_array(
+        "scores", shape=(2, 2), chunks=(2, 2), dtype="float64", serializer=codec, compressors=None
+    )
+    scores[...] = np.arange(4.0).reshape(2, 2)
+    assert read_zarr(tmp_path / "g.zarr", DEFAULT).scores.tolist() == [[0, 1], [2, 3]]
+    assert open_scores(tmp_path / "g.zarr").in_memory().scores.tolist() == [[0, 1], [2, 3]]
+    shard = tmp_path / "g.zarr/scores/c/0/0"
+    index = np.array([[68 * (location == "start"), 1 << 20], *[[2**64 - 1] * 2] * 3], dtype="<u8").tobytes() + bytes(4)
+    bomb = bombs()["gzip"]
+    shard.write_bytes(index + bomb if location == "start" else bomb + index)
+    with pytest.raises(FileError, match=r"\[scores\]: 0 unpacks to \d+ bytes or more, but a chunk has 8"):
+        read_zarr(tmp_path / "g.zarr", DEFAULT)
+    tiles = open_scores(tmp_path / "g.zarr")
+    with pytest.raises(FileError, match=r"\[scores\]: 0 unpacks to"):
+        tiles.source.read(tiles.places()[0])
+    shard.write_bytes(b"short")
+    with pytest.raises(FileError):
+        read_zarr(tmp_path / "g.zarr", DEFAULT)

@@ -27,7 +27,7 @@ from evenscore.files.registry import ReadOptions
 from evenscore.files.streams import PathLike, parsing, reading
 from evenscore.files.zarr_chunks import PlainChunks, chunk_places, damaged_chunk
 from evenscore.files.zarr_metadata import array_metadata, store_format
-from evenscore.files.zarr_sizes import check_chunk, packer_of
+from evenscore.files.zarr_sizes import Packing, check_chunk
 from evenscore.files.zarr_store import open_store
 from evenscore.tables.arrays import hashed
 from evenscore.tables.axis import Axis, as_axis, merged
@@ -99,8 +99,7 @@ def _open_zarr(path: PathLike) -> LazyScores:
             dtype=dtype,
             plain=plain,
             names=metadata.names,
-            packer=packer_of(metadata),
-            stored_itemsize=stored.scores.dtype.itemsize,
+            packing=Packing.of(metadata, path, "scores"),
             opened=monotonic_ns(),
         ),
         layout=Grid(shape, dtype.itemsize, stored=_together((rows, columns), shape, stored.scores.dtype.itemsize)),
@@ -133,8 +132,7 @@ class ZarrTiles:
     dtype: np.dtype[Any]
     plain: PlainChunks | None
     names: str  #: of the files, with {} for each place
-    packer: str  #: what they are packed with, '' for nothing
-    stored_itemsize: int  #: bytes of a score in them
+    packing: Packing  #: of what is in them
     opened: int  #: when; a store that is opened later under the same name may be another one
 
     def read(self, place: Place) -> Tile:
@@ -145,7 +143,7 @@ class ZarrTiles:
         if self.plain is not None:
             with reading(self.path):
                 return self.plain.read(rows, columns)
-        if self.packer:
+        if self.packing.packer:
             for i, j in chunk_places(rows, columns, self.chunks):
                 self._check_length(i, j)
         array = _array(self.path, self.opened)
@@ -176,11 +174,11 @@ class ZarrTiles:
         if not file.is_file():
             return
         with parsing(self.path, "a zarr store", part="scores"):
-            check_chunk(file, self.packer, math.prod(self.chunks) * self.stored_itemsize, self.path, "scores")
+            check_chunk(file, self.packing, self.path, "scores")
             with open(file, "rb") as stream:
                 header = stream.read(16)
         short = len(header) < 16 or int.from_bytes(header[12:], "little") > file.stat().st_size
-        if self.packer == "blosc" and short:
+        if self.packing.packer == "blosc" and not self.packing.in_shard and short:
             raise self._damaged(i, j, "it is cut off")
 
     def _damaged(self, i: int, j: int, why: str) -> FileError:

@@ -17,7 +17,7 @@ import numpy as np
 from evenscore.errors import FileError
 from evenscore.files.streams import PathLike
 
-__all__ = ["METADATA_FILES", "ArrayMetadata", "ZarrFormat", "array_metadata", "store_format"]
+__all__ = ["METADATA_FILES", "ArrayMetadata", "ZarrFormat", "array_metadata", "settings_codecs", "store_format"]
 
 ZarrFormat = Literal[2, 3]
 
@@ -53,8 +53,8 @@ class ArrayMetadata:
         waiting = list(self.codecs)
         for name, settings in waiting:
             yield name
-            for inner in ("codecs", "index_codecs"):
-                waiting.extend(map(_named, settings.get(inner, []) if name == "sharding_indexed" else []))
+            for inner in ("codecs", "index_codecs") if name == "sharding_indexed" else ():
+                waiting.extend(settings_codecs(settings, inner))
 
 
 def store_format(folder: Path) -> ZarrFormat | None:
@@ -123,6 +123,11 @@ def _of_format_3(found: dict[str, Any], path: PathLike, part: str) -> ArrayMetad
         fill_value=found["fill_value"],
         codecs=tuple(map(_named, found["codecs"])),
     )
+
+
+def settings_codecs(settings: dict[str, Any], name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the codecs of a shard's chunks, or of its index."""
+    return list(map(_named, settings.get(name, [])))
 
 
 def _named(extension: Any) -> tuple[str, dict[str, Any]]:

@@ -2,16 +2,18 @@
 
 Its decoders allocate what a chunk says of itself, or as much as there is in it, whatever the metadata declares: nine
 kilobytes of zstd can be 300 MB. Blosc, lz4 and zstd say in their headers how much it is; what does not is unpacked
-here, in pieces, and forgotten. Chunks within shards are not looked at.
+here, in pieces, and forgotten. A shard is a file of several chunks, with an index of where each begins.
 """
 
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,13 +21,15 @@ import numpy as np
 
 from evenscore.errors import FileError
 from evenscore.files.streams import PathLike
-from evenscore.files.zarr_metadata import METADATA_FILES, ArrayMetadata
+from evenscore.files.zarr_metadata import METADATA_FILES, ArrayMetadata, settings_codecs
 
-__all__ = ["check_chunk", "check_chunks", "packer_of"]
+__all__ = ["Packing", "check_chunk", "check_chunks"]
 
 _SPARE = 1 << 16  # bytes that a chunk may have beside its numbers: headers and checksums
 _MANY_CHUNKS, _MOST_ABSENT = 100_000, 1000  # to find that a chunk is absent takes as long as to read a small one
 _PIECE = 1 << 20
+_SHARDS = "sharding_indexed"
+_INDEX = {"bytes": 0, "crc32c": 4}  # codecs of the index of a shard, and the bytes that each adds
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_SIZES = {1: (2, 256), 2: (4, 0), 3: (8, 0)}  # bytes of the size, and what is added to it
 _REPEATED, _PACKED = 1, 2  # kinds of blocks
@@ -41,24 +45,65 @@ def check_chunks(folder: Path, metadata: ArrayMetadata, path: PathLike, part: st
     if count > _MANY_CHUNKS and count > _MOST_ABSENT * len(files):
         problem = f"it declares {count} chunks, but only {len(files)} are there; the store is damaged"
         raise FileError(path, problem, part=part)
-    packer = packer_of(metadata)
-    nbytes = int(np.prod(metadata.chunks, dtype=object)) * metadata.dtype.itemsize
-    for file in files if packer else ():
-        check_chunk(file, packer, nbytes, path, part)
+    packing = Packing.of(metadata, path, part)
+    for file in files if packing.packer else ():
+        check_chunk(file, packing, path, part)
 
 
-def packer_of(metadata: ArrayMetadata) -> str:
-    """Return the name of what packs the chunks, '' if nothing does."""
-    return next((name for name, _ in reversed(metadata.codecs) if name in _UNPACKED_SIZES), "")
+@dataclass(frozen=True)
+class Packing:
+    """How the chunks of an array are packed, and how they lie in files."""
+
+    packer: str  #: '' for nothing
+    nbytes: int  #: of a chunk in memory
+    in_shard: int = 0  #: chunks in a file; 0 where each has a file of its own
+    index_bytes: int = 0  #: of a shard
+    index_first: bool = False  #: whether it stands before the chunks
+
+    @classmethod
+    def of(cls, metadata: ArrayMetadata, path: PathLike, part: str) -> Packing:
+        """Return that of an array; shards that others are packed in, or whose index is packed, are refused."""
+        packed = any(name == _SHARDS for name, _ in metadata.codecs)
+        settings = metadata.codecs[0][1] if packed else {}
+        codecs = settings_codecs(settings, "codecs") if packed else metadata.codecs
+        index = [name for name, _ in settings_codecs(settings, "index_codecs")]
+        shape = settings["chunk_shape"] if packed else metadata.chunks
+        names = [name for name, _ in codecs]
+        if packed and (len(metadata.codecs) > 1 or _SHARDS in names or not set(index) <= set(_INDEX)):
+            problem = "its shards are packed once more, or their index is, which is not read; write it without"
+            raise FileError(path, problem, part=part)
+        inner = int(np.prod(shape, dtype=object))
+        number = int(np.prod(metadata.chunks, dtype=object)) // max(inner, 1) if packed else 0
+        return cls(
+            packer=next((name for name in reversed(names) if name in _UNPACKED_SIZES), ""),
+            nbytes=inner * metadata.dtype.itemsize,
+            in_shard=number,
+            index_bytes=16 * number + sum(_INDEX[name] for name in index),
+            index_first=settings.get("index_location") == "start",
+        )
+
+    def chunks(self, stream: BinaryIO) -> Iterator[BinaryIO]:
+        """Yield the chunks of a file, as far as they lie in it: what does not, the library refuses."""
+        if not self.in_shard:
+            yield stream
+            return
+        end = stream.seek(0, os.SEEK_END)
+        if end < self.index_bytes:
+            return
+        stream.seek(0 if self.index_first else end - self.index_bytes)
+        index = np.frombuffer(stream.read(16 * self.in_shard), dtype="<u8").reshape(-1, 2)
+        for start, length in index[index[:, 0] < end].tolist():
+            stream.seek(start)
+            yield io.BytesIO(stream.read(min(length, end)))
 
 
-def check_chunk(file: Path, packer: str, nbytes: int, path: PathLike, part: str) -> None:
-    """Refuse a chunk that unpacks to more than its bytes in memory."""
-    most = nbytes + _SPARE
+def check_chunk(file: Path, packing: Packing, path: PathLike, part: str) -> None:
+    """Refuse a file with a chunk that unpacks to more than its bytes in memory."""
+    most = packing.nbytes + _SPARE
     with open(file, "rb") as stream:
-        size = _UNPACKED_SIZES[packer](stream, most)
+        size = max((_UNPACKED_SIZES[packing.packer](chunk, most) for chunk in packing.chunks(stream)), default=0)
     if size > most:
-        problem = f"{file.name} unpacks to {size} bytes or more, but a chunk has {nbytes}; it is damaged"
+        problem = f"{file.name} unpacks to {size} bytes or more, but a chunk has {packing.nbytes}; it is damaged"
         raise FileError(path, problem, part=part)
 
 

@@ -27,7 +27,7 @@ from evenscore.files.registry import ArrayTable, ReadOptions, Table
 from evenscore.files.streams import PathLike, atomic_directory, parsing, reading, refuse_larger_than_memory
 from evenscore.files.zarr_chunks import fast_crc32c
 from evenscore.files.zarr_metadata import ArrayMetadata, ZarrFormat, array_metadata, store_format
-from evenscore.files.zarr_sizes import check_chunks
+from evenscore.files.zarr_sizes import Packing, check_chunks
 from evenscore.tables.ids import Ids
 
 __all__ = ["StoredScores", "create_score_store", "open_store", "read_zarr", "write_zarr"]
@@ -265,3 +265,4 @@ def _refuse_unsafe(metadata: ArrayMetadata, path: PathLike, name: str) -> None:
         if not all(isinstance(size, int) and size >= 0 for size in shape):
             raise FileError(path, f"shape {list(shape)} makes no sense; the store is damaged", part=name)
     refuse_larger_than_memory(path, int(np.prod(metadata.chunks, dtype=object)) * dtype.itemsize, part=name)
+    Packing.of(metadata, path, name)
