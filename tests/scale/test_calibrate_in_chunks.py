@@ -138,10 +138,9 @@ def test_cross_validation_of_a_calibration_that_chooses_by_speaker(files, monkey
 @pytest.mark.parametrize("target", ["out.zarr", "out.parquet"])
 def test_a_run_that_was_cut_short_goes_on(files, monkeypatch, target):
     train = ("--train", "train.zarr", *SPEAKERS, "s.zarr", *CHUNKS)
-    run(*train, "-o", f"whole.{target[4:]}", "--save", "whole.json")
     from evenscore.files import chunked_output
 
-    write_one, left = chunked_output._write_one, [1]
+    write_one, left = chunked_output._write_one, [10**6]
 
     def broken(task, place):
         left[0] -= 1
@@ -151,8 +150,6 @@ def test_a_run_that_was_cut_short_goes_on(files, monkeypatch, target):
 
     monkeypatch.setattr(chunked_output, "_LISTED_BYTES", 2000)
     monkeypatch.setattr(chunked_output, "_write_one", broken)
-    shutil.rmtree(f"whole.{target[4:]}")
-    left[0] = 10**6
     run(*train, "-o", f"whole.{target[4:]}", "--save", "whole.json")
     left[0] = 1
     run(*train, "-o", target, code=1)
