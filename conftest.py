@@ -85,6 +85,20 @@ def _temporary_files(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="module")
+def brief_training():
+    """End the training of score models early, for tests of what is made of a model, not of its parameters."""
+    from evenscore.model import fit
+
+    def run_em(model, statistics, min_divergence, tol, max_iter):
+        return whole(model, statistics, min_divergence, max(tol, 1e-3), max_iter)
+
+    whole = fit.run_em
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit, "run_em", run_em)
+        yield
+
+
 @pytest.fixture(params=["few scores", "many scores"])
 def route(request, monkeypatch):
     """Work as with few scores, in NumPy, or as with many, in compiled loops; a test that uses this does both."""

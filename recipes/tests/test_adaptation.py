@@ -5,6 +5,8 @@ import pytest
 from evenscore import LabelledBlocks, ScoreBlocks, ScoreModel, simulate, simulate_blocks
 from recipes.adaptation import show_adaptation
 
+pytestmark = pytest.mark.usefixtures("brief_training")
+
 MODEL = ScoreModel(mu=[0.0, 5.0], alpha=[[0.5], [0.4]], beta=[[0.4], [0.5]], sigma2=[1.0, 1.0])
 SPEAKERS, COHORT = [f"s{n % 10}" for n in range(30)], [f"c{n % 5}" for n in range(15)]
 DEV = LabelledBlocks.own_cohort(*simulate(MODEL, SPEAKERS, SPEAKERS, seed=1))
