@@ -185,3 +185,15 @@ def test_a_normalizer_without_a_cohort_takes_that_of_each_blocks(model):
         blocks = evaluation(cohort_seed=seed)
         wanted = normalize(blocks, "evidence", model=model).scores
         assert normalizer.normalize(blocks).scores == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, -1e4])
+@pytest.mark.parametrize("size", [140, 400])
+def test_float32_scores_have_the_products_of_the_same_numbers_in_float64(size, offset):
+    """With hardly more members than coordinates, the least of these say little, and must be found precisely."""
+    single = (np.random.default_rng(1).normal(size=(size, size + 10)) + offset).astype(np.float32)
+    found = []
+    for scores in (single, single.astype(np.float64)):
+        space = pair_space(scores, None)
+        found.append(impostor_prediction(space, space.enroll(scores[:9]), space.test(scores.T[:9]), 0.01))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-4 * found[1].std())

@@ -22,6 +22,7 @@ __all__ = [
     "impostor_prediction",
     "leading",
     "made",
+    "near_zero",
     "pair_space",
     "pair_space_of_vectors",
     "rounding",
@@ -30,9 +31,10 @@ __all__ = [
 
 Array = np.ndarray
 _SMALL = {8: 1e-7, 4: 1e-3}  # by bytes of a number: singular values below this share of the first are rounding
-_PRECISE = 100  # the largest smaller side of float32 scores that are factorized in float64
+_PRECISE = 300  # the largest smaller side of float32 scores that are factorized in float64; 128 values are kept at most
 _EXACT = 2000  # the largest smaller side whose Gram matrix is factorized exactly
 _GRAM_ROWS = 128  # of a Gram matrix that are made at a time
+_FAR = 16  # standard deviations from 0
 _EXTRA, _POWERS = 20, 4  # more columns, and passes, of the randomized factorization
 
 
@@ -149,6 +151,7 @@ def pair_space(scores: npt.NDArray[Any], test_speakers: Ids | npt.NDArray[Any] |
     if not scores.size:
         raise InputError("the cohort has no scores against itself")
     many = scores.dtype == np.float32 and min(scores.shape) > _PRECISE
+    stored, (scores, level) = scores.dtype, near_zero(scores)
     R: Array = np.array(scores, dtype=np.float32 if many else np.float64, order="C")
     row, column = (R.mean(axis=axis, dtype=np.float64) for axis in (1, 0))
     mean = float(row.mean())
@@ -160,7 +163,8 @@ def pair_space(scores: npt.NDArray[Any], test_speakers: Ids | npt.NDArray[Any] |
     R -= (column - mean).astype(R.dtype)
     if seen is not None:
         R[~seen] = 0.0
-    U, g, V = leading(R, rank, rounding(row, column, R.dtype))
+    least = max(rounding(row, column, R.dtype), _stored_rounding(row, column, stored, level))
+    U, g, V = leading(R, rank, least)
     return made(U, g, V, column - mean, row - mean, test_speakers)
 
 
@@ -199,6 +203,13 @@ def rounding(row: Float[Array, " n"], column: Float[Array, " m"], dtype: Any) ->
     """Return the singular value below which there is nothing but rounding, from the means of rows and columns."""
     largest = max(np.abs(row).max(initial=0.0), np.abs(column).max(initial=0.0))
     return float(16 * np.finfo(dtype).eps * np.sqrt(len(row) * len(column)) * largest)
+
+
+def _stored_rounding(row: Float[Array, " n"], column: Float[Array, " m"], dtype: Any, level: float) -> float:
+    """Return the same for numbers that were rounded before: about the largest singular value of their errors."""
+    largest = abs(level) + max(np.abs(row).max(initial=0.0), np.abs(column).max(initial=0.0))
+    eps = np.finfo(dtype).eps if np.dtype(dtype).kind == "f" else 0.0
+    return float(0.3 * eps * (np.sqrt(len(row)) + np.sqrt(len(column))) * largest)
 
 
 def leading(
@@ -269,12 +280,23 @@ def _orthonormal(A: Float[Array, "n r"]) -> Float[Array, "n k"]:
 def _projected(scores: npt.NDArray[Any], center: Array, basis: Float[Array, "c r"]) -> Float[Array, "m r"]:
     """Return the centred scores times the basis, in the precision of the scores, without a centred copy of them."""
     kind = np.float32 if scores.dtype == np.float32 else np.float64
+    scores, _ = near_zero(scores)
     # With a column of ones beside the basis, the row sums come with the same product.
     found = product(scores.astype(kind, copy=False), np.column_stack((basis, np.ones(len(basis)))).astype(kind))
     if not np.isfinite(found[:, -1]).all():
         return product(_centred(scores, center), basis)
     means = (found[:, -1].astype(np.float64) - center.sum()) / max(len(basis), 1)
     return np.asarray(found[:, :-1] - center @ basis - np.outer(means, basis.sum(axis=0)))
+
+
+def near_zero(scores: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], float]:
+    """Return scores less a level, and the level: 0, but for float32 numbers so far from 0 that products lose digits."""
+    if scores.dtype != np.float32 or not scores.size:
+        return scores, 0.0
+    level = scores[0].mean()
+    if not abs(level) > _FAR * scores[0].std():  # also if a score is missing: those are centred one by one
+        return scores, 0.0
+    return scores - level, float(level)
 
 
 def _centred(scores: npt.NDArray[Any], center: Float[Array, " c"]) -> Float[Array, "m c"]:

@@ -18,7 +18,7 @@ from evenscore.compiled import few
 from evenscore.evidence.features import SIDES, TOP, Scales, shrunk_log_scale, shrunk_log_scale_of_one, summary_of
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence
-from evenscore.evidence.pair_space import PairSpace
+from evenscore.evidence.pair_space import PairSpace, near_zero
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.sides import turned
 from evenscore.norms.statistics import one_row_statistics, row_statistics
@@ -49,10 +49,11 @@ class _Products:
 
     def of(self, scores: npt.NDArray[Any]) -> Float[Array, "m 2+r"]:
         """Return the shifts and the coordinates."""
-        found: Array = product(scores, self.basis.astype(scores.dtype, copy=False))
-        found += self.constant.astype(found.dtype)
+        scores, level = near_zero(scores)
+        found = product(scores, self.basis.astype(scores.dtype, copy=False)).astype(np.float64)
+        found += self.constant + level * self.basis.sum(axis=0)
         if self.turn is not None:
-            found[:, 2:] = found[:, 2:] @ self.turn.astype(found.dtype)
+            found[:, 2:] = product(found[:, 2:], self.turn)
         return found
 
 
