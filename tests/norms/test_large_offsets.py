@@ -30,7 +30,7 @@ def test_the_type_of_scores_changes_no_digit_that_it_holds(route, method, tiles,
 
 
 @pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("kind", sorted(set(CALIBRATIONS) - {"saturating"}))
+@pytest.mark.parametrize("kind", sorted(CALIBRATIONS))
 def test_calibrations_and_metrics_do_not_depend_on_it(kind, offset):
     single = (np.random.default_rng(0).normal(size=SAME.shape) + 3 * SAME + offset).astype(np.float32).reshape(-1)
     labels = () if kind == "unsupervised" else (SAME.reshape(-1),)
