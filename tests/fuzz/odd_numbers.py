@@ -306,14 +306,28 @@ def odd_model(rng: random.Random) -> ScoreModel:
 
 def adapt(rng: random.Random, folder: Path) -> None:
     """Adapt a score model to odd trials without labels."""
-    matrix = odd_matrix(rng)
+    training, trials = two_classes(rng), two_classes(rng)
+    if rng.random() < 0.3:
+        trials = ScoreMatrix(np.tile(accepted_scores(rng, (6, 12)), (2, 2)), range(12), range(24))
     model = (
         odd_model(rng)
-        if rng.random() < 0.5
-        else fit_norm("lgsm", [LabelledBlocks.own_cohort(matrix)], max_iter=5, dim=1).model
+        if rng.random() < 0.3
+        else fit_norm("lgsm", [LabelledBlocks.own_cohort(training)], max_iter=5, dim=1).model
     )
-    repeated = ScoreMatrix(np.tile(accepted_scores(rng, (6, 12)), (2, 2)), range(12), range(24))
-    adapt_score_model(model, repeated, prior=rng.choice((0.1, 0.5)), change=rng.choice(("all", "affine")), max_iter=10)
+    found = adapt_score_model(
+        model, trials, prior=rng.choice((0.1, 0.5)), change=rng.choice(("all", "affine")), max_iter=10
+    )
+    known(found.model.mu, "the means of an adapted model")
+
+
+def two_classes(rng: random.Random) -> ScoreMatrix:
+    """Return scores of two classes that are far apart, of an odd scale and far from 0."""
+    numbers, scale = np.random.default_rng(rng.randrange(1 << 32)), 10.0 ** rng.randint(-28, 26)
+    codes = np.arange(12), np.arange(24) % 12
+    spread = numbers.normal(size=(12, 24)) + rng.choice((4, 8)) * (codes[0][:, None] == codes[1])
+    spread += numbers.normal(size=12)[:, None] + rng.choice((0.0, 100.0, -1e4))
+    ids = [[f"s{code}" for code in side] for side in codes]
+    return ScoreMatrix(spread * scale, range(12), range(24)).with_speakers(*ids)
 
 
 def compare_in_small(rng: random.Random, folder: Path) -> None:

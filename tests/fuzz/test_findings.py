@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from evenscore import FileError, InputError, ScoreMatrix
+from evenscore import FileError, InputError, ScoreMatrix, ScoreModel, adapt_score_model, simulate
 from evenscore.calibrate import BayesianCalibration, GaussianCalibration, logistic_regression
 from evenscore.files import ArrayCache, load_plda, read
 from evenscore.files.chunked_output import ChunkedOutput
@@ -106,3 +106,16 @@ def test_a_regression_whose_steps_lead_nowhere_is_given_up_at_once(monkeypatch):
                 logistic_regression.minimize(design, p_target=0.5, l2=0)
         assert len(evaluations) < 60
     np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-19, 1e19])
+def test_a_model_of_another_scale_is_adapted(scale):
+    """A root of the scale's equation was 0 after cancellation, and 1 / 0 the scale."""
+    model = ScoreModel(mu=[0.0, 8.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    speakers = [f"s{n % 6}" for n in range(24)]
+    trials, _ = simulate(model, speakers[:12], speakers, seed=1)
+    one, two = (
+        adapt_score_model(start, trials, prior=1 / 6, change="affine")
+        for start in (model.rescaled(2.0, 1.0), model.rescaled(scale, 0.0))
+    )
+    np.testing.assert_allclose(two.model.mu, one.model.mu, rtol=1e-6, atol=1e-6)

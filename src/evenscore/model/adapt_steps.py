@@ -249,6 +249,7 @@ def affine_step(base: ScoreModel, moments: Moments) -> tuple[float, float]:
     b = product - first * level / weight
     if not a > _LOST * square:
         raise InputError("the scores vary by less than their digits can tell, so that there is nothing to adapt to")
-    inverse = (b + np.sqrt(b**2 + 4 * a * n)) / (2 * a)  # 1 / scale
+    root = np.hypot(b, 2 * np.sqrt(a * n))
+    inverse = (b + root) / (2 * a) if b > 0 else 2 * n / (root - b)  # 1 / scale, in the way that loses no digits
     offset = (level - inverse * first) / weight  # - shift / scale
     return float(1 / inverse), float(-offset / inverse)
