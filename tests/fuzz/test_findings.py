@@ -1,17 +1,20 @@
 """What the campaign has found, each in its smallest form."""
 
 import json
+import random
 import struct
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from evenscore import FileError, InputError, ScoreMatrix, ScoreModel, adapt_score_model, simulate
+from evenscore import EvenscoreError, FileError, InputError, ScoreMatrix
 from evenscore.calibrate import BayesianCalibration, GaussianCalibration, logistic_regression
 from evenscore.files import ArrayCache, load_plda, read
 from evenscore.files.chunked_output import ChunkedOutput
 from evenscore.files.kaldi_objects import read_vector
+from fuzz import odd_numbers
 
 HEADERS = {
     "brackets that are not closed": "{'descr': '<f8', 'fortran_order': False, 'shape': (((((",
@@ -108,14 +111,8 @@ def test_a_regression_whose_steps_lead_nowhere_is_given_up_at_once(monkeypatch):
     np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-8)
 
 
-@pytest.mark.parametrize("scale", [1e-19, 1e19])
-def test_a_model_of_another_scale_is_adapted(scale):
-    """A root of the scale's equation was 0 after cancellation, and 1 / 0 the scale."""
-    model = ScoreModel(mu=[0.0, 8.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
-    speakers = [f"s{n % 6}" for n in range(24)]
-    trials, _ = simulate(model, speakers[:12], speakers, seed=1)
-    one, two = (
-        adapt_score_model(start, trials, prior=1 / 6, change="affine")
-        for start in (model.rescaled(2.0, 1.0), model.rescaled(scale, 0.0))
-    )
-    np.testing.assert_allclose(two.model.mu, one.model.mu, rtol=1e-6, atol=1e-6)
+@pytest.mark.parametrize("seed", [29, 30])
+def test_a_model_is_adapted_to_trials_of_another_scale(tmp_path, seed):
+    """The scale was 1 / 0, as the digits of a root cancelled each other: a warning, which is an error here."""
+    with suppress(EvenscoreError):
+        odd_numbers.adapt(random.Random(seed), tmp_path)
