@@ -116,3 +116,11 @@ def test_a_model_is_adapted_to_trials_of_another_scale(tmp_path, seed):
     """The scale was 1 / 0, as the digits of a root cancelled each other: a warning, which is an error here."""
     with suppress(EvenscoreError):
         odd_numbers.adapt(random.Random(seed), tmp_path)
+
+
+@pytest.mark.parametrize("number", [360, 613])
+def test_training_on_scores_that_hardly_vary_in_some_folds(tmp_path, monkeypatch, number):
+    """Features of cohort evidence overflowed; a saturating calibration divided by the spread of equal scores."""
+    monkeypatch.chdir(tmp_path)
+    with suppress(EvenscoreError):
+        odd_numbers.use_odd_numbers(random.Random(f"odd-numbers 808 {number}"), tmp_path)

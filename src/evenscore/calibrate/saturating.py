@@ -232,6 +232,8 @@ def _fit_affine(data: Sequence[_Weighted], shares: tuple[float, float], how: _Se
     both = np.concatenate([points.score for points in data])
     (low, low_width), (high, high_width) = (points.middle() for points in data)
     mean, scale = 0.5 * (low + high), max(low_width, high_width, 0.5 * abs(high - low)) or float(both.std())
+    if not scale > 0:  # all scores of a fold are the same
+        return 0.0, 0.0
     scaled = [_Weighted((points.score - mean) / scale, points.share) for points in data]
     penalty = max(how.l2 * (float(both.std()) / scale) ** 2, _PENALTY if max(shares) > 0 else 0.0)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evenscore.calibrate.saturating import saturated
 from evenscore.errors import InputError
 from evenscore.log_odds import expit
+from evenscore.tables.arrays import LARGEST
 
 __all__ = ["BEND", "EvidenceHead", "Features", "Penalties", "fit_head", "log_loss"]
 
@@ -196,7 +197,10 @@ def fit_head(
         columns.append(unit[name] * (features[name] - center[name]))
     prior = np.concatenate([shares, np.zeros(1 + len(extras))])
     penalty = np.array([penalties.views] * len(views) + [penalties.bend] + [penalties.extras] * len(extras))
-    weights, offset = _newton(np.stack(columns, axis=1), labels, prior, penalty)
+    X = np.stack(columns, axis=1)
+    if not np.abs(X).max(initial=0.0) <= LARGEST:
+        raise InputError("the cohort scores are far beyond those of the trials; look for scores far from all others")
+    weights, offset = _newton(X, labels, prior, penalty)
     return EvidenceHead(
         slope=slope,
         intercept=intercept,
