@@ -95,14 +95,16 @@ class LogisticCalibration(Calibration):
         l2
             Penalty on the weights of the inputs, each divided by its standard deviation; not on the offset.
 
-        A quality measure that is constant gets the weight 0; so does one that is a weighted sum of the inputs before
-        it, unless there is a penalty (`unused_measures`).
-
         Raises
         ------
         InputError
             If a system's scores are constant or a weighted sum of the others', or if the classes can be separated
             without error, so that without a penalty the weights would be infinite.
+
+        Notes
+        -----
+        A quality measure that is constant gets the weight 0; so does one that is a weighted sum of the inputs before
+        it, unless there is a penalty (`unused_measures`).
         """
         _check_options(p_target, l2)
         found = _inputs(scores, labels, quality)
