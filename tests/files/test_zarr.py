@@ -207,6 +207,7 @@ BAD_METADATA = {
     "json": ({"filters": [{"id": "json2"}]}, "packed with 'json2'"),
     "objects": ({"dtype": "|O"}, r"\[scores\]: it has type \|O, but only numbers"),
     "records": ({"dtype": [["a", "<f8"]]}, "only numbers are read"),
+    "empty chunks": ({"chunks": [2, 0]}, r"\[scores\]: chunks \[2, 0\] make no sense"),
     "no type": ({"dtype": "?!"}, "not a zarr store, or it is damaged"),
     "huge chunk": ({"chunks": [1 << 40, 1 << 10]}, "but only .* of memory"),
     "huge array": ({"shape": [1 << 40, 2]}, r"\[scores\]: .*but only .* of memory"),

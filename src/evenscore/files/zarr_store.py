@@ -264,5 +264,7 @@ def _refuse_unsafe(metadata: ArrayMetadata, path: PathLike, name: str) -> None:
     for shape in (metadata.shape, metadata.chunks):
         if not all(isinstance(size, int) and size >= 0 for size in shape):
             raise FileError(path, f"shape {list(shape)} makes no sense; the store is damaged", part=name)
+    if any(size and not chunk for size, chunk in zip(metadata.shape, metadata.chunks, strict=True)):
+        raise FileError(path, f"chunks {list(metadata.chunks)} make no sense; the store is damaged", part=name)
     refuse_larger_than_memory(path, int(np.prod(metadata.chunks, dtype=object)) * dtype.itemsize, part=name)
     Packing.of(metadata, path, name)
