@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError
 from evenscore.metrics.trials import is_lazy
-from evenscore.tables.arrays import LARGEST_SQUARE, as_scores, frozen
+from evenscore.tables.arrays import LARGEST, LARGEST_SQUARE, as_scores, extremes, frozen, no_score
 
 __all__ = ["FORMAT", "VERSION", "Calibration", "as_input", "finite", "positive"]
 
@@ -137,11 +137,17 @@ def finite(name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None
 
 
 def as_input(scores: npt.ArrayLike, *, infinite: bool = False) -> npt.NDArray[np.float64]:
-    """Return scores of any shape as float64; NaN (missing) is kept, infinite scores are refused unless said so."""
+    """Return scores of any shape as float64; NaN (missing) is kept, other numbers that are no scores are refused."""
     if is_lazy(scores):
         raise InputError("these scores are not in memory; calibrate them tile by tile: calibrated(scores, calibration)")
     array = np.asarray(scores)
     values = as_scores(array.reshape(-1), "scores", ndim=1).reshape(array.shape).astype(np.float64, copy=False)
-    if not infinite and np.isinf(values).any():
-        raise InputError("a score is infinite, but this calibration needs finite scores (or NaN where one is missing)")
+    if not infinite:
+        found = extremes(values.reshape(-1))
+        largest = max(-found.low, found.high)
+        if np.isinf(largest):
+            problem = "a score is infinite, but this calibration needs finite scores (or NaN where one is missing)"
+            raise InputError(problem)
+        if largest > LARGEST:
+            raise InputError(f"a score {no_score(largest)}; drop the trial")
     return values

@@ -135,7 +135,8 @@ def _compared(side: Side, training: CohortSums, evaluation: CohortSums, populati
     difference = _differences(first, second)
     parts = [_jackknife(left_out[:, at.start : at.stop]) for at in populations if len(at)]
     variance = np.sum([part for part, _ in parts], axis=0)
-    freedom = np.square(variance) / np.maximum(np.sum([np.square(v) / n for v, n in parts], axis=0), 1e-300)
+    whole = np.where(np.isfinite(variance) & (variance > 0), variance, 1.0)
+    freedom = 1 / np.maximum(np.sum([np.square(v / whole) / n for v, n in parts], axis=0), 1e-300)
     contrasts = {}
     for at, name in enumerate(MATTERS):
         values = float(first[at]), float(second[at])

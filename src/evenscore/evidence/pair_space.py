@@ -293,8 +293,9 @@ def near_zero(scores: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], float]:
     """Return scores less a level, and the level: 0, but for float32 numbers so far from 0 that products lose digits."""
     if scores.dtype != np.float32 or not scores.size:
         return scores, 0.0
-    level = scores[0].mean()
-    if not abs(level) > _FAR * scores[0].std():  # also if a score is missing: those are centred one by one
+    some = scores[0].astype(np.float64)
+    level = np.float32(some.mean())
+    if not abs(level) > _FAR * some.std():  # also if a score is missing: those are centred one by one
         return scores, 0.0
     return scores - level, float(level)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 __all__ = [
+    "TOO_LITTLE_LEFT",
     "PrecisionTerms",
     "background",
     "background_correction",
@@ -30,6 +31,10 @@ __all__ = [
     "refusing_singular",
 ]
 
+TOO_LITTLE_LEFT = (
+    "the score model leaves so little of the scores unexplained that its posterior cannot be computed; give it fewer "
+    "dimensions, or train it on more scores"
+)
 Array = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,10 +51,7 @@ def refusing_singular(function: F) -> F:
         try:
             return function(*arguments, **named)
         except np.linalg.LinAlgError:
-            raise InputError(
-                "the score model leaves so little of the scores unexplained that its posterior cannot be computed; "
-                "give it fewer dimensions, or train it on more scores"
-            ) from None
+            raise InputError(TOO_LITTLE_LEFT) from None
 
     return cast("F", refusing)
 

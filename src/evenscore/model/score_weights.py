@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.compiled import few
+from evenscore.errors import InputError
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.precision import TOO_LITTLE_LEFT
 from evenscore.model.prediction import Prediction
 from evenscore.model.residuals import Residual, ResidualDensities
 from evenscore.tables import NONTARGET, TARGET, ScoreMatrix, TrialList
@@ -45,6 +47,8 @@ class ScoreWeights:
         """Project the hidden variables on the effects of the two classes."""
         loading = np.concatenate([model.alpha, model.beta], axis=1)
         variance = model.sigma2 + np.einsum("hp,pq,hq->h", loading, prediction.covariance, loading)
+        if not (variance > 0).all():
+            raise InputError(TOO_LITTLE_LEFT)
         return cls(
             center=float(model.mu[NONTARGET]),
             offset=model.mu + loading @ prediction.offset,

@@ -214,8 +214,15 @@ def diagonalize(
     between: Float[Array, "d d"], within: Float[Array, "d d"]
 ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
     """Return V and psi with V' within V = I and V' between V = diag(psi), psi >= 0."""
-    whitener = np.linalg.inv(np.linalg.cholesky(within))
-    psi, turn = np.linalg.eigh(whitener @ between @ whitener.T)
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            whitener = np.linalg.inv(np.linalg.cholesky(within))
+            psi, turn = np.linalg.eigh(whitener @ between @ whitener.T)
+    except (np.linalg.LinAlgError, FloatingPointError):
+        raise InputError(
+            "the within-speaker covariance is next to nothing in a direction, so that PLDA cannot divide by it; give "
+            "more embeddings per speaker, or shrink it"
+        ) from None
     return whitener.T @ turn, np.maximum(psi, 0.0)
 
 
