@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.model.bilinear_sums import same_utterances
 from evenscore.sources.bilinear import Bilinear
+from evenscore.tables.arrays import near_zero
 from evenscore.tables.ids import Ids
 from evenscore.threads import in_parallel, one_thread_per_product, product
 
@@ -22,7 +23,6 @@ __all__ = [
     "impostor_prediction",
     "leading",
     "made",
-    "near_zero",
     "pair_space",
     "pair_space_of_vectors",
     "rounding",
@@ -34,7 +34,6 @@ _SMALL = {8: 1e-7, 4: 1e-3}  # by bytes of a number: singular values below this 
 _PRECISE = 300  # the largest smaller side of float32 scores that are factorized in float64; 128 values are kept at most
 _EXACT = 2000  # the largest smaller side whose Gram matrix is factorized exactly
 _GRAM_ROWS = 128  # of a Gram matrix that are made at a time
-_FAR = 16  # standard deviations from 0
 _EXTRA, _POWERS = 20, 4  # more columns, and passes, of the randomized factorization
 
 
@@ -287,17 +286,6 @@ def _projected(scores: npt.NDArray[Any], center: Array, basis: Float[Array, "c r
         return product(_centred(scores, center), basis)
     means = (found[:, -1].astype(np.float64) - center.sum()) / max(len(basis), 1)
     return np.asarray(found[:, :-1] - center @ basis - np.outer(means, basis.sum(axis=0)))
-
-
-def near_zero(scores: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], float]:
-    """Return scores less a level, and the level: 0, but for float32 numbers so far from 0 that products lose digits."""
-    if scores.dtype != np.float32 or not scores.size:
-        return scores, 0.0
-    some = scores[0].astype(np.float64)
-    level = np.float32(some.mean())
-    if not abs(level) > _FAR * some.std():  # also if a score is missing: those are centred one by one
-        return scores, 0.0
-    return scores - level, float(level)
 
 
 def _centred(scores: npt.NDArray[Any], center: Float[Array, " c"]) -> Float[Array, "m c"]:

@@ -18,10 +18,11 @@ from evenscore.compiled import few
 from evenscore.evidence.features import SIDES, TOP, Scales, shrunk_log_scale, shrunk_log_scale_of_one, summary_of
 from evenscore.evidence.head import BEND, EvidenceHead
 from evenscore.evidence.model import CohortEvidence
-from evenscore.evidence.pair_space import PairSpace, near_zero
+from evenscore.evidence.pair_space import PairSpace
 from evenscore.model.score_weights import ScoreWeights
 from evenscore.norms.sides import turned
 from evenscore.norms.statistics import one_row_statistics, row_statistics
+from evenscore.tables.arrays import near_zero
 from evenscore.threads import in_parallel, product
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ __all__ = [
     "frozen",
     "hashed",
     "in_type",
+    "near_zero",
     "no_score",
     "same_array",
     "span",
@@ -36,6 +37,7 @@ LARGEST_COMPONENT = 1e12
 #: No parameter is larger, and no variance smaller than its reciprocal: a variance is the square of a score.
 LARGEST_SQUARE = LARGEST**2
 _AT_A_TIME = 1 << 20
+_FAR = 16  # standard deviations from 0
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -140,6 +142,23 @@ def in_type(results: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]
     """
     with np.errstate(over="ignore"):
         return results.astype(dtype, copy=False)
+
+
+def near_zero(scores: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], float]:
+    """Return scores less a level, and the level: 0, but for float32 numbers so far from 0 that products lose digits.
+
+    Examples
+    --------
+    >>> near_zero(np.array([[1000.0, 1001.0]], dtype=np.float32))
+    (array([[-0.5,  0.5]], dtype=float32), 1000.5)
+    """
+    if scores.dtype != np.float32 or not scores.size:
+        return scores, 0.0
+    some = scores[0].astype(np.float64)
+    level = np.float32(some.mean())
+    if not abs(level) > _FAR * some.std():  # also if a score is missing: those are centred one by one
+        return scores, 0.0
+    return scores - level, float(level)
 
 
 def same_array(a: npt.NDArray[Any] | None, b: npt.NDArray[Any] | None) -> bool:
