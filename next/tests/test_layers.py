@@ -52,11 +52,15 @@ def dotted(node):
 
 
 def imported_names(tree, module, is_package=False):
-    """Yield (dotted name, for type checkers only) of all that a module imports from evenscore."""
-    guarded = {
+    """Yield (dotted name, imported on loading) of all that a module imports from evenscore.
+
+    What is imported inside a function, or for type checkers only, is not imported on loading.
+    """
+    later = {
         inner
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and dotted(node.test).endswith("TYPE_CHECKING")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(node, ast.If) and dotted(node.test).endswith("TYPE_CHECKING"))
         for statement in node.body
         for inner in ast.walk(statement)
     }
@@ -71,7 +75,7 @@ def imported_names(tree, module, is_package=False):
                 base = parents[: len(parents) - node.level + is_package]
                 home = ".".join([*base, *([home] if home else [])])
             names = [f"{home}.{alias.name}" for alias in node.names]
-        yield from ((name, node in guarded) for name in names if name.startswith("evenscore."))
+        yield from ((name, node not in later) for name in names if name.startswith("evenscore."))
 
 
 def upward_imports(tree, module, is_package=False):
@@ -99,14 +103,17 @@ def find_cycle(graph):
 
 
 def import_graph(package):
-    """Return what each module imports when it runs, inside functions, too; not what it imports for types alone."""
+    """Return what each module imports on loading.
+
+    Two modules of a part, such as matrix and list, may make each other inside functions; parts may not.
+    """
     paths = {module_name(path, package): path for path in package.rglob("*.py")}
     graph = {}
     for module, path in paths.items():
         if module == "evenscore":
             continue
         names = imported_names(parsed(path), module, path.name == "__init__.py")
-        targets = {name if name in paths else name.rpartition(".")[0] for name, for_types in names if not for_types}
+        targets = {name if name in paths else name.rpartition(".")[0] for name, on_loading in names if on_loading}
         graph[module] = targets & paths.keys() - {module, "evenscore"}
     return graph
 
@@ -213,7 +220,7 @@ def test_a_ring_of_imports_is_found(tmp_path):
     (tmp_path / "data" / "__init__.py").write_text("from .side import Side\n")
     (tmp_path / "data" / "side.py").write_text("import numpy\n")
     assert find_cycle(import_graph(tmp_path)) == []
-    (tmp_path / "data" / "side.py").write_text("def f():\n    from evenscore.data import Side\n")
+    (tmp_path / "data" / "side.py").write_text("from evenscore.data import Side\n")
     assert find_cycle(import_graph(tmp_path)) == ["evenscore.data", "evenscore.data.side", "evenscore.data"]
 
 
