@@ -1,0 +1,284 @@
+"""The four blocks of scores that every norm works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.labels import NONTARGET, Labels
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.side import Side, SpeakersLike
+from evenscore.data.trial_list import TrialList
+from evenscore.errors import InputError, quoted
+from evenscore.large import is_dask
+
+__all__ = ["LabelledBlocks", "ScoreBlocks"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class ScoreBlocks:
+    """Trial scores and their cohort scores, aligned by id.
+
+    ====================  =============================================================================
+    ``trials`` (S)        m enrolments against n tests, as a matrix or as a list of trials
+    ``enroll`` (S_e)      the m enrolments against the M tests of the test cohort
+    ``test`` (S_t)        the N enrolments of the enrolment cohort against the n tests
+    ``cohort`` (S_I)      cohort against cohort, N x M
+    ====================  =============================================================================
+
+    Parameters
+    ----------
+    trials, enroll, test, cohort
+        The blocks. Rows and columns may come in any order, and a block may have more enrolments and tests than the
+        trials need; they are brought into the order of the trials and of ``cohort``. All but ``trials`` may be left
+        out; each norm says what it needs.
+    enroll_labels, test_labels, cohort_labels
+        Labels of the cohort scores, as `Labels` or as a key (a labelled `TrialList`; pairs that it does not list are
+        non-targets). By default ``cohort`` has the labels that follow from its speakers, if they are known, and
+        everything else is a non-target. Classical norms leave out what is not a non-target; the score model uses it.
+        With labels, ``enroll`` may have tests (and ``test`` enrolments) that ``cohort`` does not have.
+    enroll_speakers, test_speakers, cohort_enroll_speakers, cohort_test_speakers
+        Speakers of the trials' and of the cohort's sides, where the tables do not know them: a mapping from id to
+        speaker, or a sequence. With them, a trial's own speakers are left out of its cohort.
+
+    Examples
+    --------
+    >>> blocks = ScoreBlocks(
+    ...     ScoreMatrix([[3.0]], ["e"], ["t"]),
+    ...     enroll=ScoreMatrix([[1.0, 0.0]], ["e"], ["c1", "c2"]),
+    ...     cohort=ScoreMatrix([[0.2, 0.1]], ["d1"], ["c2", "c1"]),
+    ... )
+    >>> blocks
+    ScoreBlocks(trials 1 x 1, enroll 1 x 2, cohort 1 x 2)
+    >>> blocks.enroll.test_ids
+    array(['c2', 'c1'], dtype=object)
+    """
+
+    trials: ScoreMatrix | TrialList
+    enroll: ScoreMatrix | None
+    test: ScoreMatrix | None
+    cohort: ScoreMatrix | None
+    enroll_labels: Labels | None
+    test_labels: Labels | None
+    cohort_labels: Labels | None
+
+    def __init__(
+        self,
+        trials: ScoreMatrix | TrialList,
+        enroll: ScoreMatrix | None = None,
+        test: ScoreMatrix | None = None,
+        cohort: ScoreMatrix | None = None,
+        *,
+        enroll_labels: Labels | TrialList | None = None,
+        test_labels: Labels | TrialList | None = None,
+        cohort_labels: Labels | TrialList | None = None,
+        enroll_speakers: SpeakersLike | None = None,
+        test_speakers: SpeakersLike | None = None,
+        cohort_enroll_speakers: SpeakersLike | None = None,
+        cohort_test_speakers: SpeakersLike | None = None,
+    ) -> None:
+        given = {"trials": trials, "enroll": enroll, "test": test, "cohort": cohort}
+        for name, block in given.items():
+            if not isinstance(block, ScoreMatrix) and not (block is None or name == "trials"):
+                raise InputError(f"`{name}` is a {type(block).__name__}, but must be a ScoreMatrix")
+        if isinstance(trials, TrialList):
+            trials.needs_scores()
+        trials = trials.with_speakers(enroll_speakers, test_speakers)
+        rows = _cohort_side(cohort and cohort.enroll, test and test.enroll, test_labels, "enrolments")
+        cols = _cohort_side(cohort and cohort.test, enroll and enroll.test, enroll_labels, "tests")
+        rows, cols = rows and rows.with_speakers(cohort_enroll_speakers), cols and cols.with_speakers(cohort_test_speakers)
+        if enroll is not None and cols is not None:
+            enroll = _aligned(enroll, trials.enroll, cols, "enroll")
+        if test is not None and rows is not None:
+            test = _aligned(test, rows, trials.test, "test")
+        if cohort is not None and rows is not None and cols is not None:
+            cohort = _aligned(cohort, rows.take(slice(cohort.shape[0])), cols.take(slice(cohort.shape[1])), "cohort")
+        fields = {
+            "trials": trials,
+            "enroll": enroll,
+            "test": test,
+            "cohort": cohort,
+            "enroll_labels": _labels_of(enroll, enroll_labels, "enroll"),
+            "test_labels": _labels_of(test, test_labels, "test"),
+            "cohort_labels": _labels_of(cohort, cohort_labels, "cohort") or _labels_by_speaker(cohort),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def cohort_enroll(self) -> Side | None:
+        """The enrolment cohort: rows of ``test`` and ``cohort``."""
+        block = self.test if self.test is not None else self.cohort
+        return None if block is None else block.enroll
+
+    @property
+    def cohort_test(self) -> Side | None:
+        """The test cohort: columns of ``enroll`` and ``cohort``."""
+        block = self.enroll if self.enroll is not None else self.cohort
+        return None if block is None else block.test
+
+    def nontargets(self) -> ScoreBlocks:
+        """Return the blocks for norms that know impostors only: other cohort scores are missing, or left out."""
+        enroll, test, cohort = self.enroll, self.test, self.cohort
+        if enroll is not None and self.enroll_labels is not None:
+            enroll = _only_nontargets(enroll, self.enroll_labels)
+            enroll = enroll if cohort is None else enroll.take(None, slice(cohort.shape[1]))
+        if test is not None and self.test_labels is not None:
+            test = _only_nontargets(test, self.test_labels)
+            test = test if cohort is None else test.take(slice(cohort.shape[0]))
+        if cohort is not None and self.cohort_labels is not None:
+            cohort = _only_nontargets(cohort, self.cohort_labels)
+        return _unchecked(self, enroll=enroll, test=test, cohort=cohort, enroll_labels=None, test_labels=None, cohort_labels=None)
+
+    def with_trials(self, trials: ScoreMatrix | TrialList) -> ScoreBlocks:
+        """Return blocks with other trials; cohort scores follow their ids."""
+        return ScoreBlocks(trials, **{name: value for name, value in vars(self).items() if name != "trials"})
+
+    def __repr__(self) -> str:
+        tables = {"trials": self.trials, "enroll": self.enroll, "test": self.test, "cohort": self.cohort}
+        sizes = [f"{name} {table.shape[0]} x {table.shape[1]}" for name, table in tables.items() if table is not None]
+        listed = [f"{len(self.trials)} listed"] if isinstance(self.trials, TrialList) else []
+        return f"ScoreBlocks({', '.join(sizes + listed)})"
+
+
+def _unchecked(blocks: ScoreBlocks, **changed: Any) -> ScoreBlocks:
+    """Return blocks in which some fields are others, which are known to be aligned."""
+    found = object.__new__(ScoreBlocks)
+    for name, value in {**vars(blocks), **changed}.items():
+        object.__setattr__(found, name, value)
+    return found
+
+
+def _cohort_side(cohort: Side | None, block: Side | None, labels: Any, what: str) -> Side | None:
+    """Return the members of a cohort: those of S_I first, then those that only labelled scores of a side have."""
+    if cohort is None or block is None:
+        return cohort or block
+    absent, extra = cohort.find(block.ids) < 0, block.find(cohort.ids) < 0
+    if extra.any() or (absent.any() and labels is None):
+        odd = [*cohort.ids[extra], *block.ids[absent]]
+        raise InputError(f"the cohort's {what} do not agree: {quoted(odd)} only in one of two blocks")
+    side = cohort.completed_by(block)
+    if not absent.any():
+        return side
+    more = block.take(np.flatnonzero(absent))
+    known = side.speakers is not None and more.speakers is not None
+    speakers = np.concatenate([side.speakers, more.speakers]) if known else None  # type: ignore[list-item]
+    return Side.trusted(np.concatenate([side.ids, more.ids]), speakers)
+
+
+def _aligned(block: ScoreMatrix, enroll: Side, test: Side, name: str) -> ScoreMatrix:
+    try:
+        return block.align(enroll, test)
+    except InputError as error:
+        raise InputError(f"block `{name}`: {error}") from None
+
+
+def _labels_of(block: ScoreMatrix | None, labels: Labels | TrialList | None, name: str) -> Labels | None:
+    """Return the labels of a block in its order; pairs that a key does not list are non-targets."""
+    if labels is None:
+        return None
+    if block is None:
+        raise InputError(f"{name}_labels were given without `{name}`; give these scores, too")
+    if isinstance(labels, Labels):
+        return labels.align(block.enroll, block.test)
+    key = np.full(block.shape, NONTARGET, np.int8)
+    rows, cols = block.enroll.find(labels.enroll_ids)[labels.rows], block.test.find(labels.test_ids)[labels.cols]
+    inside = (rows >= 0) & (cols >= 0)
+    if labels.labels is None or not inside.any():
+        raise InputError(f"{name}_labels have no label of a pair of `{name}`; give a key of these scores")
+    key[rows[inside], cols[inside]] = labels.labels[inside]
+    return Labels(block.shape, block.enroll, block.test, key=key)
+
+
+def _labels_by_speaker(block: ScoreMatrix | None) -> Labels | None:
+    if block is None or block.enroll.speakers is None or block.test.speakers is None:
+        return None
+    return Labels.from_speakers(block.enroll, block.test)
+
+
+def _only_nontargets(block: ScoreMatrix, labels: Labels) -> ScoreMatrix:
+    """Return the scores with NaN where a pair is not a non-target."""
+    if is_dask(block.scores):
+        import dask.array as da
+
+        rows, cols, _ = labels.speaker_codes if labels.by_speaker else (None, None, 0)
+        if rows is None or cols is None:
+            other = da.from_array(labels.matrix != NONTARGET, chunks=block.scores.chunks)
+        else:
+            by_row = da.from_array(rows[:, None], (block.scores.chunks[0], 1))
+            by_col = da.from_array(cols[None], (1, block.scores.chunks[1]))
+            other = (by_row == by_col) | (by_row < 0) | (by_col < 0)
+        return block.with_scores(da.where(other, np.nan, block.scores).astype(block.scores.dtype))
+    scores = block.scores
+    if labels.by_speaker:
+        return block.with_scores(_without_speaker_pairs(scores, *labels.speaker_codes))
+    other = labels.matrix != NONTARGET
+    return block.with_scores(np.where(other, np.nan, scores).astype(scores.dtype, copy=False)) if other.any() else block
+
+
+def _without_speaker_pairs(
+    scores: npt.NDArray[Any], rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], n_speakers: int
+) -> npt.NDArray[Any]:
+    """Return the scores with NaN at pairs of one speaker, or of an unknown one, without a table of all labels."""
+    scores = scores.copy()
+    scores[rows < 0] = np.nan
+    scores[:, cols < 0] = np.nan
+    order = np.argsort(cols, kind="stable")
+    starts = np.searchsorted(cols[order], np.arange(n_speakers + 1))
+    for row, speaker in enumerate(rows):
+        if speaker >= 0:
+            scores[row, order[starts[speaker] : starts[speaker + 1]]] = np.nan
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledBlocks:
+    """Score blocks with the labels of their trials: what methods are trained on, and judged by.
+
+    Parameters
+    ----------
+    blocks
+        Trials and their cohort scores.
+    labels
+        Of the trials: `Labels`, or a key. Not needed if the trials are a list with labels.
+    name
+        Of the phrase or condition.
+
+    Examples
+    --------
+    >>> scores = ScoreMatrix([[5.0, 0.0], [1.0, 6.0]], Side(["e1", "e2"], ["ann", "bob"]), Side(["t1", "t2"], ["ann", "bob"]))
+    >>> LabelledBlocks.own_cohort(scores).trials
+    TrialList(4 trials of 2 enrolments and 2 tests, 2 target, 2 non-target, 0 unknown, scores)
+    """
+
+    blocks: ScoreBlocks
+    labels: Labels | TrialList | None = None
+    name: str = ""
+
+    @classmethod
+    def own_cohort(cls, scores: ScoreMatrix, labels: Labels | None = None, *, name: str = "") -> LabelledBlocks:
+        """Return a labelled matrix as trials and cohort at once: each trial's cohort is all but its own speakers."""
+        labels = Labels.from_speakers(scores.enroll, scores.test) if labels is None else labels
+        labels = labels.align(scores.enroll, scores.test)
+        if not labels.by_speaker:
+            raise InputError("a matrix is its own cohort only if speakers are known; make labels with from_speakers")
+        known = scores.with_speakers(labels.enroll_speakers, labels.test_speakers)
+        return cls(ScoreBlocks(known, known, known, known, cohort_labels=labels), labels, name)
+
+    @property
+    def trials(self) -> TrialList:
+        """The trials with their labels, as a list; those without a score are left out."""
+        return self.labelled(self.blocks.trials)
+
+    def labelled(self, scores: ScoreMatrix | TrialList) -> TrialList:
+        """Return other scores of the trials, such as normalized ones, as a list with labels."""
+        trials = scores.to_trials() if isinstance(scores, ScoreMatrix) else scores
+        if self.labels is not None:
+            return trials.join(self.labels)
+        if trials.labels is None:
+            raise InputError("the trials have no labels; give them as `labels`")
+        return trials
+

@@ -1,0 +1,221 @@
+"""Scores of every enrolment against every test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.side import Ids, IdsLike, Side, SpeakersLike, union
+from evenscore.errors import InputError
+from evenscore.large import is_dask, map_pairs
+
+if TYPE_CHECKING:
+    from evenscore.data.labels import Labels
+    from evenscore.data.trial_list import TrialList
+
+__all__ = ["LARGEST_SCORE", "ScoreMatrix", "Scores", "as_scores", "first_bad_score", "set_fields"]
+
+#: Scores are smaller than this, so that squares of their squares still fit into float64.
+LARGEST_SCORE = float(np.float32(1e30))
+
+Scores = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class ScoreMatrix:
+    """Scores of every enrolment against every test.
+
+    Parameters
+    ----------
+    scores
+        K x L numbers, a NumPy or a dask array; NaN where a pair has no score. float32 and float64 are kept as they are
+        and are not copied.
+    enroll_ids, test_ids
+        Unique ids of the K rows and of the L columns, or a `Side`, which may know their speakers.
+
+    Examples
+    --------
+    >>> matrix = ScoreMatrix([[1.5, -2.0], [0.5, 3.0]], ["e1", "e2"], ["t1", "t2"])
+    >>> matrix
+    ScoreMatrix(2 enrolments x 2 tests, float64)
+    >>> matrix.select(enroll_ids=["e2"]).scores
+    array([[0.5, 3. ]])
+    >>> matrix.map(lambda s, mean: s - mean, enroll=[np.array([1.0, 2.0])]).scores
+    array([[ 0.5, -3. ],
+           [-1.5,  1. ]])
+    """
+
+    scores: Any  #: K x L; NumPy or dask
+    enroll: Side  #: the rows
+    test: Side  #: the columns
+
+    def __init__(self, scores: Any, enroll_ids: IdsLike | Side, test_ids: IdsLike | Side) -> None:
+        array = scores if is_dask(scores) else as_scores(scores, ndim=2)
+        enroll = _as_side(enroll_ids, "enroll_ids", array.shape[0])
+        test = _as_side(test_ids, "test_ids", array.shape[1])
+        if not is_dask(array):
+            bad = first_bad_score(array)
+            if bad is not None:
+                i, j = np.unravel_index(bad, array.shape)
+                raise InputError(f"the score of ({enroll.ids[i]!r}, {test.ids[j]!r}) is {array[i, j]}; use NaN if it is missing")
+        set_fields(self, scores=array, enroll=enroll, test=test)
+
+    @classmethod
+    def trusted(cls, scores: Any, enroll: Side, test: Side) -> ScoreMatrix:
+        """Return a matrix of scores that are known to be valid: checking them takes as long as normalizing them."""
+        matrix = object.__new__(cls)
+        set_fields(matrix, scores=scores, enroll=enroll, test=test)
+        return matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of enrolments and of tests."""
+        return len(self.enroll), len(self.test)
+
+    @property
+    def enroll_ids(self) -> Ids:
+        """Ids of the rows."""
+        return self.enroll.ids
+
+    @property
+    def test_ids(self) -> Ids:
+        """Ids of the columns."""
+        return self.test.ids
+
+    @property
+    def T(self) -> ScoreMatrix:  # noqa: N802
+        """The same scores with the sides swapped."""
+        return ScoreMatrix.trusted(self.scores.T, self.test, self.enroll)
+
+    def map(
+        self,
+        formula: Callable[..., Any],
+        enroll: Sequence[npt.NDArray[Any]] = (),
+        test: Sequence[npt.NDArray[Any]] = (),
+        constants: Sequence[float] = (),
+    ) -> ScoreMatrix:
+        """Return ``formula(scores, *enroll, *test, *constants)``, given some numbers per enrolment and per test."""
+        return self.with_scores(map_pairs(formula, self.scores, enroll, test, constants))
+
+    def with_scores(self, scores: Any) -> ScoreMatrix:
+        """Return other scores of the same pairs, which are not validated."""
+        return ScoreMatrix.trusted(scores, self.enroll, self.test)
+
+    def with_speakers(self, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> ScoreMatrix:
+        """Return the same scores with speakers; None keeps those that are known."""
+        return ScoreMatrix.trusted(self.scores, self.enroll.with_speakers(enroll), self.test.with_speakers(test))
+
+    def take(self, rows: npt.ArrayLike | None = None, cols: npt.ArrayLike | None = None) -> ScoreMatrix:
+        """Return the rows and columns at these positions, in this order; None takes all."""
+        scores = self.scores if rows is None else self.scores[rows]
+        scores = scores if cols is None else scores[:, cols]
+        enroll = self.enroll if rows is None else self.enroll.take(rows)
+        return ScoreMatrix.trusted(scores, enroll, self.test if cols is None else self.test.take(cols))
+
+    def select(self, enroll_ids: IdsLike | None = None, test_ids: IdsLike | None = None) -> ScoreMatrix:
+        """Return the scores of these ids, in this order; None takes all."""
+        rows = None if enroll_ids is None else self.enroll.positions(enroll_ids, "enrolment", "the scores", self.test)
+        cols = None if test_ids is None else self.test.positions(test_ids, "test", "the scores", self.enroll)
+        return self.take(rows, cols)
+
+    def align(self, enroll: Side, test: Side) -> ScoreMatrix:
+        """Return the scores in the order of these sides, which may be a part of the matrix."""
+        same = (self.enroll.same_ids(enroll), self.test.same_ids(test))
+        found = self.select(None if same[0] else enroll.ids, None if same[1] else test.ids)
+        return ScoreMatrix.trusted(found.scores, enroll.completed_by(found.enroll), test.completed_by(found.test))
+
+    def astype(self, dtype: npt.DTypeLike) -> ScoreMatrix:
+        """Return the same scores in float32 or float64."""
+        return self.with_scores(self.scores.astype(dtype, copy=False))
+
+    def compute(self) -> ScoreMatrix:
+        """Return the scores in memory."""
+        return self.with_scores(self.scores.compute()) if is_dask(self.scores) else self
+
+    @classmethod
+    def concat(cls, parts: Sequence[ScoreMatrix]) -> ScoreMatrix:
+        """Put matrices together by id; pairs that no part has are missing, a pair that two parts have is an error.
+
+        Examples
+        --------
+        >>> left, right = ScoreMatrix([[1.0]], ["e1"], ["t1"]), ScoreMatrix([[2.0], [3.0]], ["e1", "e2"], ["t2"])
+        >>> ScoreMatrix.concat([left, right]).scores
+        array([[ 1.,  2.],
+               [nan,  3.]])
+        """
+        enroll, test = union([part.enroll for part in parts]), union([part.test for part in parts])
+        whole = np.full((len(enroll), len(test)), np.nan, np.result_type(*(part.scores for part in parts)))
+        for part in parts:
+            at = np.ix_(enroll.find(part.enroll_ids), test.find(part.test_ids))
+            twice = np.argwhere(~(np.isnan(whole[at]) | np.isnan(part.scores)))
+            if len(twice):
+                i, j = twice[0]
+                raise InputError(f"the pair ({part.enroll_ids[i]!r}, {part.test_ids[j]!r}) is in two matrices; keep it in one")
+            whole[at] = np.where(np.isnan(part.scores), whole[at], part.scores)
+        return cls.trusted(whole, enroll, test)
+
+    def to_trials(self, labels: Labels | None = None) -> TrialList:
+        """Return the scores as a list, row by row, without the missing ones; with labels, if they are given."""
+        from evenscore.data.trial_list import TrialList
+
+        scores = self.compute().scores
+        rows, cols = np.nonzero(~np.isnan(scores))
+        rows, cols = rows.astype(np.int32), cols.astype(np.int32)
+        key = None if labels is None else labels.align(self.enroll, self.test).pairs(rows, cols)
+        return TrialList.from_codes(self.enroll, self.test, rows, cols, scores[rows, cols], key)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ScoreMatrix):
+            return NotImplemented
+        same = self.enroll == other.enroll and self.test == other.test
+        return same and np.array_equal(self.compute().scores, other.compute().scores, equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        lazy = ", dask" if is_dask(self.scores) else ""
+        return f"ScoreMatrix({self.shape[0]} enrolments x {self.shape[1]} tests, {self.scores.dtype}{lazy})"
+
+
+def set_fields(table: object, **fields: Any) -> None:
+    for name, value in fields.items():
+        object.__setattr__(table, name, value)
+
+
+def _as_side(ids: IdsLike | Side, name: str, length: int) -> Side:
+    side = ids if isinstance(ids, Side) else Side(ids, name=name)
+    if len(side) != length:
+        raise InputError(f"{name} has {len(side)} ids, but the scores need {length}")
+    return side
+
+
+def as_scores(values: npt.ArrayLike, what: str = "scores", *, ndim: int) -> Scores:
+    """Return scores as a float32 or float64 array in the machine's byte order; others become float64."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{what}: all rows must have the same length") from None
+    if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+        raise InputError(f"{what} has type {array.dtype}, but must be real numbers (float32 or float64)")
+    if array.ndim != ndim:
+        raise InputError(f"{what} must have {ndim} dimension{'s' * (ndim > 1)}, but has shape {array.shape}")
+    dtype = array.dtype.newbyteorder("=")
+    return array.astype(dtype if dtype in (np.float32, np.float64) else np.float64, copy=False)
+
+
+def first_bad_score(scores: Scores, *, infinite: bool = False, missing: bool = True) -> int | None:
+    """Return the flat position of the first number that is no score, or None; NaN is one if scores may be missing."""
+    for start in range(0, len(scores), step := max(1, (1 << 20) * len(scores) // max(scores.size, 1))):
+        part = scores[start : start + step]
+        if part.size == 0 or (part.min() >= -LARGEST_SCORE and part.max() <= LARGEST_SCORE):
+            continue
+        good = abs(part) <= LARGEST_SCORE
+        good |= np.isinf(part) if infinite else False
+        good |= np.isnan(part) if missing else False
+        if not good.all():
+            return int(start * (scores.size // len(scores)) + np.argmin(good))
+    return None

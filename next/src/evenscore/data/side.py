@@ -1,0 +1,220 @@
+"""What stands along one axis of a table of scores: ids, and what is known about each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError, quoted
+
+__all__ = ["Ids", "IdsLike", "Side", "SpeakersLike", "as_strings", "union"]
+
+Ids = npt.NDArray[np.object_]  #: Python strings, in an object array
+IdsLike = Iterable[Any]
+SpeakersLike = IdsLike | Mapping[str, str | None]
+Positions = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The enrolments or the tests of a table, in order.
+
+    Parameters
+    ----------
+    ids
+        Unique, non-empty ids; whole numbers become text.
+    speakers
+        The speaker of each id, or a mapping from id to speaker; None or "" where it is not known.
+    columns
+        Further facts, one value per id, such as gender, phrase or duration.
+
+    Examples
+    --------
+    >>> side = Side(["u1", "u2"], speakers={"u1": "ann", "u2": "bob"})
+    >>> side.take([1]).speakers
+    array(['bob'], dtype=object)
+    >>> side.find(["u2", "u3"])
+    array([ 1, -1])
+    """
+
+    ids: Ids
+    speakers: Ids | None = None
+    columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        ids: IdsLike,
+        speakers: SpeakersLike | None = None,
+        columns: Mapping[str, npt.ArrayLike] | None = None,
+        *,
+        name: str = "ids",
+    ) -> None:
+        names = as_strings(ids, name)
+        _refuse_bad_ids(names, name)
+        arrays = {column: np.asarray(values) for column, values in (columns or {}).items()}
+        for column, values in arrays.items():
+            _refuse_length(len(values), len(names), f"column {column!r}")
+        _set(self, names, None if speakers is None else _speakers_of(speakers, names, name), arrays)
+
+    @classmethod
+    def trusted(cls, ids: Ids, speakers: Ids | None = None, columns: Mapping[str, Any] | None = None) -> Side:
+        """Return a side of arrays that are known to be valid."""
+        side = object.__new__(cls)
+        _set(side, ids, speakers, columns or {})
+        return side
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Position of each id."""
+        return dict(zip(self.ids.tolist(), range(len(self.ids)), strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:  # the index is made anew where a side travels to
+        return {name: value for name, value in self.__dict__.items() if name != "index"}
+
+    def find(self, ids: IdsLike) -> Positions:
+        """Return the position of each id, -1 where it is not here."""
+        names = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+        index = self.index
+        return np.fromiter((index.get(name, -1) for name in names), dtype=np.intp, count=len(names))
+
+    def positions(self, ids: IdsLike, what: str = "id", where: str = "the table", other: Side | None = None) -> Positions:
+        """Return the position of each id; one that is not here is an error that names it.
+
+        ``other`` is the other side of the table: if the ids are all there, the error asks whether sides were swapped.
+        """
+        names = as_strings(ids, what)
+        found = self.find(names)
+        if found.size and found.min() < 0:
+            absent = names[found < 0]
+            raise InputError(f"{what} {quoted(absent)} not in {where}{self._cause(absent, other)}")
+        return found
+
+    def _cause(self, absent: Ids, other: Side | None) -> str:
+        """Return the end of a sentence about absent ids: a likely cause, if there is one."""
+        stems = {_stem(name): name for name in self.ids.tolist()}
+        for name in absent[:20].tolist():
+            if _stem(name) in stems:
+                return f"; {name!r} is {stems[_stem(name)]!r} there: make directories and suffixes agree"
+        if other is not None and len(absent) and (other.find(absent) >= 0).all():
+            return "; they are on the other side: swap enrolments and tests"
+        return ""
+
+    def same_ids(self, other: Side) -> bool:
+        """Tell whether another side has the same ids in the same order."""
+        return self.ids is other.ids or np.array_equal(self.ids, other.ids)
+
+    def take(self, positions: npt.ArrayLike | slice) -> Side:
+        """Return the ids at some positions, with what is known about them."""
+        at = positions if isinstance(positions, slice) else np.asarray(positions)
+        speakers = None if self.speakers is None else self.speakers[at]
+        return Side.trusted(self.ids[at], speakers, {name: values[at] for name, values in self.columns.items()})
+
+    def with_speakers(self, speakers: SpeakersLike | None) -> Side:
+        """Return the same ids with these speakers; None keeps those that are known."""
+        if speakers is None:
+            return self
+        return Side.trusted(self.ids, _speakers_of(speakers, self.ids, "speakers"), self.columns)
+
+    def with_columns(self, columns: Mapping[str, npt.NDArray[Any]]) -> Side:
+        """Return the same ids with further facts."""
+        return replace(self, columns={**self.columns, **columns}) if columns else self
+
+    def completed_by(self, other: Side) -> Side:
+        """Return this side with the speakers and columns of another one that has its ids, where it has none itself."""
+        if self.speakers is not None or (other.speakers is None and not other.columns):
+            return self
+        there = other.take(other.positions(self.ids))
+        return Side.trusted(self.ids, there.speakers, {**there.columns, **self.columns})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Side):
+            return NotImplemented
+        return self.same_ids(other) and np.array_equal(self.speakers, other.speakers)  # type: ignore[arg-type]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        known = "" if self.speakers is None else f", {len(set(self.speakers.tolist()) - {None})} speakers"
+        return f"Side({len(self)} ids{known}{', ' if self.columns else ''}{', '.join(self.columns)})"
+
+
+def _set(side: Side, ids: Ids, speakers: Ids | None, columns: Mapping[str, Any]) -> None:
+    object.__setattr__(side, "ids", ids)
+    object.__setattr__(side, "speakers", speakers)
+    object.__setattr__(side, "columns", dict(columns))
+
+
+def as_strings(values: IdsLike, what: str) -> Ids:
+    """Return an object array of Python strings, with None where there was None; whole numbers become text."""
+    if isinstance(values, str | bytes):
+        raise InputError(f"{what} is the single text {values!r}, but must be a sequence; put it in a list")
+    items = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    strings = np.empty(len(items), dtype=object)
+    if set(map(type, items)) != {str}:
+        items = [_as_string(item, what, position) for position, item in enumerate(items)]
+    strings[:] = items
+    return strings
+
+
+def _as_string(item: object, what: str, position: int) -> str | None:
+    if item is None or isinstance(item, str):
+        return item
+    if isinstance(item, bytes):
+        return item.decode(errors="backslashreplace")
+    if isinstance(item, int | np.integer) and not isinstance(item, bool):
+        return str(item)
+    raise InputError(f"{what}[{position}] is {item!r}, but must be text")
+
+
+def _refuse_bad_ids(ids: Ids, what: str) -> None:
+    unique = set(ids.tolist())
+    if None in unique or "" in unique:
+        raise InputError(f"{what}[{next(i for i, name in enumerate(ids) if not name)}] is empty; give every id a name")
+    if len(unique) != len(ids):
+        seen: set[str] = set()
+        repeated = next(name for name in ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InputError(f"{what} has {repeated!r} more than once; make ids unique")
+
+
+def _refuse_length(found: int, wanted: int, what: str) -> None:
+    if found != wanted:
+        raise InputError(f"{what} has {found} values, but {wanted} are needed")
+
+
+def _speakers_of(speakers: SpeakersLike, ids: Ids, what: str) -> Ids:
+    """Return the speaker of each id, from a mapping that has them all or a sequence in the order of the ids."""
+    if isinstance(speakers, Mapping):
+        absent = [name for name in ids if name not in speakers]
+        if absent:
+            raise InputError(f"{what}: there is no speaker for {quoted(absent)}; add them, or map them to None")
+        speakers = [speakers[name] for name in ids]
+    found = as_strings(speakers, f"speakers of {what}")
+    _refuse_length(len(found), len(ids), f"speakers of {what}")
+    found[found == ""] = None
+    return found
+
+
+def _stem(name: str) -> str:
+    """Return the last part of a path without its suffix."""
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    stem, dot, suffix = last.rpartition(".")
+    return stem if dot and 1 < len(suffix) < 6 and suffix[0].isalpha() else last
+
+
+def union(sides: Sequence[Side]) -> Side:
+    """Return all ids in the order of their first appearance; speakers stay if all sides know them."""
+    if all(side.same_ids(sides[0]) for side in sides[1:]):
+        return sides[0]
+    names = list(dict.fromkeys(name for side in sides for name in side.ids.tolist()))
+    speakers: dict[str, str | None] | None = None
+    if all(side.speakers is not None for side in sides):
+        speakers = {n: s for side in sides for n, s in zip(side.ids.tolist(), side.speakers, strict=True)}  # type: ignore[arg-type]
+    return Side(names, speakers)
