@@ -1,0 +1,45 @@
+"""Reading 10 million lines of Kaldi scores: ids in order, and 70 000 ids at random.
+
+Bar: at most 1.0 x the old program.
+
+    python next/benchmarks/read_text.py [--small] [--repeat 3]
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from side_by_side import Task, main
+
+
+def make(folder: Path, small: bool) -> None:
+    """Write distinct pairs: all of a square row by row, and pairs drawn from a large square."""
+    import polars as pl
+
+    lines = 10_000 if small else 10_000_000
+    rng = np.random.default_rng(0)
+    side, many = int(lines**0.5) + 1, max(int(0.007 * lines), 200)
+    drawn = rng.permutation(np.unique(rng.integers(many**2, size=lines + lines // 50 + 1000)))[:lines]
+    for name, pairs, n in (("in-order", np.arange(lines), side), ("at-random", drawn, many)):
+        enroll = pl.Series([f"id{i % 1251:05d}/recording{i:06d}" for i in range(n)])
+        test = pl.Series([f"id{i % 1251:05d}/evaluate-{i:06d}" for i in range(n)])
+        scores = pl.Series(rng.normal(size=len(pairs)).round(5))
+        table = pl.DataFrame({"enroll": enroll[pairs // n], "test": test[pairs % n], "score": scores})
+        table.write_csv(folder / f"{name}.scores", include_header=False, separator=" ")
+
+
+def prepare(folder: Path, _: bool) -> dict[str, Task]:
+    from evenscore import read_scores
+
+    read = partial(read_scores, format="kaldi")
+    return {
+        "ids in order": partial(read, folder / "in-order.scores"),
+        "70,000 ids at random": partial(read, folder / "at-random.scores"),
+    }
+
+
+if __name__ == "__main__":
+    main(prepare, make, repeat=3)
