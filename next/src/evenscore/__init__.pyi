@@ -12,3 +12,16 @@ from .errors import (
     FileError as FileError,
     InputError as InputError,
 )
+from .norms import (
+    NormOptions as NormOptions,
+    as_norm as as_norm,
+    at_norm as at_norm,
+    az_norm as az_norm,
+    normalize as normalize,
+    register_norm as register_norm,
+    s_norm as s_norm,
+    t_norm as t_norm,
+    tz_norm as tz_norm,
+    z_norm as z_norm,
+    zt_norm as zt_norm,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from evenscore.errors import InputError, quoted
 from evenscore.large import is_dask
 
 __all__ = ["LabelledBlocks", "ScoreBlocks"]
+
+Positions = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -133,9 +136,39 @@ class ScoreBlocks:
             cohort = _only_nontargets(cohort, self.cohort_labels)
         return _unchecked(self, enroll=enroll, test=test, cohort=cohort, enroll_labels=None, test_labels=None, cohort_labels=None)
 
+    def only(self, names: Sequence[str]) -> ScoreBlocks:
+        """Return the trials with some of the cohort scores: "enroll", "test", "cohort"."""
+        unused = [name for name in ("enroll", "test", "cohort") if name not in names]
+        return _unchecked(self, **{name + labels: None for name in unused for labels in ("", "_labels")})
+
     def with_trials(self, trials: ScoreMatrix | TrialList) -> ScoreBlocks:
-        """Return blocks with other trials; cohort scores follow their ids."""
-        return ScoreBlocks(trials, **{name: value for name, value in vars(self).items() if name != "trials"})
+        """Return blocks with other trials of the same enrolments and tests, or of some of them."""
+        rows, cols = self.trials.enroll.positions(trials.enroll_ids), self.trials.test.positions(trials.test_ids)
+        return _unchecked(self._take(rows, cols, None, None), trials=trials)
+
+    def take_trials(self, rows: Positions | None, cols: Positions | None) -> ScoreBlocks:
+        """Return the blocks of some enrolments and tests of a matrix; None keeps all."""
+        if not isinstance(self.trials, ScoreMatrix):
+            raise InputError("the trials are a list; select trials and use with_trials")
+        return _unchecked(self._take(rows, cols, None, None), trials=self.trials.take(rows, cols))
+
+    def take_cohort(self, cohort_enroll: Positions | None, cohort_test: Positions | None) -> ScoreBlocks:
+        """Return the blocks with some members of the cohort; None keeps all."""
+        return self._take(None, None, cohort_enroll, cohort_test)
+
+    def _take(
+        self, rows: Positions | None, cols: Positions | None, members_enroll: Positions | None, members_test: Positions | None
+    ) -> ScoreBlocks:
+        """Return other rows and columns of the cohort scores and their labels; the trials stay as they are."""
+        return _unchecked(
+            self,
+            enroll=self.enroll and self.enroll.take(rows, members_test),
+            test=self.test and self.test.take(members_enroll, cols),
+            cohort=self.cohort and self.cohort.take(members_enroll, members_test),
+            enroll_labels=self.enroll_labels and self.enroll_labels.take(rows, members_test),
+            test_labels=self.test_labels and self.test_labels.take(members_enroll, cols),
+            cohort_labels=self.cohort_labels and self.cohort_labels.take(members_enroll, members_test),
+        )
 
     def __repr__(self) -> str:
         tables = {"trials": self.trials, "enroll": self.enroll, "test": self.test, "cohort": self.cohort}

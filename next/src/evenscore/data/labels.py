@@ -141,9 +141,10 @@ class Labels:
         n_target = int(np.bincount(rows, minlength=n_speakers) @ np.bincount(cols, minlength=n_speakers))
         return n_target, len(rows) * len(cols) - n_target, n_pairs - len(rows) * len(cols)
 
-    def take(self, rows: npt.ArrayLike, cols: npt.ArrayLike) -> Labels:
-        """Return the labels of the rows and columns at these positions, in this order."""
-        rows, cols = np.asarray(rows), np.asarray(cols)
+    def take(self, rows: npt.ArrayLike | None, cols: npt.ArrayLike | None) -> Labels:
+        """Return the labels of the rows and columns at these positions, in this order; None takes all."""
+        rows = np.arange(self.shape[0]) if rows is None else np.asarray(rows)
+        cols = np.arange(self.shape[1]) if cols is None else np.asarray(cols)
         return Labels(
             (len(rows), len(cols)),
             None if self.enroll is None else self.enroll.take(rows),

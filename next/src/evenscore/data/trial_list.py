@@ -146,7 +146,7 @@ class TrialList:
     ) -> TrialList:
         """Return ``formula(scores, *enroll, *test, *constants)``, given some numbers per enrolment and per test."""
         scores = map_pairs(formula, self.needs_scores(), enroll, test, constants, self.rows, self.cols)
-        return self._replace(scores=scores)
+        return self.with_normalized(scores)
 
     def needs_scores(self) -> Scores:
         """Return the scores; a list without scores is an error."""
@@ -161,6 +161,11 @@ class TrialList:
         if bad is not None:
             raise InputError(f"the score of {self.pair(bad)} is {array[bad]}, but must be finite; drop the trial")
         return self._replace(scores=array)
+
+    def with_normalized(self, scores: Scores) -> TrialList:
+        """Return the trials with scores that are not validated; those whose score is NaN are dropped."""
+        trials, missing = self._replace(scores=scores), np.isnan(scores)
+        return trials.select(~missing) if missing.any() else trials
 
     def with_labels(self, labels: npt.ArrayLike | None) -> TrialList:
         """Return the same trials with these labels, one per trial, or with none."""

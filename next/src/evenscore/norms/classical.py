@@ -1,0 +1,216 @@
+"""The classical norms.
+
+With me, se for mean and standard deviation of the enrolment's cohort scores and mt, st for those of the test's, a score
+s becomes
+
+    Z   (s - me) / se                                        AZ  the same with the highest cohort scores only
+    T   (s - mt) / st                                        AT  likewise
+    S   ((s - me) / se + (s - mt) / st) / 2                  AS  likewise
+    ZT  ((s - me) / se - mt) / st    mt, st: of cohort scores that were Z-normalized themselves
+    TZ  ((s - mt) / st - me) / se    me, se: of cohort scores that were T-normalized themselves
+
+Each function takes plain arrays: S (m x n, or listed trials with ``rows`` and ``cols``), S_e (m x M), S_t (N x n) and
+S_I (N x M), NumPy or dask, with NaN where a score is missing. Keywords are the fields of `NormOptions`, ``convention``,
+or a whole record as ``options``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.large import map_pairs
+from evenscore.norms.options import CLASSICAL, NormOptions
+from evenscore.norms.select import ranked_statistics
+from evenscore.norms.statistics import CohortError, Statistics, row_statistics
+
+__all__ = ["as_norm", "at_norm", "az_norm", "s_norm", "t_norm", "tz_norm", "z_norm", "zt_norm"]
+
+Array = npt.NDArray[Any]
+
+
+def z_norm(S: Any, S_e: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Any:
+    """Z-norm: each enrolment's scores have mean 0 and standard deviation 1 over the cohort.
+
+    Examples
+    --------
+    >>> z_norm(np.array([[3.0, 1.0]]), np.array([[2.0, 1.0, 0.0]]), ddof=1)
+    array([[2., 0.]])
+    """
+    return classical_norm("z", S, S_e, rows=rows, cols=cols, **options)
+
+
+def t_norm(S: Any, S_t: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Any:
+    """T-norm: each test's scores have mean 0 and standard deviation 1 over the cohort."""
+    return classical_norm("t", S, None, S_t, rows=rows, cols=cols, **options)
+
+
+def s_norm(S: Any, S_e: Any, S_t: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Any:
+    """S-norm: the mean of Z-norm and T-norm."""
+    return classical_norm("s", S, S_e, S_t, rows=rows, cols=cols, **options)
+
+
+def as_norm(
+    S: Any,
+    S_e: Any,
+    S_t: Any,
+    top_k: int | float | None = None,
+    *,
+    rows: Array | None = None,
+    cols: Array | None = None,
+    **options: Any,
+) -> Any:
+    """AS-norm: S-norm with the ``top_k`` highest cohort scores of each side.
+
+    By default these are 300, or a fifth of the cohort where that is fewer.
+
+    Examples
+    --------
+    >>> S, S_e = np.array([[3.0, 1.0]]), np.array([[2.0, 1.0, 0.0]])
+    >>> S_t = np.array([[1.5, 0.0], [0.5, 2.0], [-0.5, 1.0]])
+    >>> as_norm(S, S_e, S_t, top_k=2)
+    array([[ 3.5, -1. ]])
+    >>> as_norm(np.array([1.0]), S_e, S_t, top_k=2, rows=np.array([0]), cols=np.array([1]))
+    array([-1.])
+    """
+    return classical_norm("as", S, S_e, S_t, rows=rows, cols=cols, top_k=top_k, **options)
+
+
+def az_norm(S: Any, S_e: Any, top_k: int | float | None = None, *, S_t: Any = None, **options: Any) -> Any:
+    """AZ-norm: Z-norm with the highest cohort scores; ``S_t`` ranks them if ``select="cross"``."""
+    return classical_norm("az", S, S_e, S_t, top_k=top_k, **options)
+
+
+def at_norm(S: Any, S_t: Any, top_k: int | float | None = None, *, S_e: Any = None, **options: Any) -> Any:
+    """AT-norm: T-norm with the highest cohort scores; ``S_e`` ranks them if ``select="cross"``."""
+    return classical_norm("at", S, S_e, S_t, top_k=top_k, **options)
+
+
+def zt_norm(
+    S: Any, S_e: Any, S_t: Any, S_I: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any
+) -> Any:
+    """ZT-norm: T-norm of Z-normalized scores, with a Z-normalized cohort; targets of S_I should be missing."""
+    return classical_norm("zt", S, S_e, S_t, S_I, rows=rows, cols=cols, **options)
+
+
+def tz_norm(
+    S: Any, S_e: Any, S_t: Any, S_I: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any
+) -> Any:
+    """TZ-norm: Z-norm of T-normalized scores, with a T-normalized cohort; targets of S_I should be missing."""
+    return classical_norm("tz", S, S_e, S_t, S_I, rows=rows, cols=cols, **options)
+
+
+def classical_norm(
+    method: str,
+    S: Any,
+    S_e: Any = None,
+    S_t: Any = None,
+    S_I: Any = None,
+    *,
+    rows: Array | None = None,
+    cols: Array | None = None,
+    options: NormOptions | None = None,
+    counts: tuple[int | None, int | None] | None = None,
+    rankings: tuple[Array, Array] | None = None,
+    convention: str | None = None,
+    **named: Any,
+) -> Any:
+    """Return the scores of a classical norm by its name.
+
+    ``counts`` are the numbers of cohort scores that each side takes, where they do not follow from the size of S_e and
+    S_t: those of a whole cohort of which the trials' own speakers are left out. ``rankings`` are for ``select="cross"``
+    where the rows of S_t are not the columns of S_e: see `ranked_statistics`.
+    """
+    if method not in CLASSICAL:
+        raise InputError(f"there is no classical norm {method!r}; there are {', '.join(CLASSICAL)}")
+    named = {name: value for name, value in named.items() if value is not None}
+    how = (options or NormOptions.from_convention(convention, **named)).for_method(method)
+    k = cohort_counts(method, S_e, S_t, how) if counts is None else counts
+    if how.select != "own":  # then each trial has numbers of its own
+        enroll, test = ranked_statistics(method, S_e, S_t, S_I, how, k, rankings, rows, cols)
+        out = formula(method, how)(S, *enroll, *test).astype(S.dtype)
+        return _finish(S, out, *(np.isnan(side[0]) if side else np.False_ for side in (enroll, test)), how, rows, cols)
+    enroll = enroll_statistics(method, S_e, S_I, how, k[0])
+    test = test_statistics(method, S_t, S_I, how, k[1])
+    out = map_pairs(formula(method, how), S, enroll, test, rows=rows, cols=cols)
+    empty_enroll, empty_test = (np.isnan(side[0]) if side else np.zeros(1, bool) for side in (enroll, test))
+    if rows is None or cols is None:
+        return _finish(S, out, empty_enroll[:, None], empty_test, how, rows, cols)
+    of_enroll = empty_enroll[rows] if enroll else empty_enroll
+    return _finish(S, out, of_enroll, empty_test[cols] if test else empty_test, how, rows, cols)
+
+
+def cohort_counts(method: str, S_e: Any, S_t: Any, how: NormOptions) -> tuple[int | None, int | None]:
+    """Return how many cohort scores of each enrolment and of each test a norm takes; None for all of them."""
+    of_enroll = None if S_e is None else how.count(method, S_e.shape[1])
+    return of_enroll, None if S_t is None else how.count(method, S_t.shape[0])
+
+
+def enroll_statistics(method: str, S_e: Any, S_I: Any, how: NormOptions, k: int | None) -> Statistics | tuple[()]:
+    """Return mean and standard deviation of each enrolment's cohort scores, if the norm uses them."""
+    if method in ("t", "at"):
+        return ()
+    transform = None if method != "tz" else _standardized(*row_statistics(S_I.T, how, None, "cohort test"))
+    return row_statistics(S_e, how, k, "enrolment", transform)
+
+
+def test_statistics(method: str, S_t: Any, S_I: Any, how: NormOptions, k: int | None) -> Statistics | tuple[()]:
+    """Return mean and standard deviation of each test's cohort scores, if the norm uses them."""
+    if method in ("z", "az"):
+        return ()
+    transform = None if method != "zt" else _standardized(*row_statistics(S_I, how, None, "cohort enrolment"))
+    return row_statistics(S_t.T, how, k, "test", transform)
+
+
+def _standardized(mean: Array, std: Array) -> Callable[[Array], Array]:
+    """Return what Z- or T-normalizes the members of a cohort; those without scores become missing."""
+    return lambda scores: (scores - mean) / std
+
+
+def _z(s: Any, mean: Any, std: Any) -> Any:
+    return (s - mean) / std
+
+
+def _s(s: Any, enroll_mean: Any, enroll_std: Any, test_mean: Any, test_std: Any) -> Any:
+    return 0.5 * ((s - enroll_mean) / enroll_std + (s - test_mean) / test_std)
+
+
+def _s_sqrt2(s: Any, enroll_mean: Any, enroll_std: Any, test_mean: Any, test_std: Any) -> Any:
+    return 0.5**0.5 * ((s - enroll_mean) / enroll_std + (s - test_mean) / test_std)
+
+
+def _zt(s: Any, enroll_mean: Any, enroll_std: Any, test_mean: Any, test_std: Any) -> Any:
+    return ((s - enroll_mean) / enroll_std - test_mean) / test_std
+
+
+def _tz(s: Any, enroll_mean: Any, enroll_std: Any, test_mean: Any, test_std: Any) -> Any:
+    return ((s - test_mean) / test_std - enroll_mean) / enroll_std
+
+
+def formula(method: str, how: NormOptions) -> Callable[..., Any]:
+    """Return the formula of a norm: a function of the score, then of the numbers of the sides that it uses."""
+    if method in ("s", "as"):
+        return _s if how.combine == "mean" else _s_sqrt2
+    return {"zt": _zt, "tz": _tz}.get(method, _z)
+
+
+def _finish(
+    S: Any, out: Any, empty_enroll: Any, empty_test: Any, how: NormOptions, rows: Array | None, cols: Array | None
+) -> Any:
+    """Return the normalized scores; trials whose sides have no cohort scores get what ``empty`` says."""
+    if how.empty == "missing" or not (empty_enroll.any() or empty_test.any()):
+        return out
+    if how.empty == "raw":
+        return np.where(empty_enroll | empty_test, S, out)
+    used = np.asarray((empty_enroll | empty_test) & ~np.isnan(S))
+    if not used.any():
+        return out
+    at = np.unravel_index(np.argmax(used), used.shape)
+    of_enroll = np.broadcast_to(empty_enroll, used.shape)[at]
+    row, col = at if rows is None or cols is None else (rows[at[0]], cols[at[0]])
+    problem = "it has no cohort scores that can be used; take a larger cohort, or set empty=raw or empty=missing"
+    raise CohortError("enrolment" if of_enroll else "test", int(row if of_enroll else col), problem)

@@ -1,0 +1,144 @@
+"""Leave a trial's own speakers out of its cohort, or keep only the cohort of its condition, for any norm.
+
+The speakers that both the trials and the cohort have are dealt out to folds. For each pair of folds (a, b) the plain norm
+runs on the trials of an enrolment in a and a test in b, with the cohort that has neither a nor b. With as many folds as
+speakers, exactly the trial's own speakers are left out. No norm knows of own speakers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.blocks import ScoreBlocks
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.side import Side
+from evenscore.data.trial_list import TrialList
+from evenscore.errors import InputError
+from evenscore.large import is_dask
+
+__all__ = ["EXACT_FOLDS", "MANY_FOLDS", "assign_folds", "normalize_by_folds"]
+
+Codes = npt.NDArray[np.intp]
+Norm = Callable[[ScoreBlocks], Any]
+
+EXACT_FOLDS = 40  #: up to so many speakers each has a fold of its own
+MANY_FOLDS = 20  #: folds of more speakers than that
+_KEPT = -1  # fold of a cohort member that no trial leaves out
+_ALL = -2  # fold, or condition, of a trial that keeps the whole cohort
+
+
+def normalize_by_folds(
+    norm: Norm, blocks: ScoreBlocks, folds: int | None = None, condition: str | None = None
+) -> ScoreMatrix | TrialList:
+    """Normalize each trial with the cohort that has none of its own speakers, and only members of its condition.
+
+    Parameters
+    ----------
+    norm
+        Any function of score blocks that returns their trials with other scores.
+    blocks
+        With the speakers of trials and cohort, own speakers are left out; without them, the norm runs as it is.
+    folds
+        Number of folds. By default one per speaker for up to 40 speakers, which is exact, and 20 for more: other
+        speakers of a trial's folds are then left out, too.
+    condition
+        A column of all sides, such as "gender": enrolments and tests keep the cohort members with the same value. Those
+        without a value ("" or None) keep all.
+    """
+    sides = (blocks.trials.enroll, blocks.trials.test, blocks.cohort_enroll, blocks.cohort_test)
+    enroll, test, members_enroll, members_test = _folds_of(sides, folds)
+    conditions = _conditions_of(sides, condition)
+    if (enroll == _ALL).all() and (test == _ALL).all() and condition is None:
+        return norm(blocks)  # type: ignore[no-any-return]
+    groups_enroll = np.unique(np.stack([enroll, conditions[0]]), axis=1, return_inverse=True)
+    groups_test = np.unique(np.stack([test, conditions[1]]), axis=1, return_inverse=True)
+
+    def plain(group_enroll: int, group_test: int, part: ScoreBlocks) -> Any:
+        """Normalize the trials of two groups with their cohort."""
+        (a, condition_enroll), (b, condition_test) = groups_enroll[0][:, group_enroll], groups_test[0][:, group_test]
+        keep_enroll = ~np.isin(members_enroll, (a, b)) & _same(conditions[2], condition_test)
+        keep_test = ~np.isin(members_test, (a, b)) & _same(conditions[3], condition_enroll)
+        return norm(part.take_cohort(np.flatnonzero(keep_enroll), np.flatnonzero(keep_test)))
+
+    if isinstance(blocks.trials, TrialList):
+        return _fill_list(plain, blocks, blocks.trials, groups_enroll[1].ravel(), groups_test[1].ravel())
+    return _fill_matrix(plain, blocks, blocks.trials, groups_enroll[1].ravel(), groups_test[1].ravel())
+
+
+def _fill_matrix(plain: Any, blocks: ScoreBlocks, trials: ScoreMatrix, of_enroll: Codes, of_test: Codes) -> ScoreMatrix:
+    """Normalize the trials of each pair of groups; a dask array is put together from its parts."""
+    rows = [np.flatnonzero(of_enroll == group) for group in range(of_enroll.max() + 1)]
+    cols = [np.flatnonzero(of_test == group) for group in range(of_test.max() + 1)]
+    by_row = [blocks.take_trials(at, None) for at in rows]
+    if is_dask(trials.scores):
+        import dask.array as da
+
+        parts = [[plain(a, b, by_row[a].take_trials(None, c)).scores for b, c in enumerate(cols)] for a in range(len(rows))]
+        back = np.argsort(np.concatenate(rows)), np.argsort(np.concatenate(cols))
+        return trials.with_scores(da.block(parts)[back[0]][:, back[1]].rechunk(trials.scores.chunks))
+    out = np.full(trials.shape, np.nan, trials.scores.dtype)
+    for a, at in enumerate(rows):
+        for b, c in enumerate(cols):
+            if not np.isnan(trials.scores[np.ix_(at, c)]).all():
+                out[np.ix_(at, c)] = plain(a, b, by_row[a].take_trials(None, c)).scores
+    return trials.with_scores(out)
+
+
+def _fill_list(plain: Any, blocks: ScoreBlocks, trials: TrialList, of_enroll: Codes, of_test: Codes) -> TrialList:
+    """Normalize the listed trials of each pair of groups."""
+    pair = of_enroll[trials.rows] * (of_test.max(initial=0) + 1) + of_test[trials.cols]
+    order = np.argsort(pair, kind="stable")
+    scores = np.full(len(trials), np.nan, trials.needs_scores().dtype)
+    for at in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1) if len(order) else []:
+        part = trials.select(at)
+        done = plain(of_enroll[trials.rows[at[0]]], of_test[trials.cols[at[0]]], blocks.with_trials(part))
+        scores[at] = done.scores
+    return trials.with_normalized(scores)
+
+
+def _same(conditions: Codes, wanted: int) -> npt.NDArray[np.bool_]:
+    return np.ones(len(conditions), bool) if wanted == _ALL else conditions == wanted
+
+
+def _folds_of(sides: tuple[Side, Side, Side | None, Side | None], folds: int | None) -> list[Codes]:
+    """Return the fold of each enrolment, test, and cohort member; only speakers on both sides have one."""
+    speakers = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
+    shared = ({*speakers[0], *speakers[1]} & {*speakers[2], *speakers[3]}) - {None}
+    if folds is not None and folds < 2:
+        raise InputError(f"folds is {folds}, but must be 2 or more")
+    n_folds = folds or (len(shared) if len(shared) <= EXACT_FOLDS else MANY_FOLDS)
+    fold = assign_folds([name for part in speakers for name in part if name in shared], n_folds)
+    found = []
+    for side, part, other in zip(sides, speakers, (_ALL, _ALL, _KEPT, _KEPT), strict=True):
+        size = 0 if side is None else len(side)
+        found.append(np.array([fold.get(name, other) for name in part] or [other] * size, np.intp))
+    return found
+
+
+def assign_folds(speakers: list[str], n_folds: int) -> dict[str, int]:
+    """Return the fold of each speaker: they are dealt out in turn, those with the most recordings first.
+
+    Examples
+    --------
+    >>> assign_folds(["ann", "bob", "bob", "eve"], 2)
+    {'bob': 0, 'ann': 1, 'eve': 0}
+    """
+    names, counts = np.unique(np.array(speakers, dtype=object).astype(str), return_counts=True)
+    order = names[np.argsort(-counts, kind="stable")]
+    return {str(name): at % n_folds for at, name in enumerate(order)}
+
+
+def _conditions_of(sides: tuple[Side, Side, Side | None, Side | None], column: str | None) -> list[Codes]:
+    """Return the codes of a column on each side; -2 where a trial's side has no value."""
+    names: dict[object, int] = {None: _ALL, "": _ALL}
+    found = []
+    for side, what in zip(sides, ("enrolments", "tests", "cohort's enrolments", "cohort's tests"), strict=True):
+        if side is not None and column is not None and column not in side.columns:
+            raise InputError(f"the {what} have no column {column!r}; give it in their metadata")
+        values = [None] * (0 if side is None else len(side)) if side is None or column is None else side.columns[column]
+        found.append(np.array([names.setdefault(value, len(names)) for value in values], np.intp))
+    return found

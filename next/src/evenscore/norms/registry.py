@@ -1,0 +1,187 @@
+"""All norms by name, and `normalize`, which applies one to score blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evenscore.data.blocks import ScoreBlocks
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.trial_list import TrialList
+from evenscore.errors import InputError
+from evenscore.norms.classical import classical_norm, cohort_counts
+from evenscore.norms.folds import normalize_by_folds
+from evenscore.norms.options import CLASSICAL, NormOptions
+from evenscore.norms.select import speaker_rankings
+from evenscore.norms.statistics import CohortError
+
+__all__ = ["METHODS", "Method", "method_named", "normalize", "register_norm"]
+
+Table = ScoreMatrix | TrialList
+
+#: Which cohort scores the classical norms need, with a cohort that each side ranks itself.
+_NEEDS = {"z": ("enroll",), "az": ("enroll",), "t": ("test",), "at": ("test",), "s": ("enroll", "test")}
+_NEEDS |= {"as": ("enroll", "test"), "zt": ("enroll", "test", "cohort"), "tz": ("enroll", "test", "cohort")}
+_MEANING = {
+    "enroll": "the enrolments against the cohort",
+    "test": "the cohort against the tests",
+    "cohort": "the cohort against itself",
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A norm.
+
+    Attributes
+    ----------
+    norm
+        Called as ``norm(blocks, **options)``, returns the trials with normalized scores.
+    prepare
+        Called once for all folds of speakers as ``prepare(blocks, options)``; returns the blocks that the norm needs
+        and its options. None if the norm takes what it gets.
+    """
+
+    norm: Callable[..., Table]
+    prepare: Callable[[ScoreBlocks, Mapping[str, Any]], tuple[ScoreBlocks, dict[str, Any]]] | None = None
+
+
+def normalize(
+    blocks: ScoreBlocks,
+    method: str = "as",
+    *,
+    folds: int | None = None,
+    condition: str | None = None,
+    **options: Any,
+) -> Table:
+    """Normalize trial scores with their cohort scores.
+
+    Parameters
+    ----------
+    blocks
+        Trials and cohort scores. Z needs ``enroll``, T ``test``, S both, ZT and TZ also ``cohort``. With the speakers of
+        trials and cohort, a trial's own speakers are left out of its cohort.
+    method
+        Name of the norm.
+    folds, condition
+        See `normalize_by_folds`.
+    **options
+        For the classical norms the fields of `NormOptions`, or ``convention`` with single options that differ from it.
+
+    Returns
+    -------
+    ScoreMatrix or TrialList
+        The normalized trials, in the form of ``blocks.trials``; a dask array is computed when it is used.
+
+    Examples
+    --------
+    >>> blocks = ScoreBlocks(
+    ...     ScoreMatrix([[3.0, 1.0]], ["e"], ["t1", "t2"]),
+    ...     enroll=ScoreMatrix([[2.0, 1.0, 0.0]], ["e"], ["c1", "c2", "c3"]),
+    ...     test=ScoreMatrix([[1.5, 0.0], [0.5, 2.0], [-0.5, 1.0]], ["c1", "c2", "c3"], ["t1", "t2"]),
+    ... )
+    >>> normalize(blocks, "as", top_k=2).scores
+    array([[ 3.5, -1. ]])
+    """
+    if not isinstance(blocks, ScoreBlocks):
+        raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks")
+    found = method_named(method)
+    if found.prepare is not None:
+        blocks, options = found.prepare(blocks, options)
+    return normalize_by_folds(partial(found.norm, **options), blocks, folds, condition)
+
+
+def register_norm(name: str, norm: Callable[..., Table]) -> None:
+    """Make a norm known under a name, to `normalize`, the command line and `compare`.
+
+    Parameters
+    ----------
+    name
+        One that is not taken.
+    norm
+        Called as ``norm(blocks, **options)`` with `ScoreBlocks`; returns their trials with other scores. It need not
+        know of own speakers or conditions.
+
+    Examples
+    --------
+    >>> register_norm("halved", lambda blocks: blocks.trials.map(lambda s: s / 2))
+    >>> normalize(ScoreBlocks(ScoreMatrix([[3.0]], ["e"], ["t"])), "halved").scores
+    array([[1.5]])
+    """
+    if name in METHODS:
+        raise InputError(f"there is a norm {name!r} already; take another name")
+    METHODS[name] = Method(norm)
+
+
+def method_named(name: str) -> Method:
+    """Return a norm by its name; a name that is close to one is suggested."""
+    if name in METHODS:
+        return METHODS[name]
+    plain = name.lower().replace("-", "").replace("_", "").removesuffix("norm")
+    close = [plain] if plain in METHODS else get_close_matches(name, METHODS, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(METHODS)}"
+    raise InputError(f"there is no norm {name!r}{hint}")
+
+
+def _prepare_classical(
+    method: str, blocks: ScoreBlocks, options: Mapping[str, Any]
+) -> tuple[ScoreBlocks, dict[str, Any]]:
+    """Return the cohort scores that a classical norm uses, and its options, resolved for the whole cohort."""
+    given = dict(options)
+    how = given.pop("options", None) or NormOptions.from_convention(given.pop("convention", None), **given)
+    how = how.for_method(method)
+    needs = {"own": _NEEDS[method], "cross": ("enroll", "test"), "profile": ("enroll", "test", "cohort")}[how.select]
+    blocks = blocks.nontargets()
+    for name in needs:
+        if getattr(blocks, name) is None:
+            raise InputError(f"the norm {method!r} needs `{name}`: {_MEANING[name]}")
+    if how.select == "cross":
+        blocks = _matching_cohorts(blocks)
+    S_e, S_t = blocks.enroll and blocks.enroll.scores, blocks.test and blocks.test.scores
+    counts = cohort_counts(method, S_e if "enroll" in needs else None, S_t if "test" in needs else None, how)
+    return blocks.only(needs), {"options": how, "counts": counts}
+
+
+def _matching_cohorts(blocks: ScoreBlocks) -> ScoreBlocks:
+    """Bring the test cohort into the order of the enrolment cohort, if both have the same ids; else they have speakers."""
+    enroll, test = blocks.cohort_enroll, blocks.cohort_test
+    if enroll is None or test is None or enroll.same_ids(test):
+        return blocks
+    if set(enroll.ids) == set(test.ids):
+        return blocks.take_cohort(None, test.positions(enroll.ids))
+    if enroll.speakers is None or test.speakers is None or not {*enroll.speakers} & {*test.speakers} - {None}:
+        raise InputError("select=cross needs the same cohort, or cohorts of the same speakers, on both sides")
+    return blocks
+
+
+def _classical(method: str, blocks: ScoreBlocks, options: NormOptions, counts: Any) -> Table:
+    """Apply a classical norm to the arrays of blocks; an error names the id."""
+    trials, rankings = blocks.trials, None
+    arrays = [None if block is None else block.scores for block in (blocks.enroll, blocks.test, blocks.cohort)]
+    enroll, test = blocks.cohort_enroll, blocks.cohort_test
+    if options.select == "cross" and enroll is not None and test is not None and not enroll.same_ids(test):
+        rankings = speaker_rankings(np.asarray(arrays[0]), np.asarray(arrays[1]), enroll.speakers, test.speakers)
+    listed = {"rows": trials.rows, "cols": trials.cols} if isinstance(trials, TrialList) else {}
+    how: dict[str, Any] = {"options": options, "counts": counts, "rankings": rankings, **listed}
+    try:
+        scores = classical_norm(method, trials.scores, *arrays, **how)
+    except CohortError as error:
+        sides = {"enrolment": trials.enroll, "test": trials.test, "cohort enrolment": enroll, "cohort test": test}
+        side = sides[error.side]
+        raise error.with_id(side.ids[error.row] if side is not None else str(error.row)) from None
+    return trials.with_normalized(scores) if isinstance(trials, TrialList) else trials.with_scores(scores)
+
+
+def _raw(blocks: ScoreBlocks) -> Table:
+    return blocks.trials
+
+
+#: Every norm by name; `register_norm` adds to it.
+METHODS: dict[str, Method] = {"raw": Method(_raw)} | {
+    name: Method(partial(_classical, name), partial(_prepare_classical, name)) for name in CLASSICAL
+}

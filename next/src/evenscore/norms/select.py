@@ -1,0 +1,129 @@
+"""Cohorts that the other side of a trial ranks: numbers for each trial, not for each enrolment and each test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.norms.options import NormOptions
+from evenscore.norms.statistics import Statistics, location_scale, nonzero_std
+from evenscore.parallel import run_blocks
+
+__all__ = ["profile_rankings", "ranked_statistics", "speaker_rankings"]
+
+Array = npt.NDArray[Any]
+
+
+def ranked_statistics(
+    method: str,
+    S_e: Any,
+    S_t: Any,
+    S_I: Any,
+    how: NormOptions,
+    counts: tuple[int | None, int | None],
+    rankings: tuple[Array, Array] | None,
+    rows: Array | None,
+    cols: Array | None,
+) -> tuple[Statistics | tuple[()], Statistics | tuple[()]]:
+    """Return mean and standard deviation of each side's scores against the members that the other side ranks highest.
+
+    ``rankings`` are M x n numbers by which tests rank the test cohort, and m x N by which enrolments rank the enrolment
+    cohort; higher is better. By default they are the scores of the other side: the members of S_e's columns and of
+    S_t's rows then are the same, in the same order. The numbers are for each trial: matrices m x n, or lists.
+    """
+    if how.select == "profile":
+        if S_I is None:
+            raise InputError("select='profile' needs the cohort against itself (S_I); give it")
+        rankings = profile_rankings(np.asarray(S_e), np.asarray(S_t), np.asarray(S_I))
+    elif rankings is None and (S_e is None or S_t is None or S_e.shape[1] != S_t.shape[0]):
+        raise InputError("select='cross' needs the same cohort on both sides; give both, or another select")
+    S_e, S_t = np.asarray(S_e), np.asarray(S_t)
+    by_test, by_enroll = (S_t, S_e) if rankings is None else rankings
+    enroll: Statistics | tuple[()] = ()
+    test: Statistics | tuple[()] = ()
+    if method in ("as", "az"):
+        enroll = _statistics_by_ranking(S_e, by_test, counts[0], how, rows, cols, "enrolment")
+    if method in ("as", "at"):
+        mean, std = _statistics_by_ranking(S_t.T, by_enroll.T, counts[1], how, cols, rows, "test")
+        test = (mean.T, std.T)
+    return enroll, test
+
+
+def _statistics_by_ranking(
+    scores: Array,
+    ranking: Array,
+    k: int | None,
+    how: NormOptions,
+    rows: Array | None,
+    cols: Array | None,
+    side: str,
+) -> Statistics:
+    """Return the numbers of rows of ``scores`` (p x M) over the k members that each column of ``ranking`` (M x q) puts first."""
+    plain, n_cols = replace(how, drop_top=0), ranking.shape[1]
+    if rows is None or cols is None:
+        mean, std = np.empty((2, len(scores), n_cols))
+        places: list[Any] = [(slice(None), col) for col in range(n_cols)]
+        rows_of: list[Any] = [slice(None)] * n_cols
+    else:
+        mean, std = np.empty((2, len(rows)))
+        order = np.argsort(cols, kind="stable")
+        places = np.split(order, np.searchsorted(cols[order], np.arange(1, n_cols)))
+        rows_of = [rows[at] for at in places]
+
+    def work(block: slice) -> None:
+        for col in range(block.start, block.stop):
+            members = _first_members(ranking[:, col], k, how.drop_top)
+            chosen = scores[rows_of[col]][:, members]
+            mean[places[col]], std[places[col]] = location_scale(np.array(chosen), plain)
+
+    run_blocks(work, n_cols, scores.size, 1 << 22)
+    return mean, nonzero_std(mean, std, how, side)
+
+
+def _first_members(ranking: Array, k: int | None, drop: int) -> Array:
+    """Return the members that rank highest, after the first ``drop``; equals in the order of the cohort."""
+    order = np.argsort(-ranking, kind="stable")
+    order = order[: np.count_nonzero(~np.isnan(ranking))]
+    return order[drop:] if k is None else order[drop : drop + k]
+
+
+def speaker_rankings(
+    S_e: Array, S_t: Array, cohort_enroll_speakers: Array, cohort_test_speakers: Array
+) -> tuple[Array, Array]:
+    """Return rankings for ``select="cross"`` where the two cohorts are other recordings of the same speakers.
+
+    A member's place is the mean score that the other side has with the recordings of its speaker.
+    """
+    same = cohort_test_speakers[:, None] == cohort_enroll_speakers  # M x N
+    return _mean_over(same, S_t), _mean_over(same.T, S_e.T).T
+
+
+def _mean_over(same: Array, scores: Array) -> Array:
+    present = ~np.isnan(scores)
+    with np.errstate(invalid="ignore"):
+        return (same @ np.where(present, scores, 0.0)) / (same.astype(float) @ present)
+
+
+def profile_rankings(S_e: Array, S_t: Array, S_I: Array) -> tuple[Array, Array]:
+    """Return rankings by minus the mean absolute difference of cohort scores, over the members that both have."""
+    by_test = _nearness(S_t.T, S_I.T).T  # tests against the cohort's tests, over the enrolment cohort
+    return by_test, _nearness(S_e, S_I)  # enrolments against the cohort's enrolments, over the test cohort
+
+
+def _nearness(scores: Array, cohort: Array) -> Array:
+    """Return minus the mean distance of each row of ``scores`` from each row of ``cohort``; NaN if they share nothing."""
+    out = np.empty((len(scores), len(cohort)))
+
+    def work(block: slice) -> None:
+        for row in range(block.start, block.stop):
+            apart = np.abs(cohort - scores[row])
+            shared = ~np.isnan(apart)
+            with np.errstate(invalid="ignore"):
+                out[row] = -np.where(shared, apart, 0.0).sum(axis=1) / shared.sum(axis=1)
+
+    run_blocks(work, len(scores), cohort.size, 1 << 20)
+    return out
