@@ -1,0 +1,132 @@
+"""Cases of files and figures: `convert`, `info`, `formats`, errors, `evaluate`, `plot`."""
+
+from run import Case
+
+# Files
+
+
+def convert(name, given, out, options=""):
+    """Make a case of one convert command."""
+    return Case(name=f"convert/{name}", commands=(f"convert {given} {out} {options}",), files=(out,))
+
+
+READ_SCORES = (
+    *("kaldi.scores", "wespeaker.scores", "wespeaker_norm.scores", "speechbrain.scores", "espnet.scores"),
+    *("nist.tsv", "nist21.tsv", "asvspoof5.tsv", "table.tsv", "windows.scores", "packed.scores.gz"),
+    *("table.parquet", "list.npz", "matrix.npz", "matrix.zarr", "bosaris.h5", "sidekit.h5", "dca.h5", "pybosaris.h5"),
+)
+READ_KEYS = (
+    *("kaldi.key", "kaldi.list", "voxceleb.trials", "nist_key.tsv", "bosaris_key.h5", "bosaris_old_key.h5"),
+    *("bosaris_ndx.h5", "pybosaris_key.h5"),
+)
+READ_VECTORS = (
+    *("vec_by_id.npz", "vec.npy", "vec.h5", "vec_by_id.h5", "vec.parquet", "vec_text.ark", "vec.ark", "vec.scp"),
+)
+TEXT = ("kaldi", "wespeaker", "speechbrain", "espnet", "nist")
+CONVERT = [
+    *(convert(f"read-{name}", name, "out.csv") for name in READ_SCORES),
+    convert("read-factors", "factors.scores", "out.csv", "--from wespeaker-factors"),
+    convert("read-bob", "bob.scores", "out.csv", "--from bob"),
+    convert("read-score-column", "asvspoof5.tsv", "out.csv", "--score-column cm-score"),
+    *(convert(f"read-{name}", name, "out.csv") for name in READ_KEYS),
+    *(convert(f"read-{name}", name, "out.npz") for name in READ_VECTORS),
+    convert("read-utt2spk", "fmt.utt2spk", "out", "--to spk2utt"),
+    convert("read-spk2utt", "fmt.spk2utt", "out", "--to utt2spk"),
+    *(convert(f"write-{name}", "table.csv", "out", f"--to {name}") for name in TEXT),
+    *(convert(f"write-{name}", "table.csv", f"out.{name}") for name in ("tsv", "parquet", "npz", "zarr", "h5")),
+    convert("write-factors", "factors.scores", "out", "--from wespeaker-factors --to wespeaker-factors"),
+    convert("write-voxceleb", "kaldi.key", "out", "--to voxceleb"),
+    convert("write-kaldi-key", "voxceleb.trials", "out", "--to kaldi"),
+    convert("write-old-key", "kaldi.key", "out.h5", "--to bosaris-old-key"),
+    convert("write-key-npz", "kaldi.key", "out.npz"),
+    convert("write-matrix-npz", "kaldi.scores", "out.npz", "--matrix"),
+    convert("write-matrix-zarr", "matrix.npz", "out.zarr"),
+    convert("write-matrix-h5", "matrix.npz", "out.h5"),
+    *(convert(f"write-vectors-{end}", "vec.npz", f"vectors.{end}") for end in ("ark", "parquet", "h5", "zarr", "npy")),
+    convert("write-vectors-scp", "vec.npz", "vectors.scp"),
+    convert("write-vectors-ark-text", "vec.npz", "vectors", "--to kaldi-ark-text"),
+    convert("vectors-with-speakers", "vec.scp", "out.npz", "--speakers vec.utt2spk"),
+    convert("with-key", "kaldi.scores", "out.csv", "--key kaldi.key"),
+    convert("with-speakers", "kaldi.scores", "out.csv", "--speakers fmt.utt2spk"),
+    convert("together", "pa.scores pb.scores", "out.scores"),
+    convert("unmatched-drop", "trials.scores", "out.csv", "--key trials_gaps.key --unmatched drop"),
+    convert("missing-skip", "nan.scores", "out.scores", "--missing skip"),
+    convert("columns", "table.csv", "out.parquet"),
+]
+
+# Errors: exit code 2, the culprit is named, nothing is written
+
+
+def error(name, command, culprit):
+    """Make a case of a command that is refused."""
+    return Case(name=f"errors/{name}", commands=(command,), code=2, culprit=culprit)
+
+
+OWN = "--speakers own.utt2spk --cohort-speakers own_cohort.utt2spk"
+BLOCKS = "--trials trials.scores --enroll-cohort enroll.scores --test-cohort test.scores"
+ERRORS = [
+    error("bad-line", "convert bad_line.scores out.csv", "bad_line.scores:3"),
+    error("bad-number", "convert bad_number.scores out.csv", "bad_number.scores:3"),
+    error("nan-score", "convert nan.scores out.csv", "nan.scores:3"),
+    error(
+        "nan-in-normalize",
+        "normalize --norm z --trials nan.scores --enroll-cohort enroll.scores -o out",
+        "nan.scores:3",
+    ),
+    error("twice", "convert twice.scores out.csv", "twice.scores"),
+    error("empty", "convert empty.scores out.csv", "empty.scores"),
+    error("missing-file", "convert nowhere.scores out.csv", "nowhere.scores"),
+    error(
+        "missing-cohort-file",
+        "normalize --norm z --trials trials.scores --enroll-cohort nowhere.npz -o out",
+        "nowhere.npz",
+    ),
+    error("garbage", "convert garbage.bin out.csv", "garbage.bin"),
+    error("broken-npz", "convert broken.npz out.csv", "broken.npz"),
+    error("broken-hdf5", "convert broken.h5 out.csv", "broken.h5"),
+    error("unknown-format", "convert kaldi.scores out --to nonsense", "nonsense"),
+    error("unknown-norm", f"normalize --norm quux {BLOCKS} -o out", "quux"),
+    error("unknown-norm-option", f"normalize --norm as:topp=3 {BLOCKS} -o out", "topp"),
+    error("bad-norm-value", f"normalize --norm as:top_k=-3 {BLOCKS} -o out", "top_k"),
+    error("top-k-above-cohort", f"normalize --norm as:top_k=500 {BLOCKS} -o out", "500"),
+    error("unknown-convention", f"normalize --norm as:convention=nobody {BLOCKS} -o out", "nobody"),
+    error("no-cohort-scores", "normalize --norm z --trials trials.scores -o out", "enroll"),
+    error("no-cohort-itself", f"normalize --norm zt {BLOCKS} -o out", "cohort"),
+    error("no-model", f"normalize --norm lgsm {BLOCKS} -o out", "--model"),
+    error(
+        "mismatched-cohort",
+        "normalize --norm z --trials dev.scores --enroll-cohort enroll.scores -o out",
+        "dev_spk00_e0",
+    ),
+    error("mismatched-key", "evaluate trials.scores --key other.key", "eval_spk30_e0"),
+    error("unmatched-key", "evaluate trials.scores --key trials_gaps.key", "eval_spk30_e"),
+    error(
+        "nobody-in-cohort",
+        f"normalize --norm z --trials own_trials.scores --enroll-cohort own_one_enroll.scores {OWN} -o out",
+        "own_spk03",
+    ),
+    error("unknown-command", "normalise --norm s", "normalise"),
+    error("unknown-option", "convert kaldi.scores out.csv --nonsense 3", "--nonsense"),
+    error(
+        "unknown-calibration",
+        "calibrate --calibration quux --train dev.scores --train-key dev.key trials.scores -o out",
+        "quux",
+    ),
+    error("no-labels", "evaluate trials.scores", "trials.scores"),
+    error("one-class", "fit --norm lgsm --scores one.scores --key one.key -o m.json", "target"),
+    error("broken-model", f"normalize --norm lgsm --model broken.json {BLOCKS} -o out", "broken.json"),
+    error(
+        "no-embedding",
+        "score --enroll-embeddings xenroll.npz --test-embeddings xtest.npz --trials trials.key -o out",
+        "eval_spk30_e0",
+    ),
+    error(
+        "unknown-scorer",
+        "score --enroll-embeddings xenroll.npz --test-embeddings xtest.npz --scorer quux -o out",
+        "quux",
+    ),
+    error("unknown-plot", "plot quux trials.scores --key trials.key -o out.svg", "quux"),
+    error("unknown-output", "convert kaldi.scores nowhere/out.csv", "nowhere"),
+]
+
+CASES = [*CONVERT, *ERRORS]

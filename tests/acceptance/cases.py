@@ -1,0 +1,11 @@
+"""The table of acceptance cases. Each knows the command line or the public API only, and asserts no wording."""
+
+import case_models
+import case_norms
+import case_tables
+
+from run import Case
+
+__all__ = ["CASES", "Case"]
+
+CASES = {case.name: case for module in (case_norms, case_tables, case_models) for case in module.CASES}
