@@ -18,6 +18,7 @@ from .norms import (
     at_norm as at_norm,
     az_norm as az_norm,
     normalize as normalize,
+    prepare_norm as prepare_norm,
     register_norm as register_norm,
     s_norm as s_norm,
     t_norm as t_norm,

@@ -151,8 +151,10 @@ def map_rows(function: Callable[[Array], Array], scores: Any, n_numbers: int) ->
 
 def _row_copy(scores: Any, rows: slice) -> Array:
     """Return a copy of some rows in C order; rows of a transpose are turned in pieces that fit into the cache."""
-    part = scores[rows]
-    if not isinstance(part, np.ndarray) or part.flags.c_contiguous or part.size < _TILE:
+    part = np.asarray(scores[rows])
+    if not isinstance(scores, np.ndarray) and part.base is None and part.flags.c_contiguous:
+        return part  # made just now
+    if part.flags.c_contiguous or part.size < _TILE:
         return np.array(part, order="C")
     out = np.empty(part.shape, part.dtype)
     for start in range(0, part.shape[1], 512):

@@ -105,9 +105,13 @@ class ScoreMatrix:
         """Return other scores of the same pairs, which are not validated."""
         return ScoreMatrix.trusted(scores, self.enroll, self.test)
 
+    def with_sides(self, enroll: Side, test: Side) -> ScoreMatrix:
+        """Return the same scores with sides that know more about the same ids."""
+        return ScoreMatrix.trusted(self.scores, enroll, test)
+
     def with_speakers(self, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> ScoreMatrix:
         """Return the same scores with speakers; None keeps those that are known."""
-        return ScoreMatrix.trusted(self.scores, self.enroll.with_speakers(enroll), self.test.with_speakers(test))
+        return self.with_sides(self.enroll.with_speakers(enroll), self.test.with_speakers(test))
 
     def take(self, rows: npt.ArrayLike | None = None, cols: npt.ArrayLike | None = None) -> ScoreMatrix:
         """Return the rows and columns at these positions, in this order; None takes all."""

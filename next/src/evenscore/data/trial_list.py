@@ -176,9 +176,13 @@ class TrialList:
             raise InputError(f"labels must be {len(self)} numbers: 1 (target), 0 (non-target) or -1 (unknown)")
         return self._replace(labels=array.astype(np.int8))
 
+    def with_sides(self, enroll: Side, test: Side) -> TrialList:
+        """Return the same trials with sides that know more about the same ids."""
+        return self._replace(enroll=enroll, test=test)
+
     def with_speakers(self, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> TrialList:
         """Return the same trials with speakers; None keeps those that are known."""
-        return self._replace(enroll=self.enroll.with_speakers(enroll), test=self.test.with_speakers(test))
+        return self.with_sides(self.enroll.with_speakers(enroll), self.test.with_speakers(test))
 
     def select(self, which: npt.ArrayLike) -> TrialList:
         """Return the trials of a mask or of positions; ids that no trial has any more are dropped."""

@@ -12,6 +12,10 @@ from .folds import (
     assign_folds as assign_folds,
     normalize_by_folds as normalize_by_folds,
 )
+from .online import (
+    OnlineNorm as OnlineNorm,
+    prepare_norm as prepare_norm,
+)
 from .options import (
     CLASSICAL as CLASSICAL,
     CONVENTIONS as CONVENTIONS,

@@ -1,0 +1,86 @@
+"""Trials that come one by one, as in a service: a few numbers for each side, computed once, then one formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.norms.classical import cohort_counts, enroll_statistics, formula, test_statistics
+from evenscore.norms.options import CLASSICAL, NormOptions
+
+__all__ = ["OnlineNorm", "prepare_norm"]
+
+Numbers = tuple[float, ...]  #: what is kept of an enrolment or of a test
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineNorm:
+    """A classical norm for single trials; it never changes, so that threads may share it. Made by `prepare_norm`.
+
+    Cohort scores are in the order of the cohort, NaN where one is missing or of the trial's own speakers.
+
+    Examples
+    --------
+    >>> norm = prepare_norm("as", top_k=2)
+    >>> ann = norm.enroll([2.0, 1.0, 0.0])
+    >>> norm.score(3.0, ann, norm.test([1.5, 0.5, -0.5]))
+    3.5
+    """
+
+    method: str
+    options: NormOptions
+    cohort: npt.NDArray[np.floating] | None = None  #: N x M, for ZT and TZ; NaN where a pair is a target
+
+    def enroll(self, cohort_scores: npt.ArrayLike) -> Numbers:
+        """Return what is kept of an enrolment, from its scores against the cohort's tests."""
+        S_e = np.asarray(cohort_scores, np.float64)[None]
+        k = cohort_counts(self.method, S_e, None, self.options)[0]
+        return tuple(float(value[0]) for value in enroll_statistics(self.method, S_e, self.cohort, self.options, k))
+
+    def test(self, cohort_scores: npt.ArrayLike) -> Numbers:
+        """Return what is kept of a test, from the scores of the cohort's enrolments against it."""
+        S_t = np.asarray(cohort_scores, np.float64)[:, None]
+        k = cohort_counts(self.method, None, S_t, self.options)[1]
+        return tuple(float(value[0]) for value in test_statistics(self.method, S_t, self.cohort, self.options, k))
+
+    def score(self, score: float, enroll: Numbers, test: Numbers) -> float:
+        """Return the normalized score of a trial, from what is kept of its two sides."""
+        return float(formula(self.method, self.options)(score, *enroll, *test))
+
+    def normalize_one(self, score: float, enroll_cohort: npt.ArrayLike = (), test_cohort: npt.ArrayLike = ()) -> float:
+        """Return the normalized score of one trial, from the cohort scores of its two sides.
+
+        Examples
+        --------
+        >>> prepare_norm("z", ddof=1).normalize_one(3.0, [2.0, 1.0, 0.0])
+        2.0
+        """
+        return self.score(score, self.enroll(enroll_cohort), self.test(test_cohort))
+
+
+def prepare_norm(
+    method: str = "as", *, cohort: npt.ArrayLike | None = None, convention: str | None = None, **options: Any
+) -> OnlineNorm:
+    """Prepare a classical norm for single trials.
+
+    Parameters
+    ----------
+    method
+        Its name.
+    cohort
+        Scores of the cohort against itself (N x M), which ZT and TZ need; NaN where a pair is a target.
+    convention, **options
+        See `NormOptions`; a cohort that the other side ranks (``select``) is not for single trials.
+    """
+    if method not in CLASSICAL:
+        raise InputError(f"there is no classical norm {method!r}; there are {', '.join(CLASSICAL)}")
+    how = NormOptions.from_convention(convention, **options).for_method(method)
+    if how.select != "own":
+        raise InputError(f"select={how.select} needs whole tables of cohort scores; use normalize")
+    if method in ("zt", "tz") and cohort is None:
+        raise InputError(f"the norm {method!r} needs the scores of the cohort against itself; give `cohort`")
+    return OnlineNorm(method, how, None if cohort is None else np.asarray(cohort, np.float64))

@@ -1,0 +1,1 @@
+from .bilinear import BilinearScores as BilinearScores
