@@ -68,7 +68,7 @@ def map_pairs(
 
         run_blocks(gather, len(scores), 1, _TILE)
     else:
-        run_blocks(_tile_work(formula, scores, enroll, test, constants, out), *scores.shape, _TILE)
+        run_blocks(_tile_work(formula, scores, enroll, test, constants, out), len(scores), scores.shape[1], _TILE)
     return out
 
 
@@ -145,7 +145,7 @@ def map_rows(function: Callable[[Array], Array], scores: Any, n_numbers: int) ->
     def work(rows: slice) -> None:
         out[rows] = function(_row_copy(scores, rows))
 
-    run_blocks(work, *scores.shape, _ROWS)
+    run_blocks(work, scores.shape[0], scores.shape[1], _ROWS)
     return out
 
 

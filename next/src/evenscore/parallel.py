@@ -1,4 +1,4 @@
-"""Work on blocks of rows, on all cores: NumPy and compiled loops release the interpreter lock, so threads are enough."""
+"""Work on blocks of rows on all cores: NumPy and compiled loops release the interpreter lock, so threads are enough."""
 
 from __future__ import annotations
 

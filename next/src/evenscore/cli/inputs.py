@@ -31,8 +31,10 @@ def read_blocks(
 ) -> ScoreBlocks:
     """Read trials and cohort scores, with their labels, speakers and conditions; ``keys`` are labels by block."""
     scores = read_scores(trials)
-    blocks = {name: read_matrix(path) for name, path in (("enroll", enroll), ("test", test), ("cohort", cohort)) if path}
-    labels = {f"{name}_labels": _read_key(path, name, blocks.get(name)) for name, path in keys.items() if path}
+    blocks = {
+        name: read_matrix(path) for name, path in (("enroll", enroll), ("test", test), ("cohort", cohort)) if path
+    }
+    labels: dict[str, Any] = {f"{name}_labels": _read_key(path, name, blocks.get(name)) for name, path in keys.items() if path}
     if speakers is not None:
         known = read_speakers(speakers)
         scores = scores.with_speakers(_values(known, scores.enroll, speakers), _values(known, scores.test, speakers))
@@ -45,7 +47,7 @@ def read_blocks(
             rows = None if name == "enroll" else _values(known, block.enroll, members[0])
             block = block.with_speakers(rows, None if name == "test" else _values(known, block.test, members[0]))
         blocks[name] = block if members[1] is None else _with_conditions(block, members[1])
-    return ScoreBlocks(scores, **blocks, **labels)
+    return ScoreBlocks(scores, blocks.get("enroll"), blocks.get("test"), blocks.get("cohort"), **labels)
 
 
 def read_matrix(path: str) -> ScoreMatrix:

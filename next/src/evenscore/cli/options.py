@@ -20,8 +20,12 @@ def file_option(help_text: str, *names: str) -> Any:
 
 
 Output = Annotated[str, file_option("File to write; '-' is standard output.", "--output", "-o")]
-ToFormat = Annotated[str | None, typer.Option("--to", metavar="FORMAT", help="Format of the output, if not by its name.")]
-Workers = Annotated[int | None, typer.Option(min=1, metavar="N", help="Start N processes of Dask.", rich_help_panel=_RARE)]
+ToFormat = Annotated[
+    str | None, typer.Option("--to", metavar="FORMAT", help="Format of the output, if not by its name.")
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Start N processes of Dask.", rich_help_panel=_RARE)
+]
 Scheduler = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Use the Dask cluster of this scheduler.", rich_help_panel=_RARE)
 ]
@@ -54,10 +58,9 @@ def parse_name(text: str, known: tuple[str, ...] | None = None) -> tuple[str, di
     return name, options
 
 
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+def _value(text: str) -> int | float | str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(text) if text.lstrip("+-").isdigit() else number

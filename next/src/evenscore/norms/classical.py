@@ -134,8 +134,8 @@ def classical_norm(
         enroll, test = ranked_statistics(method, S_e, S_t, S_I, how, k, rankings, rows, cols)
         out = formula(method, how)(S, *enroll, *test).astype(S.dtype)
         return _finish(S, out, *(np.isnan(side[0]) if side else np.False_ for side in (enroll, test)), how, rows, cols)
-    enroll = enroll_statistics(method, S_e, S_I, how, k[0])
-    test = test_statistics(method, S_t, S_I, how, k[1])
+    enroll = statistics_of_enrolments(method, S_e, S_I, how, k[0])
+    test = statistics_of_tests(method, S_t, S_I, how, k[1])
     out = map_pairs(formula(method, how), S, enroll, test, rows=rows, cols=cols)
     empty_enroll, empty_test = (np.isnan(side[0]) if side else np.zeros(1, bool) for side in (enroll, test))
     if rows is None or cols is None:
@@ -150,7 +150,9 @@ def cohort_counts(method: str, S_e: Any, S_t: Any, how: NormOptions) -> tuple[in
     return of_enroll, None if S_t is None else how.count(method, S_t.shape[0])
 
 
-def enroll_statistics(method: str, S_e: Any, S_I: Any, how: NormOptions, k: int | None) -> Statistics | tuple[()]:
+def statistics_of_enrolments(
+    method: str, S_e: Any, S_I: Any, how: NormOptions, k: int | None
+) -> Statistics | tuple[()]:
     """Return mean and standard deviation of each enrolment's cohort scores, if the norm uses them."""
     if method in ("t", "at"):
         return ()
@@ -158,7 +160,7 @@ def enroll_statistics(method: str, S_e: Any, S_I: Any, how: NormOptions, k: int 
     return row_statistics(S_e, how, k, "enrolment", transform)
 
 
-def test_statistics(method: str, S_t: Any, S_I: Any, how: NormOptions, k: int | None) -> Statistics | tuple[()]:
+def statistics_of_tests(method: str, S_t: Any, S_I: Any, how: NormOptions, k: int | None) -> Statistics | tuple[()]:
     """Return mean and standard deviation of each test's cohort scores, if the norm uses them."""
     if method in ("z", "az"):
         return ()

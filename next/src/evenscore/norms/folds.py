@@ -44,7 +44,10 @@ def normalize_by_folds(
         With the speakers of trials and cohort, own speakers are left out; without them, the norm runs as it is.
     folds
         Number of folds. By default one per speaker for up to 40 speakers, which is exact, and 20 for more: other
-        speakers of a trial's folds are then left out, too.
+        speakers of a trial's folds are then left out, too. Measured (`benchmarks/folds.py`: Common Voice, two halves of
+        197 speakers, the training half its own cohort; Cllr of the other half after logistic calibration on the
+        normalized training trials, relative to exact leaving-out): 20 folds .9995 (S), .999 (AS), .9995 (ZT) in 1/40,
+        1/40, 1/80 of its time; 10 folds .999, 1.001, .999; 5 folds .999, 1.019, .999.
     condition
         A column of all sides, such as "gender": enrolments and tests keep the cohort members with the same value. Those
         without a value ("" or None) keep all.
@@ -77,7 +80,9 @@ def _fill_matrix(plain: Any, blocks: ScoreBlocks, trials: ScoreMatrix, of_enroll
     if is_dask(trials.scores):
         import dask.array as da
 
-        parts = [[plain(a, b, by_row[a].take_trials(None, c)).scores for b, c in enumerate(cols)] for a in range(len(rows))]
+        parts = [
+            [plain(a, b, by_row[a].take_trials(None, c)).scores for b, c in enumerate(cols)] for a in range(len(rows))
+        ]
         back = np.argsort(np.concatenate(rows)), np.argsort(np.concatenate(cols))
         return trials.with_scores(da.block(parts)[back[0]][:, back[1]].rechunk(trials.scores.chunks))
     out = np.full(trials.shape, np.nan, trials.scores.dtype)

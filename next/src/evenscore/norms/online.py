@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms.classical import cohort_counts, enroll_statistics, formula, test_statistics
+from evenscore.norms.classical import cohort_counts, formula, statistics_of_enrolments, statistics_of_tests
 from evenscore.norms.options import CLASSICAL, NormOptions
 
 __all__ = ["OnlineNorm", "prepare_norm"]
@@ -39,13 +39,15 @@ class OnlineNorm:
         """Return what is kept of an enrolment, from its scores against the cohort's tests."""
         S_e = np.asarray(cohort_scores, np.float64)[None]
         k = cohort_counts(self.method, S_e, None, self.options)[0]
-        return tuple(float(value[0]) for value in enroll_statistics(self.method, S_e, self.cohort, self.options, k))
+        return tuple(
+            float(value[0]) for value in statistics_of_enrolments(self.method, S_e, self.cohort, self.options, k)
+        )
 
     def test(self, cohort_scores: npt.ArrayLike) -> Numbers:
         """Return what is kept of a test, from the scores of the cohort's enrolments against it."""
         S_t = np.asarray(cohort_scores, np.float64)[:, None]
         k = cohort_counts(self.method, None, S_t, self.options)[1]
-        return tuple(float(value[0]) for value in test_statistics(self.method, S_t, self.cohort, self.options, k))
+        return tuple(float(value[0]) for value in statistics_of_tests(self.method, S_t, self.cohort, self.options, k))
 
     def score(self, score: float, enroll: Numbers, test: Numbers) -> float:
         """Return the normalized score of a trial, from what is kept of its two sides."""

@@ -98,7 +98,9 @@ class NormOptions:
             if getattr(self, name) not in choices:
                 raise InputError(f"{name} is {getattr(self, name)!r}, but must be one of {quoted(choices)}")
         k, whole = self.top_k, isinstance(self.drop_top, int)
-        _require("top_k", k, k is None or (k >= 1 if isinstance(k, int) else 0 < k <= 1), "a count, or a fraction up to 1.0")
+        _require(
+            "top_k", k, k is None or (k >= 1 if isinstance(k, int) else 0 < k <= 1), "a count, or a fraction up to 1.0"
+        )
         _require("drop_top", self.drop_top, whole and self.drop_top >= 0, "a whole number from 0")
         _require("trim", self.trim, 0 <= self.trim < 0.5, "from 0 to below 0.5")
         _require("std_floor", self.std_floor, self.std_floor == 0 or 1e-30 <= self.std_floor <= 1e30, "from 0 to 1e30")
