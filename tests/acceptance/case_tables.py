@@ -129,4 +129,124 @@ ERRORS = [
     error("unknown-output", "convert kaldi.scores nowhere/out.csv", "nowhere"),
 ]
 
-CASES = [*CONVERT, *ERRORS]
+# What is in files
+
+COUNTS = tuple(f"0.{key}" for key in ("kind", "enrolments", "tests", "trials", "missing"))
+INFO = [
+    Case(
+        name="info/scores-with-key",
+        commands=("info trials.scores --key trials.key --json",),
+        json=(*COUNTS, "0.labels", "0.scores.target", "0.scores.nontarget"),
+    ),
+    Case(name="info/text", commands=("info trials.scores --key trials.key",)),
+    Case(name="info/gaps", commands=("info matrix.npz --json",), json=(*COUNTS, "0.scores.all")),
+    Case(name="info/store", commands=("info trials.zarr --json",), json=(*COUNTS, "0.scores.all")),
+    Case(name="info/key", commands=("info kaldi.key --json",), json=("0.kind", "0.format", "0.trials", "0.labels")),
+    Case(name="info/hdf5", commands=("info bosaris.h5 --json",), json=(*COUNTS, "0.format")),
+    Case(
+        name="info/vectors",
+        commands=("info vec.npz --json",),
+        json=("0.kind", "0.format", "0.vectors", "0.dimensions", "0.speakers", "0.lengths"),
+    ),
+    Case(name="info/several", commands=("info vec.scp fmt.utt2spk table.csv --json",), json=("1.kind", "2.trials")),
+    Case(name="formats/text", commands=("formats",)),
+    Case(name="formats/json", commands=("formats --json",), json=("0.name",)),
+]
+
+# Figures
+
+FIGURES = ("eer", "eer_threshold", "min_dcf", "act_dcf", "cllr", "min_cllr", "auc", "n_target", "n_nontarget")
+POOLED = tuple(f"pooled.{figure}" for figure in FIGURES)
+RATES = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
+SPOOFING = ("sasv_eer", "sv_eer", "spf_eer", "min_a_dcf", "act_a_dcf")
+LABELLED = "trials.scores --key trials.key"
+
+
+def evaluate(name, arguments, keys=POOLED, tol=1e-9):
+    """Make a case of one evaluate command."""
+    return Case(name=f"evaluate/{name}", commands=(f"evaluate {arguments} --json",), json=keys, tol=tol)
+
+
+EVALUATE = [
+    evaluate("pooled", LABELLED),
+    Case(name="evaluate/text", commands=(f"evaluate {LABELLED}",)),
+    *(evaluate(f"eer-{m}", f"{LABELLED} --eer {m}") for m in ("interpolated", "nearest-mean", "nearest-max", "kaldi")),
+    *(
+        evaluate(
+            f"ties-{m}", f"ties.scores --key ties.key --eer {m}", ("pooled.eer", "pooled.min_dcf", "pooled.min_cllr")
+        )
+        for m in ("rocch", "interpolated", "nearest-mean", "nearest-max", "kaldi")
+    ),
+    evaluate(
+        "points",
+        f"{LABELLED} --points 0.05 --points 0.01,10,1",
+        (
+            "pooled.min_c_primary",
+            "pooled.act_c_primary",
+            "pooled.dcf.0.min_dcf",
+            "pooled.dcf.1.act_dcf",
+            "pooled.dcf.1.min_dcf",
+        ),
+    ),
+    evaluate("no-normalize", f"{LABELLED} --points 0.05 --no-normalize"),
+    evaluate("gaps", "trials_gaps.scores --key trials_gaps.key"),
+    evaluate("unmatched", "trials.scores --key trials_gaps.key --unmatched drop"),
+    evaluate("speaker-map", "trials.scores --enroll-speakers utt2spk"),
+    evaluate("own-labels", "table.csv"),
+    evaluate("zarr", "trials.zarr --key trials.key"),
+    evaluate("npy", "trials_store.npy --key trials.key"),
+    evaluate(
+        "systems",
+        "trials.scores trials2.scores --key trials.key",
+        tuple(f"systems.{n}.pooled.{k}" for n in (0, 1) for k in RATES),
+    ),
+    *(
+        evaluate(
+            f"by-{column.replace(':', '-')}",
+            f"{LABELLED} --metadata meta.csv --by {column} {more}",
+            (*POOLED, *(f"conditions.{column}.{value}.{k}" for value in values for k in RATES)),
+        )
+        for column, values, more in (
+            ("test:gender", "fm", ""),
+            ("enroll:gender", "fm", "--equalize"),
+            ("pair:gender", ("f-f", "m-m"), ""),
+            ("same:gender", ("same",), ""),
+        )
+    ),
+    *(
+        evaluate(
+            preset,
+            f"trials.scores --key nist.key --preset {preset}",
+            ("pooled.eer", "pooled.min_c_primary", "pooled.act_c_primary"),
+        )
+        for preset in ("sre16", "sre18", "sre19", "sre19-av")
+    ),
+    evaluate("spoof", "spoof.scores --key spoof.key --spoof a-dcf", SPOOFING),
+    evaluate("spoof-asvspoof5", "spoof.scores --key spoof.key --spoof asvspoof5", SPOOFING),
+    evaluate("forensic", f"{LABELLED} --forensic", ("pooled.dev_pav", "pooled.llr_bounds")),
+    # Another program draws other speakers from a seed: limits of intervals agree roughly.
+    evaluate(
+        "bootstrap",
+        f"{LABELLED} --enroll-speakers utt2spk --bootstrap 400",
+        ("pooled.intervals.eer", "pooled.intervals.cllr"),
+        tol=0.05,
+    ),
+]
+PLOT = [
+    Case(name=f"plot/{kind}", commands=(f"plot {kind} {LABELLED} -o out.svg",), files=("out.svg",))
+    for kind in ("det", "bayes", "ece", "hist", "qq", "tippett", "reliability")
+]
+PLOT += [
+    Case(
+        name="plot/effect",
+        commands=("plot effect trials.scores trials2.scores --key trials.key -o out.svg",),
+        files=("out.svg",),
+    ),
+    Case(
+        name="plot/det-png",
+        commands=("plot det trials.scores trials2.scores --name a --name b --key trials.key -o out.png",),
+        files=("out.png",),
+    ),
+]
+
+CASES = [*CONVERT, *ERRORS, *INFO, *EVALUATE, *PLOT]

@@ -2,10 +2,11 @@
 
 import case_models
 import case_norms
+import case_python
 import case_tables
 
 from run import Case
 
 __all__ = ["CASES", "Case"]
 
-CASES = {case.name: case for module in (case_norms, case_tables, case_models) for case in module.CASES}
+CASES = {case.name: case for module in (case_norms, case_tables, case_models, case_python) for case in module.CASES}

@@ -228,6 +228,10 @@ def _make_embeddings(folder, rng):
                 at = [k for k, i in enumerate(ids) if i.endswith(ends)]
                 chosen = {"ids": np.array([ids[k] for k in at]), "speakers": np.array([speakers[k] for k in at])}
                 np.savez(folder / f"{part}.npz", embeddings=vectors[at], **chosen)
+    transform = np.eye(8) + 0.2 * rng.normal(size=(8, 8)).round(6)
+    rows = "\n".join("  " + " ".join(map(str, row)) for row in transform.tolist())
+    psi = " ".join(str(2.5 - 0.3 * k) for k in range(8))
+    (folder / "kaldi.plda").write_text(f"<Plda>  [ {' '.join(['0.25'] * 8)} ]\n [\n{rows} ]\n [ {psi} ]\n</Plda>\n")
     (folder / "exclude.list").write_text("spk50\nspk57\n")
 
 

@@ -35,7 +35,7 @@ class Case:
     name: str
     commands: tuple = ()  #: command lines, without the name of the program
     files: tuple = ()  #: written files to read back; a pattern such as "report/*.npz" is allowed
-    json: tuple = ()  #: dotted keys of the last command's standard output, printed with --json
+    json: tuple = ()  #: dotted keys of the last command's standard output, or of a JSON file: "file.json:a.b"
     python: object = None  #: a function over the public API, called in the folder, that returns a dict of numbers
     check: object = None  #: a function of the folder that asserts what cannot be recorded, such as random draws
     tol: float = 1e-9
@@ -90,7 +90,7 @@ def run_case(case, data):
             new = set(os.listdir(folder)) - given
             assert not new, f"a failed command left {sorted(new)}"
         if case.json:
-            found["json"] = {key: numbers_of(value_at(json.loads(out), key)) for key in case.json}
+            found["json"] = {key: numbers_of(value_at(*json_at(out, key))) for key in case.json}
         for pattern in case.files:
             paths = sorted(folder.glob(pattern))
             assert paths, f"there is no {pattern}, only {sorted(set(os.listdir(folder)) - given)}"
@@ -103,14 +103,16 @@ def run_case(case, data):
         return found
 
 
+def json_at(out, key):
+    """Return the JSON that a key is about, and its dotted part."""
+    name, found, rest = key.partition(".json:")
+    return (json.loads(Path(f"{name}.json").read_text()), rest) if found else (json.loads(out), key)
+
+
 def value_at(tree, key):
-    """Return what stands at a dotted key; a number is a place in a list, and 'name=value' finds a record in a list."""
+    """Return what stands at a dotted key; a number is a place in a list."""
     for part in key.split("."):
-        if isinstance(tree, list) and "=" in part:
-            name, value = part.split("=")
-            tree = next(record for record in tree if record[name] == value)
-        else:
-            tree = tree[int(part)] if isinstance(tree, list) else tree[part.replace("/", ".")]
+        tree = tree[int(part)] if isinstance(tree, list) else tree[part]
     return tree
 
 
