@@ -1,0 +1,235 @@
+"""The columns of the text formats, and which of them a file has, from its first lines."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
+from evenscore.errors import FileError
+from evenscore.files.streams import PathLike
+
+__all__ = [
+    *("ABSENT", "COLUMN", "ENROLL", "IGNORED", "LABEL", "LABEL_WORDS", "PAIR", "REAL_ID", "SCORE", "SIDE", "TEST"),
+    *("ASVSPOOF_NAMES", "ENROLL_NAMES", "LABEL_NAMES", "LINES", "SCORE_NAMES", "TEST_NAMES"),
+    *("Columns", "Sample", "columns_in", "is_number", "split_quoted"),
+]
+
+# What a column holds. A further number per trial is COLUMN followed by its name.
+ENROLL, TEST, SCORE, LABEL, IGNORED, COLUMN = "enroll", "test", "score", "label", "ignored", "column:"
+PAIR = "enroll*test"  #: both ids in one column (ESPnet)
+REAL_ID = "real id"  #: the test's true identity; a target if it equals the enrolment (Bob)
+SIDE = "side"  #: channel of a recording (NIST)
+
+ABSENT = ("", "-", "NA", "N/A", "null", "None")  #: how other programs write a number that is missing
+
+#: The label of each word; spoofed tests belong to neither class.
+LABEL_WORDS = {
+    **dict.fromkeys(("target", "tgt", "tar", "1", "+1", "true"), TARGET),
+    **dict.fromkeys(("nontarget", "non-target", "nontgt", "non", "imp", "impostor", "0", "-1", "false"), NONTARGET),
+    **dict.fromkeys(("spoof", "spoofed"), UNKNOWN),
+}
+
+ENROLL_NAMES = (
+    *("enroll", "enrol", "enroll_id", "enrol_id", "enrollment", "enrolment", "enrollment_id", "enrolment_id"),
+    *("enroll_utt", "model", "modelid", "model_id", "spk", "claimed", "claimed_id", "ref"),
+)
+TEST_NAMES = (
+    "test",
+    "test_id",
+    "testid",
+    "test_utt",
+    "segment",
+    "segmentid",
+    "segment_id",
+    "filename",
+    "probe",
+    "probe_id",
+)
+SCORE_NAMES = ("score", "llr", "scores", "sasv-score", "asv-score", "cm-score")
+LABEL_NAMES = ("label", "labels", "target", "targettype", "target_type", "trial_type", "key", "is_target")
+ASVSPOOF_NAMES = ("spk", "filename", "cm-score", "asv-score", "sasv-score")
+_MAGNITUDES = ("mag_e", "mag_t", "mu_e", "mu_t")
+_FACTORS = tuple(f"{how}:{name}" for name in ("dur", "mag", "mu") for how in ("min", "max", "diff", "ratio"))
+
+#: The columns of formats without a header; the first line of the right length that fits is taken.
+LINES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "kaldi": ((ENROLL, TEST, SCORE), (ENROLL, TEST, LABEL), (ENROLL, TEST)),
+    "wespeaker": (
+        (ENROLL, TEST, SCORE, LABEL),
+        (ENROLL, TEST, LABEL),
+        (ENROLL, TEST, SCORE, LABEL, *(COLUMN + name for name in _MAGNITUDES)),
+    ),
+    "speechbrain": ((ENROLL, TEST, LABEL, SCORE),),
+    "espnet": ((PAIR, SCORE, LABEL),),
+    "bob": ((ENROLL, REAL_ID, TEST, SCORE),),
+    "voxceleb": ((LABEL, ENROLL, TEST),),
+}
+
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The columns of one file."""
+
+    roles: tuple[str, ...]
+    separator: str = " "  #: a space stands for any run of spaces and tabs; with commas, fields can be quoted
+    names: tuple[str, ...] = ()  #: the names in the header line, if there is one
+    words: tuple[str, str] = ("nontarget", "target")  #: how labels are written
+    absent: str = "nan"  #: how a missing number is written
+
+    def __str__(self) -> str:
+        return self.separator.join(self.names or (role.removeprefix(COLUMN) for role in self.roles)).replace(
+            "\t", " <tab> "
+        )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first lines of a file that are not blank, and their numbers."""
+
+    lines: Sequence[str]
+    numbers: Sequence[int]
+
+    @classmethod
+    def from_head(cls, head: bytes, size: int = 1 << 16) -> Sample:
+        """Return the whole lines among the first bytes of a file."""
+        cut = head if len(head) <= size else head[: head.rfind(b"\n", 0, size) + 1] or head[:size]
+        lines = enumerate(cut.decode(errors="replace").replace("\r", "").split("\n"), start=1)
+        filled = {number: line for number, line in lines if line.strip(" \t")}
+        return cls(list(filled.values()), list(filled))
+
+    @cached_property
+    def rows(self) -> list[list[str]]:
+        """The lines, split at spaces and tabs."""
+        return [[text for text in line.replace("\t", " ").split(" ") if text] for line in self.lines]
+
+    @cached_property
+    def width(self) -> int:
+        """The most frequent number of columns."""
+        return Counter(map(len, self.rows)).most_common(1)[0][0] if self.rows else 0
+
+    def column(self, place: int) -> list[str]:
+        """Return one column of the rows that have the usual number of columns."""
+        return [row[place] for row in self.rows if len(row) == self.width]
+
+    def numeric(self, *places: int) -> bool:
+        """Tell whether at least half of each column are numbers; bad lines among them are reported later."""
+        return all(2 * sum(map(is_number, column)) >= len(column) > 0 for column in map(self.column, places))
+
+    def labelled(self, place: int) -> bool:
+        """Tell whether at least half of a column are labels."""
+        column = self.column(place)
+        return 2 * sum(text.lower() in LABEL_WORDS for text in column) >= len(column) > 0
+
+    def binary(self, place: int) -> bool:
+        """Tell whether a column has nothing but 0, 1 and -1, which can be labels as well as scores."""
+        return {text.lstrip("+") for text in self.column(place)} <= {"0", "1", "-1"}
+
+    def fits(self, roles: Sequence[str]) -> bool:
+        """Tell whether the lines can have these columns."""
+        numbers = [at for at, role in enumerate(roles) if role == SCORE or role.startswith(COLUMN)]
+        return (
+            len(roles) == self.width
+            and self.numeric(*numbers)
+            and all(self.labelled(at) for at, role in enumerate(roles) if role == LABEL)
+            and (roles[0] != PAIR or all(text.count("*") == 1 for text in self.column(0)))
+        )
+
+    @cached_property
+    def header(self) -> tuple[str, tuple[str, ...]] | None:
+        """The separator and the names, if the first line is a header with names for the two ids."""
+        if not self.lines:
+            return None
+        line = self.lines[0]
+        separator = "\t" if "\t" in line else "," if "," in line else " "
+        names = tuple(name.strip() for name in self._split(line, separator))
+        plain = {name.lower() for name in names}
+        return (separator, names) if plain & {*ENROLL_NAMES} and plain & {*TEST_NAMES} else None
+
+    def values(self, separator: str, width: int) -> list[list[str]]:
+        """Return the columns below a header, without the absent values and without the lines of another length."""
+        rows = [row for row in (self._split(line, separator) for line in self.lines[1:]) if len(row) == width]
+        return [[text for row in rows if (text := row[at].strip()) not in ABSENT] for at in range(width)]
+
+    @staticmethod
+    def _split(line: str, separator: str) -> list[str]:
+        try:
+            return line.split() if separator == " " else split_quoted(line, separator)
+        except ValueError:  # it is reported when the line is read
+            return line.split(separator)
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number, nan and inf included."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def split_quoted(line: str, separator: str) -> list[str]:
+    """Split a line; with commas, a field can be quoted. A ValueError says that the quotes do not match."""
+    if separator != "," or '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], strict=True))
+    except (csv.Error, StopIteration) as error:
+        raise ValueError(f"the quotes do not match ({error}); close each quoted field") from None
+
+
+def columns_in(sample: Sample, path: PathLike, format: str, kind: str | None, score_column: str | None) -> Columns:
+    """Return the columns of a file of a format, from its first lines; a file of another format is refused."""
+    if format in LINES or format == "wespeaker-factors":
+        variants = LINES.get(format) or _factor_lines(sample.width)
+        if kind == "trials" and sample.width == 3 and sample.binary(2):  # a key with labels 0 and 1
+            variants = (*variants[1:], variants[0])
+        of_width = [roles for roles in variants if len(roles) == sample.width]
+        if of_width:
+            return Columns(roles=next(filter(sample.fits, of_width), of_width[0]))
+        expected = " or ".join(str(Columns(roles=roles)) for roles in variants)
+        at = next(at for at, row in enumerate(sample.rows) if len(row) == sample.width)
+        problem = f"expected the columns {expected}, found {sample.width}"
+    elif sample.header is None:
+        at, problem = 0, "expected a header line that names the columns, such as enroll, test, score, label"
+    else:
+        return _headed_columns(sample, path, score_column)
+    raise FileError(path, f"this is not the format {format}: {problem}; name the right one", line=sample.numbers[at])
+
+
+def _factor_lines(width: int) -> tuple[tuple[str, ...], ...]:
+    """Return the columns of wespeaker's calibration: its twelve factors, or any other number of them."""
+    n_factors = max(width - 4, 1)
+    names = _FACTORS if n_factors == len(_FACTORS) else [f"factor{i + 1}" for i in range(n_factors)]
+    return ((ENROLL, TEST, LABEL, SCORE, *(COLUMN + name for name in names)),)
+
+
+def _headed_columns(sample: Sample, path: PathLike, score_column: str | None) -> Columns:
+    """Return the columns that a header names; unknown ones that hold numbers are further columns."""
+    assert sample.header is not None  # noqa: S101
+    separator, names = sample.header
+    plain = [name.lower() for name in names]
+    values = sample.values(separator, len(names))
+    repeated = [name for name, count in Counter(plain).items() if name and count > 1]
+    if repeated:
+        problem = f"the header has {repeated[0]!r} twice; rename one of the columns"
+        raise FileError(path, problem, line=sample.numbers[0])
+    if score_column is not None and score_column not in names:
+        problem = f"there is no column {score_column!r}; the header has {', '.join(names)}"
+        raise FileError(path, problem, line=sample.numbers[0])
+    roles = [SIDE if name == "side" else IGNORED for name in plain]
+    for role, known in ((ENROLL, ENROLL_NAMES), (TEST, TEST_NAMES), (LABEL, LABEL_NAMES)):
+        for name in [name for name in known if name in plain][:1]:
+            roles[plain.index(name)] = role
+    scores = [plain.index(name) for name in SCORE_NAMES if name in plain]
+    scores = [at for at in scores if values[at]] or scores  # the first one that has values
+    if score_column is not None:
+        scores = [names.index(score_column)]
+    for at in scores[:1]:
+        roles[at] = SCORE
+    for at, name in enumerate(names):
+        if roles[at] == IGNORED and name and values[at] and all(map(is_number, values[at])):
+            roles[at] = COLUMN + name
+    return Columns(roles=tuple(roles), separator=separator, names=names)
