@@ -16,6 +16,7 @@ OWN = (
     "--trials own_trials.scores --enroll-cohort own_enroll.scores --test-cohort own_test.scores"
     " --cohort own_cohort.scores --speakers own.utt2spk --cohort-speakers own_cohort.utt2spk"
 )
+KNOWN = f"{BOTH} --speakers utt2spk --cohort-speakers cohort.utt2spk"
 ARCHIVES = "--trials trials.npz --enroll-cohort enroll.npz --test-cohort test.npz"
 STORES = "--trials trials.zarr --enroll-cohort enroll.zarr --test-cohort test.zarr"
 VECTORS = "--enroll-embeddings xenroll.npz --test-embeddings xtest.npz --cohort-embeddings xcohort.npz"
@@ -44,8 +45,8 @@ CASES = [
     normalize("as-top-k-fraction", "as:top_k=0.25", BOTH),
     normalize("as-drop-top", "as:top_k=8:drop_top=2", BOTH),
     normalize("as-clip", "as:top_k=500:excess=clip", BOTH),
-    normalize("as-cross", "as:top_k=8:select=cross", f"{BOTH} --speakers utt2spk --cohort-speakers cohort.utt2spk"),
-    normalize("at-cross", "at:top_k=8:select=cross", f"{BOTH} --speakers utt2spk --cohort-speakers cohort.utt2spk"),
+    normalize("as-cross", "as:top_k=8:select=cross", KNOWN),
+    normalize("at-cross", "at:top_k=8:select=cross", KNOWN),
     normalize("as-profile", "as:top_k=8:select=profile", FOUR),
     normalize("at-profile", "at:top_k=8:select=profile:drop_top=1", FOUR),
     normalize("as-median", "as:top_k=11:statistic=median", BOTH),
@@ -60,9 +61,7 @@ CASES = [
         normalize(f"as-{tool}", f"as:top_k=10:convention={tool}", BOTH)
         for tool in ("wespeaker", "speechbrain", "espnet", "asv-subtools")
     ),
-    normalize(
-        "as-hyperion", "as:top_k=10:convention=hyperion", f"{BOTH} --speakers utt2spk --cohort-speakers cohort.utt2spk"
-    ),
+    normalize("as-hyperion", "as:top_k=10:convention=hyperion", KNOWN),
     normalize("zt-bob", "zt:convention=bob", FOUR),
     normalize("s-hyperion-ddof", "s:convention=hyperion:ddof=1", BOTH),
     # Missing pairs, lists
@@ -80,12 +79,7 @@ CASES = [
     ),
     # Matrices, stores
     normalize("npz", "s", ARCHIVES, "out.npz"),
-    normalize(
-        "npz-zt",
-        "zt",
-        f"{ARCHIVES} --cohort cohort.npz --cohort-key cohort.key",
-        "out.npz",
-    ),
+    normalize("npz-zt", "zt", f"{ARCHIVES} --cohort cohort.npz --cohort-key cohort.key", "out.npz"),
     normalize("zarr", "s", STORES, "out.zarr"),
     normalize("zarr-as", "as:top_k=10", STORES, "out.zarr"),
     normalize("zarr-to-npz", "zt", f"{STORES} --cohort cohort.zarr --cohort-key cohort.key", "out.npz"),
@@ -104,9 +98,6 @@ CASES = [
     normalize("embeddings-condition", "s", f"{VECTORS} --trials x.trials --conditions column:gender"),
     normalize("embeddings-models", "s", f"{VECTORS} --trials x.models.trials --enroll-map x.models"),
     normalize("embeddings-quality", "as:top_k=10", f"{VECTORS} --trials x.trials --quality mag,mu --to wespeaker"),
-    normalize(
-        "embeddings-own",
-        "s",
-        "--enroll-embeddings xenroll.npz --test-embeddings xtest.npz --cohort-embeddings xdev.npz --trials x.trials",
-    ),
+    normalize("embeddings-own", "s", f"{VECTORS.replace('xcohort', 'xeval')} --trials x.trials"),
+    normalize("embeddings-own-as", "as:top_k=9", f"{VECTORS.replace('xcohort', 'xeval')} --trials x.trials"),
 ]

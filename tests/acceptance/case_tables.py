@@ -56,77 +56,58 @@ CONVERT = [
 
 # Errors: exit code 2, the culprit is named, nothing is written
 
-
-def error(name, command, culprit):
-    """Make a case of a command that is refused."""
-    return Case(name=f"errors/{name}", commands=(command,), code=2, culprit=culprit)
-
-
-OWN = "--speakers own.utt2spk --cohort-speakers own_cohort.utt2spk"
-BLOCKS = "--trials trials.scores --enroll-cohort enroll.scores --test-cohort test.scores"
+SHORT = {
+    "BLOCKS": "--trials trials.scores --enroll-cohort enroll.scores --test-cohort test.scores",
+    "OWN": "--speakers own.utt2spk --cohort-speakers own_cohort.utt2spk",
+    "TRAIN": "--train dev.scores --train-key dev.key",
+    "ONE": "--trials own_trials.scores --enroll-cohort own_one_enroll.scores",
+    "SIDES": "--enroll-embeddings xenroll.npz --test-embeddings xtest.npz",
+}
+#: Name, culprit, command.
+REFUSED = """
+bad-line             bad_line.scores:3    convert bad_line.scores out.csv
+bad-number           bad_number.scores:3  convert bad_number.scores out.csv
+nan-score            nan.scores:3         convert nan.scores out.csv
+nan-in-normalize     nan.scores:3         normalize --norm z --trials nan.scores --enroll-cohort enroll.scores -o out
+twice                twice.scores         convert twice.scores out.csv
+empty                empty.scores         convert empty.scores out.csv
+missing-file         nowhere.scores       convert nowhere.scores out.csv
+missing-cohort-file  nowhere.npz          normalize --norm z --trials trials.scores --enroll-cohort nowhere.npz -o out
+garbage              garbage.bin          convert garbage.bin out.csv
+broken-npz           broken.npz           convert broken.npz out.csv
+broken-hdf5          broken.h5            convert broken.h5 out.csv
+unknown-format       nonsense             convert kaldi.scores out --to nonsense
+unknown-norm         quux                 normalize --norm quux BLOCKS -o out
+unknown-norm-option  topp                 normalize --norm as:topp=3 BLOCKS -o out
+bad-norm-value       top_k                normalize --norm as:top_k=-3 BLOCKS -o out
+top-k-above-cohort   500                  normalize --norm as:top_k=500 BLOCKS -o out
+unknown-convention   nobody               normalize --norm as:convention=nobody BLOCKS -o out
+no-cohort-scores     enroll               normalize --norm z --trials trials.scores -o out
+no-cohort-itself     cohort               normalize --norm zt BLOCKS -o out
+no-model             --model              normalize --norm lgsm BLOCKS -o out
+mismatched-cohort    dev_spk00_e0         normalize --norm z --trials dev.scores --enroll-cohort enroll.scores -o out
+mismatched-key       eval_spk30_e0        evaluate trials.scores --key other.key
+unmatched-key        eval_spk30_e         evaluate trials.scores --key trials_gaps.key
+nobody-in-cohort     own_spk03            normalize --norm z ONE OWN -o out
+unknown-command      normalise            normalise --norm s
+unknown-option       --nonsense           convert kaldi.scores out.csv --nonsense 3
+unknown-calibration  quux                 calibrate --calibration quux TRAIN trials.scores -o out
+no-labels            trials.scores        evaluate trials.scores
+one-class            target               fit --norm lgsm --scores one.scores --key one.key -o m.json
+broken-model         broken.json          normalize --norm lgsm --model broken.json BLOCKS -o out
+no-embedding         eval_spk30_e0        score SIDES --trials trials.key -o out
+unknown-scorer       quux                 score SIDES --scorer quux -o out
+unknown-plot         quux                 plot quux trials.scores --key trials.key -o out.svg
+unknown-output       nowhere              convert kaldi.scores nowhere/out.csv
+"""
 ERRORS = [
-    error("bad-line", "convert bad_line.scores out.csv", "bad_line.scores:3"),
-    error("bad-number", "convert bad_number.scores out.csv", "bad_number.scores:3"),
-    error("nan-score", "convert nan.scores out.csv", "nan.scores:3"),
-    error(
-        "nan-in-normalize",
-        "normalize --norm z --trials nan.scores --enroll-cohort enroll.scores -o out",
-        "nan.scores:3",
-    ),
-    error("twice", "convert twice.scores out.csv", "twice.scores"),
-    error("empty", "convert empty.scores out.csv", "empty.scores"),
-    error("missing-file", "convert nowhere.scores out.csv", "nowhere.scores"),
-    error(
-        "missing-cohort-file",
-        "normalize --norm z --trials trials.scores --enroll-cohort nowhere.npz -o out",
-        "nowhere.npz",
-    ),
-    error("garbage", "convert garbage.bin out.csv", "garbage.bin"),
-    error("broken-npz", "convert broken.npz out.csv", "broken.npz"),
-    error("broken-hdf5", "convert broken.h5 out.csv", "broken.h5"),
-    error("unknown-format", "convert kaldi.scores out --to nonsense", "nonsense"),
-    error("unknown-norm", f"normalize --norm quux {BLOCKS} -o out", "quux"),
-    error("unknown-norm-option", f"normalize --norm as:topp=3 {BLOCKS} -o out", "topp"),
-    error("bad-norm-value", f"normalize --norm as:top_k=-3 {BLOCKS} -o out", "top_k"),
-    error("top-k-above-cohort", f"normalize --norm as:top_k=500 {BLOCKS} -o out", "500"),
-    error("unknown-convention", f"normalize --norm as:convention=nobody {BLOCKS} -o out", "nobody"),
-    error("no-cohort-scores", "normalize --norm z --trials trials.scores -o out", "enroll"),
-    error("no-cohort-itself", f"normalize --norm zt {BLOCKS} -o out", "cohort"),
-    error("no-model", f"normalize --norm lgsm {BLOCKS} -o out", "--model"),
-    error(
-        "mismatched-cohort",
-        "normalize --norm z --trials dev.scores --enroll-cohort enroll.scores -o out",
-        "dev_spk00_e0",
-    ),
-    error("mismatched-key", "evaluate trials.scores --key other.key", "eval_spk30_e0"),
-    error("unmatched-key", "evaluate trials.scores --key trials_gaps.key", "eval_spk30_e"),
-    error(
-        "nobody-in-cohort",
-        f"normalize --norm z --trials own_trials.scores --enroll-cohort own_one_enroll.scores {OWN} -o out",
-        "own_spk03",
-    ),
-    error("unknown-command", "normalise --norm s", "normalise"),
-    error("unknown-option", "convert kaldi.scores out.csv --nonsense 3", "--nonsense"),
-    error(
-        "unknown-calibration",
-        "calibrate --calibration quux --train dev.scores --train-key dev.key trials.scores -o out",
-        "quux",
-    ),
-    error("no-labels", "evaluate trials.scores", "trials.scores"),
-    error("one-class", "fit --norm lgsm --scores one.scores --key one.key -o m.json", "target"),
-    error("broken-model", f"normalize --norm lgsm --model broken.json {BLOCKS} -o out", "broken.json"),
-    error(
-        "no-embedding",
-        "score --enroll-embeddings xenroll.npz --test-embeddings xtest.npz --trials trials.key -o out",
-        "eval_spk30_e0",
-    ),
-    error(
-        "unknown-scorer",
-        "score --enroll-embeddings xenroll.npz --test-embeddings xtest.npz --scorer quux -o out",
-        "quux",
-    ),
-    error("unknown-plot", "plot quux trials.scores --key trials.key -o out.svg", "quux"),
-    error("unknown-output", "convert kaldi.scores nowhere/out.csv", "nowhere"),
+    Case(
+        name=f"errors/{name}",
+        commands=(" ".join(SHORT.get(word, word) for word in command.split()),),
+        code=2,
+        culprit=culprit,
+    )
+    for name, culprit, command in (line.split(maxsplit=2) for line in REFUSED.strip().splitlines())
 ]
 
 # What is in files

@@ -352,6 +352,10 @@ def _make_special_keys(folder, rng):
     ties = [round(float(rng.normal(1.5 * (n % 4 == 0))), 1) for n in range(200)]
     (folder / "ties.scores").write_text("".join(f"m{n % 10} u{n} {s}\n" for n, s in enumerate(ties)))
     (folder / "ties.key").write_text("".join(f"m{n % 10} u{n} {kinds[n % 4 != 0]}\n" for n in range(200)))
+    # Classes far apart, and a few targets that behave like non-targets, for saturating calibration
+    clear = [round(float(rng.normal(8.0 * (n % 5 == 0 and n % 100 != 0))), 6) for n in range(1000)]
+    (folder / "clear.scores").write_text("".join(f"m{n} u{n} {s}\n" for n, s in enumerate(clear)))
+    (folder / "clear.key").write_text("".join(f"m{n} u{n} {kinds[n % 5 != 0]}\n" for n in range(1000)))
 
 
 def _make_broken(folder):
