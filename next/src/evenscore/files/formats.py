@@ -73,6 +73,12 @@ FORMATS: dict[str, Format] = {each.name: each for each in (
     Format("tsv", _BOTH, "the same as csv with tabs", *_TEXT, (".tsv",)),
     Format("utt2spk", ("speakers",), "utterance speaker", *_MAP, ("utt2spk",)),
     Format("spk2utt", ("speakers",), "speaker utterance utterance ...", *_MAP, ("spk2utt",)),
+    Format("npz", _BOTH, "NumPy archive: scores, enroll_ids, test_ids; or these with enroll_index, test_index, labels",
+           "arrays.read_npz", "arrays.write_npz", (".npz",)),
+    Format("npy", _SCORES, "NumPy score matrix, and its ids in name.enroll_ids and name.test_ids, one per line",
+           "arrays.read_npy", "arrays.write_npy", (".npy",)),
+    Format("zarr", _BOTH, "zarr directory with the arrays of npz, in chunks (needs evenscore[zarr])",
+           "zarr.read", "zarr.write", (".zarr",)),
     Format("speaker-table", ("speakers",), "a header such as id,speaker and further columns; commas or tabs",
            "speakers.read_table", None),
 )}

@@ -152,26 +152,28 @@ class _Parser:
         """Return the trials of a chunk, or None if a line of it needs a closer look."""
         if b"\0" in data or (not data.endswith(b"\n") and len(data) - data.rfind(b"\n") > LONGEST_LINE):
             return None
+        start = data[:4096]
+        tidy = not (b"\r" in data or start.isspace() or (self.columns.separator == " " and b"\t" in data))
+        block = self._block(data) if tidy and b"  " not in start and b"\n\n" not in start else None
+        if block is not None:
+            return block
         clean = _squeezed(data, self.columns.separator)
-        if not clean:
-            return _Block(self.ids[:0], self.ids[:0], n_lines=data.count(b"\n") + (not data.endswith(b"\n")))
         if b"\r" in clean:
             return None
-        frame = self._frame(clean)
-        block = None if frame is None else self._block(frame)
-        if block is None:
-            return None
-        n_lines = len(block.enroll) if block.lines is None else block.n_lines
-        block.n_lines = data.count(b"\n") + (not data.endswith(b"\n")) if clean is not data else n_lines
-        if block.n_lines != n_lines:  # there are blank lines
-            filled = np.array([i for i, line in enumerate(data.split(b"\n")) if line.strip(b" \t\r")])
+        block = self._block(clean)
+        n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        if block is not None and block.n_lines != n_lines:  # there are blank lines
+            filled = np.array([i for i, line in enumerate(data.split(b"\n")) if line.strip(b" \t\r")], np.intp)
             block.lines = filled if block.lines is None else filled[block.lines]
+            block.n_lines = n_lines
         return block
 
-    def _frame(self, data: bytes) -> pl.DataFrame | None:
-        """Return the columns as polars reads them, None if it cannot, or if a line has too few of them."""
+    def _block(self, data: bytes) -> _Block | None:
+        """Return the trials as polars reads them, None if it cannot, or if a line has too few columns."""
         import polars as pl
 
+        if not data:
+            return _Block(self.ids[:0], self.ids[:0])
         roles, separator = self.columns.roles, self.columns.separator
         absent = self.skip_missing or any(role.startswith(COLUMN) or role == IGNORED for role in roles)
         try:
@@ -188,13 +190,13 @@ class _Parser:
         quotes = separator == "," and b'"' in data
         if quotes and len(frame) != data.count(b"\n") + (not data.endswith(b"\n")):
             return None  # a line end within quotes
-        if not frame.to_series(-1).null_count():
-            return frame
-        # In the last column, an absent value looks like a line that is too short.
-        complete = not quotes and data.count(separator.encode()) == len(frame) * (len(roles) - 1)
-        return frame if complete else None
+        if frame.to_series(-1).null_count():  # an absent value, or a line that is too short
+            complete = data.count(separator.encode()) == len(frame) * (len(roles) - 1)
+            if quotes or not complete or (separator == " " and b" \n" in data):
+                return None
+        return self._trials(frame)
 
-    def _block(self, frame: pl.DataFrame) -> _Block | None:
+    def _trials(self, frame: pl.DataFrame) -> _Block | None:
         """Return the trials of some lines, None if one of them is not valid."""
         by_role = {role: frame.to_series(at) for at, role in enumerate(self.columns.roles) if role != IGNORED}
         required = {ENROLL, TEST, PAIR, REAL_ID} | (set() if self.skip_missing else {SCORE})
@@ -248,7 +250,7 @@ class _Parser:
             if row is not None:
                 rows.append(row)
                 at.append(number)
-        block = self._block(pl.DataFrame(rows, schema=self.schema, orient="row"))
+        block = self._trials(pl.DataFrame(rows, schema=self.schema, orient="row"))
         if block is None:
             raise FileError(self.path, f"the lines from {first_line} on are not valid trials", line=first_line)
         block.lines = np.array(at, np.intp) if block.lines is None else np.array(at, np.intp)[block.lines]

@@ -1,0 +1,197 @@
+"""zarr stores: directories with the arrays of `arrays`, in chunks that are read and written one by one.
+
+Text (ids) is a group with two arrays, ``utf8`` (all texts, joined, as bytes) and ``offsets`` (where each begins, and
+the end of the last). Stores are written in zarr's format 3 and read in formats 2 and 3. A chunk of scores that is
+absent means missing scores.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.trial_list import TrialList
+from evenscore.errors import FileError
+from evenscore.files.arrays import StoredScores, from_arrays, parsing, to_arrays
+from evenscore.files.formats import ReadOptions
+from evenscore.files.streams import PathLike, writing
+from evenscore.large import CHUNKS, is_dask
+
+__all__ = ["read", "write"]
+
+_METADATA = ("zarr.json", ".zgroup", ".zarray")
+_VALUES_PER_CHUNK = CHUNKS[0] * CHUNKS[1]
+
+
+def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | TrialList:
+    """Open a score matrix as a dask array, or read a list of trials."""
+    folder = Path(path)
+    with parsing(path, "a zarr store"):
+        if not any((folder / name).is_file() for name in _METADATA):
+            raise FileError(path, "it is not a zarr store: a directory with zarr.json or .zgroup; check the name")
+        group = _library(path).open_group(str(path), mode="r", use_consolidated=False)
+        arrays: dict[str, Any] = {}
+        for name in sorted(child.name for child in folder.iterdir() if child.is_dir()):
+            if (folder / name / "utf8").is_dir():
+                arrays[name] = _texts(group, folder, name)
+            elif any((folder / name / metadata).is_file() for metadata in _METADATA):
+                arrays[name.replace("measure.", "measure:")] = (
+                    _scores(path) if name == "scores" else _values(group, folder, name)
+                )
+        return from_arrays(arrays, path, options)
+
+
+def _library(path: PathLike) -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise FileError(
+            path, "a zarr store needs the package zarr; install it: pip install 'evenscore[zarr]'"
+        ) from None
+    return zarr
+
+
+def _values(group: Any, folder: Path, name: str) -> npt.NDArray[Any]:
+    """Return an array of numbers in memory."""
+    return np.asarray(_safe(group, folder, name)[...])
+
+
+def _safe(group: Any, folder: Path, name: str) -> Any:
+    """Return an array of numbers; zarr finds decoders by name, and that of pickles is refused before it is opened."""
+    for metadata in _METADATA:
+        file = folder / name / metadata
+        if file.is_file() and b"pickle" in file.read_bytes():
+            raise FileError(folder, "it holds pickled objects, which can run any code; write numbers", part=name)
+    array = group[name]
+    if array.dtype.kind not in "biuf":
+        raise FileError(folder, f"it has type {array.dtype}, but only numbers are read", part=name)
+    return array
+
+
+def _texts(group: Any, folder: Path, name: str) -> list[str]:
+    joined, offsets = _values(group, folder, f"{name}/utf8"), _values(group, folder, f"{name}/offsets")
+    data, ends = joined.tobytes(), offsets.tolist()
+    if joined.dtype != np.uint8 or not ends or ends[0] != 0 or ends[-1] != len(data) or (np.diff(ends) < 0).any():
+        raise FileError(folder, "its offsets do not fit its bytes; the store is damaged", part=name)
+    return [data[start:end].decode() for start, end in pairwise(ends)]
+
+
+def _open_scores(path: str) -> Any:
+    """Open the array of scores, for each task anew."""
+    return _safe(_library(path).open_group(path, mode="r", use_consolidated=False), Path(path), "scores")
+
+
+def _scores(path: PathLike) -> Any:
+    """Return scores as a dask array; those of a list of trials are read."""
+    array = _open_scores(str(path))
+    if array.ndim != 2:
+        return np.asarray(array[...])
+    metadata = next(file for name in _METADATA if (file := Path(path) / "scores" / name).is_file()).stat()
+    changed = metadata.st_mtime_ns, metadata.st_ino
+    return StoredScores(path, _open_scores).as_dask(array.shards or array.chunks, changed)
+
+
+def write(table: ScoreMatrix | TrialList, path: PathLike, format: str) -> None:
+    """Write a store, which appears under its name when it is complete.
+
+    Until then it is ``path.partial``. If that is there already, left by a run of the same computation that was
+    interrupted, the chunks that it has are not computed again.
+    """
+    zarr, target = _library(path), Path(os.path.realpath(path))
+    partial = target.with_name(target.name + ".partial")
+    if str(path) == "-":
+        raise FileError("<stdout>", "a zarr store is a directory; give it a name, or choose npz")
+    with writing(path):
+        _refuse_other_files(target, path)
+        _refuse_other_files(partial, path)
+        arrays, scores = to_arrays(table), None
+        if isinstance(table, ScoreMatrix) and is_dask(table.scores):
+            arrays["scores"] = scores = _regular(table.scores)
+        group = _begun(zarr, partial, None if scores is None else scores.name)
+        if group is None:
+            shutil.rmtree(partial, ignore_errors=True)
+            group = zarr.open_group(str(partial), mode="w-", zarr_format=3)
+            for name, values in arrays.items():
+                _create(group, name.replace("measure:", "measure."), values)
+            group.attrs["computation"] = "" if scores is None else scores.name  # from here on it can be continued
+        if scores is not None:
+            _store(scores, group["scores"], partial / "scores" / "c")
+        old = target.with_name(f".{target.name}.{os.getpid()}.old")
+        if target.exists():
+            target.rename(old)
+        partial.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _refuse_other_files(target: Path, path: PathLike) -> None:
+    """Refuse to replace anything but a zarr store or an empty directory."""
+    if target.exists() and not target.is_dir():
+        raise FileError(path, f"{target.name} is a file, but a zarr store is a directory; choose another name")
+    if target.exists() and any(target.iterdir()) and not any((target / name).exists() for name in _METADATA):
+        raise FileError(path, f"{target.name} is a directory with other files; choose another name")
+
+
+def _regular(scores: Any) -> Any:
+    """Return a dask array in chunks of one size, as zarr needs them."""
+    sizes = scores.chunksize
+    regular = all(set(chunks[:-1]) <= {size} for chunks, size in zip(scores.chunks, sizes, strict=True))
+    return scores if regular else scores.rechunk(tuple(map(min, CHUNKS, scores.shape)))
+
+
+def _begun(zarr: Any, partial: Path, computation: str | None) -> Any:
+    """Return the group of an unfinished output of the same computation, or None."""
+    if computation is None or not (partial / "zarr.json").is_file():
+        return None
+    try:
+        group = zarr.open_group(str(partial), mode="r+", use_consolidated=False)
+        return group if group.attrs.get("computation") == computation else None
+    except Exception:  # what is damaged is begun anew
+        return None
+
+
+def _create(group: Any, name: str, values: Any) -> None:
+    """Create an array; that of a dask array has no chunks yet. Text becomes a group of two arrays."""
+    from zarr.codecs import Crc32cCodec
+
+    if values.dtype == object:
+        encoded = [text.encode() for text in values.tolist()]
+        texts = group.create_group(name)
+        _create(texts, "utf8", np.frombuffer(b"".join(encoded), np.uint8))
+        _create(texts, "offsets", np.cumsum([0, *map(len, encoded)], dtype=np.int64))
+        return
+    chunks = CHUNKS if values.ndim == 2 else (_VALUES_PER_CHUNK,)
+    chunks = values.chunksize if is_dask(values) else tuple(map(min, chunks, values.shape))
+    floating = values.dtype.kind == "f"
+    array = group.create_array(
+        name,
+        shape=values.shape,
+        chunks=tuple(max(size, 1) for size in chunks),
+        dtype=values.dtype,
+        fill_value=np.nan if floating else {"i": -1, "u": 255}[values.dtype.kind],
+        config={"write_empty_chunks": True},
+        **({"compressors": [Crc32cCodec()]} if floating else {}),
+    )
+    if values.size and not is_dask(values):
+        array[...] = values
+
+
+def _store(scores: Any, array: Any, folder: Path) -> None:
+    """Compute and write the chunks that are not there yet."""
+    import dask.array as da
+
+    rows, cols = (np.cumsum((0, *sizes)).tolist() for sizes in scores.chunks)
+    missing = [(i, j) for i, j in product(*map(range, scores.numblocks)) if not (folder / str(i) / str(j)).is_file()]
+    if len(missing) == scores.npartitions:
+        da.store(scores, array, lock=False)
+    elif missing:
+        regions = [(slice(rows[i], rows[i + 1]), slice(cols[j], cols[j + 1])) for i, j in missing]
+        da.store([scores.blocks[at] for at in missing], [array] * len(missing), regions=regions, lock=False)
+    for left in folder.glob("**/*.partial"):  # by a worker that was stopped
+        left.unlink()
