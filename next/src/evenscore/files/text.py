@@ -146,7 +146,9 @@ class _Parser:
             str(at): pl.Float64 if role == SCORE or role.startswith(COLUMN) else pl.String
             for at, role in enumerate(columns.roles)
         }
-        self.ids = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))  # keeps the categories alive
+        # All chunks share the categories, which exist as long as these two do.
+        self.enroll = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))
+        self.test = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))
 
     def parse(self, data: bytes) -> _Block | None:
         """Return the trials of a chunk, or None if a line of it needs a closer look."""
@@ -173,7 +175,7 @@ class _Parser:
         import polars as pl
 
         if not data:
-            return _Block(self.ids[:0], self.ids[:0])
+            return _Block(self.enroll[:0], self.test[:0])
         roles, separator = self.columns.roles, self.columns.separator
         absent = self.skip_missing or any(role.startswith(COLUMN) or role == IGNORED for role in roles)
         try:
@@ -235,7 +237,7 @@ class _Parser:
             test = pl.select(
                 pl.when(side.str.to_lowercase() == "a").then(test).otherwise(test + ":" + side)
             ).to_series()
-        return enroll.cast(self.ids.dtype), test.cast(self.ids.dtype)  # measured: quicker than to read them as such
+        return enroll.cast(self.enroll.dtype), test.cast(self.test.dtype)  # measured: quicker than to read them as such
 
     def parse_lines(self, data: bytes, first_line: int) -> _Block:
         """Return the trials of a chunk line by line; the first line that is wrong is named."""
