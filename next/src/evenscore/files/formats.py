@@ -58,6 +58,8 @@ _BOTH: tuple[Kind, ...] = ("scores", "trials")
 _TEXT = ("text.read", "text_output.write")
 _MAP = ("speakers.read_map", "speakers.write_map")
 
+_BINARY = (".parquet", ".pq", ".h5", ".hdf5", ".ark", ".scp", ".mat", ".pkl")  # not written, but not text either
+
 # fmt: off
 FORMATS: dict[str, Format] = {each.name: each for each in (
     Format("kaldi", _BOTH, "enroll test score, or enroll test target|nontarget, or enroll test", *_TEXT),
@@ -259,6 +261,8 @@ def output_format(path: PathLike, kind: Kind, format: str | None = None) -> Form
     else:
         named = [each for each in FORMATS.values() if each.extensions and name.endswith(each.extensions)]
         named.sort(key=lambda each: kind not in each.kinds)
+        if name.endswith(_BINARY):
+            raise FileError(path, "a file of this name is not text; choose another name, or another format")
         found = named[0] if named else found
     holds_trials = {"scores", "trials"} & {*found.kinds}  # some of these formats need scores or labels, and say so
     if found.writer is not None and (kind in found.kinds or (kind != "speakers" and holds_trials)):

@@ -59,19 +59,19 @@ def _library(path: PathLike) -> Any:
 
 
 def _values(group: Any, folder: Path, name: str) -> npt.NDArray[Any]:
-    """Return an array of numbers in memory."""
+    """Return an array of numbers or text in memory."""
     return np.asarray(_safe(group, folder, name)[...])
 
 
 def _safe(group: Any, folder: Path, name: str) -> Any:
-    """Return an array of numbers; zarr finds decoders by name, and that of pickles is refused before it is opened."""
+    """Return an array; zarr finds decoders by name, and that of pickles is refused before it is opened."""
     for metadata in _METADATA:
         file = folder / name / metadata
         if file.is_file() and b"pickle" in file.read_bytes():
             raise FileError(folder, "it holds pickled objects, which can run any code; write numbers", part=name)
     array = group[name]
-    if array.dtype.kind not in "biuf":
-        raise FileError(folder, f"it has type {array.dtype}, but only numbers are read", part=name)
+    if array.dtype.kind not in "biufU":
+        raise FileError(folder, f"it has type {array.dtype}, but only numbers and text are read", part=name)
     return array
 
 
