@@ -22,7 +22,7 @@ from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.data.score_matrix import LARGEST_SCORE, first_bad_score
 from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
-from evenscore.errors import FileError, InputError
+from evenscore.errors import FileError
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, open_input, reading
 from evenscore.files.text_columns import (
@@ -360,6 +360,8 @@ def _decoded(line: bytes) -> str:
 
 def _joined(blocks: list[_Block], starts: list[int], path: PathLike, options: ReadOptions) -> TrialList:
     """Return all trials of a file; repeated ones are dropped, or named by line."""
+    import polars as pl
+
     sizes = np.cumsum([0, *(len(block.enroll) for block in blocks)])
     if not sizes[-1]:
         raise FileError(path, "there are no trials in it; give a file with at least one")
@@ -372,11 +374,17 @@ def _joined(blocks: list[_Block], starts: list[int], path: PathLike, options: Re
     labels = None if filled[0].labels is None else np.concatenate([block.labels for block in filled])
     columns = {name: np.concatenate([block.columns[name] for block in filled]) for name in filled[0].columns}
     filled.clear()
-    infinite = options.infinite == "accept"
-    try:
-        return TrialList.from_codes(enroll, test, rows, cols, scores, labels, columns, infinite=infinite)
-    except InputError:
-        trials = TrialList.trusted(enroll, test, rows, cols, scores, labels, columns)
+    trials = TrialList.trusted(enroll, test, rows, cols, scores, labels, columns)
+    codes = rows.astype(np.int64) * len(test) + cols
+    if len(enroll) * len(test) <= 32 * len(codes):
+        seen = np.zeros(len(enroll) * len(test), bool)
+        seen[codes] = True
+        unique = np.count_nonzero(seen) == len(codes)
+    else:
+        ordered = pl.Series(codes).sort().to_numpy()  # on all cores, in a quarter of NumPy's time
+        unique = bool((ordered[1:] != ordered[:-1]).all())
+    if unique:
+        return trials
 
     def line_of(trial: int) -> int:
         at = bisect_right(sizes.tolist(), trial) - 1
@@ -384,7 +392,7 @@ def _joined(blocks: list[_Block], starts: list[int], path: PathLike, options: Re
         within = trial - int(sizes[at])
         return starts[at] + (within if of_block is None else int(of_block[within]))
 
-    return _without_repeats(trials, line_of, path, options)
+    return _without_repeats(trials, codes, line_of, path, options)
 
 
 def _encoded(parts: list[pl.Series]) -> tuple[Side, npt.NDArray[np.int32]]:
@@ -402,10 +410,13 @@ def _encoded(parts: list[pl.Series]) -> tuple[Side, npt.NDArray[np.int32]]:
 
 
 def _without_repeats(
-    trials: TrialList, line_of: Callable[[int], int], path: PathLike, options: ReadOptions
+    trials: TrialList,
+    codes: npt.NDArray[np.int64],
+    line_of: Callable[[int], int],
+    path: PathLike,
+    options: ReadOptions,
 ) -> TrialList:
     """Drop repeats with the same values if that is wished, or name the line of a repeat."""
-    codes = trials.rows.astype(np.int64) * len(trials.test) + trials.cols
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     repeats = np.flatnonzero(first[inverse] != np.arange(len(codes)))
     earlier = first[inverse][repeats]
