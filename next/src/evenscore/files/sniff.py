@@ -42,7 +42,7 @@ def sniff(path: PathLike, kind: str | None = None) -> str:
         return "zarr"
     with open_input(path) as stream, reading(path):
         head = stream.read(_SAMPLE_SIZE + 1)
-        endless = b"\n" not in head and len(stream.readline(_LONGEST_LINE)) == _LONGEST_LINE
+        too_long = b"\n" not in head and len(stream.readline(_LONGEST_LINE)) == _LONGEST_LINE
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
@@ -53,7 +53,7 @@ def sniff(path: PathLike, kind: str | None = None) -> str:
         raise FileError(path, "it is text in UTF-16; convert it to UTF-8", line=1)
     if 20 * head.count(b"\0") > head.count(b"\n"):  # a single null byte in a text is reported by line
         raise FileError(path, f"it is binary data of no known format; {_ADVICE}")
-    if endless and kind != "speakers":
+    if too_long and kind != "speakers":
         raise FileError(path, "the line is longer than 1 MiB; this is not a table of trials", line=1)
     sample = Sample.from_head(head, _SAMPLE_SIZE)
     if not sample.lines:
