@@ -12,6 +12,18 @@ from .errors import (
     FileError as FileError,
     InputError as InputError,
 )
+from .metrics import (
+    OperatingPoint as OperatingPoint,
+    act_dcf as act_dcf,
+    bootstrap as bootstrap,
+    cllr as cllr,
+    eer as eer,
+    evaluate as evaluate,
+    min_cllr as min_cllr,
+    min_dcf as min_dcf,
+    paired_test as paired_test,
+    posterior_probability as posterior_probability,
+)
 from .norms import (
     NormOptions as NormOptions,
     as_norm as as_norm,
