@@ -126,7 +126,7 @@ def test_a_clearly_better_system_is_found(metric):
     [
         ({"test_speakers": ["a", "a", "b"]}, "speakers are 'b' and 'a'"),
         ({"test_speakers": ["a", None, "b"]}, r"test_speakers\[1\]"),
-        ({"test_speakers": ["a", "b"]}, "has 2 speakers, but 3"),
+        ({"test_speakers": ["a", "b"]}, "3 and 2 speakers, but 3 trials"),
         ({"test_speakers": {"a": "a"}}, "test_speakers, one speaker per trial"),
         ({"enroll_speakers": ["a"] * 3, "test_speakers": ["a"] * 3}, "one speaker, 'a'"),
         ({"replicates": 0}, "at least 1"),

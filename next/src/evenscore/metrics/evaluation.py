@@ -187,17 +187,9 @@ def evaluate_by(
 ) -> EvaluationBy:
     """Return all metrics of all trials together, and of each condition.
 
-    Parameters
-    ----------
-    scores, labels
-        As in `evaluate`, but no `Points`.
-    conditions
-        The condition of each trial, such as the gender or the phrase; of a matrix an array that can be broadcast to
-        its shape, such as one value per row of shape (K, 1).
-    equalize
-        Give every condition the same weight in the pooled metrics, see `equalized_weights`.
-    points, eer_method, normalize
-        As in `evaluate`.
+    ``conditions`` has the condition of each trial, such as the gender or the phrase; of a matrix it is an array that
+    can be broadcast to its shape, such as one value per row of shape (K, 1). ``equalize`` gives every condition the
+    same weight in the pooled metrics, see `equalized_weights`. All else is as in `evaluate`.
 
     Examples
     --------
@@ -287,19 +279,11 @@ def evaluate_nist(
     of that class's errors. Non-target trials over one phone number are left out, and so are trials of values that the
     evaluation does not name. The EER is that of straight lines between neighbouring points of the ROC.
 
-    Parameters
-    ----------
-    scores, labels
-        As in `evaluate`, in memory; scores are LLRs.
-    preset
-        ``sre16``, ``sre18`` (CMN2), ``sre18-vast``, ``sre19`` (CTS), ``sre19-av`` or ``sre21``.
-    columns
-        The columns of the trial key that make the partitions, by name, with a text for each trial.
+    ``preset`` is ``sre16``, ``sre18`` (CMN2), ``sre18-vast``, ``sre19`` (CTS), ``sre19-av`` or ``sre21``; ``columns``
+    has the columns of the trial key that make the partitions, by name, with a text for each trial.
 
-    Notes
-    -----
-    ``sre18`` and ``sre18-vast`` are as in NIST's scoring program of 2018; ``sre19`` is the same. ``sre16``,
-    ``sre19-av`` and ``sre21`` were not compared with a program of NIST; see `NIST_PRESETS`.
+    ``sre18`` and ``sre18-vast`` are as in NIST's scoring program of 2018, and ``sre19`` is the same. ``sre16``,
+    ``sre19-av`` and ``sre21`` were not compared with a program of NIST; see the comment on `NIST_PRESETS`.
 
     Examples
     --------

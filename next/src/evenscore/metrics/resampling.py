@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.labels import TARGET, UNKNOWN
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.side import Ids, Side, SpeakersLike, as_strings, union
 from evenscore.data.trial_list import TrialList
@@ -19,7 +19,7 @@ from evenscore.metrics.costs import DEFAULT_POINTS, OperatingPoint, PointLike, a
 from evenscore.metrics.cross_entropy import min_cllr_of_hull
 from evenscore.metrics.evaluation import evaluate
 from evenscore.metrics.hull import Hull
-from evenscore.metrics.points import Floats, LabelsLike, ScoresLike, as_points, labelled_scores
+from evenscore.metrics.points import Floats, LabelsLike, ScoresLike, labelled_scores
 from evenscore.metrics.rates import eer_of_hull
 from evenscore.parallel import thread_count
 
@@ -68,14 +68,13 @@ class Bootstrap:
 
     def replicates(self, metric: Metric, point: int = 0) -> Floats:
         """Return one metric of every replicate; ``point`` says which operating point."""
-        if metric not in get_args(Metric):
-            raise InputError(f"there is no metric {metric!r}; choose one of {', '.join(get_args(Metric))}")
-        if metric == "calibration_loss":
-            return self.cllr - self.min_cllr
-        if metric in ("min_c_primary", "act_c_primary"):
-            return np.asarray((self.min_dcf if metric == "min_c_primary" else self.act_dcf).mean(axis=1))
-        values: Floats = getattr(self, metric)
-        return values if values.ndim == 1 else values[:, point]
+        costs = {"min_c_primary": self.min_dcf.mean(axis=1), "act_c_primary": self.act_dcf.mean(axis=1)}
+        costs |= {"min_dcf": self.min_dcf[:, point], "act_dcf": self.act_dcf[:, point]}
+        cllrs = {"cllr": self.cllr, "min_cllr": self.min_cllr, "calibration_loss": self.cllr - self.min_cllr}
+        known = {"eer": self.eer, **cllrs, **costs}
+        if metric not in known:
+            raise InputError(f"there is no metric {metric!r}; choose one of {', '.join(known)}")
+        return known[metric]
 
     def interval(self, metric: Metric, *, level: float = 0.95, point: int = 0) -> Interval:
         """Return the confidence interval of one metric."""
@@ -114,17 +113,13 @@ def bootstrap(
 
     Parameters
     ----------
-    scores, labels
+    scores, labels, points, normalize
         As in `evaluate`, in memory.
     enroll_speakers, test_speakers
         One speaker per trial; with a table a mapping from id to speaker, or one speaker per id of each side. They may
         be left out if the table knows its speakers.
-    replicates
-        How many.
-    points, normalize
-        As in `evaluate`.
-    seed
-        Of the random numbers; the same seed gives the same replicates.
+    replicates, seed
+        Number of replicates and seed of the random numbers.
 
     Examples
     --------
@@ -173,6 +168,8 @@ class _Ranked:
 def _rank(scores: Floats, key: npt.NDArray[np.int8], speakers: _Speakers, points: Iterable[OperatingPoint]) -> _Ranked:
     """Sort the trials once, for any number of replicates; refuse those that cannot be drawn by speaker."""
     names, enroll, test = speakers
+    if not (key == TARGET).any() or not (key == NONTARGET).any():
+        raise InputError("both target and non-target trials are needed; check the key")
     if len(names) < 2:
         raise InputError(
             f"all trials are of one speaker, {names[0]!r}; a bootstrap over speakers needs at least two (better twenty)"
@@ -277,10 +274,8 @@ def paired_test(
     ----------
     scores_a, scores_b, labels
         Scores of the same trials in the same order; or two `TrialList`, matched by id, the first of which has labels.
-    metric
-        What to compare; lower is better. ``min_dcf`` and ``act_dcf`` are those at the first of the ``points``.
-    level
-        Of the interval.
+    metric, level
+        What to compare (``min_dcf`` and ``act_dcf`` at the first of the ``points``), and the level of the interval.
     enroll_speakers, test_speakers, points, normalize, replicates, seed
         As in `bootstrap`.
 
@@ -367,41 +362,45 @@ def _with_speakers(
         rows, cols = (at.astype(np.int32) for at in np.nonzero(key != UNKNOWN))
         scores = TrialList.trusted(scores.enroll, scores.test, rows, cols, values[rows, cols], key[rows, cols])
         labels = None
+    at_enroll: npt.NDArray[np.integer]
+    at_test: npt.NDArray[np.integer]
     if isinstance(scores, TrialList):
-        if labels is not None and not isinstance(labels, np.ndarray | list):
-            scores, labels = scores.join(labels, unmatched="drop"), None  # type: ignore[arg-type]
-        of_enroll = _side_speakers(scores.enroll, enroll, "enroll")[scores.rows]
-        of_test = _side_speakers(scores.test, test, "test")[scores.cols]
+        if isinstance(labels, Labels | TrialList):
+            scores, labels = scores.join(labels, unmatched="drop"), None
+        of_enroll, at_enroll = _known(scores.enroll.with_speakers(enroll).speakers, "enroll"), scores.rows
+        of_test, at_test = _known(scores.test.with_speakers(test).speakers, "test"), scores.cols
     else:
-        of_enroll, of_test = _trial_speakers(enroll, "enroll"), _trial_speakers(test, "test")
+        of_enroll, at_enroll = _distinct(enroll, "enroll")
+        of_test, at_test = _distinct(test, "test")
     values, key = labelled_scores(scores, labels)
-    for side, found in (("enroll", of_enroll), ("test", of_test)):
-        if len(found) != len(key):
-            raise InputError(f"{side}_speakers has {len(found)} speakers, but {len(key)} are needed")
-    as_points(values, key)
-    names, code = np.unique(np.concatenate([of_enroll, of_test]), return_inverse=True)
-    return values, key, (names, code[: len(key)], code[len(key) :])
-
-
-def _side_speakers(side: Side, speakers: SpeakersLike | None, name: str) -> Ids:
-    found = side.with_speakers(speakers).speakers
-    if found is None:
-        raise InputError(f"the speakers of the {name} side are not known; give {name}_speakers")
-    if None in set(found.tolist()):
-        at = side.ids[found.tolist().index(None)]
-        raise InputError(f"the {name} id {at!r} has no speaker, but every speaker must be known here; leave it out")
-    return found
-
-
-def _trial_speakers(speakers: SpeakersLike | None, name: str) -> Ids:
-    if speakers is None or isinstance(speakers, Mapping):
-        raise InputError(f"give {name}_speakers, one speaker per trial; only tables have ids to look up in a mapping")
-    found = as_strings(speakers, f"{name}_speakers")
-    if None in set(found.tolist()):
+    if not len(at_enroll) == len(at_test) == len(key):
         raise InputError(
-            f"{name}_speakers[{found.tolist().index(None)}] has no speaker, but every one must be known here"
+            f"there are {len(at_enroll)} and {len(at_test)} speakers, but {len(key)} trials; give one each"
         )
-    return found
+    names, code = np.unique(np.concatenate([of_enroll, of_test]), return_inverse=True)
+    return values, key, (names, code[: len(of_enroll)][at_enroll], code[len(of_enroll) :][at_test])
+
+
+def _known(speakers: Ids | None, name: str) -> Ids:
+    """Refuse speakers that are not known."""
+    if speakers is None:
+        raise InputError(f"the speakers of the {name} side are not known; give {name}_speakers")
+    if None in set(speakers.tolist()):
+        at = speakers.tolist().index(None)
+        raise InputError(f"{name}_speakers[{at}] is not known, but every speaker must be; leave those trials out")
+    return speakers
+
+
+def _distinct(speakers: SpeakersLike | None, name: str) -> tuple[Ids, Ints]:
+    """Return the distinct speakers of trials, and which of them each trial has."""
+    if isinstance(speakers, Mapping):
+        raise InputError(f"give {name}_speakers, one speaker per trial; only tables have ids to look up in a mapping")
+    if isinstance(speakers, np.ndarray) and speakers.dtype.kind in "iuU":
+        values, code = np.unique(speakers, return_inverse=True)
+        return as_strings(values, name), code
+    found = None if speakers is None else as_strings(speakers, f"{name}_speakers")
+    values, code = np.unique(_known(found, name), return_inverse=True)
+    return values, code
 
 
 def speakers_from_targets(lists: Iterable[TrialList]) -> dict[str, str]:
