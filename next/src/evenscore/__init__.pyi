@@ -12,6 +12,14 @@ from .errors import (
     FileError as FileError,
     InputError as InputError,
 )
+from .files import (
+    read as read,
+    read_metadata as read_metadata,
+    read_scores as read_scores,
+    read_speakers as read_speakers,
+    read_trials as read_trials,
+    write as write,
+)
 from .metrics import (
     OperatingPoint as OperatingPoint,
     act_dcf as act_dcf,
@@ -23,6 +31,15 @@ from .metrics import (
     min_dcf as min_dcf,
     paired_test as paired_test,
     posterior_probability as posterior_probability,
+)
+from .model import (
+    ScoreModel as ScoreModel,
+    ScoreModelNormalizer as ScoreModelNormalizer,
+    fit_score_model as fit_score_model,
+    log_likelihood as log_likelihood,
+    posterior as posterior,
+    simulate as simulate,
+    simulate_blocks as simulate_blocks,
 )
 from .norms import (
     NormOptions as NormOptions,

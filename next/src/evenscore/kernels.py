@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any
 
 import numba
+import numpy as np
 
-__all__ = ["compiled_formula", "replicate_blocks"]
+__all__ = ["column_moments", "compiled_formula", "replicate_blocks", "row_moments", "sum_scores", "top_moments"]
 
 
 @cache
@@ -39,6 +40,118 @@ def compiled_formula(formula: Callable[..., Any], n_enroll: int, n_test: int) ->
     loop = {(2, 0): by_enroll, (0, 2): by_test, (2, 2): by_both}[n_enroll, n_test]
     compiled: Callable[..., None] = numba.njit(loop, nogil=True, error_model="numpy")
     return compiled
+
+
+# Mean and standard deviation in one pass: deviations are taken from one of the values themselves, whose distance from
+# the mean is at most the root of n standard deviations, so that few digits are lost. NaN is a missing score.
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def row_moments(scores, shift, scale, ddof, mean, std):  # type: ignore[no-untyped-def]
+    """Mean and standard deviation of the rows of (scores - shift) * scale; shift and scale are by column."""
+    for i in range(scores.shape[0]):
+        first, number, total, squares = np.nan, 0, 0.0, 0.0
+        for j in range(scores.shape[1]):
+            first = (np.float64(scores[i, j]) - shift[j]) * scale[j]
+            if first == first:
+                break
+        for j in range(scores.shape[1]):
+            d = (np.float64(scores[i, j]) - shift[j]) * scale[j] - first
+            present = d == d
+            d = d if present else 0.0
+            number += present
+            total += d
+            squares += d * d
+        mean[i] = first + total / number
+        std[i] = np.sqrt(max(squares - total * total / number, 0.0) / max(number - ddof, 1)) if number else np.nan
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+def column_moments(scores, shift, scale, ddof, mean, std):  # type: ignore[no-untyped-def]
+    """Mean and standard deviation of the columns of (scores - shift) * scale; shift and scale are by row."""
+    n_rows, n_cols = scores.shape
+    first, number, total, squares = np.full(n_cols, np.nan), np.zeros(n_cols), np.zeros(n_cols), np.zeros(n_cols)
+    for j in range(n_cols):
+        for i in range(n_rows):
+            first[j] = (np.float64(scores[i, j]) - shift[i]) * scale[i]
+            if first[j] == first[j]:
+                break
+    for i in range(0, n_rows - n_rows % 2, 2):  # two rows at a time: the sums are loaded and stored half as often
+        for j in range(n_cols):
+            a = (np.float64(scores[i, j]) - shift[i]) * scale[i] - first[j]
+            b = (np.float64(scores[i + 1, j]) - shift[i + 1]) * scale[i + 1] - first[j]
+            number[j] += (1.0 if a == a else 0.0) + (1.0 if b == b else 0.0)
+            a, b = a if a == a else 0.0, b if b == b else 0.0
+            total[j] += a + b
+            squares[j] += a * a + b * b
+    for i in range(n_rows - n_rows % 2, n_rows):
+        for j in range(n_cols):
+            a = (np.float64(scores[i, j]) - shift[i]) * scale[i] - first[j]
+            if a == a:
+                number[j] += 1.0
+                total[j] += a
+                squares[j] += a * a
+    for j in range(n_cols):
+        mean[j] = first[j] + total[j] / number[j]
+        spread = max(squares[j] - total[j] * total[j] / number[j], 0.0)
+        std[j] = np.sqrt(spread / max(number[j] - ddof, 1.0)) if number[j] > 0 else np.nan
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def top_moments(scores, threshold, k, ddof, mean, std):  # type: ignore[no-untyped-def]
+    """Mean and standard deviation of the k highest scores of each row, of which most are above its threshold.
+
+    A row with fewer than k scores above the threshold is searched again, so that any threshold gives the same result.
+    """
+    width = scores.shape[1]
+    values, spare, best = np.empty(width, scores.dtype), np.empty(width, scores.dtype), np.empty(k, scores.dtype)
+    for i in range(scores.shape[0]):
+        size = 0
+        for j in range(width):  # every score is written, and kept if it is high enough: there is no branch to guess
+            values[size] = scores[i, j]
+            size += scores[i, j] >= threshold[i]
+        if size < k:
+            size = 0
+            for j in range(width):
+                values[size] = scores[i, j]
+                size += scores[i, j] == scores[i, j]
+        count = min(k, size)
+        _largest(values, spare, size, count, best)
+        total, squares = 0.0, 0.0
+        for s in range(count):
+            total += np.float64(best[s]) - np.float64(best[0])
+        center = np.float64(best[0]) + total / count if count else np.nan
+        for s in range(count):
+            squares += (np.float64(best[s]) - center) ** 2
+        mean[i] = center
+        std[i] = np.sqrt(squares / max(count - ddof, 1)) if count else np.nan
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _largest(values, spare, size, k, best):  # type: ignore[no-untyped-def]
+    """Put the k largest of ``values[:size]`` into ``best``, in any order; ``values`` and ``spare`` are used up."""
+    done = 0
+    while done < k:
+        a, b, c = values[0], values[size >> 1], values[size - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        above, below = 0, 0
+        for s in range(size):
+            x = values[s]
+            spare[above] = x
+            values[below] = x
+            above += x > pivot
+            below += x < pivot
+        if above >= k - done:
+            values, spare, size = spare, values, above
+            if size == k - done:
+                best[done:k] = values[:size]
+                return
+            continue
+        best[done : done + above] = spare[:above]
+        equal = min(size - above - below, k - done - above)
+        best[done + above : done + above + equal] = pivot
+        done += above + equal
+        size = below
 
 
 @numba.njit(nogil=True, cache=True)
@@ -72,3 +185,19 @@ def replicate_blocks(times, enroll, test, target, loss, starts, below, blocks): 
         blocks[size, 0], blocks[size, 1] = t, n
         size += 1
     return size, target_loss, nontarget_loss
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def sum_scores(scores, center, rows, cols, squares, missing):  # type: ignore[no-untyped-def]
+    """Sums of (scores - center) and of their squares by row, sums by column, and how many scores a row misses."""
+    for i in range(scores.shape[0]):
+        total, square, absent = 0.0, 0.0, 0
+        for j in range(scores.shape[1]):
+            s = np.float64(scores[i, j]) - center
+            present = s == s
+            s = s if present else 0.0
+            absent += not present
+            total += s
+            square += s * s
+            cols[j] += s
+        rows[i], squares[i], missing[i] = total, square, absent

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,15 @@ import numpy.typing as npt
 
 from evenscore.parallel import busy_thread, run_blocks
 
-__all__ = ["CHUNKS", "is_dask", "map_pairs", "map_rows", "reduce_blocks", "start_cluster"]
+__all__ = ["CHUNKS", "COMPILED", "cluster", "in_row_order", "is_dask", "map_pairs", "map_rows", "reduce_blocks"]
 
 Array = npt.NDArray[Any]
 
 CHUNKS = (1024, 4096)  #: of new stores: 16 MB of float32, wide enough for whole rows and for whole columns
+COMPILED = 1 << 24  #: scores from which compiled loops repay the time to load them
 _ROW_BYTES = 1 << 26  # of whole rows at a time
 _ROWS = 1 << 20  # scores at a time in whole rows
 _TILE = 1 << 17  # scores at a time in a formula: its terms stay in the cache
-_COMPILED = 1 << 24  # scores from which a compiled formula repays the time to compile it
 
 
 def is_dask(array: object) -> bool:
@@ -59,6 +60,10 @@ def map_pairs(
     test = [np.asarray(values, np.float64) for values in test]
     if is_dask(scores):
         return _map_dask_pairs(formula, scores, enroll, test, constants)
+    if scores.size <= _TILE:
+        by_row = [values[:, None] for values in enroll] if rows is None else [values[rows] for values in enroll]
+        by_col = test if cols is None else [values[cols] for values in test]
+        return np.asarray(formula(scores, *by_row, *by_col, *constants)).astype(scores.dtype, copy=False)
     out = np.empty(scores.shape, scores.dtype)
     if rows is not None and cols is not None:
 
@@ -81,7 +86,7 @@ def _tile_work(
     out: Array,
 ) -> Callable[[slice], None]:
     """Return what is done with some rows of a matrix: in NumPy, or in a compiled loop if there are many scores."""
-    if scores.size >= _COMPILED and len(enroll) in (0, 2) and len(test) in (0, 2):
+    if scores.size >= COMPILED and (len(enroll), len(test)) in ((2, 0), (0, 2), (2, 2)):
         from evenscore.kernels import compiled_formula
 
         loop = compiled_formula(formula, len(enroll), len(test))
@@ -120,7 +125,7 @@ def map_rows(function: Callable[[Array], Array], scores: Any, n_numbers: int) ->
     Parameters
     ----------
     function
-        Gets a copy of some rows, which it may change, and returns an array of shape (rows, n_numbers).
+        Gets some rows, which it must not change, and returns an array of shape (rows, n_numbers).
     scores
         Anything with a shape whose rows can be sliced: a NumPy array, a memory map, scores of embeddings; or dask.
 
@@ -132,33 +137,33 @@ def map_rows(function: Callable[[Array], Array], scores: Any, n_numbers: int) ->
     if is_dask(scores):
         import dask.array as da
 
-        whole = scores.rechunk({0: "auto", 1: -1}, block_size_limit=_ROW_BYTES)
+        step = max(1, _ROW_BYTES // max(scores.shape[1] * scores.dtype.itemsize, 1))
+        whole = scores.rechunk((min(step, max(len(scores), 1)), max(scores.shape[1], 1)))
 
         def block(part: Array) -> Array:
             with busy_thread():
-                return function(np.array(part, order="C"))
+                return function(part)
 
         numbers = da.map_blocks(block, whole, chunks=(whole.chunks[0], n_numbers), dtype=np.float64)
         return np.asarray(numbers.compute())
+    if scores.shape[0] * scores.shape[1] <= _TILE:
+        return function(np.asarray(scores[:]))
     out = np.empty((scores.shape[0], n_numbers))
 
     def work(rows: slice) -> None:
-        out[rows] = function(_row_copy(scores, rows))
+        out[rows] = function(np.asarray(scores[rows]))
 
     run_blocks(work, scores.shape[0], scores.shape[1], _ROWS)
     return out
 
 
-def _row_copy(scores: Any, rows: slice) -> Array:
-    """Return a copy of some rows in C order; rows of a transpose are turned in pieces that fit into the cache."""
-    part = np.asarray(scores[rows])
-    if not isinstance(scores, np.ndarray) and part.base is None and part.flags.c_contiguous:
-        return part  # made just now
-    if part.flags.c_contiguous or part.size < _TILE:
-        return np.array(part, order="C")
-    out = np.empty(part.shape, part.dtype)
-    for start in range(0, part.shape[1], 512):
-        out[:, start : start + 512] = part[:, start : start + 512]
+def in_row_order(rows: Array) -> Array:
+    """Return a copy in C order; a transpose is turned in pieces that fit into the cache."""
+    if rows.flags.c_contiguous or rows.size < _TILE:
+        return np.array(rows, order="C")
+    out = np.empty(rows.shape, rows.dtype)
+    for start in range(0, rows.shape[1], 512):
+        out[:, start : start + 512] = rows[:, start : start + 512]
     return out
 
 
@@ -190,16 +195,28 @@ def _like(array: Any, model: Any) -> Any:
     return da.from_array(array, chunks=model.chunks)
 
 
-def start_cluster(workers: int | None = None, scheduler: str | None = None, memory_limit: str | None = None) -> Any:
-    """Start worker processes on this machine, or connect to a scheduler; the client serves dask until it is closed.
+@contextmanager
+def cluster(
+    workers: int | None = None, scheduler: str | None = None, memory_limit: str | None = None
+) -> Iterator[Any | None]:
+    """Let dask compute on worker processes of this machine, or on those of a scheduler; on threads if there are none.
 
     Dask tells the workers' malloc to give memory back at once; every block would be paged in anew, in twice the time.
     """
+    if workers is None and scheduler is None:
+        yield None
+        return
     import dask
     from distributed import Client, LocalCluster
 
     if scheduler is not None:
-        return Client(scheduler)
+        with Client(scheduler) as client:
+            yield client
+        return
     dask.config.set({"distributed.nanny.pre-spawn-environ": {"OPENBLAS_NUM_THREADS": 1}})
     options = {} if memory_limit is None else {"memory_limit": memory_limit}
-    return Client(LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, **options))
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, **options) as processes,
+        Client(processes) as client,
+    ):
+        yield client

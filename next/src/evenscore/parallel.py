@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -84,7 +85,7 @@ def one_blas_thread() -> Iterator[None]:
     global _users, _libraries
     with _lock:
         if _users == 0 and os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-            _libraries = [(library, library.num_threads) for library in _blas()]
+            _libraries = [(library, library.num_threads) for library in _blas("scipy.linalg" in sys.modules)]
             _set_threads([(library, 1) for library, _ in _libraries])
         _users += 1
     try:
@@ -96,8 +97,8 @@ def one_blas_thread() -> Iterator[None]:
                 _set_threads(_libraries)
 
 
-@lru_cache(maxsize=1)
-def _blas() -> list[Any]:
+@lru_cache(maxsize=2)
+def _blas(_scipy_loaded: bool) -> list[Any]:  # SciPy brings a BLAS of its own
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)

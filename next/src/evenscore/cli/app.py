@@ -22,7 +22,11 @@ from evenscore.errors import EvenscoreError
 __all__ = ["app", "main"]
 
 #: In the order of the help; the module of a command is imported when it is called.
-COMMANDS = {"normalize": "Normalize trial scores with cohort scores."}
+COMMANDS = {
+    "convert": "Convert scores, trials, keys or speaker maps to another format.",
+    "normalize": "Normalize trial scores with cohort scores.",
+    "formats": "List the file formats.",
+}
 
 FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141  # exit codes
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

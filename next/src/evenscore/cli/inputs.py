@@ -34,7 +34,9 @@ def read_blocks(
     blocks = {
         name: read_matrix(path) for name, path in (("enroll", enroll), ("test", test), ("cohort", cohort)) if path
     }
-    labels: dict[str, Any] = {f"{name}_labels": _read_key(path, name, blocks.get(name)) for name, path in keys.items() if path}
+    labels: dict[str, Any] = {
+        f"{name}_labels": _read_key(path, name, blocks.get(name)) for name, path in keys.items() if path
+    }
     if speakers is not None:
         known = read_speakers(speakers)
         scores = scores.with_speakers(_values(known, scores.enroll, speakers), _values(known, scores.test, speakers))

@@ -46,7 +46,8 @@ def normalize(
     excess, empty, convention.
     """
     from evenscore.cli.inputs import CONDITION, read_blocks
-    from evenscore.cli.output import check_output, cluster, write_output
+    from evenscore.files import output_format, write
+    from evenscore.large import cluster
     from evenscore.norms.options import CLASSICAL, NormOptions
     from evenscore.norms.registry import method_named, normalize as normalize_blocks
 
@@ -54,11 +55,11 @@ def normalize(
     method_named(method)
     known = (*(field.name for field in fields(NormOptions)), "convention") if method in CLASSICAL else None
     method, options = parse_name(norm, known)
-    check_output(output, to_format)
+    output_format(output, "scores", to_format)  # refused before the work, not after it
     keys = {"enroll": enroll_key, "test": test_key, "cohort": cohort_key}
     people = (speakers, cohort_speakers, conditions, cohort_conditions)
     with cluster(workers, scheduler, memory_limit):
         blocks = read_blocks(trials, enroll_cohort, test_cohort, cohort, keys, *people)
         condition = None if conditions is None else CONDITION
         scores = normalize_blocks(blocks, method, folds=folds, condition=condition, **options)
-        write_output(scores, output, to_format)
+        write(scores, output, format=to_format)

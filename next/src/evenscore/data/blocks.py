@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, Labels
-from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.score_matrix import ScoreMatrix, set_fields
 from evenscore.data.side import Side, SpeakersLike
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError, quoted
@@ -18,7 +18,7 @@ from evenscore.large import is_dask
 
 __all__ = ["LabelledBlocks", "ScoreBlocks"]
 
-Positions = npt.NDArray[np.intp]
+Where = npt.NDArray[np.intp] | Sequence[int] | None  #: positions; None for all
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -83,45 +83,36 @@ class ScoreBlocks:
         cohort_enroll_speakers: SpeakersLike | None = None,
         cohort_test_speakers: SpeakersLike | None = None,
     ) -> None:
-        given = {"trials": trials, "enroll": enroll, "test": test, "cohort": cohort}
-        for name, block in given.items():
-            if not isinstance(block, ScoreMatrix) and not (block is None or name == "trials"):
+        for name, block in {"trials": trials, "enroll": enroll, "test": test, "cohort": cohort}.items():
+            if not isinstance(block, ScoreMatrix | TrialList if name == "trials" else ScoreMatrix | None):
                 raise InputError(f"`{name}` is a {type(block).__name__}, but must be a ScoreMatrix")
         if isinstance(trials, TrialList):
             trials.needs_scores()
         trials = trials.with_speakers(enroll_speakers, test_speakers)
-        rows = _cohort_side(cohort and cohort.enroll, test and test.enroll, test_labels, "enrolments")
-        cols = _cohort_side(cohort and cohort.test, enroll and enroll.test, enroll_labels, "tests")
-        rows, cols = rows and rows.with_speakers(cohort_enroll_speakers), cols and cols.with_speakers(cohort_test_speakers)
+        rows = _cohort_side(_enroll_of(cohort), _enroll_of(test), test_labels, "enrolments")
+        cols = _cohort_side(_test_of(cohort), _test_of(enroll), enroll_labels, "tests")
+        rows = rows and rows.with_speakers(cohort_enroll_speakers)
+        cols = cols and cols.with_speakers(cohort_test_speakers)
         if enroll is not None and cols is not None:
             enroll = _aligned(enroll, trials.enroll, cols, "enroll")
         if test is not None and rows is not None:
             test = _aligned(test, rows, trials.test, "test")
         if cohort is not None and rows is not None and cols is not None:
             cohort = _aligned(cohort, rows.take(slice(cohort.shape[0])), cols.take(slice(cohort.shape[1])), "cohort")
-        fields = {
-            "trials": trials,
-            "enroll": enroll,
-            "test": test,
-            "cohort": cohort,
-            "enroll_labels": _labels_of(enroll, enroll_labels, "enroll"),
-            "test_labels": _labels_of(test, test_labels, "test"),
-            "cohort_labels": _labels_of(cohort, cohort_labels, "cohort") or _labels_by_speaker(cohort),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, trials=trials, enroll=enroll, test=test, cohort=cohort)
+        set_fields(self, enroll_labels=_labels_of(enroll, enroll_labels, "enroll"))
+        set_fields(self, test_labels=_labels_of(test, test_labels, "test"))
+        set_fields(self, cohort_labels=_labels_of(cohort, cohort_labels, "cohort") or _labels_by_speaker(cohort))
 
     @property
     def cohort_enroll(self) -> Side | None:
         """The enrolment cohort: rows of ``test`` and ``cohort``."""
-        block = self.test if self.test is not None else self.cohort
-        return None if block is None else block.enroll
+        return _enroll_of(self.cohort if self.test is None else self.test)
 
     @property
     def cohort_test(self) -> Side | None:
         """The test cohort: columns of ``enroll`` and ``cohort``."""
-        block = self.enroll if self.enroll is not None else self.cohort
-        return None if block is None else block.test
+        return _test_of(self.cohort if self.enroll is None else self.enroll)
 
     def nontargets(self) -> ScoreBlocks:
         """Return the blocks for norms that know impostors only: other cohort scores are missing, or left out."""
@@ -134,7 +125,8 @@ class ScoreBlocks:
             test = test if cohort is None else test.take(slice(cohort.shape[0]))
         if cohort is not None and self.cohort_labels is not None:
             cohort = _only_nontargets(cohort, self.cohort_labels)
-        return _unchecked(self, enroll=enroll, test=test, cohort=cohort, enroll_labels=None, test_labels=None, cohort_labels=None)
+        no_labels = dict.fromkeys(("enroll_labels", "test_labels", "cohort_labels"))
+        return _unchecked(self, enroll=enroll, test=test, cohort=cohort, **no_labels)
 
     def only(self, names: Sequence[str]) -> ScoreBlocks:
         """Return the trials with some of the cohort scores: "enroll", "test", "cohort"."""
@@ -146,19 +138,17 @@ class ScoreBlocks:
         rows, cols = self.trials.enroll.positions(trials.enroll_ids), self.trials.test.positions(trials.test_ids)
         return _unchecked(self._take(rows, cols, None, None), trials=trials)
 
-    def take_trials(self, rows: Positions | None, cols: Positions | None) -> ScoreBlocks:
+    def take_trials(self, rows: Where, cols: Where) -> ScoreBlocks:
         """Return the blocks of some enrolments and tests of a matrix; None keeps all."""
         if not isinstance(self.trials, ScoreMatrix):
             raise InputError("the trials are a list; select trials and use with_trials")
         return _unchecked(self._take(rows, cols, None, None), trials=self.trials.take(rows, cols))
 
-    def take_cohort(self, cohort_enroll: Positions | None, cohort_test: Positions | None) -> ScoreBlocks:
+    def take_cohort(self, cohort_enroll: Where, cohort_test: Where) -> ScoreBlocks:
         """Return the blocks with some members of the cohort; None keeps all."""
         return self._take(None, None, cohort_enroll, cohort_test)
 
-    def _take(
-        self, rows: Positions | None, cols: Positions | None, members_enroll: Positions | None, members_test: Positions | None
-    ) -> ScoreBlocks:
+    def _take(self, rows: Where, cols: Where, members_enroll: Where, members_test: Where) -> ScoreBlocks:
         """Return other rows and columns of the cohort scores and their labels; the trials stay as they are."""
         return _unchecked(
             self,
@@ -180,15 +170,22 @@ class ScoreBlocks:
 def _unchecked(blocks: ScoreBlocks, **changed: Any) -> ScoreBlocks:
     """Return blocks in which some fields are others, which are known to be aligned."""
     found = object.__new__(ScoreBlocks)
-    for name, value in {**vars(blocks), **changed}.items():
-        object.__setattr__(found, name, value)
+    set_fields(found, **{**vars(blocks), **changed})
     return found
+
+
+def _enroll_of(block: ScoreMatrix | None) -> Side | None:
+    return None if block is None else block.enroll
+
+
+def _test_of(block: ScoreMatrix | None) -> Side | None:
+    return None if block is None else block.test
 
 
 def _cohort_side(cohort: Side | None, block: Side | None, labels: Any, what: str) -> Side | None:
     """Return the members of a cohort: those of S_I first, then those that only labelled scores of a side have."""
     if cohort is None or block is None:
-        return cohort or block
+        return block if cohort is None else cohort
     absent, extra = cohort.find(block.ids) < 0, block.find(cohort.ids) < 0
     if extra.any() or (absent.any() and labels is None):
         odd = [*cohort.ids[extra], *block.ids[absent]]
@@ -198,8 +195,9 @@ def _cohort_side(cohort: Side | None, block: Side | None, labels: Any, what: str
         return side
     more = block.take(np.flatnonzero(absent))
     known = side.speakers is not None and more.speakers is not None
-    speakers = np.concatenate([side.speakers, more.speakers]) if known else None  # type: ignore[list-item]
-    return Side.trusted(np.concatenate([side.ids, more.ids]), speakers)
+    speakers = np.concatenate([side.speakers, more.speakers]) if known else None
+    columns = {name: [*side.columns[name], *more.columns[name]] for name in side.columns.keys() & more.columns.keys()}
+    return Side(np.concatenate([side.ids, more.ids]), speakers, columns)
 
 
 def _aligned(block: ScoreMatrix, enroll: Side, test: Side, name: str) -> ScoreMatrix:
@@ -282,7 +280,8 @@ class LabelledBlocks:
 
     Examples
     --------
-    >>> scores = ScoreMatrix([[5.0, 0.0], [1.0, 6.0]], Side(["e1", "e2"], ["ann", "bob"]), Side(["t1", "t2"], ["ann", "bob"]))
+    >>> enroll, test = Side(["e1", "e2"], ["ann", "bob"]), Side(["t1", "t2"], ["ann", "bob"])
+    >>> scores = ScoreMatrix([[5.0, 0.0], [1.0, 6.0]], enroll, test)
     >>> LabelledBlocks.own_cohort(scores).trials
     TrialList(4 trials of 2 enrolments and 2 tests, 2 target, 2 non-target, 0 unknown, scores)
     """
@@ -314,4 +313,3 @@ class LabelledBlocks:
         if trials.labels is None:
             raise InputError("the trials have no labels; give them as `labels`")
         return trials
-

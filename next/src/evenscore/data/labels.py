@@ -158,7 +158,9 @@ class Labels:
         """Return the labels of these ids, in this order; labels without ids must have the right shape."""
         if self.enroll is None or self.test is None:
             if self.shape != (len(enroll), len(test)):
-                raise InputError(f"labels are {self.shape}, but the scores are {(len(enroll), len(test))}; make them agree")
+                raise InputError(
+                    f"labels are {self.shape}, but the scores are {(len(enroll), len(test))}; make them agree"
+                )
             return Labels(self.shape, enroll, test, self.enroll_speakers, self.test_speakers, self.key)
         if self.enroll.same_ids(enroll) and self.test.same_ids(test):
             return self

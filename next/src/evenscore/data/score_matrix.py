@@ -54,14 +54,16 @@ class ScoreMatrix:
     test: Side  #: the columns
 
     def __init__(self, scores: Any, enroll_ids: IdsLike | Side, test_ids: IdsLike | Side) -> None:
-        array = scores if is_dask(scores) else as_scores(scores, ndim=2)
+        array = as_scores(scores, ndim=2)
         enroll = _as_side(enroll_ids, "enroll_ids", array.shape[0])
         test = _as_side(test_ids, "test_ids", array.shape[1])
         if not is_dask(array):
             bad = first_bad_score(array)
             if bad is not None:
                 i, j = np.unravel_index(bad, array.shape)
-                raise InputError(f"the score of ({enroll.ids[i]!r}, {test.ids[j]!r}) is {array[i, j]}; use NaN if it is missing")
+                raise InputError(
+                    f"the score of ({enroll.ids[i]!r}, {test.ids[j]!r}) is {array[i, j]}; use NaN if it is missing"
+                )
         set_fields(self, scores=array, enroll=enroll, test=test)
 
     @classmethod
@@ -113,7 +115,7 @@ class ScoreMatrix:
         """Return the same scores with speakers; None keeps those that are known."""
         return self.with_sides(self.enroll.with_speakers(enroll), self.test.with_speakers(test))
 
-    def take(self, rows: npt.ArrayLike | None = None, cols: npt.ArrayLike | None = None) -> ScoreMatrix:
+    def take(self, rows: npt.ArrayLike | slice | None = None, cols: npt.ArrayLike | slice | None = None) -> ScoreMatrix:
         """Return the rows and columns at these positions, in this order; None takes all."""
         scores = self.scores if rows is None else self.scores[rows]
         scores = scores if cols is None else scores[:, cols]
@@ -151,6 +153,7 @@ class ScoreMatrix:
         array([[ 1.,  2.],
                [nan,  3.]])
         """
+        parts = [part.compute() for part in parts]
         enroll, test = union([part.enroll for part in parts]), union([part.test for part in parts])
         whole = np.full((len(enroll), len(test)), np.nan, np.result_type(*(part.scores for part in parts)))
         for part in parts:
@@ -158,7 +161,9 @@ class ScoreMatrix:
             twice = np.argwhere(~(np.isnan(whole[at]) | np.isnan(part.scores)))
             if len(twice):
                 i, j = twice[0]
-                raise InputError(f"the pair ({part.enroll_ids[i]!r}, {part.test_ids[j]!r}) is in two matrices; keep it in one")
+                raise InputError(
+                    f"the pair ({part.enroll_ids[i]!r}, {part.test_ids[j]!r}) is in two matrices; keep it in one"
+                )
             whole[at] = np.where(np.isnan(part.scores), whole[at], part.scores)
         return cls.trusted(whole, enroll, test)
 
@@ -186,6 +191,7 @@ class ScoreMatrix:
 
 
 def set_fields(table: object, **fields: Any) -> None:
+    """Set fields of a frozen record that is being made."""
     for name, value in fields.items():
         object.__setattr__(table, name, value)
 
@@ -200,7 +206,7 @@ def _as_side(ids: IdsLike | Side, name: str, length: int) -> Side:
 def as_scores(values: npt.ArrayLike, what: str = "scores", *, ndim: int) -> Scores:
     """Return scores as a float32 or float64 array in the machine's byte order; others become float64."""
     try:
-        array = np.asarray(values)
+        array: Any = values if is_dask(values) else np.asarray(values)
     except ValueError:
         raise InputError(f"{what}: all rows must have the same length") from None
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:

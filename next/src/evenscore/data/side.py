@@ -85,7 +85,9 @@ class Side:
         index = self.index
         return np.fromiter((index.get(name, -1) for name in names), dtype=np.intp, count=len(names))
 
-    def positions(self, ids: IdsLike, what: str = "id", where: str = "the table", other: Side | None = None) -> Positions:
+    def positions(
+        self, ids: IdsLike, what: str = "id", where: str = "the table", other: Side | None = None
+    ) -> Positions:
         """Return the position of each id; one that is not here is an error that names it.
 
         ``other`` is the other side of the table: if the ids are all there, the error asks whether sides were swapped.
@@ -113,7 +115,7 @@ class Side:
 
     def take(self, positions: npt.ArrayLike | slice) -> Side:
         """Return the ids at some positions, with what is known about them."""
-        at = positions if isinstance(positions, slice) else np.asarray(positions)
+        at = positions if isinstance(positions, slice) or len(positions) else np.empty(0, np.intp)  # type: ignore[arg-type]
         speakers = None if self.speakers is None else self.speakers[at]
         return Side.trusted(self.ids[at], speakers, {name: values[at] for name, values in self.columns.items()})
 
@@ -129,10 +131,12 @@ class Side:
 
     def completed_by(self, other: Side) -> Side:
         """Return this side with the speakers and columns of another one that has its ids, where it has none itself."""
-        if self.speakers is not None or (other.speakers is None and not other.columns):
+        more_speakers = self.speakers is None and other.speakers is not None
+        if not more_speakers and other.columns.keys() <= self.columns.keys():
             return self
         there = other.take(other.positions(self.ids))
-        return Side.trusted(self.ids, there.speakers, {**there.columns, **self.columns})
+        speakers = there.speakers if more_speakers else self.speakers
+        return Side.trusted(self.ids, speakers, {**there.columns, **self.columns})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Side):

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.data.score_matrix import as_scores
 from evenscore.errors import InputError
 from evenscore.large import map_pairs
 from evenscore.norms.options import CLASSICAL, NormOptions
@@ -128,12 +129,18 @@ def classical_norm(
     if method not in CLASSICAL:
         raise InputError(f"there is no classical norm {method!r}; there are {', '.join(CLASSICAL)}")
     named = {name: value for name, value in named.items() if value is not None}
-    how = (options or NormOptions.from_convention(convention, **named)).for_method(method)
+    how = NormOptions.resolve(options, convention, **named).for_method(method)
+    S = _as_array(S, "S", 2 if rows is None and cols is None else 1)
+    S_e, S_t, S_I = _as_array(S_e, "S_e"), _as_array(S_t, "S_t"), _as_array(S_I, "S_I")
+    if rows is not None or cols is not None:
+        rows, cols = np.asarray(rows), np.asarray(cols)
+    _refuse_shapes(S, S_e, S_t, S_I, rows, cols)
     k = cohort_counts(method, S_e, S_t, how) if counts is None else counts
     if how.select != "own":  # then each trial has numbers of its own
         enroll, test = ranked_statistics(method, S_e, S_t, S_I, how, k, rankings, rows, cols)
         out = formula(method, how)(S, *enroll, *test).astype(S.dtype)
-        return _finish(S, out, *(np.isnan(side[0]) if side else np.False_ for side in (enroll, test)), how, rows, cols)
+        empty_enroll, empty_test = (np.isnan(side[0]) if side else np.zeros(1, bool) for side in (enroll, test))
+        return _finish(S, out, empty_enroll, empty_test, how, rows, cols)
     enroll = statistics_of_enrolments(method, S_e, S_I, how, k[0])
     test = statistics_of_tests(method, S_t, S_I, how, k[1])
     out = map_pairs(formula(method, how), S, enroll, test, rows=rows, cols=cols)
@@ -142,6 +149,27 @@ def classical_norm(
         return _finish(S, out, empty_enroll[:, None], empty_test, how, rows, cols)
     of_enroll = empty_enroll[rows] if enroll else empty_enroll
     return _finish(S, out, of_enroll, empty_test[cols] if test else empty_test, how, rows, cols)
+
+
+def _as_array(scores: Any, name: str, ndim: int = 2) -> Any:
+    """Return scores as an array of floats; dask arrays and whatever computes its scores by rows are left alone."""
+    return as_scores(scores, name, ndim=ndim) if isinstance(scores, np.ndarray | list | tuple) else scores
+
+
+def _refuse_shapes(S: Any, S_e: Any, S_t: Any, S_I: Any, rows: Array | None, cols: Array | None) -> None:
+    m, n = None if S_e is None else S_e.shape[0], None if S_t is None else S_t.shape[1]
+    if rows is not None and cols is not None:
+        for positions, size in ((rows, m), (cols, n)):
+            if positions.shape != S.shape or (positions.size and not _inside(positions, size)):
+                raise InputError("rows and cols must be positions in S_e's rows and S_t's columns, one for each score")
+    elif (m is not None and m != S.shape[0]) or (n is not None and n != S.shape[1]):
+        raise InputError(f"S is {S.shape}, but S_e has {m} rows and S_t has {n} columns; give one for each id of S")
+    if S_I is not None and S_e is not None and S_t is not None and S_I.shape != (S_t.shape[0], S_e.shape[1]):
+        raise InputError(f"S_I is {S_I.shape}, but must be {(S_t.shape[0], S_e.shape[1])}: rows of S_t, columns of S_e")
+
+
+def _inside(positions: Array, size: int | None) -> bool:
+    return positions.dtype.kind in "iu" and positions.min() >= 0 and (size is None or positions.max() < size)
 
 
 def cohort_counts(method: str, S_e: Any, S_t: Any, how: NormOptions) -> tuple[int | None, int | None]:
@@ -156,21 +184,16 @@ def statistics_of_enrolments(
     """Return mean and standard deviation of each enrolment's cohort scores, if the norm uses them."""
     if method in ("t", "at"):
         return ()
-    transform = None if method != "tz" else _standardized(*row_statistics(S_I.T, how, None, "cohort test"))
-    return row_statistics(S_e, how, k, "enrolment", transform)
+    cohort = None if method != "tz" else row_statistics(S_I.T, how, None, "cohort test")
+    return row_statistics(S_e, how, k, "enrolment", cohort)
 
 
 def statistics_of_tests(method: str, S_t: Any, S_I: Any, how: NormOptions, k: int | None) -> Statistics | tuple[()]:
     """Return mean and standard deviation of each test's cohort scores, if the norm uses them."""
     if method in ("z", "az"):
         return ()
-    transform = None if method != "zt" else _standardized(*row_statistics(S_I, how, None, "cohort enrolment"))
-    return row_statistics(S_t.T, how, k, "test", transform)
-
-
-def _standardized(mean: Array, std: Array) -> Callable[[Array], Array]:
-    """Return what Z- or T-normalizes the members of a cohort; those without scores become missing."""
-    return lambda scores: (scores - mean) / std
+    cohort = None if method != "zt" else row_statistics(S_I, how, None, "cohort enrolment")
+    return row_statistics(S_t.T, how, k, "test", cohort)
 
 
 def _z(s: Any, mean: Any, std: Any) -> Any:

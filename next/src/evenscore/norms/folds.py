@@ -1,8 +1,8 @@
 """Leave a trial's own speakers out of its cohort, or keep only the cohort of its condition, for any norm.
 
-The speakers that both the trials and the cohort have are dealt out to folds. For each pair of folds (a, b) the plain norm
-runs on the trials of an enrolment in a and a test in b, with the cohort that has neither a nor b. With as many folds as
-speakers, exactly the trial's own speakers are left out. No norm knows of own speakers.
+The speakers that both the trials and the cohort have are dealt out to folds. For each pair of folds (a, b) the plain
+norm runs on the trials of an enrolment in a and a test in b, with the cohort that has neither a nor b. With as many
+folds as speakers, exactly the trial's own speakers are left out. No norm knows of own speakers.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def normalize_by_folds(
     sides = (blocks.trials.enroll, blocks.trials.test, blocks.cohort_enroll, blocks.cohort_test)
     enroll, test, members_enroll, members_test = _folds_of(sides, folds)
     conditions = _conditions_of(sides, condition)
-    if (enroll == _ALL).all() and (test == _ALL).all() and condition is None:
-        return norm(blocks)  # type: ignore[no-any-return]
+    if 0 in blocks.trials.shape or ((enroll == _ALL).all() and (test == _ALL).all() and condition is None):
+        return norm(blocks)
     groups_enroll = np.unique(np.stack([enroll, conditions[0]]), axis=1, return_inverse=True)
     groups_test = np.unique(np.stack([test, conditions[1]]), axis=1, return_inverse=True)
 
@@ -101,7 +101,10 @@ def _fill_list(plain: Any, blocks: ScoreBlocks, trials: TrialList, of_enroll: Co
     for at in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1) if len(order) else []:
         part = trials.select(at)
         done = plain(of_enroll[trials.rows[at[0]]], of_test[trials.cols[at[0]]], blocks.with_trials(part))
-        scores[at] = done.scores
+        if len(done) == len(part):
+            scores[at] = done.scores
+        else:  # trials without cohort scores were dropped
+            scores[at[done.find(part)]] = done.scores
     return trials.with_normalized(scores)
 
 
@@ -116,7 +119,7 @@ def _folds_of(sides: tuple[Side, Side, Side | None, Side | None], folds: int | N
     if folds is not None and folds < 2:
         raise InputError(f"folds is {folds}, but must be 2 or more")
     n_folds = folds or (len(shared) if len(shared) <= EXACT_FOLDS else MANY_FOLDS)
-    fold = assign_folds([name for part in speakers for name in part if name in shared], n_folds)
+    fold = assign_folds([name for part in speakers[:2] for name in part if name in shared], n_folds)
     found = []
     for side, part, other in zip(sides, speakers, (_ALL, _ALL, _KEPT, _KEPT), strict=True):
         size = 0 if side is None else len(side)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
+
 from evenscore.errors import InputError, quoted
 
 __all__ = ["ADAPTIVE", "CLASSICAL", "CONVENTIONS", "NormOptions"]
@@ -97,13 +99,22 @@ class NormOptions:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise InputError(f"{name} is {getattr(self, name)!r}, but must be one of {quoted(choices)}")
-        k, whole = self.top_k, isinstance(self.drop_top, int)
-        _require(
-            "top_k", k, k is None or (k >= 1 if isinstance(k, int) else 0 < k <= 1), "a count, or a fraction up to 1.0"
-        )
-        _require("drop_top", self.drop_top, whole and self.drop_top >= 0, "a whole number from 0")
-        _require("trim", self.trim, 0 <= self.trim < 0.5, "from 0 to below 0.5")
-        _require("std_floor", self.std_floor, self.std_floor == 0 or 1e-30 <= self.std_floor <= 1e30, "from 0 to 1e30")
+        k, drop, trim, floor = (getattr(self, name) for name in ("top_k", "drop_top", "trim", "std_floor"))
+        count_or_share = k >= 1 if isinstance(k, int | np.integer) else isinstance(k, float) and 0 < k <= 1
+        in_range = isinstance(floor, int | float) and (floor == 0 or 1e-30 <= floor <= 1e30)
+        _require("top_k", k, k is None or count_or_share, "a count, or a fraction up to 1.0")
+        _require("drop_top", drop, isinstance(drop, int | np.integer) and drop >= 0, "a whole number from 0")
+        _require("trim", trim, isinstance(trim, int | float) and 0 <= trim < 0.5, "from 0 to below 0.5")
+        _require("std_floor", floor, in_range, "from 0 to 1e30")
+
+    @classmethod
+    def resolve(cls, options: NormOptions | None, convention: str | None, **given: Any) -> NormOptions:
+        """Return options that are given as a record, or else one by one."""
+        if options is None:
+            return cls.from_convention(convention, **given)
+        if given or convention is not None:
+            raise InputError(f"give `options` or single options, not both: {quoted([*given, convention or 'options'])}")
+        return options
 
     @classmethod
     def from_convention(cls, convention: str | None = None, **given: Any) -> NormOptions:
@@ -150,6 +161,6 @@ class NormOptions:
         return f"NormOptions({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in changed)})"
 
 
-def _require(name: str, value: object, right: bool, meaning: str) -> None:
+def _require(name: str, value: object, right: object, meaning: str) -> None:
     if not right or isinstance(value, bool):
         raise InputError(f"{name} is {value!r}, but must be {meaning}")

@@ -17,7 +17,7 @@ from evenscore.errors import InputError
 from evenscore.norms.classical import classical_norm, cohort_counts
 from evenscore.norms.folds import normalize_by_folds
 from evenscore.norms.options import CLASSICAL, NormOptions
-from evenscore.norms.select import speaker_rankings
+from evenscore.norms.select import rankings_by_name
 from evenscore.norms.statistics import CohortError
 
 __all__ = ["METHODS", "Method", "method_named", "normalize", "register_norm"]
@@ -64,8 +64,8 @@ def normalize(
     Parameters
     ----------
     blocks
-        Trials and cohort scores. Z needs ``enroll``, T ``test``, S both, ZT and TZ also ``cohort``. With the speakers of
-        trials and cohort, a trial's own speakers are left out of its cohort.
+        Trials and cohort scores. Z needs ``enroll``, T ``test``, S both, ZT and TZ also ``cohort``. With the speakers
+        of trials and cohort, a trial's own speakers are left out of its cohort.
     method
         Name of the norm.
     folds, condition
@@ -93,7 +93,10 @@ def normalize(
     found = method_named(method)
     if found.prepare is not None:
         blocks, options = found.prepare(blocks, options)
-    return normalize_by_folds(partial(found.norm, **options), blocks, folds, condition)
+    norm = partial(found.norm, **options)
+    if condition is None and (blocks.trials.enroll.speakers is None and blocks.trials.test.speakers is None):
+        return norm(blocks)
+    return normalize_by_folds(norm, blocks, folds, condition)
 
 
 def register_norm(name: str, norm: Callable[..., Table]) -> None:
@@ -133,39 +136,40 @@ def _prepare_classical(
 ) -> tuple[ScoreBlocks, dict[str, Any]]:
     """Return the cohort scores that a classical norm uses, and its options, resolved for the whole cohort."""
     given = dict(options)
-    how = given.pop("options", None) or NormOptions.from_convention(given.pop("convention", None), **given)
-    how = how.for_method(method)
+    how = NormOptions.resolve(given.pop("options", None), given.pop("convention", None), **given).for_method(method)
     needs = {"own": _NEEDS[method], "cross": ("enroll", "test"), "profile": ("enroll", "test", "cohort")}[how.select]
     blocks = blocks.nontargets()
     for name in needs:
         if getattr(blocks, name) is None:
             raise InputError(f"the norm {method!r} needs `{name}`: {_MEANING[name]}")
+    names = None
     if how.select == "cross":
-        blocks = _matching_cohorts(blocks)
+        blocks, names = _matching_cohorts(blocks)
     S_e, S_t = blocks.enroll and blocks.enroll.scores, blocks.test and blocks.test.scores
     counts = cohort_counts(method, S_e if "enroll" in needs else None, S_t if "test" in needs else None, how)
-    return blocks.only(needs), {"options": how, "counts": counts}
+    return blocks.only(needs), {"options": how, "counts": counts, "names": names}
 
 
-def _matching_cohorts(blocks: ScoreBlocks) -> ScoreBlocks:
-    """Bring the test cohort into the order of the enrolment cohort, if both have the same ids; else they have speakers."""
+def _matching_cohorts(blocks: ScoreBlocks) -> tuple[ScoreBlocks, str]:
+    """Return by what members of both cohorts are the same, "ids" or "speakers"; the same ids get the same order."""
     enroll, test = blocks.cohort_enroll, blocks.cohort_test
     if enroll is None or test is None or enroll.same_ids(test):
-        return blocks
+        return blocks, "ids"
     if set(enroll.ids) == set(test.ids):
-        return blocks.take_cohort(None, test.positions(enroll.ids))
+        return blocks.take_cohort(None, test.positions(enroll.ids)), "ids"
     if enroll.speakers is None or test.speakers is None or not {*enroll.speakers} & {*test.speakers} - {None}:
         raise InputError("select=cross needs the same cohort, or cohorts of the same speakers, on both sides")
-    return blocks
+    return blocks, "speakers"
 
 
-def _classical(method: str, blocks: ScoreBlocks, options: NormOptions, counts: Any) -> Table:
+def _classical(method: str, blocks: ScoreBlocks, options: NormOptions, counts: Any, names: str | None) -> Table:
     """Apply a classical norm to the arrays of blocks; an error names the id."""
     trials, rankings = blocks.trials, None
     arrays = [None if block is None else block.scores for block in (blocks.enroll, blocks.test, blocks.cohort)]
     enroll, test = blocks.cohort_enroll, blocks.cohort_test
-    if options.select == "cross" and enroll is not None and test is not None and not enroll.same_ids(test):
-        rankings = speaker_rankings(np.asarray(arrays[0]), np.asarray(arrays[1]), enroll.speakers, test.speakers)
+    if names is not None and enroll is not None and test is not None and not enroll.same_ids(test):
+        of_enroll, of_test = getattr(enroll, names), getattr(test, names)
+        rankings = rankings_by_name(np.asarray(arrays[0]), np.asarray(arrays[1]), of_enroll, of_test)
     listed = {"rows": trials.rows, "cols": trials.cols} if isinstance(trials, TrialList) else {}
     how: dict[str, Any] = {"options": options, "counts": counts, "rankings": rankings, **listed}
     try:

@@ -13,7 +13,7 @@ from evenscore.norms.options import NormOptions
 from evenscore.norms.statistics import Statistics, location_scale, nonzero_std
 from evenscore.parallel import run_blocks
 
-__all__ = ["profile_rankings", "ranked_statistics", "speaker_rankings"]
+__all__ = ["profile_rankings", "ranked_statistics", "rankings_by_name"]
 
 Array = npt.NDArray[Any]
 
@@ -62,7 +62,7 @@ def _statistics_by_ranking(
     cols: Array | None,
     side: str,
 ) -> Statistics:
-    """Return the numbers of rows of ``scores`` (p x M) over the k members that each column of ``ranking`` (M x q) puts first."""
+    """Return numbers of rows of ``scores`` (p x M) over the k first members by each column of ``ranking`` (M x q)."""
     plain, n_cols = replace(how, drop_top=0), ranking.shape[1]
     if rows is None or cols is None:
         mean, std = np.empty((2, len(scores), n_cols))
@@ -81,7 +81,7 @@ def _statistics_by_ranking(
             mean[places[col]], std[places[col]] = location_scale(np.array(chosen), plain)
 
     run_blocks(work, n_cols, scores.size, 1 << 22)
-    return mean, nonzero_std(mean, std, how, side)
+    return mean, nonzero_std(mean, std, how, side, rows)
 
 
 def _first_members(ranking: Array, k: int | None, drop: int) -> Array:
@@ -91,21 +91,20 @@ def _first_members(ranking: Array, k: int | None, drop: int) -> Array:
     return order[drop:] if k is None else order[drop : drop + k]
 
 
-def speaker_rankings(
-    S_e: Array, S_t: Array, cohort_enroll_speakers: Array, cohort_test_speakers: Array
-) -> tuple[Array, Array]:
-    """Return rankings for ``select="cross"`` where the two cohorts are other recordings of the same speakers.
+def rankings_by_name(S_e: Array, S_t: Array, cohort_enroll: Array, cohort_test: Array) -> tuple[Array, Array]:
+    """Return rankings for ``select="cross"`` where the two cohorts are not the same, from the names of their members.
 
-    A member's place is the mean score that the other side has with the recordings of its speaker.
+    Names are ids, or the speakers of other recordings (None where one is not known). A member's place is the mean score
+    that the other side has with the members of its name.
     """
-    same = cohort_test_speakers[:, None] == cohort_enroll_speakers  # M x N
+    same = (cohort_test[:, None] == cohort_enroll) & (cohort_test[:, None] != np.array(None))  # M x N
     return _mean_over(same, S_t), _mean_over(same.T, S_e.T).T
 
 
 def _mean_over(same: Array, scores: Array) -> Array:
     present = ~np.isnan(scores)
     with np.errstate(invalid="ignore"):
-        return (same @ np.where(present, scores, 0.0)) / (same.astype(float) @ present)
+        return (same.astype(float) @ np.where(present, scores, 0.0)) / (same.astype(float) @ present)
 
 
 def profile_rankings(S_e: Array, S_t: Array, S_I: Array) -> tuple[Array, Array]:
@@ -115,7 +114,7 @@ def profile_rankings(S_e: Array, S_t: Array, S_I: Array) -> tuple[Array, Array]:
 
 
 def _nearness(scores: Array, cohort: Array) -> Array:
-    """Return minus the mean distance of each row of ``scores`` from each row of ``cohort``; NaN if they share nothing."""
+    """Return minus the mean distance of rows of ``scores`` from rows of ``cohort``; NaN where they share nothing."""
     out = np.empty((len(scores), len(cohort)))
 
     def work(block: slice) -> None:
@@ -123,7 +122,7 @@ def _nearness(scores: Array, cohort: Array) -> Array:
             apart = np.abs(cohort - scores[row])
             shared = ~np.isnan(apart)
             with np.errstate(invalid="ignore"):
-                out[row] = -np.where(shared, apart, 0.0).sum(axis=1) / shared.sum(axis=1)
+                out[row] = -np.where(shared, apart, 0.0).sum(axis=1, dtype=np.float64) / shared.sum(axis=1)
 
     run_blocks(work, len(scores), cohort.size, 1 << 20)
     return out

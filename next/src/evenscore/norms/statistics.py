@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.large import map_rows
+from evenscore.large import COMPILED, in_row_order, map_rows
 from evenscore.norms.options import NormOptions
 
 __all__ = ["CohortError", "Statistics", "location_scale", "nonzero_std", "row_statistics"]
@@ -34,7 +33,7 @@ class CohortError(InputError):
 
 
 def row_statistics(
-    scores: Any, options: NormOptions, k: int | None, side: str, transform: Callable[[Array], Array] | None = None
+    scores: Any, options: NormOptions, k: int | None, side: str, standardize: Statistics | None = None
 ) -> Statistics:
     """Return mean and standard deviation of each row of cohort scores.
 
@@ -48,8 +47,8 @@ def row_statistics(
         How many of the highest scores to take; None takes all.
     side
         What the rows are, for messages: ``"enrolment"`` or ``"test"``.
-    transform
-        Applied to the rows first, as Z-norm in ZT-norm.
+    standardize
+        Mean and standard deviation by which each column is normalized first, as by Z-norm in ZT-norm.
 
     Returns
     -------
@@ -61,23 +60,58 @@ def row_statistics(
     >>> row_statistics(np.array([[0.0, 1.0, 3.0, np.nan]]), NormOptions(), 2, "test")
     (array([2.]), array([1.]))
     """
+    n_scores = scores.shape[0] * scores.shape[1]
+    compiled = n_scores >= COMPILED and options.statistic == "mean" and options.drop_top == 0
 
     def block(rows: Array) -> Array:
-        rows = rows if transform is None else transform(rows)
+        if compiled:
+            return _compiled_statistics(rows, k, options.ddof, standardize)
+        rows = in_row_order(rows) if standardize is None else (rows - standardize[0]) / standardize[1]
         return np.stack(location_scale(rows, options, k), axis=1)
 
     mean, std = map_rows(block, scores, 2).T
     return mean, nonzero_std(mean, std, options, side)
 
 
-def nonzero_std(mean: Array, std: Array, options: NormOptions, side: str) -> npt.NDArray[np.float64]:
-    """Return what scores are divided by: standard deviations that are zero are raised, or an error."""
+def _compiled_statistics(rows: Array, k: int | None, ddof: int, standardize: Statistics | None) -> Array:
+    """Return mean and standard deviation of some rows, or of the columns that are their transpose."""
+    from evenscore.kernels import column_moments, row_moments, top_moments
+
+    mean, std = np.empty((2, len(rows)))
+    if k is not None and k < rows.shape[1]:
+        rows = rows if rows.strides[1] == rows.itemsize else in_row_order(rows)
+        top_moments(rows, _thresholds(rows, k), k, ddof, mean, std)
+    else:
+        shift, scale = (np.zeros(rows.shape[1]), np.ones(rows.shape[1])) if standardize is None else standardize
+        by_row = rows.strides[1] == rows.itemsize
+        moments, matrix = (row_moments, rows) if by_row else (column_moments, rows.T)
+        moments(matrix, shift, 1 / scale, ddof, mean, std)
+    return np.stack([mean, std], axis=1)
+
+
+def _thresholds(rows: Array, k: int) -> Array:
+    """Return for each row a score that rather more than k are likely to exceed, by a sample of its scores."""
+    sample = rows[:, :: max(1, rows.shape[1] // 512)].copy()
+    sample[np.isnan(sample)] = -np.inf
+    expected = k * sample.shape[1] / rows.shape[1]
+    at = max(sample.shape[1] - int(expected + 4 * np.sqrt(expected) + 4), 0)
+    return np.partition(sample, at, axis=1)[:, at]
+
+
+def nonzero_std(
+    mean: Array, std: Array, options: NormOptions, side: str, rows: Array | None = None
+) -> npt.NDArray[np.float64]:
+    """Return what scores are divided by: standard deviations that are zero are raised, or an error.
+
+    ``rows`` are the positions that an error names, if they are not those of the numbers.
+    """
     if options.std_floor > 0:
         return np.maximum(std, options.std_floor)
     zero = std <= np.maximum(_EQUAL * np.abs(mean), 1e-30)
     if zero.any() and options.zero_std == "error":
         problem = "its cohort scores are all equal; take a larger cohort, or set std_floor, or zero_std=one"
-        raise CohortError(side, int(np.argwhere(zero)[0][0]), problem)
+        at = int(np.argwhere(zero)[0][0])
+        raise CohortError(side, at if rows is None else int(rows[at]), problem)
     return np.where(zero, 1.0, std)
 
 
@@ -89,33 +123,42 @@ def location_scale(rows: Array, options: NormOptions, k: int | None = None) -> S
     >>> location_scale(np.array([[0.0, 1.0, 5.0]]), NormOptions(statistic="median"))
     (array([1.]), array([1.48260222]))
     """
-    missing = np.isnan(rows)
-    has_missing = bool(missing.any())
+    has_missing = bool(np.isnan(rows @ np.ones(rows.shape[1], rows.dtype)).any())
     if has_missing:
-        rows[missing] = -np.inf
+        rows[np.isnan(rows)] = -np.inf
     rows = _highest(rows, k, options.drop_top)
     if options.statistic != "mean":
         return _robust(rows, options)
-    if has_missing:
+    if has_missing or rows.shape[1] == 0:
         return _mean_std_of_present(rows, options.ddof)
+    mean, std = _mean_std(rows, options.ddof)
+    if rows.dtype == np.float32:  # scores that are almost equal, or whose squares float32 cannot hold
+        doubtful = ~((std > 1e-4 * np.abs(mean)) & (std < np.inf))
+        if doubtful.any():
+            mean[doubtful], std[doubtful] = _mean_std(rows[doubtful].astype(np.float64), options.ddof)
+    return mean, std
+
+
+def _mean_std(rows: Array, ddof: int) -> Statistics:
+    """Return mean and standard deviation of rows without missing scores."""
     count, ones = rows.shape[1], np.ones(rows.shape[1], rows.dtype)
-    if count == 0:
-        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     rough = rows @ ones / count
     centered = rows - rough[:, None]
     rest = (centered @ ones).astype(np.float64) / count
-    squares = np.vecdot(centered, centered).astype(np.float64) - count * rest**2
-    return rough + rest, np.sqrt(np.maximum(squares, 0.0) / max(count - options.ddof, 1))
+    with np.errstate(over="ignore"):
+        squares = np.vecdot(centered, centered).astype(np.float64) - count * rest**2
+    return rough + rest, np.sqrt(np.maximum(squares, 0.0) / max(count - ddof, 1))
 
 
 def _highest(rows: Array, k: int | None, drop: int) -> Array:
     """Return the k highest scores of each row, in any order, after the ``drop`` very highest."""
     size = rows.shape[1]
-    first = 0 if k is None else max(size - drop - k, 0)
-    cuts = [cut for cut in (first, size - drop) if 0 < cut < size]
+    stop = max(size - drop, 0)
+    first = 0 if k is None else max(stop - k, 0)
+    cuts = [cut for cut in (first, stop) if 0 < cut < size]
     if cuts:
         rows.partition(cuts, axis=1)
-    return rows[:, first : size - drop]
+    return rows[:, first:stop]
 
 
 def _mean_std_of_present(rows: Array, ddof: int) -> Statistics:

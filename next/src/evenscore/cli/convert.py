@@ -1,0 +1,93 @@
+"""``evenscore convert``: scores, trials, keys and speaker maps in another format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import typer
+
+from evenscore.cli.options import ToFormat, file_option
+from evenscore.data.labels import Labels
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.trial_list import TrialList
+from evenscore.errors import InputError
+
+__all__ = ["EXAMPLES", "convert"]
+
+EXAMPLES = """
+evenscore convert dev.scores dev.npz                    # text to npz
+evenscore convert dev.scores dev.csv --key dev.trials   # add labels
+evenscore convert a.scores b.scores all.zarr            # put together
+zcat dev.gz | evenscore convert - - --to csv | head     # in a pipe
+"""
+
+
+def convert(
+    inputs: Annotated[list[str], typer.Argument(metavar="IN...", help="Files to read; '-' is standard input.")],
+    output: Annotated[str, typer.Argument(metavar="OUT", help="File to write; '-' is standard output.")],
+    to_format: ToFormat = None,
+    from_format: Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Format of the input.")] = None,
+    key: Annotated[str | None, file_option("Labels of the trials.")] = None,
+    speakers: Annotated[str | None, file_option("Speakers by id, from which labels follow.")] = None,
+    unmatched: Annotated[Literal["error", "drop"], typer.Option(help="Trials that the key does not have.")] = "error",
+    matrix: Annotated[bool | None, typer.Option("--matrix/--list", help="Write a matrix, or a list of trials.")] = None,
+    missing: Annotated[Literal["error", "skip"], typer.Option(help="Trials without a finite score.")] = "error",
+    infinite: Annotated[Literal["error", "accept"], typer.Option(help="Trials with an infinite score.")] = "error",
+    duplicates: Annotated[Literal["error", "drop"], typer.Option(help="Trials that are listed twice.")] = "error",
+    score_column: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the scores.")] = None,
+) -> None:
+    """Convert scores, trials, keys or speaker maps to another format.
+
+    The format of the input is recognized, that of the output follows from its name. Several inputs are put together by
+    id. What a format has no place for, such as labels in Kaldi scores, is left out.
+    """
+    from evenscore.files import read, read_speakers, read_trials, write
+
+    how: dict[str, Any] = {"missing": missing, "infinite": infinite, "duplicates": duplicates}
+    how |= {"format": from_format, "score_column": score_column}
+    table = _put_together([read(path, **how) for path in inputs])
+    if isinstance(table, dict) and (key or speakers):
+        raise InputError("a speaker map has no labels; leave out --key and --speakers")
+    if key is not None:
+        table = _listed(table).join(read_trials(key), unmatched=unmatched)
+    if speakers is not None:
+        table = _labelled(_listed(table), read_speakers(speakers))
+    if matrix is not None and not isinstance(table, dict):
+        table = _listed(table) if not matrix else table.to_matrix() if isinstance(table, TrialList) else table
+    write(table, output, format=to_format)
+
+
+def _listed(table: Any) -> TrialList:
+    return table.to_trials() if isinstance(table, ScoreMatrix) else table
+
+
+def _put_together(tables: Sequence[Any]) -> Any:
+    """Return several tables of one kind as one."""
+    if len(tables) == 1:
+        return tables[0]
+    if all(isinstance(table, ScoreMatrix) for table in tables):
+        return ScoreMatrix.concat(tables)
+    if all(isinstance(table, dict) for table in tables):
+        return _one_map(tables)
+    if any(isinstance(table, dict) for table in tables):
+        raise InputError("the files hold trials and speaker maps, so they cannot become one; convert them apart")
+    lists = [_listed(table) for table in tables]
+    if len({trials.scores is None for trials in lists} | {trials.labels is None for trials in lists}) > 2:
+        raise InputError("some of the files have scores or labels and others have none; convert them apart")
+    return TrialList.concat(lists)
+
+
+def _one_map(maps: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    whole: dict[str, str] = {}
+    for one in maps:
+        for name, speaker in one.items():
+            if whole.setdefault(name, speaker) != speaker:
+                raise InputError(f"{name!r} has two speakers, {whole[name]!r} and {speaker!r}; keep one")
+    return whole
+
+
+def _labelled(trials: TrialList, speakers: Mapping[str, str]) -> TrialList:
+    """Return trials with the labels that follow from their speakers."""
+    known = trials.with_speakers(speakers, speakers)
+    return trials.with_labels(Labels.from_speakers(known.enroll, known.test).pairs(trials.rows, trials.cols))
