@@ -9,7 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["column_moments", "compiled_formula", "replicate_blocks", "row_moments", "sum_scores", "top_moments"]
+__all__ = ["column_moments", "compiled_formula", "row_moments", "sum_scores", "top_moments"]
 
 
 @cache
@@ -152,39 +152,6 @@ def _largest(values, spare, size, k, best):  # type: ignore[no-untyped-def]
         best[done + above : done + above + equal] = pivot
         done += above + equal
         size = below
-
-
-@numba.njit(nogil=True, cache=True)
-def replicate_blocks(times, enroll, test, target, loss, starts, below, blocks):  # type: ignore[no-untyped-def]
-    """Weight every trial by how often its speakers were drawn, and pool adjacent violators (PAV).
-
-    Trials stand in the order of their scores, in runs that begin at ``starts``. Fills ``below`` with how many targets
-    and non-targets lie below the end of each run, ``blocks`` with those of each block; returns the number of blocks and
-    the loss of each class. NumPy, which gathers two weights per trial for every draw, takes five times as long.
-    """
-    size, target_loss, nontarget_loss = 0, 0.0, 0.0
-    for run in range(starts.size - 1):
-        t = n = 0
-        for k in range(starts[run], starts[run + 1]):
-            weight = times[enroll[k]]
-            if enroll[k] != test[k]:
-                weight *= times[test[k]]
-            if weight == 0:
-                continue
-            if target[k]:
-                t += weight
-                target_loss += weight * loss[k]
-            else:
-                n += weight
-                nontarget_loss += weight * loss[k]
-        below[run + 1, 0], below[run + 1, 1] = below[run, 0] + t, below[run, 1] + n
-        while size > 0 and blocks[size - 1, 0] * n >= t * blocks[size - 1, 1]:
-            size -= 1
-            t += blocks[size, 0]
-            n += blocks[size, 1]
-        blocks[size, 0], blocks[size, 1] = t, n
-        size += 1
-    return size, target_loss, nontarget_loss
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})

@@ -49,7 +49,8 @@ def hull_vertices(targets: npt.NDArray[np.number], nontargets: npt.NDArray[np.nu
     """Return which decisions are vertices of the hull, from how many of each class are rejected: PAV.
 
     A decision on or above the line between its neighbours is no vertex, so all such ones can be dropped at once, and
-    again; a walk with a stack does the rest. With whole numbers, this is exact.
+    again; a walk with a stack does the rest. With whole numbers, this is exact. Neighbours must differ: of two equal
+    ones, both would be dropped.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from evenscore.errors import InputError
 from evenscore.metrics.costs import DEFAULT_POINTS, OperatingPoint, PointLike, as_operating_points
 from evenscore.metrics.cross_entropy import min_cllr_of_hull
 from evenscore.metrics.evaluation import evaluate
-from evenscore.metrics.hull import Hull
+from evenscore.metrics.hull import Hull, hull_vertices
 from evenscore.metrics.points import Floats, LabelsLike, ScoresLike, labelled_scores
 from evenscore.metrics.rates import eer_of_hull
 from evenscore.parallel import thread_count
@@ -140,29 +141,39 @@ class _Ranked:
     """Trials in the order of their scores, in runs: up to the next score of the other class, or a threshold."""
 
     n_speakers: int
-    enroll: npt.NDArray[np.int32]
-    test: npt.NDArray[np.int32]
-    target: npt.NDArray[np.bool_]
+    enroll: npt.NDArray[np.intp]
+    test: npt.NDArray[np.intp]  #: ``n_speakers`` where it is the enrolled speaker, who counts only once
+    targets: Ints  #: positions of the targets
+    runs: Ints  #: and their runs
     loss: Floats
-    starts: Ints
+    starts: Ints  #: of the runs, and the number of trials
     cuts: Ints  #: the first accepted run of each threshold
 
     def replicate(self, times: Ints) -> tuple[Hull, Floats, float] | None:
         """Return hull, error rates at the thresholds and Cllr of one draw, None if a class is absent."""
-        from evenscore.kernels import replicate_blocks
-
-        below, blocks = np.zeros((self.starts.size, 2), np.int64), np.empty((self.starts.size, 2), np.int64)
-        sides = (self.enroll, self.test, self.target, self.loss, self.starts)
-        size, target_loss, nontarget_loss = replicate_blocks(times, *sides, below, blocks)
-        n_target, n_nontarget = below[-1].tolist()
-        if not n_target or not n_nontarget:
+        counts = np.append(times, 1).astype(np.float64)  # whole numbers, exact
+        weight = counts.take(self.enroll, mode="clip")  # which skips a check of the positions
+        weight *= counts.take(self.test, mode="clip")
+        of_targets = weight[self.targets]
+        target = np.bincount(self.runs, of_targets, self.starts.size - 1)
+        both = np.add.reduceat(weight, self.starts[:-1])
+        t, n = np.append(0.0, np.cumsum(target)), np.append(0.0, np.cumsum(both - target))
+        if not t[-1] or not n[-1]:
             return None
-        t, n = np.vstack([[[0, 0]], np.cumsum(blocks[:size], axis=0)]).T
-        none = np.empty(0)
-        hull = Hull(t / n_target, (n_nontarget - n) / n_nontarget, none, none, none)
-        misses, rejected = below[self.cuts].T
-        rates = np.stack([misses / n_target, (n_nontarget - rejected) / n_nontarget])
-        return hull, rates, (target_loss / n_target + nontarget_loss / n_nontarget) / (2 * np.log(2.0))
+        target_loss = _weighted(of_targets, self.loss[self.targets])
+        weight[self.targets] = 0.0
+        cllr = (target_loss / t[-1] + _weighted(weight, self.loss) / n[-1]) / (2 * np.log(2.0))
+        p_miss, p_fa, none = t / t[-1], (n[-1] - n) / n[-1], np.empty(0)
+        some = np.append(0, np.flatnonzero(both) + 1)
+        at = some[hull_vertices(t[some], n[some])]
+        return Hull(p_miss[at], p_fa[at], none, none, none), np.stack([p_miss[self.cuts], p_fa[self.cuts]]), cllr
+
+
+def _weighted(weight: Floats, loss: Floats) -> float:
+    """Return the sum of weighted losses; 0 * inf is 0: what is not drawn costs nothing."""
+    with np.errstate(invalid="ignore"):
+        total = float(weight @ loss)
+    return total if math.isfinite(total) else float(weight[weight > 0] @ loss[weight > 0])
 
 
 def _rank(scores: Floats, key: npt.NDArray[np.int8], speakers: _Speakers, points: Iterable[OperatingPoint]) -> _Ranked:
@@ -187,8 +198,10 @@ def _rank(scores: Floats, key: npt.NDArray[np.int8], speakers: _Speakers, points
     joins = np.concatenate(([False], (share[1:] == share[:-1]) & ((share[1:] == 0) | (share[1:] == 1))))
     starts = np.unique(np.concatenate((first[~joins], cuts, [len(at)]))).astype(np.int64)
     loss = np.logaddexp(0.0, np.where(target, -ranked, ranked))
-    sides = enroll[at].astype(np.int32), test[at].astype(np.int32)
-    return _Ranked(len(names), *sides, target, loss, starts, np.searchsorted(starts, cuts))
+    sides = enroll[at], np.where(enroll[at] == test[at], len(names), test[at])
+    targets = np.flatnonzero(target)
+    runs = np.searchsorted(starts, targets, side="right") - 1
+    return _Ranked(len(names), *sides, targets, runs, loss, starts, np.searchsorted(starts, cuts))
 
 
 def _draw(measure: Callable[[Ints], list[float] | None], n_speakers: int, replicates: int, seed: int) -> Floats:
