@@ -75,7 +75,7 @@ CASES = [
     # Same condition
     *(
         normalize(f"conditions-{norm}", norm, f"{OWN} --conditions own.gender")
-        for norm in ("z", "s", "as:top_k=4", "zt")
+        for norm in ("z", "s", "as:top_k=4")
     ),
     # Matrices, stores
     normalize("npz", "s", ARCHIVES, "out.npz"),

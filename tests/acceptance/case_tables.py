@@ -88,7 +88,7 @@ no-model             --model              normalize --norm lgsm BLOCKS -o out
 mismatched-cohort    dev_spk00_e0         normalize --norm z --trials dev.scores --enroll-cohort enroll.scores -o out
 mismatched-key       eval_spk30_e0        evaluate trials.scores --key other.key
 unmatched-key        eval_spk30_e         evaluate trials.scores --key trials_gaps.key
-nobody-in-cohort     own_spk03            normalize --norm z ONE OWN -o out
+nobody-in-cohort     own_spk              normalize --norm z ONE OWN -o out
 unknown-command      normalise            normalise --norm s
 unknown-option       --nonsense           convert kaldi.scores out.csv --nonsense 3
 unknown-calibration  quux                 calibrate --calibration quux TRAIN trials.scores -o out

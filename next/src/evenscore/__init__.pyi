@@ -1,3 +1,10 @@
+from . import (
+    data as data,
+    files as files,
+    metrics as metrics,
+    norms as norms,
+    scoring as scoring,
+)
 from ._version import __version__ as __version__
 from .data import (
     LabelledBlocks as LabelledBlocks,

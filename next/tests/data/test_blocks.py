@@ -152,6 +152,6 @@ def test_labelled_blocks():
     assert LabelledBlocks(listed).trials.labels.tolist() == [1]
     with pytest.raises(InputError, match="labels"):
         _ = LabelledBlocks(blocks).trials
-    for given in (None, labels):
+    for key in (None, labels):
         with pytest.raises(InputError, match="speakers"):
-            LabelledBlocks.own_cohort(blocks.trials, given)
+            LabelledBlocks.own_cohort(blocks.trials, key)

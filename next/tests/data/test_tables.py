@@ -84,7 +84,7 @@ def test_align_and_back_gives_the_same_matrix(matrix, random):
     turned = matrix.align(enroll, test)
     assert turned.enroll.same_ids(enroll)
     assert turned.align(matrix.enroll, matrix.test) == matrix
-    assert matrix.T.T == matrix
+    assert matrix == matrix.T.T
     assert ScoreMatrix(da.from_array(matrix.scores, chunks=(2, 3)), matrix.enroll, matrix.test).compute() == matrix
 
 
@@ -192,7 +192,7 @@ def test_bad_lists_are_refused(arguments, culprit):
 def test_codes_are_checked_and_infinite_llrs_allowed_if_asked_for():
     sides = Side(["a", "b"]), Side(["x"])
     for rows, cols in (([2], [0]), ([0], [-1]), ([0, 1], [0])):
-        with pytest.raises(InputError, match="positions|tests"):
+        with pytest.raises(InputError, match=r"position|test"):
             TrialList.from_codes(*sides, rows, cols)
     assert TrialList.from_codes(*sides, [0, 1], [0, 0], [np.inf, -np.inf], infinite=True).scores[0] == np.inf
     with pytest.raises(InputError, match="no scores"):

@@ -115,7 +115,8 @@ class Side:
 
     def take(self, positions: npt.ArrayLike | slice) -> Side:
         """Return the ids at some positions, with what is known about them."""
-        at = positions if isinstance(positions, slice) or len(positions) else np.empty(0, np.intp)  # type: ignore[arg-type]
+        at: Any = positions if isinstance(positions, slice) else np.asarray(positions)
+        at = at.astype(np.intp) if not isinstance(at, slice) and not at.size else at
         speakers = None if self.speakers is None else self.speakers[at]
         return Side.trusted(self.ids[at], speakers, {name: values[at] for name, values in self.columns.items()})
 

@@ -234,6 +234,10 @@ class TrialList:
         joined = self.with_labels(np.where(at < 0, -1, key.labels[at]) if len(key) else np.full(len(self), -1))
         return joined if (at >= 0).all() else joined.select(at >= 0)
 
+    def to_trials(self) -> TrialList:
+        """Return the list as it is; a matrix makes a list of its scores."""
+        return self
+
     def to_matrix(self) -> ScoreMatrix:
         """Return the scores as a matrix; pairs that are not listed are missing."""
         scores = self.needs_scores()
