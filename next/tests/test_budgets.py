@@ -56,16 +56,23 @@ def measure(package):
 
 def above(figures, budgets):
     """Return what exceeds its budget, or has none."""
+    unfinished = budgets.get("unfinished", {})
     return {
         f"{table}.{name}": f"{number}, budget {budgets[table].get(name)}"
         for table, numbers in figures.items()
         for name, number in numbers.items()
-        if number > budgets[table].get(name, -1)
+        if number > unfinished.get(name, budgets[table].get(name, -1))
     }
 
 
 def test_the_package_stays_within_its_budgets():
     assert above(measure(PACKAGE), read_budgets(BUDGETS)) == {}
+
+
+def test_unfinished_parts_are_above_their_budget():
+    figures, budgets = measure(PACKAGE), read_budgets(BUDGETS)
+    numbers, wanted = figures["house"] | figures["lines"], budgets["house"] | budgets["lines"]
+    assert [name for name in budgets.get("unfinished", {}) if numbers[name] <= wanted[name]] == []
 
 
 def test_the_budgets_of_the_parts_fit_into_the_whole():
@@ -78,7 +85,7 @@ def test_what_is_too_large_or_has_no_budget_is_found(tmp_path):
     (tmp_path / "extra.py").write_text("from typing import Any\n")
     body = '    """Add."""\n' + "    x = 1\n" * 61
     (tmp_path / "norms" / "large.py").write_text("def add():\n" + body + "\n" * 1300)
-    found = above(measure(tmp_path), read_budgets(BUDGETS) | {"house": {"modules": 1, "any": 0}})
+    found = above(measure(tmp_path), read_budgets(BUDGETS) | {"house": {"modules": 1, "any": 0}, "unfinished": {}})
     assert found.keys() == {
         *("house.lines", "house.modules", "house.longest_module", "house.longest_function", "house.any"),
         *("lines.norms", "lines.extra"),

@@ -73,10 +73,7 @@ CASES = [
     normalize("own-median", "s:statistic=median", OWN),
     normalize("own-cross", "as:top_k=5:select=cross", OWN),
     # Same condition
-    *(
-        normalize(f"conditions-{norm}", norm, f"{OWN} --conditions own.gender")
-        for norm in ("z", "s", "as:top_k=4")
-    ),
+    *(normalize(f"conditions-{norm}", norm, f"{OWN} --conditions own.gender") for norm in ("z", "s", "as:top_k=4")),
     # Matrices, stores
     normalize("npz", "s", ARCHIVES, "out.npz"),
     normalize("npz-zt", "zt", f"{ARCHIVES} --cohort cohort.npz --cohort-key cohort.key", "out.npz"),

@@ -16,8 +16,8 @@ sys.path.insert(0, str(HERE))
 
 from case_models import MODEL_FILES  # noqa: E402
 from cases import CASES  # noqa: E402
-from data import make_data  # noqa: E402
 
+from data import make_data  # noqa: E402
 from run import folder_with, run_case, run_command  # noqa: E402
 
 

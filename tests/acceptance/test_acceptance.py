@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from cases import CASES
-from data import make_data
 
 import evenscore
+from data import make_data
 from run import run_case
 
 HERE = Path(__file__).resolve().parent

@@ -39,15 +39,6 @@ from .metrics import (
     paired_test as paired_test,
     posterior_probability as posterior_probability,
 )
-from .model import (
-    ScoreModel as ScoreModel,
-    ScoreModelNormalizer as ScoreModelNormalizer,
-    fit_score_model as fit_score_model,
-    log_likelihood as log_likelihood,
-    posterior as posterior,
-    simulate as simulate,
-    simulate_blocks as simulate_blocks,
-)
 from .norms import (
     NormOptions as NormOptions,
     as_norm as as_norm,

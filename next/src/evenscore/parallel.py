@@ -9,19 +9,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 __all__ = ["Progress", "one_blas_thread", "run_blocks", "thread_count"]
 
 _SMALL = 1 << 16  # scores; below this much work a thread costs more than it saves
 _inside = threading.local()
 
-
-class Progress(Protocol):
-    """What long work calls now and then; the command line shows it as a bar."""
-
-    def __call__(self, done: int, total: int) -> None:
-        """Tell that ``done`` of ``total`` steps are finished."""
+Progress = Callable[[int, int], None]  #: what long work calls with the steps that are done and all steps
 
 
 def thread_count() -> int:

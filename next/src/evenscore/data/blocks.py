@@ -244,25 +244,8 @@ def _only_nontargets(block: ScoreMatrix, labels: Labels) -> ScoreMatrix:
             other = (by_row == by_col) | (by_row < 0) | (by_col < 0)
         return block.with_scores(da.where(other, np.nan, block.scores).astype(block.scores.dtype))
     scores = block.scores
-    if labels.by_speaker:
-        return block.with_scores(_without_speaker_pairs(scores, *labels.speaker_codes))
     other = labels.matrix != NONTARGET
     return block.with_scores(np.where(other, np.nan, scores).astype(scores.dtype, copy=False)) if other.any() else block
-
-
-def _without_speaker_pairs(
-    scores: npt.NDArray[Any], rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], n_speakers: int
-) -> npt.NDArray[Any]:
-    """Return the scores with NaN at pairs of one speaker, or of an unknown one, without a table of all labels."""
-    scores = scores.copy()
-    scores[rows < 0] = np.nan
-    scores[:, cols < 0] = np.nan
-    order = np.argsort(cols, kind="stable")
-    starts = np.searchsorted(cols[order], np.arange(n_speakers + 1))
-    for row, speaker in enumerate(rows):
-        if speaker >= 0:
-            scores[row, order[starts[speaker] : starts[speaker + 1]]] = np.nan
-    return scores
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,9 +32,10 @@ from evenscore.norms.statistics import CohortError, Statistics, row_statistics
 __all__ = ["as_norm", "at_norm", "az_norm", "s_norm", "t_norm", "tz_norm", "z_norm", "zt_norm"]
 
 Array = npt.NDArray[Any]
+Scores = Any  #: a NumPy or a dask array, or anything that `map_rows` takes
 
 
-def z_norm(S: Any, S_e: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Any:
+def z_norm(S: Scores, S_e: Scores, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Scores:
     """Z-norm: each enrolment's scores have mean 0 and standard deviation 1 over the cohort.
 
     Examples
@@ -45,26 +46,28 @@ def z_norm(S: Any, S_e: Any, *, rows: Array | None = None, cols: Array | None = 
     return classical_norm("z", S, S_e, rows=rows, cols=cols, **options)
 
 
-def t_norm(S: Any, S_t: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Any:
+def t_norm(S: Scores, S_t: Scores, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Scores:
     """T-norm: each test's scores have mean 0 and standard deviation 1 over the cohort."""
     return classical_norm("t", S, None, S_t, rows=rows, cols=cols, **options)
 
 
-def s_norm(S: Any, S_e: Any, S_t: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Any:
+def s_norm(
+    S: Scores, S_e: Scores, S_t: Scores, *, rows: Array | None = None, cols: Array | None = None, **options: Any
+) -> Scores:
     """S-norm: the mean of Z-norm and T-norm."""
     return classical_norm("s", S, S_e, S_t, rows=rows, cols=cols, **options)
 
 
 def as_norm(
-    S: Any,
-    S_e: Any,
-    S_t: Any,
+    S: Scores,
+    S_e: Scores,
+    S_t: Scores,
     top_k: int | float | None = None,
     *,
     rows: Array | None = None,
     cols: Array | None = None,
     **options: Any,
-) -> Any:
+) -> Scores:
     """AS-norm: S-norm with the ``top_k`` highest cohort scores of each side.
 
     By default these are 300, or a fifth of the cohort where that is fewer.
@@ -81,36 +84,50 @@ def as_norm(
     return classical_norm("as", S, S_e, S_t, rows=rows, cols=cols, top_k=top_k, **options)
 
 
-def az_norm(S: Any, S_e: Any, top_k: int | float | None = None, *, S_t: Any = None, **options: Any) -> Any:
+def az_norm(S: Scores, S_e: Scores, top_k: int | float | None = None, *, S_t: Scores = None, **options: Any) -> Scores:
     """AZ-norm: Z-norm with the highest cohort scores; ``S_t`` ranks them if ``select="cross"``."""
     return classical_norm("az", S, S_e, S_t, top_k=top_k, **options)
 
 
-def at_norm(S: Any, S_t: Any, top_k: int | float | None = None, *, S_e: Any = None, **options: Any) -> Any:
+def at_norm(S: Scores, S_t: Scores, top_k: int | float | None = None, *, S_e: Scores = None, **options: Any) -> Scores:
     """AT-norm: T-norm with the highest cohort scores; ``S_e`` ranks them if ``select="cross"``."""
     return classical_norm("at", S, S_e, S_t, top_k=top_k, **options)
 
 
 def zt_norm(
-    S: Any, S_e: Any, S_t: Any, S_I: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any
-) -> Any:
+    S: Scores,
+    S_e: Scores,
+    S_t: Scores,
+    S_I: Scores,
+    *,
+    rows: Array | None = None,
+    cols: Array | None = None,
+    **options: Any,
+) -> Scores:
     """ZT-norm: T-norm of Z-normalized scores, with a Z-normalized cohort; targets of S_I should be missing."""
     return classical_norm("zt", S, S_e, S_t, S_I, rows=rows, cols=cols, **options)
 
 
 def tz_norm(
-    S: Any, S_e: Any, S_t: Any, S_I: Any, *, rows: Array | None = None, cols: Array | None = None, **options: Any
-) -> Any:
+    S: Scores,
+    S_e: Scores,
+    S_t: Scores,
+    S_I: Scores,
+    *,
+    rows: Array | None = None,
+    cols: Array | None = None,
+    **options: Any,
+) -> Scores:
     """TZ-norm: Z-norm of T-normalized scores, with a T-normalized cohort; targets of S_I should be missing."""
     return classical_norm("tz", S, S_e, S_t, S_I, rows=rows, cols=cols, **options)
 
 
 def classical_norm(
     method: str,
-    S: Any,
-    S_e: Any = None,
-    S_t: Any = None,
-    S_I: Any = None,
+    S: Scores,
+    S_e: Scores = None,
+    S_t: Scores = None,
+    S_I: Scores = None,
     *,
     rows: Array | None = None,
     cols: Array | None = None,
@@ -119,7 +136,7 @@ def classical_norm(
     rankings: tuple[Array, Array] | None = None,
     convention: str | None = None,
     **named: Any,
-) -> Any:
+) -> Scores:
     """Return the scores of a classical norm by its name.
 
     ``counts`` are the numbers of cohort scores that each side takes, where they do not follow from the size of S_e and
@@ -151,12 +168,12 @@ def classical_norm(
     return _finish(S, out, of_enroll, empty_test[cols] if test else empty_test, how, rows, cols)
 
 
-def _as_array(scores: Any, name: str, ndim: int = 2) -> Any:
+def _as_array(scores: Any, name: str, ndim: int = 2) -> Scores:
     """Return scores as an array of floats; dask arrays and whatever computes its scores by rows are left alone."""
     return as_scores(scores, name, ndim=ndim) if isinstance(scores, np.ndarray | list | tuple) else scores
 
 
-def _refuse_shapes(S: Any, S_e: Any, S_t: Any, S_I: Any, rows: Array | None, cols: Array | None) -> None:
+def _refuse_shapes(S: Scores, S_e: Scores, S_t: Scores, S_I: Scores, rows: Array | None, cols: Array | None) -> None:
     m, n = None if S_e is None else S_e.shape[0], None if S_t is None else S_t.shape[1]
     if rows is not None and cols is not None:
         for positions, size in ((rows, m), (cols, n)):
@@ -172,14 +189,14 @@ def _inside(positions: Array, size: int | None) -> bool:
     return positions.dtype.kind in "iu" and positions.min() >= 0 and (size is None or positions.max() < size)
 
 
-def cohort_counts(method: str, S_e: Any, S_t: Any, how: NormOptions) -> tuple[int | None, int | None]:
+def cohort_counts(method: str, S_e: Scores, S_t: Scores, how: NormOptions) -> tuple[int | None, int | None]:
     """Return how many cohort scores of each enrolment and of each test a norm takes; None for all of them."""
     of_enroll = None if S_e is None else how.count(method, S_e.shape[1])
     return of_enroll, None if S_t is None else how.count(method, S_t.shape[0])
 
 
 def statistics_of_enrolments(
-    method: str, S_e: Any, S_I: Any, how: NormOptions, k: int | None
+    method: str, S_e: Scores, S_I: Scores, how: NormOptions, k: int | None
 ) -> Statistics | tuple[()]:
     """Return mean and standard deviation of each enrolment's cohort scores, if the norm uses them."""
     if method in ("t", "at"):
@@ -188,7 +205,9 @@ def statistics_of_enrolments(
     return row_statistics(S_e, how, k, "enrolment", cohort)
 
 
-def statistics_of_tests(method: str, S_t: Any, S_I: Any, how: NormOptions, k: int | None) -> Statistics | tuple[()]:
+def statistics_of_tests(
+    method: str, S_t: Scores, S_I: Scores, how: NormOptions, k: int | None
+) -> Statistics | tuple[()]:
     """Return mean and standard deviation of each test's cohort scores, if the norm uses them."""
     if method in ("z", "az"):
         return ()
@@ -196,23 +215,23 @@ def statistics_of_tests(method: str, S_t: Any, S_I: Any, how: NormOptions, k: in
     return row_statistics(S_t.T, how, k, "test", cohort)
 
 
-def _z(s: Any, mean: Any, std: Any) -> Any:
+def _z(s: Scores, mean: Scores, std: Scores) -> Scores:
     return (s - mean) / std
 
 
-def _s(s: Any, enroll_mean: Any, enroll_std: Any, test_mean: Any, test_std: Any) -> Any:
+def _s(s: Scores, enroll_mean: Scores, enroll_std: Scores, test_mean: Scores, test_std: Scores) -> Scores:
     return 0.5 * ((s - enroll_mean) / enroll_std + (s - test_mean) / test_std)
 
 
-def _s_sqrt2(s: Any, enroll_mean: Any, enroll_std: Any, test_mean: Any, test_std: Any) -> Any:
+def _s_sqrt2(s: Scores, enroll_mean: Scores, enroll_std: Scores, test_mean: Scores, test_std: Scores) -> Scores:
     return 0.5**0.5 * ((s - enroll_mean) / enroll_std + (s - test_mean) / test_std)
 
 
-def _zt(s: Any, enroll_mean: Any, enroll_std: Any, test_mean: Any, test_std: Any) -> Any:
+def _zt(s: Scores, enroll_mean: Scores, enroll_std: Scores, test_mean: Scores, test_std: Scores) -> Scores:
     return ((s - enroll_mean) / enroll_std - test_mean) / test_std
 
 
-def _tz(s: Any, enroll_mean: Any, enroll_std: Any, test_mean: Any, test_std: Any) -> Any:
+def _tz(s: Scores, enroll_mean: Scores, enroll_std: Scores, test_mean: Scores, test_std: Scores) -> Scores:
     return ((s - test_mean) / test_std - enroll_mean) / enroll_std
 
 
@@ -224,8 +243,14 @@ def formula(method: str, how: NormOptions) -> Callable[..., Any]:
 
 
 def _finish(
-    S: Any, out: Any, empty_enroll: Any, empty_test: Any, how: NormOptions, rows: Array | None, cols: Array | None
-) -> Any:
+    S: Scores,
+    out: Scores,
+    empty_enroll: Array,
+    empty_test: Array,
+    how: NormOptions,
+    rows: Array | None,
+    cols: Array | None,
+) -> Scores:
     """Return the normalized scores; trials whose sides have no cohort scores get what ``empty`` says."""
     if how.empty == "missing" or not (empty_enroll.any() or empty_test.any()):
         return out

@@ -1,0 +1,193 @@
+"""Scores that are bilinear in embeddings: training and scoring without ever forming the matrix.
+
+    s_ij = u_i' v_j + a_i + b_j                                                                     (B1)
+
+as cosine, dot product and PLDA scores are. With the means of all vectors and offsets taken out,
+
+    s_ij - mean = (u_i - mean u)'(v_j - mean v) + f_i + g_j,     sum f = sum g = 0                    (B2)
+
+the sums over rows and columns are L f and K g, and the sum of squares is tr(U'U V'V) + L f'f + K g'g. A weighted sum of
+the cohort scores of an enrolment is one more dot product with its vector:
+
+    sum_j w_j s_ij = (sum_j w_j v_j)' u_i + (sum_j w_j) a_i + sum_j w_j b_j                          (B3)
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.labels import NONTARGET
+from evenscore.errors import InputError
+from evenscore.large import map_rows
+from evenscore.model.pattern import PairLabels
+from evenscore.model.sums import ClassSums, Whole, split_by_class
+from evenscore.parallel import one_blas_thread, run_blocks
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["BilinearScores"]
+
+Index = npt.NDArray[np.intp]
+_CHUNK = 1 << 21  # numbers of vectors in float64 at a time
+_TILE = 1 << 20  # scores at a time in a product
+
+
+@dataclass(frozen=True, eq=False)
+class BilinearScores:
+    """The scores (B1) of K enrolments against L tests, for `fit_score_model` and `ScoreModelNormalizer`.
+
+    Parameters
+    ----------
+    left, right
+        Vectors of enrolments and tests, K x d and L x d.
+    left_offset, right_offset
+        Offsets a and b; None: 0.
+    missing
+        Pairs (i, j) that have no score, such as utterances against themselves.
+
+    Examples
+    --------
+    >>> scores = BilinearScores(np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[0.0, 1.0]]))
+    >>> scores.shape, np.asarray(scores)
+    ((2, 1), array([[0. ],
+           [0.8]]))
+    >>> scores.weighted_rows(np.array([[2.0], [1.0]]))
+    array([[0. , 0. ],
+           [1.6, 0.8]])
+    """
+
+    left: npt.NDArray[Any]
+    right: npt.NDArray[Any]
+    left_offset: npt.NDArray[Any] | None = None
+    right_offset: npt.NDArray[Any] | None = None
+    missing: tuple[Index, Index] | None = None
+
+    def __post_init__(self) -> None:
+        if self.left.ndim != 2 or self.right.ndim != 2 or self.left.shape[1] != self.right.shape[1]:
+            raise InputError(f"vectors must be K x d and L x d, but are {self.left.shape} and {self.right.shape}")
+        for name, vectors in (("left_offset", self.left), ("right_offset", self.right)):
+            values = getattr(self, name)
+            values = np.zeros(len(vectors)) if values is None else np.asarray(values, float)
+            if values.shape != (len(vectors),):
+                raise InputError(f"{name} has shape {values.shape}, but there are {len(vectors)} vectors")
+            object.__setattr__(self, name, values)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of enrolments and tests."""
+        return len(self.left), len(self.right)
+
+    @property
+    def T(self) -> BilinearScores:  # noqa: N802
+        """The same scores with the sides swapped."""
+        missing = None if self.missing is None else self.missing[::-1]
+        return BilinearScores(self.right, self.left, self.right_offset, self.left_offset, missing)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return all scores."""
+        scores = np.empty(self.shape, np.result_type(self.left, self.right))
+
+        def multiply(rows: slice) -> None:
+            np.matmul(self.left[rows], self.right.T, out=scores[rows])
+            if self.left_offset.any() or self.right_offset.any():  # type: ignore[union-attr]
+                scores[rows] += (self.left_offset[rows, None] + self.right_offset).astype(scores.dtype)  # type: ignore[index]
+
+        run_blocks(multiply, *self.shape, _TILE)
+        if self.missing is not None:
+            scores[self.missing] = np.nan
+        return scores if dtype is None else scores.astype(dtype)
+
+    def take(self, rows: Index, cols: Index) -> npt.NDArray[Any]:
+        """Return the scores of some enrolments against some tests."""
+        where = None
+        if self.missing is not None:
+            row_at, col_at = np.full(len(self.left), -1), np.full(len(self.right), -1)
+            row_at[rows], col_at[cols] = np.arange(len(rows)), np.arange(len(cols))
+            i, j = row_at[self.missing[0]], col_at[self.missing[1]]
+            where = i[(i >= 0) & (j >= 0)], j[(i >= 0) & (j >= 0)]
+        offsets = self.left_offset[rows], self.right_offset[cols]  # type: ignore[index]
+        return np.asarray(BilinearScores(self.left[rows], self.right[cols], *offsets, where))
+
+    def weighted_rows(self, weights: Float[np.ndarray, "2 l"]) -> Float[np.ndarray, "k 2"]:
+        """Return the weighted sums of every row, (B3)."""
+        step, folded = max(1, _CHUNK // max(self.right.shape[1], 1)), np.zeros((self.right.shape[1], len(weights)))
+        for start in range(0, len(self.right), step):
+            folded += self.right[start : start + step].astype(float).T @ weights[:, start : start + step].T
+        sums = map_rows(lambda rows: rows.astype(float) @ folded, self.left, len(weights))
+        return sums + self.left_offset[:, None] * weights.sum(1) + weights @ self.right_offset  # type: ignore[index]
+
+    def class_sums(self, labels: PairLabels) -> ClassSums:
+        """Return the sums that training needs, in O((K + L) d^2) and the number of target pairs."""
+        if labels.background != NONTARGET:
+            raise InputError("most pairs have no label; form the scores and give those that have one as a TrialList")
+        labels = labels if self.missing is None else labels.without(*self.missing)
+        (K, L), left_mean, right_mean = self.shape, self.left.mean(0, dtype=float), self.right.mean(0, dtype=float)
+        with one_blas_thread():
+            f = map_rows(lambda rows: rows.astype(float) @ right_mean[:, None], self.left, 1)[:, 0] + self.left_offset
+            g = map_rows(lambda rows: rows.astype(float) @ left_mean[:, None], self.right, 1)[:, 0] + self.right_offset
+            center = float(f.mean() + g.mean() - left_mean @ right_mean)  # the mean score
+            f, g = f - f.mean(), g - g.mean()
+            product = np.vdot(_centered_gram(self.left, left_mean), _centered_gram(self.right, right_mean))
+            whole = L * f, K * g, float(product + L * (f @ f) + K * (g @ g))  # (B2)
+            centered = _Centered(self.left, self.right, left_mean, right_mean, f, g)
+            return split_by_class(
+                labels, whole, centered.target_sums(labels), centered.pairs(labels.i, labels.j), center
+            )
+
+
+def _centered_gram(vectors: npt.NDArray[Any], mean: Float[np.ndarray, " d"]) -> Float[np.ndarray, "d d"]:
+    """Return sum (u - mean)(u - mean)', in float64."""
+    total, lock = np.zeros((vectors.shape[1], vectors.shape[1])), threading.Lock()
+
+    def add(rows: slice) -> None:
+        part = vectors[rows] - mean
+        product = part.T @ part
+        with lock:
+            total[:] += product
+
+    run_blocks(add, *vectors.shape, _CHUNK)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Centered:
+    """Scores less their mean, (B2)."""
+
+    left: npt.NDArray[Any]
+    right: npt.NDArray[Any]
+    left_mean: Float[np.ndarray, " d"]
+    right_mean: Float[np.ndarray, " d"]
+    f: Float[np.ndarray, " k"]
+    g: Float[np.ndarray, " l"]
+
+    def pairs(self, i: Index, j: Index) -> Float[np.ndarray, " n"]:
+        """Return the scores of some pairs."""
+        out, step = np.empty(len(i)), max(1, _CHUNK // max(self.left.shape[1], 1))
+        for start in range(0, len(i), step):
+            a, b = i[start : start + step], j[start : start + step]
+            u, v = self.left[a] - self.left_mean, self.right[b] - self.right_mean
+            out[start : start + step] = np.einsum("nd,nd->n", u, v) + self.f[a] + self.g[b]
+        return out
+
+    def target_sums(self, labels: PairLabels) -> Whole:
+        """Return the sums over rows, columns, and of squares of pairs of one speaker, speaker by speaker."""
+        rows, cols, square = np.zeros(len(self.f)), np.zeros(len(self.g)), 0.0
+        row_order, col_order = np.argsort(labels.rows, kind="stable"), np.argsort(labels.cols, kind="stable")
+        shared = np.intersect1d(labels.rows, labels.cols)
+        shared = shared[shared >= 0]
+        row_at = np.searchsorted(labels.rows[row_order], [shared, shared + 1])
+        col_at = np.searchsorted(labels.cols[col_order], [shared, shared + 1])
+        for r0, r1, c0, c1 in zip(*row_at.tolist(), *col_at.tolist(), strict=True):
+            r, c = row_order[r0:r1], col_order[c0:c1]
+            block = (self.left[r] - self.left_mean) @ (self.right[c] - self.right_mean).T
+            block += self.f[r, None]
+            block += self.g[c]
+            rows[r], cols[c] = block.sum(1), block.sum(0)
+            square += float(np.vdot(block, block))
+        return rows, cols, square

@@ -1,0 +1,134 @@
+"""EM with minimum divergence, as in the paper, and the same climb by BFGS where EM creeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.expectation import Moments, expect
+from evenscore.model.statistics import Statistics
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["Run", "m_step", "run_bfgs", "run_em"]
+
+_FLOOR = 1e-12  # of the variances of standardized scores
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Where a climb from one starting point has come."""
+
+    model: ScoreModel
+    trace: list[float]  #: log-likelihood before the first and after each iteration
+    converged: bool
+
+
+def m_step(moments: Moments, min_divergence: bool = True) -> ScoreModel:
+    """Regress the scores of each class on w = (1, x, y), then absorb the fitted prior (minimum divergence)."""
+    D = moments.first.shape[1]
+    weights = np.stack([_solve(ww, sw) for ww, sw in zip(moments.ww, moments.sw, strict=True)])  # (E9)
+    count = np.maximum(moments.ww[:, 0, 0], 1)
+    sigma2 = np.maximum(_residual(moments, weights) / count, _FLOOR)  # (E10)
+    mu, alpha, beta = weights[:, 0], weights[:, 1 : 1 + D], weights[:, 1 + D :]
+    if min_divergence and D:
+        mean = moments.first / moments.number[:, None]
+        covariance = moments.second / moments.number[:, None, None] - mean[:, :, None] * mean[:, None]
+        mu = mu + alpha @ mean[0] + beta @ mean[1]  # (E11)
+        root = np.linalg.cholesky(covariance)
+        alpha, beta = alpha @ root[0], beta @ root[1]  # (E12)
+    return ScoreModel.trusted(mu, alpha, beta, sigma2)
+
+
+def _residual(moments: Moments, weights: Float[np.ndarray, "2 v"]) -> Float[np.ndarray, "2"]:
+    """Return the expected sum of squares of s - weights'w, of each class."""
+    fitted = (moments.ww @ weights[:, :, None])[:, :, 0]
+    return moments.ss - 2 * (weights * moments.sw).sum(1) + (weights * fitted).sum(1)
+
+
+def _solve(matrix: Float[np.ndarray, "v v"], vector: Float[np.ndarray, " v"]) -> Float[np.ndarray, " v"]:
+    """Return the shortest solution of a system that is singular where a class has fewer scores than weights."""
+    scale = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = matrix * scale[:, None] * scale
+    values, vectors = np.linalg.eigh(scaled)
+    kept = values > 1e-13 * max(values[-1], 1e-300)
+    vectors = vectors[:, kept]
+    return scale * (vectors @ ((vectors.T @ (scale * vector)) / values[kept]))
+
+
+def run_em(
+    start: Run,
+    stats: Statistics,
+    tol: float,
+    max_iter: int,
+    min_divergence: bool = True,
+    progress: Callable[[int], object] | None = None,
+) -> Run:
+    """Repeat E-step and M-step until an iteration gains less than ``tol`` per hidden variable."""
+    model, moments = start.model, expect(start.model, stats)
+    trace, enough = start.trace or [moments.log_likelihood], tol * float(moments.number.sum())
+    for _ in range(max_iter):
+        proposal = m_step(moments, min_divergence)
+        moments = expect(proposal, stats)
+        gain = moments.log_likelihood - trace[-1]
+        if not gain >= 0:  # less than rounding errors
+            return Run(model, trace, True)
+        model, trace = proposal, [*trace, moments.log_likelihood]
+        if progress is not None:
+            progress(len(trace) - 1)
+        if gain <= max(enough, 1e-15 * abs(trace[-1])) or model.dim == 0:
+            return Run(model, trace, True)
+    return Run(model, trace, False)
+
+
+def run_bfgs(start: Run, stats: Statistics, max_iter: int, progress: Callable[[int], object] | None = None) -> Run:
+    """Climb on by BFGS: at the current model, EM's moments are the gradient of the log-likelihood (Fisher's identity)."""
+    from scipy.optimize import minimize
+
+    trace = list(start.trace)
+
+    def loss(vector: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        try:
+            moments = expect(_as_model(vector), stats)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(vector)
+        return -moments.log_likelihood, -_gradient(_as_model(vector), moments)
+
+    def after_iteration(intermediate_result: dict[str, float]) -> None:
+        trace.append(-float(intermediate_result["fun"]))
+        if progress is not None:
+            progress(len(trace) - 1)
+
+    options = {"gtol": 1e-4, "maxiter": max_iter}
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # steps that go too far are taken back
+        found = minimize(
+            loss, _as_vector(start.model), jac=True, method="BFGS", callback=after_iteration, options=options
+        )
+    if not -found.fun > start.trace[-1]:
+        return Run(start.model, start.trace, bool(found.status in (0, 2)))
+    return Run(_as_model(found.x), trace, bool(found.status in (0, 2)))  # 2: no more digits to gain
+
+
+def _gradient(model: ScoreModel, moments: Moments) -> npt.NDArray[np.float64]:
+    """Return the gradient of the log-likelihood for (mu, alpha, beta, log sigma2)."""
+    D = model.dim
+    weights = np.concatenate([model.mu[:, None], model.alpha, model.beta], axis=1)
+    slope = (moments.sw - (moments.ww @ weights[:, :, None])[:, :, 0]) / model.sigma2[:, None]
+    last = 0.5 * (_residual(moments, weights) / model.sigma2 - moments.ww[:, 0, 0])
+    return np.concatenate([slope[:, 0], slope[:, 1 : 1 + D].ravel(), slope[:, 1 + D :].ravel(), last])
+
+
+def _as_vector(model: ScoreModel) -> npt.NDArray[np.float64]:
+    return np.concatenate([model.mu, model.alpha.ravel(), model.beta.ravel(), np.log(model.sigma2)])
+
+
+def _as_model(vector: npt.NDArray[np.float64]) -> ScoreModel:
+    mu, alpha, beta, log_sigma2 = np.split(vector, [2, len(vector) // 2, len(vector) - 2])
+    sigma2 = np.exp(np.clip(log_sigma2, np.log(_FLOOR), 100.0))
+    return ScoreModel.trusted(mu, alpha.reshape(2, -1), beta.reshape(2, -1), sigma2)

@@ -1,0 +1,253 @@
+"""The linear-Gaussian score model of Swart and Brümmer (2017): its parameters and what they mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import InputError
+from evenscore.model.densities import ResidualDensities
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["LlrBound", "ScoreModel", "VarianceTable"]
+
+_LARGEST = 1e30  # of means and loadings, so that products of four still fit into float64
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ScoreModel:
+    """Linear-Gaussian score model of Swart and Brümmer (2017).
+
+    x_i, y_j ~ N(0, I_D)                                            (M1)
+    s_ij | h ~ N(mu_h + alpha_h' x_i + beta_h' y_j, sigma_h^2)      (M2)
+
+    with h in (NONTARGET, TARGET) = (0, 1), the first axis of every array. x_i belongs to enrolment i, y_j to test j.
+    In the paper this is the joint distribution (8), with the linear-Gaussian likelihood that follows it.
+
+    Parameters
+    ----------
+    mu
+        Mean score of each class.
+    alpha, beta
+        Loadings of the enrolment's and of the test's hidden variable, 2 x D. D = 0 is Gaussian calibration.
+    sigma2
+        Variance that the hidden variables do not explain, positive.
+    residuals
+        Densities of what the model does not predict, in place of Gaussians. They change the log-likelihood ratios, and
+        nothing else.
+
+    Examples
+    --------
+    >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+    >>> model.dim
+    1
+    >>> model.variances.nu.round(2)
+    array([0.26, 1.49])
+    """
+
+    mu: Float[np.ndarray, "2"]
+    alpha: Float[np.ndarray, "2 d"]
+    beta: Float[np.ndarray, "2 d"]
+    sigma2: Float[np.ndarray, "2"]
+    residuals: ResidualDensities | None
+
+    def __init__(
+        self,
+        *,
+        mu: npt.ArrayLike,
+        alpha: npt.ArrayLike,
+        beta: npt.ArrayLike,
+        sigma2: npt.ArrayLike,
+        residuals: ResidualDensities | None = None,
+    ) -> None:
+        object.__setattr__(self, "residuals", residuals)
+        for name, value, ndim in (("mu", mu, 1), ("alpha", alpha, 2), ("beta", beta, 2), ("sigma2", sigma2, 1)):
+            object.__setattr__(self, name, _parameter(value, name, ndim))
+        if self.alpha.shape != self.beta.shape:
+            raise InputError(f"alpha has shape {self.alpha.shape}, but beta has shape {self.beta.shape}")
+
+    @classmethod
+    def trusted(
+        cls, mu: Any, alpha: Any, beta: Any, sigma2: Any, residuals: ResidualDensities | None = None
+    ) -> ScoreModel:
+        """Return a model of arrays that are known to be valid: EM makes hundreds of them."""
+        model = object.__new__(cls)
+        for name, value in zip(("mu", "alpha", "beta", "sigma2"), (mu, alpha, beta, sigma2), strict=True):
+            object.__setattr__(model, name, value)
+        object.__setattr__(model, "residuals", residuals)
+        return model
+
+    @property
+    def dim(self) -> int:
+        """Dimension D of the hidden variables."""
+        return int(self.alpha.shape[1])
+
+    @property
+    def T(self) -> ScoreModel:  # noqa: N802
+        """The model of the transposed scores."""
+        return ScoreModel.trusted(self.mu, self.beta, self.alpha, self.sigma2, self.residuals)
+
+    @property
+    def variances(self) -> VarianceTable:
+        """Where the variance comes from, per class and side."""
+        return VarianceTable(self.sigma2, self.alpha @ self.alpha.T, self.beta @ self.beta.T)
+
+    def score_precision(
+        self,
+    ) -> tuple[Float[np.ndarray, "2 d d"], Float[np.ndarray, "2 d d"], Float[np.ndarray, "2 d d"]]:
+        """Return a_h, b_h, c_h: what a score of class h adds to the precision of x, of y, and between them, (E1)."""
+        alpha, beta = self.alpha / self.sigma2[:, None], self.beta[:, None, :]
+        a = alpha[:, :, None] * self.alpha[:, None, :]
+        b = (self.beta / self.sigma2[:, None])[:, :, None] * beta
+        return a, b, alpha[:, :, None] * beta
+
+    def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> ScoreModel:
+        """Return the model of the scores ``scale * s + shift``; the shift may differ by class."""
+        mu = scale * self.mu + np.asarray(shift, float)
+        return ScoreModel.trusted(mu, scale * self.alpha, scale * self.beta, scale**2 * self.sigma2, self.residuals)
+
+    def padded(self, dim: int) -> ScoreModel:
+        """Return the same model with more hidden dimensions, which have no effect."""
+        zeros = np.zeros((2, dim - self.dim))
+        alpha, beta = np.hstack([self.alpha, zeros]), np.hstack([self.beta, zeros])
+        return ScoreModel.trusted(self.mu, alpha, beta, self.sigma2, self.residuals)
+
+    def with_residuals(self, residuals: ResidualDensities | None) -> ScoreModel:
+        """Return the same model with these densities of residuals; None: Gaussian."""
+        return ScoreModel.trusted(self.mu, self.alpha, self.beta, self.sigma2, residuals)
+
+    def llr_bound(self, *, large_cohort: bool = False) -> LlrBound:
+        """Return where the LLR turns as a function of the raw score, because target and non-target variances differ.
+
+        Without a cohort the score of class h has its whole variance. A large cohort tells the effects on non-target
+        scores exactly; then the vertex is another one in each trial, and that of an average trial is given.
+
+        Examples
+        --------
+        >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+        >>> round(model.llr_bound().extreme, 2), round(model.llr_bound(large_cohort=True).extreme, 2)
+        (-6.11, -12.85)
+        """
+        table, spread = self.variances, 0.0
+        v0, v1 = (table.with_large_cohort if large_cohort else table.sigma2 + table.nu).tolist()
+        distance = float(self.mu[1] - self.mu[0])
+        for (own, both), _ in (table.enroll_covariance, table.test_covariance) if large_cohort else ():
+            spread += (
+                (both - own) ** 2 / own if own > 0 else 0.0
+            )  # of E[effect on targets | on non-targets] - the latter
+        if v0 == v1:
+            return LlrBound(math.nan, math.nan, (0.0, 0.0))
+        vertex = float(self.mu[0]) - distance * v0 / (v1 - v0)  # (S8)
+        extreme = 0.5 * math.log(v0 / v1) - distance**2 / (2 * (v1 - v0))  # (S9)
+        # The slope of the LLR at a score of a class is Gaussian, too; beyond the vertex it has the other sign.
+        varies = [math.sqrt(own * (1 / v0 - 1 / v1) ** 2 + spread / other**2) for own, other in ((v0, v1), (v1, v0))]
+        beyond = [0.5 * math.erfc(abs(distance) / v / s / math.sqrt(2)) for v, s in zip((v1, v0), varies, strict=True)]
+        return LlrBound(vertex, extreme, (beyond[0], beyond[1]))  # (S10)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters as plain numbers, for JSON; residual densities only if there are some.
+
+        Examples
+        --------
+        >>> ScoreModel(mu=[-2, 3], alpha=[[], []], beta=[[], []], sigma2=[1, 2]).to_dict()
+        {'mu': [-2.0, 3.0], 'alpha': [[], []], 'beta': [[], []], 'sigma2': [1.0, 2.0]}
+        """
+        found: dict[str, Any] = {name: getattr(self, name).tolist() for name in ("mu", "alpha", "beta", "sigma2")}
+        return found if self.residuals is None else {**found, "residuals": self.residuals.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> ScoreModel:
+        """Return the model of such numbers."""
+        names = ("mu", "alpha", "beta", "sigma2")
+        if not set(names) <= set(values):
+            raise InputError(
+                f"a score model needs {', '.join(names)}, but there is only {', '.join(values) or 'nothing'}"
+            )
+        residuals = values.get("residuals")
+        residuals = None if residuals is None else ResidualDensities.from_dict(residuals)
+        return cls(**{name: values[name] for name in names}, residuals=residuals)
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, ScoreModel) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceTable:
+    """Where the variance of the scores of each class (non-target, target) comes from.
+
+    The variance of a score is ``sigma2 + nu``. The hidden variables enter only through the effects
+    (alpha_0'x, alpha_1'x) and (beta_0'y, beta_1'y), so their 2 x 2 covariances are what data can identify; loadings
+    that differ by a rotation of the hidden variables are the same model.
+
+    Examples
+    --------
+    >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+    >>> table = model.variances
+    >>> table.nu_enroll, table.share.round(3)
+    (array([0.25, 1.  ]), array([0.206, 0.427]))
+    """
+
+    sigma2: Float[np.ndarray, "2"]  #: variance that the hidden variables do not explain
+    enroll_covariance: Float[np.ndarray, "2 2"]  #: covariance of the enrolment's effects on the two classes
+    test_covariance: Float[np.ndarray, "2 2"]  #: covariance of the test's effects on the two classes
+
+    @property
+    def nu_enroll(self) -> Float[np.ndarray, "2"]:
+        """Variance of the enrolment's effect, |alpha_h|^2."""
+        return np.diag(self.enroll_covariance)
+
+    @property
+    def nu_test(self) -> Float[np.ndarray, "2"]:
+        """Variance of the test's effect, |beta_h|^2."""
+        return np.diag(self.test_covariance)
+
+    @property
+    def nu(self) -> Float[np.ndarray, "2"]:
+        """Variance that the hidden variables explain, both sides together."""
+        return self.nu_enroll + self.nu_test
+
+    @property
+    def share(self) -> Float[np.ndarray, "2"]:
+        """Share of the whole variance that the hidden variables explain."""
+        return self.nu / (self.nu + self.sigma2)
+
+    @property
+    def with_large_cohort(self) -> Float[np.ndarray, "2"]:
+        """Variance that is left when the effects on non-target scores are known exactly, from a large cohort."""
+        left = self.sigma2.copy()
+        for (own, both), (_, target) in (self.enroll_covariance, self.test_covariance):
+            left[1] += max(target - both**2 / own, 0.0) if own > 0 else target
+        return left
+
+
+class LlrBound(NamedTuple):
+    """The extreme of the LLR as a function of the raw score; NaN if variances are equal and there is none."""
+
+    vertex: float  #: the score at which the LLR turns
+    extreme: float  #: the LLR there: a floor if target scores vary more, else a ceiling
+    beyond: tuple[float, float]  #: share of non-target and of target trials beyond the vertex, if the model holds
+
+
+def _parameter(value: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must hold numbers, but is {value!r}") from None
+    if array.ndim != ndim or array.shape[0] != 2:
+        wanted = "2 numbers (non-target, target)" if ndim == 1 else "2 x D numbers (non-target row, target row)"
+        raise InputError(f"{name} must be {wanted}, but has shape {array.shape}")
+    if name == "sigma2" and not ((array >= _LARGEST**-2) & (array <= _LARGEST**2)).all():
+        raise InputError(f"sigma2 must be positive, from {_LARGEST**-2:g} to {_LARGEST**2:g}, but is {array.tolist()}")
+    if name != "sigma2" and not (abs(array) <= _LARGEST).all():
+        raise InputError(f"{name} must be finite, and {_LARGEST:g} at most, but is {array.tolist()}")
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,253 @@
+"""Which scores there are, and of which class: components of exceptions, and classes of exchangeable members.
+
+One label fills most of a matrix: non-target, or, in a list of trials, missing. That is the *background*. All other
+pairs are *exceptions*; they connect rows and columns into *components*. Rows of a component with the same labels are a
+*class*: they are exchangeable, and so are columns. Where each row of a class has an exceptional pair of its own with one
+column of another class (an utterance that is not scored against itself), the two classes are *matched*.
+
+    complete matrix, targets = same speaker     a component per speaker: 1 row class, 1 column class
+    the same, nothing scored against itself     the same, matched
+    some pairs missing, or of other labels      a few classes in a component
+    a list of trials                            one or few members in a class; components as the trials connect them
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN, Labels
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["MISSING", "PairLabels", "Pattern", "connected", "find_pattern", "group_pairs", "refine"]
+
+MISSING = UNKNOWN  #: label of a pair without a score, or whose score is not used
+
+Index = npt.NDArray[np.intp]
+_FACTOR = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)  # of labels 0, 1, -1 in a hash
+
+
+@dataclass(frozen=True, eq=False)
+class PairLabels:
+    """Labels of K x L pairs: target where ``rows[i] == cols[j] >= 0``, else the background; but those of (i, j)."""
+
+    rows: Int[np.ndarray, " k"]  #: speaker codes; -1: a speaker of no column
+    cols: Int[np.ndarray, " l"]
+    i: Int[np.ndarray, " e"]  #: pairs with a label of their own, each once
+    j: Int[np.ndarray, " e"]
+    label: Int[np.ndarray, " e"]  #: their labels: 0, 1, or -1 for missing
+    background: int = NONTARGET
+
+    @classmethod
+    def from_labels(cls, labels: Labels) -> PairLabels:
+        """Return the same labels in sparse form; unknown ones are missing."""
+        if labels.key is not None:
+            return cls.from_key(labels.key)
+        rows, cols, _ = labels.speaker_codes
+        unknown = rows.min(initial=0) < 0 or cols.min(initial=0) < 0
+        i, j = np.nonzero((rows < 0)[:, None] | (cols < 0)) if unknown else (rows[:0], cols[:0])
+        return cls(rows, cols, i, j, np.full(len(i), MISSING, np.int8))
+
+    @classmethod
+    def from_key(cls, key: Int[np.ndarray, "k l"]) -> PairLabels:
+        """Return the labels of a matrix of 0, 1, and -1 for a pair that is not used; speakers are those it implies."""
+        if 3 * np.count_nonzero(key == NONTARGET) <= 2 * key.size:
+            i, j = np.nonzero(key != MISSING)
+            return cls(np.full(key.shape[0], -1), np.full(key.shape[1], -1), i, j, key[i, j].astype(np.int8), MISSING)
+        rows, cols = connected(*np.nonzero(key == TARGET), key.shape)
+        i, j = np.nonzero(key != (rows[:, None] == cols))
+        if 2 * len(i) > np.count_nonzero(key != NONTARGET):  # targets do not make blocks
+            rows, cols = np.full(key.shape[0], -1), np.full(key.shape[1], -1)
+            i, j = np.nonzero(key != NONTARGET)
+        return cls(rows, cols, i, j, key[i, j].astype(np.int8))
+
+    @classmethod
+    def from_list(cls, shape: tuple[int, int], i: Index, j: Index, label: Int[np.ndarray, " e"]) -> PairLabels:
+        """Return the labels of a list of trials; pairs that it does not have are missing."""
+        if 2 * len(i) >= shape[0] * shape[1]:
+            key = np.full(shape, MISSING, np.int8)
+            key[i, j] = label
+            return cls.from_key(key)
+        return cls(np.full(shape[0], -1), np.full(shape[1], -1), i, j, label.astype(np.int8), MISSING)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+        return len(self.rows), len(self.cols)
+
+    @property
+    def T(self) -> PairLabels:  # noqa: N802
+        """The labels of the transposed matrix."""
+        return PairLabels(self.cols, self.rows, self.j, self.i, self.label, self.background)
+
+    def by_speaker(self, i: Index, j: Index) -> Int[np.ndarray, " n"]:
+        """Return the labels that pairs would have without labels of their own."""
+        return np.where((self.rows[i] == self.cols[j]) & (self.rows[i] >= 0), TARGET, self.background)
+
+    def pairs(self, i: Index, j: Index) -> Int[np.ndarray, " n"]:
+        """Return the labels of some pairs."""
+        found, wanted = self.by_speaker(i, j).astype(np.int8), i * len(self.cols) + j
+        order = np.argsort(self.i * len(self.cols) + self.j)
+        codes = (self.i * len(self.cols) + self.j)[order]
+        at = np.minimum(np.searchsorted(codes, wanted), max(len(codes) - 1, 0))
+        return np.where(codes[at] == wanted, self.label[order][at], found) if len(codes) else found
+
+    def take(self, rows: slice, cols: slice) -> PairLabels:
+        """Return the labels of a block."""
+        at = (self.i >= rows.start) & (self.i < rows.stop) & (self.j >= cols.start) & (self.j < cols.stop)
+        i, j = self.i[at] - rows.start, self.j[at] - cols.start
+        return PairLabels(self.rows[rows], self.cols[cols], i, j, self.label[at], self.background)
+
+    def without(self, i: Index, j: Index) -> PairLabels:
+        """Return the labels with these pairs missing."""
+        keep = ~np.isin(self.i * len(self.cols) + self.j, i * len(self.cols) + j) if len(self.i) else slice(None)
+        label = np.concatenate([self.label[keep], np.full(len(i), MISSING, np.int8)])
+        return replace(self, i=np.concatenate([self.i[keep], i]), j=np.concatenate([self.j[keep], j]), label=label)
+
+    def counts(self) -> tuple[Float[np.ndarray, "k 2"], Float[np.ndarray, "l 2"]]:
+        """Return how many scores of each class every row has, and every column."""
+        return _side_counts(self), _side_counts(self.T)
+
+
+def _side_counts(labels: PairLabels) -> Float[np.ndarray, "k 2"]:
+    size = np.bincount(labels.cols[labels.cols >= 0], minlength=labels.rows.max(initial=0) + 1)
+    target = np.where(labels.rows >= 0, size[labels.rows], 0)
+    n = np.stack([(len(labels.cols) - target) * (labels.background == NONTARGET), target], 1).astype(float)
+    before = labels.by_speaker(labels.i, labels.j)
+    for h in (NONTARGET, TARGET):
+        n[:, h] += np.bincount(labels.i, 1.0 * (labels.label == h) - (before == h), len(labels.rows))
+    return n
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Classes of exchangeable rows and columns, and how they are connected."""
+
+    row_class: Int[np.ndarray, " k"]  #: class of each row
+    col_class: Int[np.ndarray, " l"]
+    row_size: Int[np.ndarray, " r"]  #: members of each class
+    col_size: Int[np.ndarray, " c"]
+    row_n: Float[np.ndarray, "r 2"]  #: scores of each label that a member of a class has
+    col_n: Float[np.ndarray, "c 2"]
+    row_component: Int[np.ndarray, " r"]  #: component of each class
+    col_component: Int[np.ndarray, " c"]
+    a: Int[np.ndarray, " e"]  #: row class and column class of exceptions, and their label
+    b: Int[np.ndarray, " e"]
+    label: Int[np.ndarray, " e"]
+    match: Int[np.ndarray, " r"]  #: matched column class of each row class, or -1
+    own: Int[np.ndarray, " r"]  #: label of the matched pairs
+    partner: Int[np.ndarray, " k"]  #: matched column of each row, or -1
+    background: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+        return len(self.row_class), len(self.col_class)
+
+
+def find_pattern(labels: PairLabels) -> Pattern:
+    """Find classes and components.
+
+    Every row gets a hash of its exceptions, so that rows of one class are those with equal hashes. A pair that is the
+    only one of its row and of its column is not hashed but matches two classes; its row's hash then depends on the
+    hash of its column, and vice versa.
+    """
+    (K, L), i, j, label = labels.shape, labels.i, labels.j, labels.label
+    single = (np.bincount(i, minlength=K)[i] == 1) & (np.bincount(j, minlength=L)[j] == 1)
+    single_i, single_j, single_label = i[single], j[single], label[single]
+    i, j, label = i[~single], j[~single], label[~single]
+    row_hash, col_hash = _hashes(labels, i, j, label), _hashes(labels.T, j, i, label)
+    mixed_row, mixed_col = ((part * _FACTOR[2]) ^ (part >> np.uint64(29)) for part in (row_hash, col_hash))
+    row_hash[single_i] += (mixed_col[single_j] + np.uint64(1)) * _FACTOR[single_label] * _FACTOR[2]
+    col_hash[single_j] += (mixed_row[single_i] + np.uint64(1)) * _FACTOR[single_label] * _FACTOR[2]
+    _, row_first, row_class, row_size = np.unique(row_hash, True, True, True)
+    _, col_first, col_class, col_size = np.unique(col_hash, True, True, True)
+    match, own, partner = np.full(len(row_first), -1), np.zeros(len(row_first), np.int8), np.full(K, -1)
+    match[row_class[single_i]], own[row_class[single_i]] = col_class[single_j], single_label
+    partner[single_i] = single_j
+    # Speakers first: where a pair has a label of its own, too, that label is the later one, which counts.
+    by_speaker = group_pairs(labels.rows[row_first], labels.cols[col_first])
+    a = np.concatenate([by_speaker[0], row_class[i]])
+    b = np.concatenate([by_speaker[1], col_class[j]])
+    label = np.concatenate([np.full(len(by_speaker[0]), TARGET, np.int8), label])
+    matched, sizes = np.flatnonzero(match >= 0), (len(row_first), len(col_first))
+    row_component, col_component = connected(np.append(a, matched), np.append(b, match[matched]), sizes)
+    row_n, col_n = labels.counts()
+    return Pattern(
+        *(row_class, col_class, row_size, col_size, row_n[row_first], col_n[col_first], row_component, col_component),
+        *(a, b, label, match, own, partner, labels.background),
+    )
+
+
+def _hashes(labels: PairLabels, i: Index, j: Index, label: Int[np.ndarray, " e"]) -> npt.NDArray[np.uint64]:
+    """Return a number for each row that tells which columns are exceptions to it, and of which label."""
+    token = np.random.default_rng(len(labels.rows)).integers(1 << 62, size=len(labels.cols), dtype=np.uint64)
+    n_speakers = max(labels.rows.max(initial=-1), labels.cols.max(initial=-1)) + 1
+    of_speaker = np.zeros(n_speakers + 1, np.uint64)  # the last is for the code -1, of no speaker
+    np.add.at(of_speaker, labels.cols, token)
+    of_speaker[-1] = 0
+    found: npt.NDArray[np.uint64] = of_speaker[labels.rows]
+    before, now = labels.by_speaker(i, j) == TARGET, label != labels.background
+    np.subtract.at(found, i[before], token[j[before]])
+    np.add.at(found, i[now], token[j[now]] * _FACTOR[label[now]])
+    return found
+
+
+def connected(i: Index, j: Index, shape: tuple[int, int]) -> tuple[Index, Index]:
+    """Return the component of each row and of each column in a graph whose edges are pairs (i, j)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(i), np.int8), (i, j + shape[0])), (sum(shape), sum(shape)))
+    component = connected_components(graph, directed=False)[1].astype(np.intp)
+    return component[: shape[0]], component[shape[0] :]
+
+
+def group_pairs(rows: Index, cols: Index) -> tuple[Index, Index]:
+    """Return all pairs (i, j) with ``rows[i] == cols[j] >= 0``.
+
+    Examples
+    --------
+    >>> group_pairs(np.array([7, -1, 3]), np.array([3, 3, 7, -1]))
+    (array([0, 2, 2]), array([2, 0, 1]))
+    """
+    order = np.argsort(cols, kind="stable")
+    start = np.searchsorted(cols[order], rows, "left")
+    count = np.where(rows >= 0, np.searchsorted(cols[order], rows, "right") - start, 0)
+    i = np.repeat(np.arange(len(rows)), count)
+    within = np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count)
+    return i, order[start[i] + within]
+
+
+def refine(pattern: Pattern, row_codes: Int[np.ndarray, " k"], col_codes: Int[np.ndarray, " l"]) -> Pattern:
+    """Split classes whose members have different codes (0, 1, 2), or matched partners with different codes.
+
+    The counts of scores stay those of the whole classes; components stay whole.
+    """
+    row_partner, col_partner = np.zeros(len(row_codes), np.intp), np.zeros(len(col_codes), np.intp)
+    i = np.flatnonzero(pattern.partner >= 0)
+    j = pattern.partner[i]
+    row_partner[i], col_partner[j] = col_codes[j], row_codes[i]
+    row_keys, row_class, row_size = np.unique(
+        9 * pattern.row_class + 3 * row_codes + row_partner, return_inverse=True, return_counts=True
+    )
+    col_keys, col_class, col_size = np.unique(
+        9 * pattern.col_class + 3 * col_codes + col_partner, return_inverse=True, return_counts=True
+    )
+    row_parent, col_parent = row_keys // 9, col_keys // 9
+    match = np.full(len(row_keys), -1)
+    match[row_class[i]] = col_class[j]
+    # Every exception between two classes is one between all their parts.
+    part_a, row_part = group_pairs(pattern.a, row_parent)
+    at, col_part = group_pairs(pattern.b[part_a], col_parent)
+    return Pattern(
+        *(row_class, col_class, row_size, col_size, pattern.row_n[row_parent], pattern.col_n[col_parent]),
+        *(pattern.row_component[row_parent], pattern.col_component[col_parent]),
+        *(row_part[at], col_part, pattern.label[part_a[at]], match, pattern.own[row_parent], pattern.partner),
+        pattern.background,
+    )

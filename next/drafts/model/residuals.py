@@ -1,0 +1,145 @@
+"""Fitting the densities of residuals to training trials whose own speakers are left out.
+
+Speakers are dealt out to three folds. The trials of folds a and b are predicted from the scores of the others, as a
+trial with a cohort is. A sample of speakers is enough, so that this costs no more than training.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.labels import NONTARGET, TARGET, Labels
+from evenscore.data.trial_list import TrialList
+from evenscore.model.densities import ResidualDensities
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.pattern import connected
+from evenscore.model.scoring import ScoreModelNormalizer, missing_kinds
+from evenscore.model.sums import as_parts, with_labels
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["fit_residuals"]
+
+Index = npt.NDArray[np.intp]
+_FOLDS = 3
+_MOST = 1200  # enrolments, and tests, of the speakers in the sample
+_KINDS = 6  # patterns of missing scores of enrolments, and of tests, in a pair of folds
+_FEWEST_SPEAKERS = 4
+_PER_SPEAKER = 10  # trials of one speaker are not independent: so many count
+_BINS = 64  # in a unit of arsinh z
+_PRIOR_MEAN = np.array([0.0, 0.0, 0.0, 3.0])  # of location, log scale, skew, log tail: nearly a Gaussian
+_PRIOR_STD = np.array([0.7, 0.5, 0.5, 2.0])
+
+
+def fit_residuals(model: ScoreModel, data: Any, labels: Any = None) -> ResidualDensities | None:
+    """Fit hyperbolic densities to the residuals of labelled scores, given as for `fit_score_model`.
+
+    Returns None, which is Gaussian, where there are too few speakers to tell.
+    """
+    plain, bins, n_speakers = model.with_residuals(None), [np.zeros((2, 0)), np.zeros((2, 0))], 0
+    for part in as_parts(data, labels):
+        scores, key, row_group, col_group = _sample(*with_labels(*part))
+        n_speakers += len(np.intersect1d(row_group, col_group))
+        for h, z in enumerate(_left_out(plain, scores, key, row_group, col_group)):
+            place, number = np.unique(np.floor(np.arcsinh(z) * _BINS), return_counts=True)
+            bins[h] = np.concatenate([bins[h], [np.sinh((place + 0.5) / _BINS), number]], axis=1)
+    if n_speakers < _FEWEST_SPEAKERS or not all(number.sum() for _, number in bins):
+        return None
+    location, log_scale, skew, log_tail = np.stack([_fit_class(z, number, n_speakers) for z, number in bins], axis=1)
+    return ResidualDensities(location=location, scale=np.exp(log_scale), skew=skew, tail=np.exp(log_tail))
+
+
+def _sample(scores: Any, labels: Any) -> tuple[Float[np.ndarray, "k l"], Int[np.ndarray, "k l"], Index, Index]:
+    """Return scores, labels, and the speakers of rows and columns, for as many speakers as fit into the sample."""
+    if isinstance(scores, TrialList):
+        target = np.asarray(scores.labels) == TARGET
+        row_group, col_group = connected(scores.rows[target], scores.cols[target], scores.shape)
+        rows, cols = _sampled(row_group, col_group)
+        trials = scores.select(np.isin(scores.rows, rows) & np.isin(scores.cols, cols))
+        rows, cols = scores.enroll.find(trials.enroll_ids), scores.test.find(trials.test_ids)
+        values, key = trials.to_matrix().scores.astype(float), Labels.from_trials(trials).matrix
+    else:
+        if labels.by_speaker:
+            row_group, col_group, _ = labels.speaker_codes
+        else:
+            row_group, col_group = connected(*np.nonzero(labels.matrix == TARGET), labels.shape)
+        rows, cols = _sampled(row_group, col_group)
+        values = scores.take(rows, cols) if hasattr(scores, "class_sums") else scores[rows][:, cols]
+        values, key = np.array(values, dtype=float), labels.take(rows, cols).matrix
+    values[key < 0] = np.nan
+    return values, np.maximum(key, 0), row_group[rows], col_group[cols]
+
+
+def _sampled(row_group: Index, col_group: Index) -> tuple[Index, Index]:
+    """Return rows and columns of as many speakers as fit into the sample; those of unknown speakers are left out."""
+    speakers = np.random.default_rng(0).permutation(np.unique(np.concatenate([row_group, col_group])))
+    speakers = speakers[speakers >= 0]
+    top = speakers.max(initial=0) + 1
+    sizes = np.stack([np.bincount(group[group >= 0], minlength=top)[speakers] for group in (row_group, col_group)])
+    kept = speakers[: max(2 * _FOLDS, int((np.cumsum(sizes, 1).max(0) <= _MOST).sum()))]
+    return np.flatnonzero(np.isin(row_group, kept)), np.flatnonzero(np.isin(col_group, kept))
+
+
+class _Residual(ScoreModelNormalizer):
+    """Gives the standardized residual of one class in place of the LLR."""
+
+    label = NONTARGET
+
+    def _formula(self, variance: Float[np.ndarray, "2"]) -> tuple[Any, tuple[float, ...]]:
+        return _residual, (float(variance[self.label] ** -0.5), float(self.label))
+
+
+def _residual(s: Any, e0: Any, e1: Any, t0: Any, t1: Any, scale: float, target: float) -> Any:
+    return (s - e0 - t0 - target * (e1 + t1 - e0 - t0)) * scale
+
+
+def _left_out(
+    model: ScoreModel, scores: Float[np.ndarray, "k l"], key: Int[np.ndarray, "k l"], row_group: Index, col_group: Index
+) -> list[Float[np.ndarray, " n"]]:
+    """Return the residuals of non-targets and targets, predicted from the scores of other folds."""
+    of = np.unique(np.concatenate([row_group, col_group]), return_inverse=True)[1]
+    fold = np.argsort(np.argsort(-np.bincount(of), kind="stable"))[of] % _FOLDS  # the largest first
+    row_fold, col_fold = fold[: len(row_group)], fold[len(row_group) :]
+    found: list[list[Any]] = [[np.empty(0)], [np.empty(0)]]
+    for a in range(_FOLDS):
+        for b in range(_FOLDS):
+            rows, cols = np.flatnonzero(row_fold == a), np.flatnonzero(col_fold == b)
+            others_r, others_c = np.flatnonzero(~np.isin(row_fold, (a, b))), np.flatnonzero(~np.isin(col_fold, (a, b)))
+            rows = rows[_common_kinds(scores[np.ix_(rows, others_c)])]
+            cols = cols[_common_kinds(scores[np.ix_(others_r, cols)].T)]
+            cohort, trials = np.ix_(others_r, others_c), np.ix_(rows, cols)
+            reader = _Residual(model, scores[cohort], Labels.from_key(key[cohort]))
+            for h in (NONTARGET, TARGET):
+                reader.label = h
+                z = reader.llr(scores[trials], scores[np.ix_(rows, others_c)], scores[np.ix_(others_r, cols)])
+                found[h].append(z[(key[trials] == h) & ~np.isnan(z)])
+    return [np.concatenate(parts) for parts in found]
+
+
+def _common_kinds(scores: Float[np.ndarray, "m c"]) -> Index:
+    """Return the rows whose scores are missing in one of the commonest ways: each way takes a prediction of its own."""
+    _, of = missing_kinds(scores)
+    commonest = np.argsort(-np.bincount(of), kind="stable")[:_KINDS] if len(of) else of
+    return np.flatnonzero(np.isin(of, commonest))
+
+
+def _fit_class(z: Float[np.ndarray, " n"], number: Float[np.ndarray, " n"], n_speakers: int) -> Float[np.ndarray, "4"]:
+    """Return location, log scale, skew and log tail of the largest posterior likelihood."""
+    from scipy.optimize import minimize
+
+    share, effective = number / number.sum(), min(number.sum(), _PER_SPEAKER * n_speakers)
+
+    def loss(p: Float[np.ndarray, "4"]) -> float:
+        location, log_scale, skew, log_tail = np.repeat(p[:, None], 2, axis=1)
+        density = ResidualDensities(location=location, scale=np.exp(log_scale), skew=skew, tail=np.exp(log_tail))
+        prior = 0.5 * (((p - _PRIOR_MEAN) / _PRIOR_STD) ** 2).sum()
+        return float(prior - effective * (share @ density.log_density(z, NONTARGET)))
+
+    bounds = [(-5.0, 5.0), (-3.0, 3.0), (-3.0, 3.0), (-5.0, 10.0)]
+    runs = [minimize(loss, [0.0, -0.1, 0.0, tail], method="L-BFGS-B", bounds=bounds) for tail in (0.0, 2.5)]
+    best: Float[np.ndarray, "4"] = min(runs, key=lambda run: float(run.fun)).x
+    return best

@@ -1,0 +1,119 @@
+"""Labelled scores drawn from a score model, for tests, demonstrations and planning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.blocks import ScoreBlocks
+from evenscore.data.labels import NONTARGET, TARGET, Labels
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.side import Ids, IdsLike, Side, as_strings
+from evenscore.errors import InputError
+from evenscore.model.parameters import ScoreModel
+
+__all__ = ["simulate", "simulate_blocks"]
+
+_SCORES = 1 << 20  # drawn at once
+
+
+def simulate(
+    model: ScoreModel,
+    enroll_speakers: IdsLike,
+    test_speakers: IdsLike,
+    *,
+    seed: int = 0,
+    dtype: npt.DTypeLike = np.float64,
+) -> tuple[ScoreMatrix, Labels]:
+    """Draw a labelled score matrix from a score model.
+
+    Parameters
+    ----------
+    model
+        The score model.
+    enroll_speakers, test_speakers
+        The speaker of each enrolment (e0, e1, ...) and of each test (t0, t1, ...); pairs of one speaker are targets.
+    seed, dtype
+        The same seed gives the same scores, in float64 or float32.
+
+    Examples
+    --------
+    >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+    >>> scores, labels = simulate(model, ["ann", "bob"], ["ann", "ann", "eve"], seed=1)
+    >>> scores.shape, labels
+    ((2, 3), Labels(2 x 3: 2 target, 4 non-target, 0 unknown))
+    """
+    enroll, test = _side("e", enroll_speakers, "enroll_speakers"), _side("t", test_speakers, "test_speakers")
+    labels = Labels.from_speakers(enroll, test)
+    return ScoreMatrix(_draw(model, labels, seed, dtype), Side(enroll.ids), Side(test.ids)), labels
+
+
+def simulate_blocks(
+    model: ScoreModel,
+    enroll_speakers: IdsLike,
+    test_speakers: IdsLike,
+    cohort_enroll_speakers: IdsLike,
+    cohort_test_speakers: IdsLike,
+    *,
+    seed: int = 0,
+    dtype: npt.DTypeLike = np.float64,
+) -> tuple[ScoreBlocks, Labels]:
+    """Draw trials together with their cohort scores from a score model.
+
+    Every enrolment and every test has the same hidden variable in all the blocks that it stands in.
+
+    Takes the speakers of the trials' and of the cohort's enrolments and tests, and returns the four blocks with all
+    speakers, and the labels of the trials. Ids are e0, t0, ... for the trials and ce0, ct0, ... for the cohort.
+
+    Examples
+    --------
+    >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
+    >>> blocks, labels = simulate_blocks(model, ["ann", "bob"], ["ann"], ["eve", "joe"], ["eve", "sam", "sam"])
+    >>> blocks
+    ScoreBlocks(trials 2 x 1, enroll 2 x 3, test 2 x 1, cohort 2 x 3)
+    """
+    enroll, test = _side("e", enroll_speakers, "enroll_speakers"), _side("t", test_speakers, "test_speakers")
+    cohort_enroll = _side("ce", cohort_enroll_speakers, "cohort_enroll_speakers")
+    cohort_test = _side("ct", cohort_test_speakers, "cohort_test_speakers")
+    rows = np.concatenate([enroll.speakers, cohort_enroll.speakers])  # type: ignore[arg-type]
+    cols = np.concatenate([test.speakers, cohort_test.speakers])  # type: ignore[arg-type]
+    whole = _draw(model, Labels.from_speakers(rows, cols), seed, dtype)
+    m, n = len(enroll), len(test)
+    blocks = ScoreBlocks(
+        ScoreMatrix(whole[:m, :n], enroll, test),
+        enroll=ScoreMatrix(whole[:m, n:], enroll, cohort_test),
+        test=ScoreMatrix(whole[m:, :n], cohort_enroll, test),
+        cohort=ScoreMatrix(whole[m:, n:], cohort_enroll, cohort_test),
+    )
+    return blocks, Labels.from_speakers(enroll, test)
+
+
+def _side(prefix: str, speakers: IdsLike, name: str) -> Side:
+    names: Ids = as_strings(speakers, name)
+    if any(speaker in (None, "") for speaker in names.tolist()):
+        raise InputError(f"every speaker must be known to simulate scores, but some of {name} are None or empty")
+    return Side([f"{prefix}{n}" for n in range(len(names))], names)
+
+
+def _draw(model: ScoreModel, labels: Labels, seed: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Draw the hidden variables, then the scores, a few rows at a time; the draw does not depend on how many."""
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise InputError(f"dtype is {kind}, but must be float32 or float64")
+    rng = np.random.default_rng(seed)
+    n_rows, n_cols = labels.shape
+    row_codes, col_codes, _ = labels.speaker_codes
+    enroll = model.mu + rng.standard_normal((n_rows, model.dim)) @ model.alpha.T  # (M1)
+    test = rng.standard_normal((n_cols, model.dim)) @ model.beta.T
+    sigma = np.sqrt(model.sigma2)
+    scores = np.empty((n_rows, n_cols), dtype=kind)
+    size = max(_SCORES // max(n_cols, 1), 1)
+    for first in range(0, n_rows, size):
+        rows = slice(first, first + size)
+        noise = rng.standard_normal(scores[rows].shape)
+        other = enroll[rows, NONTARGET, None] + test[:, NONTARGET] + sigma[NONTARGET] * noise  # (M2)
+        same = enroll[rows, TARGET, None] + test[:, TARGET] + sigma[TARGET] * noise
+        scores[rows] = np.where(row_codes[rows, None] == col_codes, same, other)
+    return scores

@@ -1,0 +1,157 @@
+"""The closed-form score against the paper's two marginal likelihoods over the (N+1) x (M+1) matrix."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
+from evenscore import (
+    InputError,
+    Labels,
+    ScoreBlocks,
+    ScoreMatrix,
+    ScoreModel,
+    ScoreModelNormalizer,
+    TrialList,
+    simulate_blocks,
+)
+from evenscore.model import lgsm_norm
+from evenscore.model.prediction import Cohort, predict
+from reference.dense_score_model import dense_llr, dense_posterior
+
+MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])
+
+
+def names(letter, number):
+    return [f"{letter}{n}" for n in range(number)]
+
+
+def draw_sides(rng, N, M, missing, labelled):
+    """Return trials, S_e, S_t and the labels of these; with labels there are recordings beyond the cohort."""
+    m, n = rng.integers(1, 4, 2)
+    more_e, more_t = rng.integers(0, 3, 2) * labelled
+    scores, enroll, test = (2 * rng.normal(size=shape) for shape in ((m, n), (m, M + more_e), (N + more_t, n)))
+    if missing:
+        enroll[rng.random(enroll.shape) < 0.3] = np.nan
+        test[rng.random(test.shape) < 0.3] = np.nan
+    keys = [rng.integers(-1, 2, part.shape).astype(np.int8) if labelled else None for part in (enroll, test)]
+    sides = [None if rng.random() < 0.15 else part for part in (enroll, test)]
+    return scores, *sides, *(None if side is None else key for side, key in zip(sides, keys, strict=True))
+
+
+def expected_llrs(model, cohort, key, scores, enroll, test, enroll_key, test_key):
+    N, M = key.shape
+    wide = M if enroll is None else enroll.shape[1], N if test is None else test.shape[0]
+    all_scores, all_keys = np.full(wide[::-1], np.nan), np.full(wide[::-1], -1)
+    all_scores[:N, :M], all_keys[:N, :M] = cohort, key
+    out = np.empty(scores.shape)
+    for i, j in np.ndindex(scores.shape):
+        e = np.full(wide[0], np.nan) if enroll is None else enroll[i]
+        t = np.full(wide[1], np.nan) if test is None else test[:, j]
+        e_key = np.zeros(wide[0], int) if enroll_key is None else enroll_key[i]
+        t_key = np.zeros(wide[1], int) if test_key is None else test_key[:, j]
+        e, t = np.where(e_key < 0, np.nan, e), np.where(t_key < 0, np.nan, t)
+        out[i, j] = dense_llr(
+            model, scores[i, j], e, t, all_scores, all_keys, np.maximum(e_key, 0), np.maximum(t_key, 0)
+        )
+    return out
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, 3])
+@pytest.mark.parametrize(("missing", "labelled"), [(False, False), (True, False), (True, True)])
+def test_equal_to_the_papers_formula(missing, labelled, dim):
+    for seed in range(16):
+        rng = np.random.default_rng([seed, dim])
+        kind = KINDS[seed % len(KINDS)]
+        key, speakers = draw_key(rng, kind, 7)
+        cohort, model = draw_scores(rng, key), draw_model(rng, dim)
+        scores, *sides = draw_sides(rng, *key.shape, missing, labelled)
+        expected = expected_llrs(model, cohort, key, scores, *sides)
+        normalizer = ScoreModelNormalizer(model, cohort, labels_of(rng, kind, key, speakers))
+        how = {"rtol": 1e-9, "atol": 1e-9, "err_msg": f"{kind} {seed}"}
+        np.testing.assert_allclose(normalizer.llr(scores, *sides), expected, **how)
+        rows, cols = (part.ravel()[::-1] for part in np.indices(scores.shape))
+        np.testing.assert_allclose(normalizer.llr(scores[rows, cols], *sides, rows, cols), expected[rows, cols], **how)
+        lazy = normalizer.llr(da.from_array(scores, (1, 2)), *sides)
+        np.testing.assert_allclose(lazy.compute(), expected, **how)
+        if not labelled or all(
+            side is None or side.shape[axis] == key.shape[axis] for axis, side in ((1, sides[0]), (0, sides[1]))
+        ):
+            e, t, e_key, t_key = (
+                part if part is None else part[0] if n % 2 == 0 else part[:, 0] for n, part in enumerate(sides)
+            )
+            one = normalizer.normalize_one(scores[0, 0], e, t, enroll_labels=e_key, test_labels=t_key)
+            np.testing.assert_allclose(one, expected[0, 0], **how)
+
+
+def test_tables_are_aligned_by_id():
+    blocks, _ = simulate_blocks(MODEL, ["a", "b"], ["a", "c", "d"], ["e", "f", "g"], ["e", "f", "h", "h"], seed=3)
+    expected = ScoreModelNormalizer(MODEL, blocks).normalize(blocks).scores
+    np.testing.assert_allclose(lgsm_norm(blocks, model=MODEL).scores, expected)
+    order = [3, 1, 0, 2]
+    cohort = blocks.cohort.take([2, 0, 1], order)
+    labels = Labels.from_speakers(cohort.enroll, cohort.test)
+    mixed = ScoreBlocks(blocks.trials, blocks.enroll.take(None, order[::-1]), blocks.test)
+    np.testing.assert_allclose(ScoreModelNormalizer(MODEL, cohort, labels).normalize(mixed).scores, expected)
+    listed = ScoreBlocks(blocks.trials.to_trials(), blocks.enroll, blocks.test, blocks.cohort)
+    found = lgsm_norm(listed, model=MODEL)
+    assert isinstance(found, TrialList)
+    np.testing.assert_allclose(found.scores, expected.ravel())
+    with pytest.raises(InputError, match="ScoreModel"):
+        lgsm_norm(blocks, model="model.json")
+
+
+def test_known_targets_beyond_the_cohort_are_labelled_columns():
+    rng = np.random.default_rng(0)
+    cohort, e, t, known = rng.normal(size=(4, 3)), rng.normal(size=3), rng.normal(size=4), [3.0, 2.5]
+    normalizer = ScoreModelNormalizer(MODEL, cohort)
+    one = normalizer.normalize_one(1.0, e, t, enroll_targets=known)
+    labels = np.array([[0, 0, 0, 1, 1]], np.int8)
+    wide = np.concatenate([e, known])[None]
+    assert normalizer.llr(np.array([[1.0]]), wide, t[:, None], labels)[0, 0] == pytest.approx(one, rel=1e-12)
+    assert normalizer.normalize_one(1.0, e, t, enroll_targets=[]) == pytest.approx(normalizer.normalize_one(1.0, e, t))
+
+
+def test_posterior_of_a_trial_with_missing_scores():
+    rng = np.random.default_rng(1)
+    key, _ = draw_key(rng, "missing")
+    cohort = draw_scores(rng, key)
+    e, t = rng.normal(size=key.shape[1]), rng.normal(size=key.shape[0])
+    e[0] = np.nan
+    found = ScoreModelNormalizer(MODEL, cohort, key).posterior(e, t)
+    whole = np.block([[cohort, t[:, None]], [e[None], np.nan]])
+    labels = np.where(np.isnan(whole), -1, np.pad(key, (0, 1)))
+    precision, _, mean = dense_posterior(MODEL, whole, labels)
+    at = np.r_[2 * len(key) : 2 * len(key) + 2, len(mean) - 2 : len(mean)]
+    np.testing.assert_allclose(np.concatenate([found.enroll, found.test]), mean[at], rtol=1e-9)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(precision)[np.ix_(at, at)], rtol=1e-9)
+
+
+def test_large_matrices_take_the_compiled_loops(monkeypatch):
+    import evenscore.large
+    import evenscore.model.sums
+
+    rng = np.random.default_rng(2)
+    cohort, scores = rng.normal(size=(30, 20)).astype(np.float32), rng.normal(size=(15, 12)).astype(np.float32)
+    enroll, test = rng.normal(size=(15, 20)), rng.normal(size=(30, 12))
+    cohort[3, 4] = np.nan
+    plain = ScoreModelNormalizer(MODEL, cohort).llr(scores, enroll, test)
+    monkeypatch.setattr(evenscore.model.sums, "_COMPILED", 0)
+    monkeypatch.setattr(evenscore.large, "COMPILED", 0)
+    np.testing.assert_allclose(ScoreModelNormalizer(MODEL, cohort).llr(scores, enroll, test), plain, rtol=1e-5)
+
+
+def test_a_cohort_of_one_pattern_has_one_class():
+    from evenscore.model.scoring import _cohort_sums
+
+    cohort = Cohort.from_sums(MODEL, _cohort_sums(np.zeros((50, 40)), None))
+    assert len(cohort.pattern.row_size) == len(cohort.pattern.col_size) == 1
+    assert predict(MODEL, cohort, np.zeros(40, np.int8), np.zeros(50, np.int8)).enroll_weights.std(axis=1).max() < 1e-15
+
+
+def test_wrong_shapes_are_refused():
+    normalizer = ScoreModelNormalizer(MODEL, ScoreMatrix(np.zeros((2, 3)), names("N", 2), names("M", 3)))
+    with pytest.raises(InputError, match="3 members"):
+        normalizer.normalize_one(1.0, [1.0, 2.0])
+    with pytest.raises(InputError, match="agree"):
+        ScoreModelNormalizer(MODEL, np.zeros((2, 3)), np.zeros((3, 2)))
