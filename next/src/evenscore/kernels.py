@@ -156,7 +156,7 @@ def _largest(values, spare, size, k, best):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def sum_scores(scores, center, rows, cols, squares, missing):  # type: ignore[no-untyped-def]
-    """Return sums of (scores - center) and of their squares by row, sums by column, and how many scores a row misses."""
+    """Return sums of (scores - center), of their squares by row and by column, and how many scores a row misses."""
     for i in range(scores.shape[0]):
         total, square, absent = 0.0, 0.0, 0
         for j in range(scores.shape[1]):
