@@ -7,6 +7,7 @@ from . import (
 )
 from ._version import __version__ as __version__
 from .data import (
+    Embeddings as Embeddings,
     LabelledBlocks as LabelledBlocks,
     Labels as Labels,
     ScoreBlocks as ScoreBlocks,

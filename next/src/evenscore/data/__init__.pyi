@@ -2,6 +2,7 @@ from .blocks import (
     LabelledBlocks as LabelledBlocks,
     ScoreBlocks as ScoreBlocks,
 )
+from .embeddings import Embeddings as Embeddings
 from .labels import (
     NONTARGET as NONTARGET,
     TARGET as TARGET,
