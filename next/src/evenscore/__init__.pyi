@@ -2,6 +2,7 @@ from . import (
     data as data,
     files as files,
     metrics as metrics,
+    model as model,
     norms as norms,
     scoring as scoring,
 )
@@ -22,11 +23,14 @@ from .errors import (
 )
 from .files import (
     read as read,
+    read_embeddings as read_embeddings,
     read_metadata as read_metadata,
+    read_model as read_model,
     read_scores as read_scores,
     read_speakers as read_speakers,
     read_trials as read_trials,
     write as write,
+    write_model as write_model,
 )
 from .metrics import (
     OperatingPoint as OperatingPoint,
@@ -40,11 +44,22 @@ from .metrics import (
     paired_test as paired_test,
     posterior_probability as posterior_probability,
 )
+from .model import (
+    FitResult as FitResult,
+    ScoreModel as ScoreModel,
+    ScoreModelNormalizer as ScoreModelNormalizer,
+    fit_score_model as fit_score_model,
+    log_likelihood as log_likelihood,
+    posterior as posterior,
+    simulate as simulate,
+    simulate_blocks as simulate_blocks,
+)
 from .norms import (
     NormOptions as NormOptions,
     as_norm as as_norm,
     at_norm as at_norm,
     az_norm as az_norm,
+    fit_norm as fit_norm,
     normalize as normalize,
     prepare_norm as prepare_norm,
     register_norm as register_norm,

@@ -23,8 +23,20 @@ __all__ = ["app", "main"]
 
 #: In the order of the help; the module of a command is imported when it is called.
 COMMANDS = {
-    "convert": "Convert scores, trials, keys or speaker maps to another format.",
     "normalize": "Normalize trial scores with cohort scores.",
+    "fit": "Train a score model on labelled scores.",
+    "calibrate": "Turn scores into calibrated log-likelihood ratios; fuse systems.",
+    "evaluate": "Measure EER, DCF, Cllr and more of scores with a key.",
+    "compare": "Compare norms on your data, with intervals, a verdict and a report.",
+    "score": "Score embeddings: cosine, dot product, PLDA.",
+    "plda": "Train or adapt a PLDA.",
+    "plot": "Draw DET, Tippett, ECE and other figures.",
+    "convert": "Convert scores, trials, keys, embeddings or speaker maps to another format.",
+    "info": "Show what is in files, and whether scores and key agree.",
+    "trials": "Make a list of trials from a speaker map.",
+    "simulate": "Draw scores from a score model.",
+    "model": "Show a model file.",
+    "demo": "Compare all norms on data that ships with the program.",
     "formats": "List the file formats.",
 }
 

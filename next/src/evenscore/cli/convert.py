@@ -1,4 +1,4 @@
-"""``evenscore convert``: scores, trials, keys and speaker maps in another format."""
+"""``evenscore convert``: scores, trials, keys, embeddings and speaker maps in another format."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from evenscore.cli.options import ToFormat, file_option
+from evenscore.data.embeddings import Embeddings
 from evenscore.data.labels import Labels
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
@@ -19,6 +20,7 @@ EXAMPLES = """
 evenscore convert dev.scores dev.npz                    # text to npz
 evenscore convert dev.scores dev.csv --key dev.trials   # add labels
 evenscore convert a.scores b.scores all.zarr            # put together
+evenscore convert xvector.scp xvector.npz --speakers utt2spk
 zcat dev.gz | evenscore convert - - --to csv | head     # in a pipe
 """
 
@@ -37,23 +39,26 @@ def convert(
     duplicates: Annotated[Literal["error", "drop"], typer.Option(help="Trials that are listed twice.")] = "error",
     score_column: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the scores.")] = None,
 ) -> None:
-    """Convert scores, trials, keys or speaker maps to another format.
+    """Convert scores, trials, keys, embeddings or speaker maps to another format.
 
     The format of the input is recognized, that of the output follows from its name. Several inputs are put together by
     id. What a format has no place for, such as labels in Kaldi scores, is left out.
     """
-    from evenscore.files import read, read_speakers, read_trials, write
+    from evenscore.files import output_format, read, read_speakers, read_trials, write
 
+    output_format(output, None, to_format)  # refused before the work, not after it
     how: dict[str, Any] = {"missing": missing, "infinite": infinite, "duplicates": duplicates}
     how |= {"format": from_format, "score_column": score_column}
     table = _put_together([read(path, **how) for path in inputs])
-    if isinstance(table, dict) and (key or speakers):
-        raise InputError("a speaker map has no labels; leave out --key and --speakers")
+    trials = isinstance(table, ScoreMatrix | TrialList)
+    if (key and not trials) or (speakers and isinstance(table, dict)):
+        raise InputError("only scores and trials have labels; leave out --key and --speakers")
     if key is not None:
         table = _listed(table).join(read_trials(key), unmatched=unmatched)
     if speakers is not None:
-        table = _labelled(_listed(table), read_speakers(speakers))
-    if matrix is not None and not isinstance(table, dict):
+        known = read_speakers(speakers)
+        table = _labelled(_listed(table), known) if trials else table.with_speakers(known)
+    if matrix is not None and trials:
         table = _listed(table) if not matrix else table.to_matrix() if isinstance(table, TrialList) else table
     write(table, output, format=to_format)
 
@@ -70,8 +75,10 @@ def _put_together(tables: Sequence[Any]) -> Any:
         return ScoreMatrix.concat(tables)
     if all(isinstance(table, dict) for table in tables):
         return _one_map(tables)
-    if any(isinstance(table, dict) for table in tables):
-        raise InputError("the files hold trials and speaker maps, so they cannot become one; convert them apart")
+    if all(isinstance(table, Embeddings) for table in tables):
+        return Embeddings.concat(tables)
+    if any(isinstance(table, dict | Embeddings) for table in tables):
+        raise InputError("the files hold tables of several kinds, so they cannot become one; convert them apart")
     lists = [_listed(table) for table in tables]
     if len({trials.scores is None for trials in lists} | {trials.labels is None for trials in lists}) > 2:
         raise InputError("some of the files have scores or labels and others have none; convert them apart")

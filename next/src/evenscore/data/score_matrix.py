@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,8 @@ class ScoreMatrix:
            [-1.5,  1. ]])
     """
 
+    rows: ClassVar[None] = None  # a list of trials has the positions of its ids here, a matrix has all pairs
+    cols: ClassVar[None] = None
     scores: Any  #: K x L; NumPy or dask
     enroll: Side  #: the rows
     test: Side  #: the columns
@@ -106,6 +108,10 @@ class ScoreMatrix:
     def with_scores(self, scores: Any) -> ScoreMatrix:
         """Return other scores of the same pairs, which are not validated."""
         return ScoreMatrix.trusted(scores, self.enroll, self.test)
+
+    def with_normalized(self, scores: Any) -> ScoreMatrix:
+        """Return other scores of the same pairs; the word that matrices and lists share."""
+        return self.with_scores(scores)
 
     def with_sides(self, enroll: Side, test: Side) -> ScoreMatrix:
         """Return the same scores with sides that know more about the same ids."""
@@ -176,6 +182,10 @@ class ScoreMatrix:
         rows, cols = rows.astype(np.int32), cols.astype(np.int32)
         key = None if labels is None else labels.align(self.enroll, self.test).pairs(rows, cols)
         return TrialList.from_codes(self.enroll, self.test, rows, cols, scores[rows, cols], key)
+
+    def to_matrix(self) -> ScoreMatrix:
+        """Return the matrix as it is; a list makes a matrix of its scores."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScoreMatrix):

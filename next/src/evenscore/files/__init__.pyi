@@ -3,13 +3,22 @@ from .formats import (
     Format as Format,
     ReadOptions as ReadOptions,
     Table as Table,
+    kind_of as kind_of,
     output_format as output_format,
     read as read,
+    read_embeddings as read_embeddings,
     read_scores as read_scores,
     read_speakers as read_speakers,
     read_trials as read_trials,
     write as write,
 )
+from .models import (
+    load_verifier as load_verifier,
+    read_model as read_model,
+    save_verifier as save_verifier,
+    write_model as write_model,
+)
+from .sniff import sniff as sniff
 from .speakers import (
     Metadata as Metadata,
     read_metadata as read_metadata,

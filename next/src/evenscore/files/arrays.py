@@ -1,11 +1,14 @@
-"""Tables as named arrays, which npz archives and zarr stores hold, and score matrices in npy files.
+"""Tables as named arrays, which npz archives, zarr stores and HDF5 files hold, and matrices in npy files.
 
 =============  =====================================================================================================
 score matrix   ``scores`` (K x L, NaN where a pair has no score), ``enroll_ids`` (K), ``test_ids`` (L); with ``labels``
                (K x L) it is read as a list of trials
 trial list     ``enroll_ids``, ``test_ids`` (each id once), ``enroll_index``, ``test_index`` (positions of each trial's
                ids), and where they are known ``scores``, ``labels`` (1, 0, -1) and ``measure:<column>``
-npy            a score matrix ``name.npy`` with one id per line in ``name.enroll_ids`` and ``name.test_ids``
+embeddings     ``embeddings`` (n x d), ``ids``, and where they are known ``speakers`` and further columns; a vector for
+               each id, called by it, is read, too
+npy            a score matrix ``name.npy`` with one id per line in ``name.enroll_ids`` and ``name.test_ids``, or
+               embeddings with their ids in ``name.ids``
 =============  =====================================================================================================
 """
 
@@ -21,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.data.embeddings import Embeddings
 from evenscore.data.labels import Labels
 from evenscore.data.score_matrix import LARGEST_SCORE, ScoreMatrix, first_bad_score
 from evenscore.data.side import Side
@@ -31,7 +35,10 @@ from evenscore.files.streams import PathLike, atomic_output, open_input, reading
 from evenscore.files.text_output import refuse_unwritable
 from evenscore.large import CHUNKS, is_dask
 
-__all__ = ["StoredScores", "from_arrays", "parsing", "read_npy", "read_npz", "to_arrays", "write_npy", "write_npz"]
+__all__ = [
+    *("StoredScores", "from_arrays", "parsing", "read_archive", "read_npy", "read_npz", "to_arrays"),
+    *("write_archive", "write_npy", "write_npz"),
+]
 
 Array = npt.NDArray[Any]
 
@@ -41,6 +48,9 @@ _NAMES = {
     "scores": ("scores", "score_mat", "scoremat"),
     "enroll_ids": ("enroll_ids", "model_ids", "train_ids", "row_ids", "modelset", "model_names"),
     "test_ids": ("test_ids", "segment_ids", "column_ids", "segset", "test_names"),
+    "embeddings": ("embeddings", "vectors", "embedding", "xvectors", "data", "x", "X"),
+    "ids": ("ids", "utt_ids", "utts", "utt", "keys", "names"),
+    "speakers": ("speakers", "speaker_ids", "spk_ids", "speaker", "spk"),
 }
 
 
@@ -59,8 +69,13 @@ def parsing(path: PathLike, what: str) -> Iterator[None]:
             raise FileError(path, f"it is not {what}, or it is damaged ({first_line}); write it again") from None
 
 
-def to_arrays(table: ScoreMatrix | TrialList) -> dict[str, Any]:
+def to_arrays(table: ScoreMatrix | TrialList | Embeddings) -> dict[str, Any]:
     """Return the arrays that hold a table; ids are object arrays of text."""
+    if isinstance(table, Embeddings):
+        texts = {name: values for name, values in table.columns.items() if values.dtype.kind not in "biuf"}
+        texts |= {} if table.speakers is None else {"speakers": table.speakers}
+        texts = {name: np.array([value or "" for value in values.tolist()], object) for name, values in texts.items()}
+        return {**table.columns, **texts, "embeddings": table.vectors, "ids": table.ids}
     sides: dict[str, Any] = {"enroll_ids": table.enroll_ids, "test_ids": table.test_ids}
     if isinstance(table, ScoreMatrix):
         return {"scores": table.scores, **sides}
@@ -69,12 +84,13 @@ def to_arrays(table: ScoreMatrix | TrialList) -> dict[str, Any]:
     return sides | {name: values for name, values in (trials | columns).items() if values is not None}
 
 
-def from_arrays(arrays: Mapping[str, Any], path: PathLike, options: ReadOptions) -> ScoreMatrix | TrialList:
+def from_arrays(
+    arrays: Mapping[str, Any], path: PathLike, options: ReadOptions
+) -> ScoreMatrix | TrialList | Embeddings:
     """Return the table that named arrays hold; the names of the arrays decide which."""
     found = {what: next((arrays[name] for name in names if name in arrays), None) for what, names in _NAMES.items()}
     if found["enroll_ids"] is None or found["test_ids"] is None:
-        held = quoted(arrays, 6) or "nothing"
-        raise FileError(path, f"found {held}, but expected 'scores', 'enroll_ids' and 'test_ids'; rename the arrays")
+        return _embeddings(arrays, found, path)
     enroll, test = Side(found["enroll_ids"], name="enroll_ids"), Side(found["test_ids"], name="test_ids")
     scores, labels = found["scores"], arrays.get("labels")
     if "enroll_index" in arrays and "test_index" in arrays:
@@ -99,6 +115,22 @@ def from_arrays(arrays: Mapping[str, Any], path: PathLike, options: ReadOptions)
     return _listed(enroll, test, rows, cols, None if scores is None else scores[rows, cols], key, {}, options)
 
 
+def _embeddings(arrays: Mapping[str, Any], found: Mapping[str, Any], path: PathLike) -> Embeddings:
+    """Return a matrix of embeddings, or vectors that are called by their ids."""
+    vectors, ids = found["embeddings"], found["ids"]
+    if vectors is not None and ids is not None:
+        known = {name for what in ("embeddings", "ids", "speakers") for name in _NAMES[what]}
+        columns = {name: values for name, values in arrays.items() if np.shape(values) == (len(vectors),)}
+        further = {name: values for name, values in columns.items() if name not in known}
+        return Embeddings(ids, vectors, found["speakers"], further)
+    by_id = {name: values for name, values in arrays.items() if np.size(values) == max(np.shape(values), default=0) > 1}
+    real = all(np.asarray(vector).dtype.kind == "f" for vector in by_id.values())
+    if not by_id or len(by_id) < len(arrays) or not real or len({np.size(vector) for vector in by_id.values()}) > 1:
+        expected = "expected 'scores', 'enroll_ids' and 'test_ids', or 'embeddings' and 'ids'; rename the arrays"
+        raise FileError(path, f"found {quoted(arrays, 6) or 'nothing'}, but {expected}")
+    return Embeddings(list(by_id), np.stack([np.reshape(vector, -1) for vector in by_id.values()]))
+
+
 def _listed(
     enroll: Side,
     test: Side,
@@ -119,36 +151,39 @@ def _listed(
     return TrialList.from_codes(enroll, test, rows, cols, scores, labels, columns, infinite=infinite)
 
 
-def read_npz(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | TrialList:
-    """Read a score matrix or a list of trials from an archive of NumPy arrays, without pickles."""
+def read_npz(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | TrialList | Embeddings:
+    """Read a score matrix, a list of trials or embeddings from an archive of NumPy arrays, without pickles."""
+    with parsing(path, "an npz file"):
+        return from_arrays(read_archive(path), path, options)
+
+
+def read_archive(path: PathLike) -> dict[str, Array]:
+    """Return the arrays of an npz file."""
     with open_input(path) as stream, parsing(path, "an npz file"), np.load(stream, allow_pickle=False) as archive:
-        return from_arrays({name: archive[name] for name in archive.files}, path, options)
+        return {name: archive[name] for name in archive.files}
 
 
-def write_npz(table: ScoreMatrix | TrialList, path: PathLike, format: str) -> None:
+def write_npz(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
     """Write a table as an archive of NumPy arrays."""
-    arrays = to_arrays(table.compute() if isinstance(table, ScoreMatrix) else table)
-    refuse_unwritable((*table.enroll_ids, *table.test_ids), "")
+    refuse_unwritable(table.ids if isinstance(table, Embeddings) else (*table.enroll_ids, *table.test_ids), "")
+    write_archive(to_arrays(table.compute() if isinstance(table, ScoreMatrix) else table), path)
+
+
+def write_archive(arrays: Mapping[str, Array], path: PathLike) -> None:
+    """Write arrays to an npz file; text is compressed."""
+    if str(path).endswith(".gz"):
+        raise InputError("an npz file is an archive already; leave out .gz")
     with atomic_output(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, values in arrays.items():
-            text = values.dtype == object
-            packing = zipfile.ZIP_DEFLATED if text else zipfile.ZIP_STORED
             entry = zipfile.ZipInfo(f"{name}.npy")
-            entry.compress_type = packing
+            entry.compress_type = zipfile.ZIP_DEFLATED if values.dtype == object else zipfile.ZIP_STORED
             with archive.open(entry, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, values.astype(str) if text else values, allow_pickle=False)
+                stored = values.astype(str) if values.dtype == object else values
+                np.lib.format.write_array(member, stored, allow_pickle=False)
 
 
 class StoredScores:
-    """A score matrix in a file, which each task opens for itself: what is sent to a worker is the path.
-
-    Parameters
-    ----------
-    path
-        The file, for messages.
-    open_array
-        A function of a module that opens the file as an array that can be sliced.
-    """
+    """A score matrix in a file, which each task opens for itself by ``open_array``, so that only paths are sent."""
 
     def __init__(self, path: PathLike, open_array: Callable[[str], Any]) -> None:
         self.path, self.open_array = os.path.abspath(path), open_array
@@ -166,9 +201,8 @@ class StoredScores:
         if bad is not None:
             i, j = np.unravel_index(bad, part.shape)
             where = f"the score in row {at[0].start + i + 1}, column {at[1].start + j + 1}"
-            raise FileError(
-                self.path, f"{where} is {part[i, j]}, but must be NaN or below {LARGEST_SCORE:g}; write NaN"
-            )
+            limit = f"but must be NaN or below {LARGEST_SCORE:g}; write NaN"
+            raise FileError(self.path, f"{where} is {part[i, j]}, {limit}")
         return part
 
     def as_dask(self, chunks: tuple[int, int], changed: object) -> Any:
@@ -191,13 +225,18 @@ def _open_npy(path: str) -> Array:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def read_npy(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix:
-    """Open the score matrix of an npy file with two lists of ids beside it, as a dask array."""
-    lists = [Path(path).with_suffix(f".{side}_ids") for side in ("enroll", "test")]
-    for file in lists:
-        if not file.is_file():
-            raise FileError(path, f"a score matrix in npy needs its ids, but there is no {file}; write one id per line")
+def read_npy(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | Embeddings:
+    """Open the score matrix of an npy file as a dask array, or read embeddings; lists of ids beside it tell which."""
+    name = Path(path)
+    lists = [name.with_suffix(f".{side}_ids") for side in ("enroll", "test")]
     with parsing(path, "an npy file"):
+        if not all(file.is_file() for file in lists):
+            beside = (name.with_suffix(".ids"), Path(f"{name}.ids"), name.with_suffix(".txt"), Path(f"{name}.txt"))
+            ids = next((file for file in beside if file.is_file()), None)
+            if ids is None or options.kind == "scores":
+                needs = "its ids in files beside it, one per line: .enroll_ids and .test_ids of scores, .ids of vectors"
+                raise FileError(path, f"a matrix in npy needs {needs}")
+            return Embeddings([text for _, text in text_lines(ids)], np.array(_open_npy(str(path))))
         enroll, test = (Side([text for _, text in text_lines(file)], name=file.name) for file in lists)
         stored = StoredScores(path, _open_npy)
         if stored.shape != (len(enroll), len(test)):
@@ -206,19 +245,23 @@ def read_npy(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix:
         return ScoreMatrix.trusted(stored.as_dask(CHUNKS, os.stat(path).st_mtime_ns), enroll, test)
 
 
-def write_npy(table: ScoreMatrix | TrialList, path: PathLike, format: str) -> None:
-    """Write a score matrix, rows at a time, and its ids to two files beside it."""
-    matrix = table.to_matrix() if isinstance(table, TrialList) else table
+def write_npy(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
+    """Write a matrix, rows at a time, and its ids to files beside it."""
     if str(path) == "-" or str(path).endswith(".gz"):
         raise InputError("an npy file needs its ids in files beside it; write it to a plain file, or choose npz")
-    refuse_unwritable((*matrix.enroll_ids, *matrix.test_ids), "")
-    for side, ids in (("enroll", matrix.enroll_ids), ("test", matrix.test_ids)):
+    if isinstance(table, Embeddings):
+        matrix, lists = table.vectors, {".ids": table.ids}
+    else:
+        table = table.to_matrix() if isinstance(table, TrialList) else table
+        matrix, lists = table.scores, {".enroll_ids": table.enroll_ids, ".test_ids": table.test_ids}
+    for ending, ids in lists.items():
+        refuse_unwritable(ids, "")
         if any(name != name.strip() or len(name.splitlines()) > 1 for name in ids):
             raise InputError("ids with spaces at an end or line breaks cannot be written one per line; choose npz")
-        with atomic_output(Path(path).with_suffix(f".{side}_ids")) as stream:
+        with atomic_output(Path(path).with_suffix(ending)) as stream:
             stream.writelines(f"{name}\n".encode() for name in ids)
-    header = {"descr": matrix.scores.dtype.str, "fortran_order": False, "shape": matrix.shape}
+    header = {"descr": matrix.dtype.str, "fortran_order": False, "shape": matrix.shape}
     with atomic_output(path) as stream:
         np.lib.format.write_array_header_1_0(stream, header)
         for start in range(0, matrix.shape[0], CHUNKS[0]):
-            stream.write(np.ascontiguousarray(matrix.scores[start : start + CHUNKS[0]]).data)
+            stream.write(np.ascontiguousarray(matrix[start : start + CHUNKS[0]]).data)

@@ -10,24 +10,34 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypedDict
 
+from evenscore.data.embeddings import Embeddings
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError
 from evenscore.files.sniff import sniff
 from evenscore.files.streams import PathLike, spooled
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = [
-    *("FORMATS", "Format", "Kind", "ReadOptions", "Table", "find_format", "output_format"),
-    *("read", "read_scores", "read_speakers", "read_trials", "write"),
+    *("FORMATS", "Format", "Kind", "ReadOptions", "Table", "find_format", "kind_of", "output_format"),
+    *("read", "read_embeddings", "read_scores", "read_speakers", "read_trials", "write"),
 ]
 
-Kind = Literal["scores", "trials", "speakers"]  #: "trials" are lists and keys without scores
-Table = ScoreMatrix | TrialList | dict[str, str]
-Missing = Literal["error", "skip"]
-Infinite = Literal["error", "accept"]
+Kind = Literal["scores", "trials", "embeddings", "speakers"]  #: "trials" are lists and keys without scores
+Table = ScoreMatrix | TrialList | Embeddings | dict[str, str]
 Duplicates = Literal["error", "drop"]
+
+
+class _Options(TypedDict, total=False):
+    missing: Literal["error", "skip"]
+    infinite: Literal["error", "accept"]
+    duplicates: Duplicates
+    score_column: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +45,8 @@ class ReadOptions:
     """What a reader does where there is a choice; `read` describes the parameters."""
 
     kind: Kind | None = None  #: what the caller wants, where a file can be understood in two ways
-    missing: Missing = "error"
-    infinite: Infinite = "error"
+    missing: Literal["error", "skip"] = "error"
+    infinite: Literal["error", "accept"] = "error"
     duplicates: Duplicates = "error"
     score_column: str | None = None
 
@@ -55,10 +65,13 @@ class Format:
 
 _SCORES: tuple[Kind, ...] = ("scores",)
 _BOTH: tuple[Kind, ...] = ("scores", "trials")
+_ALL: tuple[Kind, ...] = ("scores", "trials", "embeddings")
+_VECTORS: tuple[Kind, ...] = ("embeddings",)
 _TEXT = ("text.read", "text_output.write")
 _MAP = ("speakers.read_map", "speakers.write_map")
 
-_BINARY = (".parquet", ".pq", ".h5", ".hdf5", ".ark", ".scp", ".mat", ".pkl")  # not written, but not text either
+_BINARY = (".mat", ".pkl", ".pt")  # not written, but not text either
+_DEFAULTS: dict[Kind | None, str] = {"speakers": "utt2spk", "embeddings": "npz"}  # of other names of files; else kaldi
 
 # fmt: off
 FORMATS: dict[str, Format] = {each.name: each for each in (
@@ -75,12 +88,20 @@ FORMATS: dict[str, Format] = {each.name: each for each in (
     Format("tsv", _BOTH, "the same as csv with tabs", *_TEXT, (".tsv",)),
     Format("utt2spk", ("speakers",), "utterance speaker", *_MAP, ("utt2spk",)),
     Format("spk2utt", ("speakers",), "speaker utterance utterance ...", *_MAP, ("spk2utt",)),
-    Format("npz", _BOTH, "NumPy archive: scores, enroll_ids, test_ids; or these with enroll_index, test_index, labels",
+    Format("npz", _ALL, "NumPy archive: scores, enroll_ids, test_ids [enroll_index, test_index, labels]; or embeddings",
            "arrays.read_npz", "arrays.write_npz", (".npz",)),
-    Format("npy", _SCORES, "NumPy score matrix, and its ids in name.enroll_ids and name.test_ids, one per line",
+    Format("npy", ("scores", "embeddings"), "NumPy matrix; ids in name.enroll_ids and name.test_ids, or in name.ids",
            "arrays.read_npy", "arrays.write_npy", (".npy",)),
-    Format("zarr", _BOTH, "zarr directory with the arrays of npz, in chunks (needs evenscore[zarr])",
+    Format("zarr", _ALL, "zarr directory with the arrays of npz, in chunks (needs evenscore[zarr])",
            "zarr.read", "zarr.write", (".zarr",)),
+    Format("parquet", _ALL, "enroll, test, score, label and further numbers; or id, embedding, speaker",
+           "parquet.read", "parquet.write", (".parquet", ".pq")),
+    Format("bosaris", _ALL, "HDF5: Scores, Ndx or Key of BOSARIS, SIDEKIT, DCA-PLDA, PyBOSARIS; or embeddings, ids",
+           "hdf5.read", "hdf5.write", (".h5", ".hdf5")),
+    Format("bosaris-old-key", _BOTH, "the same with target_mask and nontarget_mask", "hdf5.read", "hdf5.write"),
+    Format("kaldi-ark", _VECTORS, "Kaldi's archive of vectors", "kaldi.read_ark", "kaldi.write", (".ark",)),
+    Format("kaldi-ark-text", _VECTORS, "the same as text: id  [ 0.5 1.5 ]", "kaldi.read_ark", "kaldi.write"),
+    Format("kaldi-scp", _VECTORS, "id file.ark:offset, and the archive", "kaldi.read_scp", "kaldi.write", (".scp",)),
     Format("speaker-table", ("speakers",), "a header such as id,speaker and further columns; commas or tabs",
            "speakers.read_table", None),
 )}
@@ -88,15 +109,7 @@ FORMATS: dict[str, Format] = {each.name: each for each in (
 
 
 def find_format(name: str) -> Format:
-    """Return the format of this name; an unknown name is an error that suggests a known one.
-
-    Examples
-    --------
-    >>> find_format("kaldy")
-    Traceback (most recent call last):
-        ...
-    evenscore.errors.InputError: there is no format 'kaldy'; did you mean 'kaldi'? ...
-    """
+    """Return the format of this name; an unknown name is an error that suggests a known one."""
     if name in FORMATS:
         return FORMATS[name]
     close = difflib.get_close_matches(name.lower(), FORMATS, 1)
@@ -104,16 +117,8 @@ def find_format(name: str) -> Format:
     raise InputError(f"there is no format {name!r}; {hint}known are {', '.join(FORMATS)}")
 
 
-def read(
-    path: PathLike,
-    *,
-    format: str | None = None,
-    missing: Missing = "error",
-    infinite: Infinite = "error",
-    duplicates: Duplicates = "error",
-    score_column: str | None = None,
-) -> Table:
-    r"""Read any file: scores, trials or a map of speakers.
+def read(path: PathLike, *, format: str | None = None, **options: Unpack[_Options]) -> Table:
+    r"""Read any file: scores, trials, embeddings or a map of speakers.
 
     Parameters
     ----------
@@ -138,19 +143,10 @@ def read(
     >>> read(path)
     TrialList(2 trials of 1 enrolments and 2 tests, no labels, scores)
     """
-    options = ReadOptions(missing=missing, infinite=infinite, duplicates=duplicates, score_column=score_column)
-    return _read(path, format, options)
+    return _read(path, format, ReadOptions(**options))
 
 
-def read_scores(
-    path: PathLike,
-    *,
-    format: str | None = None,
-    missing: Missing = "error",
-    infinite: Infinite = "error",
-    duplicates: Duplicates = "error",
-    score_column: str | None = None,
-) -> TrialList | ScoreMatrix:
+def read_scores(path: PathLike, *, format: str | None = None, **options: Unpack[_Options]) -> TrialList | ScoreMatrix:
     r"""Read scores: a list of trials from a text file, a matrix from an array file. For the parameters see `read`.
 
     Examples
@@ -161,24 +157,13 @@ def read_scores(
     >>> read_scores(path, infinite="accept").scores
     array([ 2.5, -inf])
     """
-    options = ReadOptions(
-        kind="scores", missing=missing, infinite=infinite, duplicates=duplicates, score_column=score_column
-    )
-    table = _read(path, format, options)
-    if isinstance(table, dict) or (isinstance(table, TrialList) and table.scores is None):
-        found = "a map of speakers" if isinstance(table, dict) else "trials without scores"
-        raise FileError(path, f"expected scores, but it holds {found}; give a score file, or name the score column")
-    return table
+    table = _read(path, format, ReadOptions(kind="scores", **options))
+    if isinstance(table, ScoreMatrix) or (isinstance(table, TrialList) and table.scores is not None):
+        return table
+    raise _wrong_kind(path, "scores", table)
 
 
-def read_trials(
-    path: PathLike,
-    *,
-    format: str | None = None,
-    missing: Missing = "error",
-    infinite: Infinite = "error",
-    duplicates: Duplicates = "error",
-) -> TrialList:
+def read_trials(path: PathLike, *, format: str | None = None, **options: Unpack[_Options]) -> TrialList:
     r"""Read a list of trials or a key; a score file with labels is a key, too. For the parameters see `read`.
 
     Examples
@@ -189,10 +174,27 @@ def read_trials(
     >>> read_trials(path).labels
     array([1, 0], dtype=int8)
     """
-    table = _read(path, format, ReadOptions(kind="trials", missing=missing, infinite=infinite, duplicates=duplicates))
-    if isinstance(table, dict):
-        raise FileError(path, "expected trials, but it holds a map of speakers; give a list of trials")
+    table = _read(path, format, ReadOptions(kind="trials", **options))
+    if isinstance(table, dict | Embeddings):
+        raise _wrong_kind(path, "trials", table)
     return table if isinstance(table, TrialList) else table.to_trials()
+
+
+def read_embeddings(path: PathLike, *, format: str | None = None) -> Embeddings:
+    r"""Read embeddings, with the speakers and further columns that the file has.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "xvector.ark"
+    >>> _ = path.write_text("ann-1  [ 0.5 1.5 ]\nbob-1  [ 2.0 1.0 ]\n")
+    >>> read_embeddings(path)
+    Embeddings(2 x 2, float64, no speakers)
+    """
+    table = _read(path, format, ReadOptions(kind="embeddings"))
+    if isinstance(table, Embeddings):
+        return table
+    raise _wrong_kind(path, "embeddings", table)
 
 
 def read_speakers(path: PathLike, *, format: str | None = None, duplicates: Duplicates = "error") -> dict[str, str]:
@@ -209,7 +211,7 @@ def read_speakers(path: PathLike, *, format: str | None = None, duplicates: Dupl
     table = _read(path, format, ReadOptions(kind="speakers", duplicates=duplicates))
     if isinstance(table, dict):
         return table
-    raise FileError(path, "expected a map of speakers, but it holds trials or scores; give utt2spk or spk2utt")
+    raise _wrong_kind(path, "speakers", table)
 
 
 def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
@@ -221,12 +223,12 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
     Parameters
     ----------
     table
-        Scores, trials, or a dictionary from utterance to speaker.
+        Scores, trials, embeddings, or a dictionary from utterance to speaker.
     path
         The file; a name that ends in ``.gz`` is compressed, ``-`` is standard output.
     format
         Name of the format, a key of `FORMATS`. By default the name of the file decides (``.csv``, ``.zarr``, ...);
-        with any other name, scores and trials are written in the format kaldi, speakers as utt2spk.
+        with any other name, scores and trials are written in the format kaldi, speakers as utt2spk, embeddings as npz.
 
     Examples
     --------
@@ -236,40 +238,45 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
     >>> path.read_text()
     'e1 t1 0.5 target\n'
     """
-    kind: Kind = "speakers" if isinstance(table, dict) else "scores"
-    if isinstance(table, TrialList) and table.scores is None:
-        kind = "trials"
-    found = output_format(path, kind, format)
+    found = output_format(path, kind_of(table), format)
     try:
         _load(str(found.writer))(table, path, found.name)
     except InputError as error:
         raise FileError("<stdout>" if str(path) == "-" else path, str(error)) from None
 
 
-def output_format(path: PathLike, kind: Kind, format: str | None = None) -> Format:
-    """Return the format in which a table of this kind is written to a path; one that cannot hold it is an error.
+def kind_of(table: Table) -> Kind:
+    """Return what a table is."""
+    if isinstance(table, dict | Embeddings):
+        return "speakers" if isinstance(table, dict) else "embeddings"
+    return "trials" if isinstance(table, TrialList) and table.scores is None else "scores"
 
-    Examples
-    --------
-    >>> output_format("eval.csv.gz", "scores").name
-    'csv'
+
+def output_format(path: PathLike, kind: Kind | None, format: str | None = None) -> Format:
+    """Return the format in which a table is written to a path: a check that can be made before the work.
+
+    A format that cannot hold a table of this kind (None: not known yet) and a directory that is not there are errors.
     """
     name = str(path).lower().removesuffix(".gz")
-    found = FORMATS["utt2spk" if kind == "speakers" else "kaldi"]
-    if format is not None:
-        found = find_format(format)
-    else:
-        named = [each for each in FORMATS.values() if each.extensions and name.endswith(each.extensions)]
-        named.sort(key=lambda each: kind not in each.kinds)
-        if name.endswith(_BINARY):
-            raise FileError(path, "a file of this name is not text; choose another name, or another format")
-        found = named[0] if named else found
-    holds_trials = {"scores", "trials"} & {*found.kinds}  # some of these formats need scores or labels, and say so
-    if found.writer is not None and (kind in found.kinds or (kind != "speakers" and holds_trials)):
+    named = [each for each in FORMATS.values() if each.extensions and name.endswith(each.extensions)]
+    named.sort(key=lambda each: kind not in each.kinds)
+    found = find_format(format) if format else named[0] if named else FORMATS[_DEFAULTS.get(kind, "kaldi")]
+    if format is None and name.endswith(_BINARY):
+        raise FileError(path, "a file of this name is not text; choose another name, or another format")
+    if name != "-" and not Path(path).absolute().parent.is_dir():
+        raise FileError(path, "its directory does not exist; create it first")
+    if found.writer is None:
+        raise FileError(path, f"the format {found.name} can be read, but not written; choose another format")
+    # Scores and trials are written to formats of either; some of these need scores or labels, and say so.
+    if kind in (None, *found.kinds) or (kind in _BOTH and {*_BOTH} & {*found.kinds}):
         return found
-    problem = f"the format {found.name} holds {' and '.join(found.kinds)}, not {kind}"
-    problem = f"the format {found.name} can be read, but not written" if found.writer is None else problem
-    raise FileError(path, f"{problem}; choose another format")
+    held = " and ".join(found.kinds)
+    raise FileError(path, f"the format {found.name} holds {held}, not {kind}; choose another format")
+
+
+def _wrong_kind(path: PathLike, expected: Kind, table: Table) -> FileError:
+    advice = ", or name the score column" if expected == "scores" and isinstance(table, TrialList) else ""
+    return FileError(path, f"expected {expected}, but it holds {kind_of(table)}; give a file of {expected}{advice}")
 
 
 def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:
@@ -277,8 +284,6 @@ def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:
         return _load(find_format(format).reader)(path, format, options)
     with spooled(path) as local:
         name = sniff(local, options.kind)
-        if name not in FORMATS:
-            raise FileError(local, f"it is an {name} file, which cannot be read; give one of {', '.join(FORMATS)}")
         return _load(FORMATS[name].reader)(local, name, options)
 
 

@@ -13,7 +13,8 @@ __all__ = ["sniff"]
 
 _SAMPLE_SIZE = 1 << 16
 _LONGEST_LINE = 1 << 20
-_MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"\x93NUMPY": "npy", b"\x89HDF": "HDF5"}
+_MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"\x93NUMPY": "npy", b"\x89HDF": "bosaris"}
+_KALDI = {"kaldi-ark": re.compile(rb"\S+\s+(\0B|\[\s)"), "kaldi-scp": re.compile(rb"\S+[ \t]+\S+\.ark:\d+\s*\n")}
 # Python's pickles of protocols 2 and later, and of protocol 0, which is text.
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\(?[dl]p0\n|c[\w.]+\n\w+\np0\n")
 _ADVICE = "name the format: read it with format=NAME"
@@ -45,6 +46,9 @@ def sniff(path: PathLike, kind: str | None = None) -> str:
         too_long = b"\n" not in head and len(stream.readline(_LONGEST_LINE)) == _LONGEST_LINE
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
+            return name
+    for name, start in _KALDI.items():
+        if start.match(head) or (name == "kaldi-scp" and str(path).endswith(".scp")):
             return name
     if _PICKLE.match(head):
         remedy = "load it where you trust it, and write the arrays with numpy.savez"

@@ -58,14 +58,10 @@ def write_map(speakers: Mapping[str, str], path: PathLike, format: str) -> None:
 def read_table(path: PathLike, format: str, options: ReadOptions) -> dict[str, str]:
     """Read the speakers of a table with a header."""
     metadata = read_metadata(path)
-    column = next(
-        (name for name in metadata.columns if name.lower() in SPEAKER_NAMES and name not in metadata.ids), None
-    )
-    if column is None:
-        raise FileError(
-            path, f"no column is called {SPEAKER_NAMES[0]!r}; the header has {', '.join(metadata.columns)}", line=1
-        )
-    return metadata.by_id(column)
+    named = [name for name in metadata.columns if name.lower() in SPEAKER_NAMES and name not in metadata.ids]
+    if not named:
+        raise FileError(path, f"no column is called speaker; the header has {', '.join(metadata.columns)}", line=1)
+    return metadata.by_id(named[0])
 
 
 @dataclass(frozen=True)
@@ -79,17 +75,15 @@ class Metadata:
 
     def by_id(self, column: str) -> dict[str, str]:
         """Return the value of a column for each id; an id with two values is an error."""
-        if column not in self.columns or len(self.ids) != 1:
-            problem = f"there is no column {column!r}; it has {', '.join(self.columns)}"
-            raise FileError(
-                self.path, problem if len(self.ids) == 1 else "its rows are about trials, not about single ids"
-            )
+        if len(self.ids) != 1:
+            raise FileError(self.path, "its rows are about trials, not about single ids; give another table")
+        if column not in self.columns:
+            raise FileError(self.path, f"there is no column {column!r}; it has {', '.join(self.columns)}")
         values: dict[str, str] = {}
         for name, value in zip(self.columns[self.ids[0]], self.columns[column], strict=True):
             if values.setdefault(name, value) != value:
-                raise FileError(
-                    self.path, f"{name!r} has the values {values[name]!r} and {value!r}; keep one", part=column
-                )
+                problem = f"{name!r} has the values {values[name]!r} and {value!r}; keep one"
+                raise FileError(self.path, problem, part=column)
         return values
 
 
@@ -138,16 +132,13 @@ def _columns(path: PathLike, file_name: str) -> dict[str, list[str]]:
             headless = len(fields) == 2 and is_number(fields[1])  # as utt2dur
             names = ["id", file_name.split(".")[0].removeprefix("utt2")] if headless else fields
             if len(set(names)) < len(names) or "" in names:
-                raise FileError(
-                    path, "the header has a column twice, or one without a name; name each once", line=number
-                )
+                raise FileError(path, "a column has no name, or that of another; name each once", line=number)
             columns = {name: [] for name in names}
             if not headless:
                 continue
         if len(fields) != len(columns):
-            raise FileError(
-                path, f"expected {len(columns)} columns ({' '.join(columns)}), found {len(fields)}", line=number
-            )
+            problem = f"expected {len(columns)} columns ({' '.join(columns)}), found {len(fields)}"
+            raise FileError(path, problem, line=number)
         for values, text in zip(columns.values(), fields, strict=True):
             values.append(text)
     if not columns:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evenscore.data.embeddings import Embeddings
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError
@@ -30,8 +30,8 @@ _METADATA = ("zarr.json", ".zgroup", ".zarray")
 _VALUES_PER_CHUNK = CHUNKS[0] * CHUNKS[1]
 
 
-def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | TrialList:
-    """Open a score matrix as a dask array, or read a list of trials."""
+def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | TrialList | Embeddings:
+    """Open a score matrix as a dask array, or read a list of trials or embeddings."""
     folder = Path(path)
     with parsing(path, "a zarr store"):
         if not any((folder / name).is_file() for name in _METADATA):
@@ -42,9 +42,8 @@ def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | Tri
             if (folder / name / "utf8").is_dir():
                 arrays[name] = _texts(group, folder, name)
             elif any((folder / name / metadata).is_file() for metadata in _METADATA):
-                arrays[name.replace("measure.", "measure:")] = (
-                    _scores(path) if name == "scores" else _values(group, folder, name)
-                )
+                values = _scores(path) if name == "scores" else np.asarray(_safe(group, folder, name)[...])
+                arrays[name.replace("measure.", "measure:")] = values
         return from_arrays(arrays, path, options)
 
 
@@ -52,15 +51,9 @@ def _library(path: PathLike) -> Any:
     try:
         import zarr
     except ImportError:
-        raise FileError(
-            path, "a zarr store needs the package zarr; install it: pip install 'evenscore[zarr]'"
-        ) from None
+        remedy = "install it: pip install 'evenscore[zarr]'"
+        raise FileError(path, f"a zarr store needs the package zarr; {remedy}") from None
     return zarr
-
-
-def _values(group: Any, folder: Path, name: str) -> npt.NDArray[Any]:
-    """Return an array of numbers or text in memory."""
-    return np.asarray(_safe(group, folder, name)[...])
 
 
 def _safe(group: Any, folder: Path, name: str) -> Any:
@@ -76,7 +69,7 @@ def _safe(group: Any, folder: Path, name: str) -> Any:
 
 
 def _texts(group: Any, folder: Path, name: str) -> list[str]:
-    joined, offsets = _values(group, folder, f"{name}/utf8"), _values(group, folder, f"{name}/offsets")
+    joined, offsets = (np.asarray(_safe(group, folder, f"{name}/{part}")[...]) for part in ("utf8", "offsets"))
     data, ends = joined.tobytes(), offsets.tolist()
     if joined.dtype != np.uint8 or not ends or ends[0] != 0 or ends[-1] != len(data) or (np.diff(ends) < 0).any():
         raise FileError(folder, "its offsets do not fit its bytes; the store is damaged", part=name)
@@ -98,7 +91,7 @@ def _scores(path: PathLike) -> Any:
     return StoredScores(path, _open_scores).as_dask(array.shards or array.chunks, changed)
 
 
-def write(table: ScoreMatrix | TrialList, path: PathLike, format: str) -> None:
+def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
     """Write a store, which appears under its name when it is complete.
 
     Until then it is ``path.partial``. If that is there already, left by a run of the same computation that was

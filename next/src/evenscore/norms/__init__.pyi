@@ -23,6 +23,8 @@ from .options import (
 )
 from .registry import (
     METHODS as METHODS,
+    FittedNorm as FittedNorm,
+    fit_norm as fit_norm,
     normalize as normalize,
     register_norm as register_norm,
 )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from evenscore.data.blocks import ScoreBlocks
+from evenscore.data.blocks import LabelledBlocks, ScoreBlocks
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
@@ -20,7 +21,7 @@ from evenscore.norms.options import CLASSICAL, NormOptions
 from evenscore.norms.select import rankings_by_name
 from evenscore.norms.statistics import CohortError
 
-__all__ = ["METHODS", "Method", "method_named", "normalize", "register_norm"]
+__all__ = ["METHODS", "FittedNorm", "Method", "fit_norm", "method_named", "normalize", "register_norm"]
 
 Table = ScoreMatrix | TrialList
 
@@ -45,10 +46,14 @@ class Method:
     prepare
         Called once for all folds of speakers as ``prepare(blocks, options)``; returns the blocks that the norm needs
         and its options. None if the norm takes what it gets.
+    fit
+        Called as ``fit(training, **options)`` with a list of `LabelledBlocks`; returns the trained ``model``, an option
+        of the norm. None if there is nothing to train.
     """
 
     norm: Callable[..., Table]
     prepare: Callable[[ScoreBlocks, Mapping[str, Any]], tuple[ScoreBlocks, dict[str, Any]]] | None = None
+    fit: Callable[..., Any] | None = None
 
 
 def normalize(
@@ -99,7 +104,48 @@ def normalize(
     return normalize_by_folds(norm, blocks, folds, condition)
 
 
-def register_norm(name: str, norm: Callable[..., Table]) -> None:
+@dataclass(frozen=True, eq=False)
+class FittedNorm:
+    """A norm with its options and, if it has one, its trained model; made by `fit_norm`."""
+
+    method: str
+    options: Mapping[str, Any]
+    model: Any = None
+
+    def normalize(self, blocks: ScoreBlocks, *, folds: int | None = None, condition: str | None = None) -> Table:
+        """Normalize trial scores, as `normalize` does."""
+        model = {} if self.model is None else {"model": self.model}
+        return normalize(blocks, self.method, folds=folds, condition=condition, **self.options, **model)
+
+
+def fit_norm(method: str, training: LabelledBlocks | Sequence[LabelledBlocks], **options: Any) -> FittedNorm:
+    """Train a norm on labelled trials: a score model or the evidence model; classical norms need no training.
+
+    Parameters
+    ----------
+    method
+        Name of the norm.
+    training
+        Labelled trials with their cohort scores; several parts, such as phrases, share the model.
+    **options
+        Of the training, for norms that are trained (``dim``, ``residuals``); of the norm for others (``top_k``).
+
+    Examples
+    --------
+    >>> from evenscore import Side
+    >>> enroll, test = Side(["e1", "e2"], ["ann", "bob"]), Side(["t1", "t2"], ["ann", "bob"])
+    >>> scores = ScoreMatrix([[5.0, 0.0], [1.0, 6.0]], enroll, test)
+    >>> fit_norm("s", LabelledBlocks.own_cohort(scores), ddof=1).options
+    {'ddof': 1}
+    """
+    found = method_named(method)
+    if found.fit is None:
+        return FittedNorm(method, options)
+    parts = [training] if isinstance(training, LabelledBlocks) else list(training)
+    return FittedNorm(method, {}, found.fit(parts, **options))
+
+
+def register_norm(name: str, norm: Callable[..., Table], *, fit: Callable[..., Any] | None = None) -> None:
     """Make a norm known under a name, to `normalize`, the command line and `compare`.
 
     Parameters
@@ -109,6 +155,9 @@ def register_norm(name: str, norm: Callable[..., Table]) -> None:
     norm
         Called as ``norm(blocks, **options)`` with `ScoreBlocks`; returns their trials with other scores. It need not
         know of own speakers or conditions.
+    fit
+        For a norm that is trained: called as ``fit(training, **options)`` with a list of `LabelledBlocks`, returns the
+        model that ``norm`` gets as ``model=``.
 
     Examples
     --------
@@ -118,7 +167,7 @@ def register_norm(name: str, norm: Callable[..., Table]) -> None:
     """
     if name in METHODS:
         raise InputError(f"there is a norm {name!r} already; take another name")
-    METHODS[name] = Method(norm)
+    METHODS[name] = Method(norm, fit=fit)
 
 
 def method_named(name: str) -> Method:
@@ -170,22 +219,37 @@ def _classical(method: str, blocks: ScoreBlocks, options: NormOptions, counts: A
     if names is not None and enroll is not None and test is not None and not enroll.same_ids(test):
         of_enroll, of_test = getattr(enroll, names), getattr(test, names)
         rankings = rankings_by_name(np.asarray(arrays[0]), np.asarray(arrays[1]), of_enroll, of_test)
-    listed = {"rows": trials.rows, "cols": trials.cols} if isinstance(trials, TrialList) else {}
-    how: dict[str, Any] = {"options": options, "counts": counts, "rankings": rankings, **listed}
+    how: dict[str, Any] = {"options": options, "counts": counts, "rankings": rankings}
     try:
-        scores = classical_norm(method, trials.scores, *arrays, **how)
+        scores = classical_norm(method, trials.scores, *arrays, rows=trials.rows, cols=trials.cols, **how)
     except CohortError as error:
         sides = {"enrolment": trials.enroll, "test": trials.test, "cohort enrolment": enroll, "cohort test": test}
         side = sides[error.side]
         raise error.with_id(side.ids[error.row] if side is not None else str(error.row)) from None
-    return trials.with_normalized(scores) if isinstance(trials, TrialList) else trials.with_scores(scores)
+    return trials.with_normalized(scores)
 
 
 def _raw(blocks: ScoreBlocks) -> Table:
     return blocks.trials
 
 
+def _imported(place: str) -> Callable[..., Any]:
+    """Return a function that is imported when it is called: norms do not load the models that some of them use."""
+    module, _, name = place.partition(":")
+
+    def call(*args: Any, **options: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **options)
+
+    return call
+
+
 #: Every norm by name; `register_norm` adds to it.
 METHODS: dict[str, Method] = {"raw": Method(_raw)} | {
     name: Method(partial(_classical, name), partial(_prepare_classical, name)) for name in CLASSICAL
+}
+METHODS |= {
+    "lgsm": Method(_imported("evenscore.model.scoring:lgsm_norm"), fit=_imported("evenscore.model.fit:fit_lgsm")),
+    "evidence": Method(
+        _imported("evenscore.evidence.fit:evidence_norm"), fit=_imported("evenscore.evidence.fit:fit_evidence")
+    ),
 }

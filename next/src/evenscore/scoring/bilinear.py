@@ -2,83 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.errors import InputError
-from evenscore.parallel import one_blas_thread, run_blocks
+from evenscore.data.side import Side
+from evenscore.model.bilinear import BilinearScores as Products
+from evenscore.parallel import run_blocks
 
-__all__ = ["BilinearScores"]
+__all__ = ["BilinearScores", "self_pairs"]
 
 Array = npt.NDArray[Any]
+Index = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
-class BilinearScores:
-    """Scores s_ij = left_i' right_j + left_offset_i + right_offset_j, which every norm takes as cohort scores.
+class BilinearScores(Products):
+    """Scores s_ij = left_i' right_j + left_offset_i + right_offset_j, in place of a matrix of cohort scores.
 
-    Rows are computed when they are sliced, so that a norm of m x M cohort scores needs no m x M matrix.
+    Rows and columns can be selected as those of an array; scores are computed where ``np.asarray`` asks for them. So a
+    norm of m x M cohort scores needs no m x M matrix. ``missing`` are positions (rows, columns) of pairs without score.
 
     Examples
     --------
     >>> scores = BilinearScores(np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0]]))
-    >>> scores[0:1]
+    >>> np.asarray(scores[0:1])
     array([[1., 3.]])
     >>> scores.pairs(np.array([1]), np.array([1]))
     array([4.])
     """
-
-    left: Array  #: m x d
-    right: Array  #: n x d
-    left_offset: Array | None = None
-    right_offset: Array | None = None
-
-    def __post_init__(self) -> None:
-        if self.left.ndim != 2 or self.right.ndim != 2 or self.left.shape[1] != self.right.shape[1]:
-            raise InputError(f"vectors of shapes {self.left.shape} and {self.right.shape} have no product")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-        return len(self.left), len(self.right)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the scores."""
         return np.result_type(self.left, self.right)
 
-    @property
-    def T(self) -> BilinearScores:  # noqa: N802
-        """The same scores with the sides swapped."""
-        return BilinearScores(self.right, self.left, self.right_offset, self.left_offset)
+    @cached_property
+    def T(self) -> BilinearScores:  # type: ignore[override]  # noqa: N802
+        """The same scores with the sides swapped; ``scores.T.T is scores``."""
+        missing = None if self.missing is None else self.missing[::-1]
+        other = BilinearScores(self.right, self.left, self.right_offset, self.left_offset, missing)
+        other.__dict__["T"] = self
+        return other
 
-    def __getitem__(self, rows: Any) -> Array:
-        """Return some whole rows."""
-        with one_blas_thread():
-            scores: Array = self.left[rows] @ self.right.T
-        if self.left_offset is not None:
-            scores += self.left_offset[rows, None]
-        if self.right_offset is not None:
-            scores += self.right_offset
-        return scores
+    def __getitem__(self, at: Any) -> BilinearScores:
+        """Return some rows, and some columns, without computing their scores."""
+        rows, cols = at if isinstance(at, tuple) else (at, slice(None))
+        offsets = self.left_offset[rows], self.right_offset[cols]  # type: ignore[index]
+        missing = None
+        if self.missing is not None:
+            i, j = _new_positions(rows, len(self.left)), _new_positions(cols, len(self.right))
+            i, j = i[self.missing[0]], j[self.missing[1]]
+            missing = i[(i >= 0) & (j >= 0)], j[(i >= 0) & (j >= 0)]
+        return BilinearScores(self.left[rows], self.right[cols], *offsets, missing)
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """Return all scores."""
-        return np.asarray(self[:], dtype)
-
-    def pairs(self, rows: Array, cols: Array) -> Array:
-        """Return the scores of listed pairs."""
+    def pairs(self, rows: Index, cols: Index) -> Array:
+        """Return the scores of listed pairs, none of which is missing."""
         scores = np.empty(len(rows), self.dtype)
 
         def work(block: slice) -> None:
-            scores[block] = np.vecdot(self.left[rows[block]], self.right[cols[block]])
-            if self.left_offset is not None:
-                scores[block] += self.left_offset[rows[block]]
-            if self.right_offset is not None:
-                scores[block] += self.right_offset[cols[block]]
+            i, j = rows[block], cols[block]
+            offsets = self.left_offset[i] + self.right_offset[j]  # type: ignore[index]
+            scores[block] = np.vecdot(self.left[i], self.right[j]) + offsets
 
         run_blocks(work, len(rows), self.left.shape[1], 1 << 17)
         return scores
+
+
+def _new_positions(at: Any, size: int) -> Index:
+    """Return where each of ``size`` positions is found after a selection, -1 where it is left out."""
+    kept = np.arange(size)[at]
+    positions = np.full(size, -1)
+    positions[kept] = np.arange(len(kept))
+    return positions
+
+
+def self_pairs(enroll: Any, test: Any) -> tuple[Index, Index] | None:
+    """Return the positions (rows, columns) of pairs with the same id on both sides, or None if there are none."""
+    if not (isinstance(enroll, Side) and isinstance(test, Side)):
+        return None
+    cols = np.arange(len(enroll)) if test is enroll else test.find(enroll.ids)
+    rows = np.flatnonzero(cols >= 0)
+    return (rows, cols[rows]) if len(rows) else None

@@ -10,8 +10,8 @@ import numpy as np
 
 from evenscore.errors import InputError
 from evenscore.model.em import Run, run_bfgs, run_em
-from evenscore.model.parameters import ScoreModel
 from evenscore.model.expectation import expect
+from evenscore.model.parameters import ScoreModel
 from evenscore.model.residuals import fit_residuals
 from evenscore.model.statistics import Statistics, collect
 from evenscore.model.sums import as_parts, table_sums

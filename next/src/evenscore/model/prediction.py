@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET
+from evenscore.model.expectation import background_core, factorize, solve
 from evenscore.model.layout import lay_out
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern import MISSING, Pattern, find_pattern, refine
-from evenscore.model.expectation import background_core, factorize, solve
 from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:

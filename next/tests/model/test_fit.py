@@ -7,8 +7,17 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from evenscore import InputError, Labels, ScoreMatrix, ScoreModel, ScoreModelNormalizer, TrialList, fit_score_model
-from evenscore import log_likelihood, simulate
+from evenscore import (
+    InputError,
+    Labels,
+    ScoreMatrix,
+    ScoreModel,
+    ScoreModelNormalizer,
+    TrialList,
+    fit_score_model,
+    log_likelihood,
+    simulate,
+)
 from evenscore.model import BilinearScores
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])

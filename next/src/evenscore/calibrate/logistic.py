@@ -132,7 +132,9 @@ class LogisticCalibration(Calibration):
             kept = _informative(problem, n_systems) if quality is not None else np.arange(n_systems)
             slopes = np.zeros(inputs.shape[1])
             slopes[kept], offset = _minimize(problem._replace(inputs=inputs[:, kept]), n_systems)
-        found = cls(weights=slopes[:n_systems], quality_weights=slopes[n_systems:], offset=offset, p_target=p_target, l2=l2)
+        found = cls(
+            weights=slopes[:n_systems], quality_weights=slopes[n_systems:], offset=offset, p_target=p_target, l2=l2
+        )
         return found._fitted_to(training, quality=measures, p_target=p_target, l2=l2)
 
     @property
@@ -167,7 +169,9 @@ class LogisticCalibration(Calibration):
     def _fuse(self, values: Floats, quality: npt.ArrayLike | None) -> Floats:
         """Return (L1)."""
         if self.weights.size > 1 and (values.ndim == 0 or values.shape[-1] != self.weights.size):
-            raise InputError(f"scores have shape {values.shape}, but the last axis must hold {self.weights.size} systems")
+            raise InputError(
+                f"scores have shape {values.shape}, but the last axis must hold {self.weights.size} systems"
+            )
         llr = values @ self.weights + self.offset if self.weights.size > 1 else self._llr(values)
         if quality is None:
             return np.asarray(llr)
@@ -268,7 +272,9 @@ def _minimize(problem: _Problem, n_systems: int) -> tuple[Floats, float]:
 def _prior_weighted(problem: _Problem) -> _Problem:
     """Return the problem with weights of each class that sum up to its prior."""
     target = problem.target * (problem.p_target / problem.target.sum())
-    return problem._replace(target=target, nontarget=problem.nontarget * ((1 - problem.p_target) / problem.nontarget.sum()))
+    return problem._replace(
+        target=target, nontarget=problem.nontarget * ((1 - problem.p_target) / problem.nontarget.sum())
+    )
 
 
 def _start(problem: _Problem) -> Floats:
@@ -279,9 +285,7 @@ def _start(problem: _Problem) -> Floats:
     if min(steps) < 1 or max(steps) < 4:
         return zero
     at = np.concatenate((targets[:: steps[0]], nontargets[:: steps[1]]))
-    some = problem._replace(
-        inputs=problem.inputs[at], target=problem.target[at], nontarget=problem.nontarget[at]
-    )
+    some = problem._replace(inputs=problem.inputs[at], target=problem.target[at], nontarget=problem.nontarget[at])
     try:
         return _newton(_prior_weighted(some), zero, flat=1e-3)
     except InputError:  # all trials may have an optimum nevertheless

@@ -119,7 +119,8 @@ def _pass(scores: npt.NDArray[Any], center: float) -> tuple[Any, Any, float, Int
 
 def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Any, center: float) -> ClassSums:
     """Return sums by class, given those of all pairs, those of the pairs that are targets by speaker, and the scores
-    of the pairs with labels of their own."""  # fmt: skip
+    of the pairs with labels of their own.
+    """  # fmt: skip
     (rows, cols, square), (target_rows, target_cols, target_square) = whole, target
     i, j, missing = labels.i, labels.j, labels.label == MISSING
     into = 1.0 * (labels.label == TARGET) - (labels.by_speaker(i, j) == TARGET)  # into the targets, or out of them

@@ -4,7 +4,6 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 from evenscore import (
     InputError,
     Labels,
@@ -18,6 +17,7 @@ from evenscore import (
 from evenscore.model import lgsm_norm
 from evenscore.model.prediction import Cohort, predict
 from reference.dense_score_model import dense_llr, dense_posterior
+from reference.score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])
 

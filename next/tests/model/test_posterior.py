@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 from evenscore import Labels, TrialList, log_likelihood, posterior
 from evenscore.model.em import m_step
-from evenscore.model.pattern import PairLabels, find_pattern
 from evenscore.model.expectation import expect
+from evenscore.model.pattern import PairLabels, find_pattern
 from evenscore.model.statistics import collect
 from evenscore.model.sums import as_parts, table_sums
 from reference.dense_score_model import dense_log_likelihood, dense_moments, dense_posterior
+from reference.score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 
 NAMES = ("ww", "sw", "ss", "first", "second", "number", "log_likelihood")
 

@@ -138,7 +138,9 @@ def _from_arrays(scores: Any, labels: LabelsLike, weights: npt.ArrayLike | None,
     if key.shape != values.shape:  # one row of scores per label: several systems
         return Training(values, as_labels(labels, values.shape[:1]), _as_weights(weights, values.shape[:1]))
     mass = _as_weights(weights, key.shape)
-    return Training(values.reshape(-1), as_labels(labels, values.shape).reshape(-1), None if mass is None else mass.ravel())
+    return Training(
+        values.reshape(-1), as_labels(labels, values.shape).reshape(-1), None if mass is None else mass.ravel()
+    )
 
 
 def _from_tables(

@@ -255,7 +255,9 @@ def _trial_folds(
     if (enroll is None) != (test is None):
         raise InputError("speakers of one side only were given; give both enroll_speakers and test_speakers")
     table = training.table
-    if enroll is not None or (table is not None and table.enroll.speakers is not None and table.test.speakers is not None):
+    if enroll is not None or (
+        table is not None and table.enroll.speakers is not None and table.test.speakers is not None
+    ):
         names, of_enroll, of_test = trial_speakers(training, enroll, test)
         fold = speaker_folds(names, of_enroll[training.labels == TARGET], min(folds, len(names)))
         return fold[of_enroll], fold[of_test]

@@ -110,7 +110,7 @@ class ResidualDensities:
     __hash__ = None  # type: ignore[assignment]
 
 
-def hyperbolic_llr(  # noqa: PLR0917
+def hyperbolic_llr(
     s: Any, e0: Any, e1: Any, t0: Any, t1: Any, constant: float,
     location0: float, width0: float, slope0: float, lean0: float,
     location1: float, width1: float, slope1: float, lean1: float,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.model.parameters import ScoreModel
 from evenscore.model.expectation import Moments, expect
+from evenscore.model.parameters import ScoreModel
 from evenscore.model.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -1,0 +1,155 @@
+"""Means of several utterances: enrolments, and cohorts of speakers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.embeddings import Embeddings
+from evenscore.errors import InputError
+from evenscore.scoring.plda import PLDA, UTTERANCES
+from evenscore.scoring.projection import unit_vectors
+from evenscore.scoring.scorers import Scorer
+
+__all__ = ["LengthNorm", "average_embeddings", "enroll_models", "make_cohort"]
+
+LengthNorm = Literal["none", "before", "after", "both"]
+Members = Mapping[str, Sequence[str]]
+
+
+def average_embeddings(embeddings: Embeddings, members: Members, length_norm: LengthNorm = "none") -> Embeddings:
+    """Return the mean vector of each list of utterances.
+
+    Parameters
+    ----------
+    embeddings
+        One vector per utterance.
+    members
+        From the id of each mean, such as an enrolment or a speaker, to the ids of its utterances.
+    length_norm
+        Whether utterances are brought to length 1 ``"before"`` they are averaged, means ``"after"``, ``"both"`` or
+        ``"none"``.
+
+    Returns
+    -------
+    Embeddings
+        With the speaker and the columns that all utterances of a mean share; None or no column where they differ.
+
+    Examples
+    --------
+    >>> takes = Embeddings(["u1", "u2", "u3"], [[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]], speakers=["ann", "ann", "bob"])
+    >>> models = average_embeddings(takes, {"ann-model": ["u1", "u2"], "bob-model": ["u3"]})
+    >>> models.vectors
+    array([[0.5, 1.5],
+           [2. , 2. ]])
+    >>> models.speakers
+    array(['ann', 'bob'], dtype=object)
+    """
+    if length_norm not in ("none", "before", "after", "both"):
+        raise InputError(f"length_norm is {length_norm!r}, but must be 'none', 'before', 'after' or 'both'")
+    empty = [name for name, parts in members.items() if not len(parts)]
+    if empty:
+        raise InputError(f"{empty[0]!r} has no utterances to average; drop it")
+    order = embeddings.positions([name for parts in members.values() for name in parts], "utterance", "the embeddings")
+    start = np.concatenate([[0], np.cumsum([len(parts) for parts in members.values()])]).astype(np.intp)
+    vectors = embeddings.vectors
+    if length_norm in ("before", "both"):
+        vectors = unit_vectors(embeddings, embeddings.ids)
+    means = np.empty((len(members), embeddings.dim), vectors.dtype)
+    for row, (low, high) in enumerate(pairwise(start)):
+        means[row] = vectors[order[low:high]].mean(axis=0, dtype=np.float64)
+    if length_norm in ("after", "both"):
+        means = unit_vectors(means, np.array([*members], object))
+    speakers = None if embeddings.speakers is None else _shared(embeddings.speakers, order, start)
+    columns = {name: _shared(values, order, start) for name, values in embeddings.columns.items()}
+    return Embeddings(members, means, speakers, {name: found for name, found in columns.items() if None not in found})
+
+
+def _shared(values: npt.NDArray[Any], order: npt.NDArray[np.intp], start: npt.NDArray[np.intp]) -> list[Any]:
+    """Return the value that all utterances of a mean have, or None."""
+    parts = (set(values[order[low:high]].tolist()) for low, high in pairwise(start))
+    return [part.pop() if len(part) == 1 else None for part in parts]
+
+
+def enroll_models(
+    scorer: Scorer, embeddings: Embeddings, members: Members, length_norm: LengthNorm = "none"
+) -> Embeddings:
+    """Return enrolments of several utterances as a scorer takes them.
+
+    They are mean vectors, see `average_embeddings`. For a `PLDA`, unless a length normalization is asked for, they are
+    means of what the model sees, with the number of utterances: their scores follow from the posterior of the speaker's
+    variable given all of them, so that a speaker with ten utterances is better known than one with two.
+
+    Examples
+    --------
+    >>> takes = Embeddings(["u1", "u2"], [[2.0], [1.0]])
+    >>> plda = PLDA(mean=[0.0], between=[[3.0]], within=[[1.0]])
+    >>> np.asarray(plda.bilinear(enroll_models(plda, takes, {"ann": ["u1", "u2"]}), [[1.5]])).round(3)
+    array([[0.78]])
+    """
+    if not isinstance(scorer, PLDA) or length_norm != "none":
+        return average_embeddings(embeddings, members, length_norm)
+    phi = Embeddings(embeddings.ids, scorer.projection(embeddings), embeddings.speakers, embeddings.columns)
+    means = average_embeddings(phi, members)
+    return means.with_columns({UTTERANCES: np.array([len(parts) for parts in members.values()])})
+
+
+def make_cohort(
+    embeddings: Embeddings,
+    unit: Literal["utterance", "speaker"] = "utterance",
+    *,
+    length_norm: LengthNorm = "none",
+    size: int | None = None,
+    seed: int = 0,
+    exclude_speakers: Iterable[str] = (),
+) -> Embeddings:
+    """Return the members of a cohort.
+
+    Parameters
+    ----------
+    embeddings
+        Vectors of utterances.
+    unit
+        ``"utterance"``: each utterance is a member; ``"speaker"``: the mean of each speaker's utterances is a member,
+        under the speaker's name.
+    length_norm
+        See `average_embeddings`.
+    size, seed
+        How many members to keep, drawn at random; None keeps all.
+    exclude_speakers
+        Speakers that must not be in the cohort, such as those of an evaluation.
+
+    Examples
+    --------
+    >>> takes = Embeddings(["u1", "u2", "u3"], [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], speakers=["ann", "ann", "bob"])
+    >>> make_cohort(takes, "speaker").ids
+    array(['ann', 'bob'], dtype=object)
+    >>> make_cohort(takes, exclude_speakers=["bob"])
+    Embeddings(2 x 2, float64, 1 speakers)
+    """
+    if unit not in ("utterance", "speaker"):
+        raise InputError(f"the unit of a cohort is {unit!r}, but must be 'utterance' or 'speaker'")
+    excluded = set(exclude_speakers)
+    if embeddings.speakers is None and (excluded or unit == "speaker"):
+        raise InputError("the cohort's embeddings have no speakers; give a map from id to speaker")
+    if excluded:
+        embeddings = embeddings.take(np.array([name not in excluded for name in embeddings.speakers], bool))  # type: ignore[union-attr]
+    if unit == "speaker":
+        members: dict[str, list[str]] = {}
+        for name, speaker in zip(embeddings.ids, embeddings.speakers, strict=True):  # type: ignore[arg-type]
+            if speaker is None:
+                raise InputError(f"the speaker of {name!r} is not known, so it belongs to no mean; drop it")
+            members.setdefault(speaker, []).append(name)
+        embeddings = average_embeddings(embeddings, members, length_norm)
+    elif length_norm != "none":
+        vectors = unit_vectors(embeddings, embeddings.ids)
+        embeddings = Embeddings(embeddings.ids, vectors, embeddings.speakers, embeddings.columns)
+    if size is None:
+        return embeddings
+    if not 1 <= size <= len(embeddings):
+        raise InputError(f"the cohort size is {size}, but must be from 1 to {len(embeddings)}, the number of members")
+    return embeddings.take(np.sort(np.random.default_rng(seed).choice(len(embeddings), size, replace=False)))

@@ -1,0 +1,350 @@
+"""Two-covariance PLDA: its log-likelihood ratio as a bilinear form, training by EM, adaptation to a new domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.embeddings import Embeddings
+from evenscore.data.side import IdsLike
+from evenscore.errors import InputError
+from evenscore.parallel import one_blas_thread
+from evenscore.scoring.bilinear import BilinearScores, self_pairs
+from evenscore.scoring.projection import (
+    Projection,
+    Scatter,
+    VectorsLike,
+    as_vectors,
+    discriminant_map,
+    shrink,
+    speaker_codes,
+)
+from evenscore.scoring.scorers import Scorer
+
+__all__ = ["PLDA", "UTTERANCES", "PldaFit", "adapt_plda", "fit_plda", "plda_scores"]
+
+Array = npt.NDArray[Any]
+UTTERANCES = "plda_utterances"  #: column of enrolments that are means of phi: over how many utterances
+
+_NO_VARIANCE = 1e-12  # a direction with less than this share of the largest variance is constant
+_START = 1e-3  # smallest ratio of between to within that EM starts from: it cannot leave a variance of zero
+_RIDGE = 1e-9  # of the mean variance, for covariances that leave out some directions
+
+
+@dataclass(frozen=True, eq=False)
+class PLDA(Scorer):
+    """A scorer whose scores are natural-log likelihood ratios.
+
+    phi = projection(embedding)                                     (P0)
+    y_g ~ N(mean, between)              for speaker g               (P1)
+    phi | y_g ~ N(y_g, within)          for its utterances          (P2)
+
+    Train it with `fit_plda`. Enrolments of several utterances are posteriors of y_g, see `enroll_models`.
+
+    Parameters
+    ----------
+    mean, between, within
+        Mean of all speakers, covariance of the speakers, covariance of the utterances of one speaker.
+    projection
+        What is done to embeddings first; by default nothing.
+    model_length
+        Whether phi - mean is then scaled to the length sqrt(d) that the model expects of a mean over n utterances,
+        with (between + within / n)^-1 as metric, as Kaldi's scoring does.
+
+    Examples
+    --------
+    >>> plda = PLDA(mean=[0.0], between=[[3.0]], within=[[1.0]])
+    >>> np.asarray(plda.bilinear([[2.0]], [[1.5], [-2.0]])).round(3)
+    array([[ 0.695, -2.587]])
+    """
+
+    mean: Array
+    between: Array
+    within: Array
+    projection: Projection = Projection()
+    model_length: bool = False
+
+    def __post_init__(self) -> None:
+        for name, ndim in (("mean", 1), ("between", 2), ("within", 2)):
+            value = np.array(getattr(self, name), dtype=np.float64)
+            if value.ndim != ndim or value.shape != (len(self.mean),) * ndim or not np.isfinite(value).all():
+                raise InputError(f"{name} must be finite numbers in {len(self.mean)} dimensions; it is {value.shape}")
+            object.__setattr__(self, name, value)
+        for name, least in (("between", -1e-9), ("within", 0.0)):
+            value = getattr(self, name)
+            variances = np.linalg.eigvalsh(value)
+            if not np.allclose(value, value.T, atol=1e-8 * abs(value).max()) or variances[0] < least * variances[-1]:
+                raise InputError(f"{name} must be a covariance: symmetric, without negative eigenvalues")
+
+    @cached_property
+    def _diagonal(self) -> tuple[Array, Array]:
+        return diagonalize(self.between, self.within)
+
+    def side(self, vectors: VectorsLike) -> tuple[Array, Array]:
+        """Return vectors and offsets of single utterances, whose products and sums are the ratios (P3) with n = 1."""
+        z, dtype = self._coordinates(vectors)
+        cross, own, _, constant = _terms(self._diagonal[1], 1)
+        return (z * np.sqrt(cross)).astype(dtype), constant / 2 - z**2 @ own
+
+    def bilinear(self, enroll: VectorsLike, test: VectorsLike) -> BilinearScores:
+        """Return the log-likelihood ratios of every enrolment against every test.
+
+        In coordinates z = V'(phi - mean), where within is I and between is diag(psi), the ratio of a mean z over n
+        utterances to one of z' is the sum over components of
+        log(1 + psi) / 2 + log(1 + n psi) / 2 - log(1 + (n + 1) psi) / 2 + n psi / (1 + (n + 1) psi) z z'
+              - n^2 psi^2 / (2 (1 + n psi) (1 + (n + 1) psi)) z^2
+              - n psi^2 / (2 (1 + psi) (1 + (n + 1) psi)) z'^2.                               (P3)
+        """
+        counts = _counts(enroll)
+        if (_counts(test) != 1).any():
+            raise InputError("a mean over several utterances is on the side of the tests; PLDA enrols such means")
+        if (counts == 1).all() and not _is_mean(enroll):
+            return super().bilinear(enroll, test)
+        (z, dtype), (z_test, _) = self._coordinates(enroll), self._coordinates(test)
+        kinds, kind = np.unique(counts, return_inverse=True)
+        left, offset, squares = np.empty_like(z), np.empty(len(z)), np.empty((len(z_test), len(kinds)))
+        for at, n in enumerate(kinds.tolist()):  # each number of utterances has an offset of its own for a test
+            cross, own, other, constant = _terms(self._diagonal[1], n)
+            rows = kind == at
+            left[rows], offset[rows] = z[rows] * cross, constant - z[rows] ** 2 @ own
+            squares[:, at] = -(z_test**2) @ other
+        left, right = np.hstack([left, np.eye(len(kinds))[kind]]), np.hstack([z_test, squares])
+        return BilinearScores(left.astype(dtype), right.astype(dtype), offset, None, self_pairs(enroll, test))
+
+    def _coordinates(self, vectors: VectorsLike) -> tuple[Array, np.dtype[Any]]:
+        """Return z of all embeddings, and the type of their scores."""
+        (V, psi), x = self._diagonal, as_vectors(vectors)
+        phi = x if _is_mean(vectors) else self.projection(x.astype(np.float64))
+        if phi.shape[1] != len(psi):
+            raise InputError(f"PLDA was trained on {len(psi)} dimensions, but the embeddings have {phi.shape[1]}")
+        with one_blas_thread():
+            z = (phi - self.mean) @ V
+        if self.model_length:
+            lengths = np.vecdot(z, z / (psi + 1 / _counts(vectors)[:, None]))
+            z *= np.sqrt(len(psi) / np.where(lengths > 0, lengths, len(psi)))[:, None]
+        return z, x.dtype
+
+
+def plda_scores(plda: PLDA, enroll: VectorsLike, test: VectorsLike) -> Array:
+    """Return the log-likelihood ratios of every enrolment against every test, m x n.
+
+    Examples
+    --------
+    >>> plda_scores(PLDA(mean=[0.0], between=[[3.0]], within=[[1.0]]), [[2.0]], [[1.5]]).round(3)
+    array([[0.695]])
+    """
+    return np.asarray(plda.bilinear(enroll, test))
+
+
+def _is_mean(vectors: VectorsLike) -> bool:
+    return isinstance(vectors, Embeddings) and UTTERANCES in vectors.columns
+
+
+def _counts(vectors: VectorsLike) -> npt.NDArray[np.int64]:
+    """Return over how many utterances each vector is a mean."""
+    if isinstance(vectors, Embeddings) and UTTERANCES in vectors.columns:
+        return np.asarray(vectors.columns[UTTERANCES], np.int64)
+    return np.ones(len(as_vectors(vectors)), np.int64)
+
+
+def _terms(psi: Array, n: int) -> tuple[Array, Array, Array, float]:
+    """Return the factors of z z', -z^2 and -z'^2 in (P3), and its constant."""
+    both = 1 + (n + 1) * psi
+    constant = float(np.sum(np.log1p(psi) + np.log1p(n * psi) - np.log(both)) / 2)
+    own, other = (n * psi) ** 2 / (2 * (1 + n * psi) * both), n * psi**2 / (2 * (1 + psi) * both)
+    return n * psi / both, own, other, constant
+
+
+def diagonalize(between: Array, within: Array) -> tuple[Array, Array]:
+    """Return V and psi >= 0 with V' within V = I and V' between V = diag(psi)."""
+    try:
+        whitener = np.linalg.inv(np.linalg.cholesky(within))
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the within-speaker covariance has no variance in a direction; give more embeddings per speaker, or shrink"
+        ) from None
+    psi, turn = np.linalg.eigh(whitener @ between @ whitener.T)
+    return whitener.T @ turn, np.maximum(psi, 0.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PldaFit:
+    """A trained PLDA and how the training went."""
+
+    model: PLDA
+    log_likelihood: Array  #: of the projected vectors and of the prior that shrinks; the start comes first
+    converged: bool  #: whether the last iteration gained less than the tolerance
+
+    def __repr__(self) -> str:
+        end = "converged" if self.converged else "not converged"
+        return f"PldaFit(dimension {len(self.model.mean)}, {len(self.log_likelihood) - 1} iterations, {end})"
+
+
+def fit_plda(
+    vectors: VectorsLike,
+    speakers: IdsLike | None = None,
+    *,
+    center: bool = True,
+    lda_dim: int | None = None,
+    length_normalize: bool = True,
+    shrinkage: float = 0.0,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+) -> PldaFit:
+    """Train PLDA on embeddings with speakers, by EM: maximum likelihood for any numbers of utterances per speaker.
+
+    Parameters
+    ----------
+    vectors, speakers
+        Training embeddings and their speakers; some speakers need several embeddings.
+    center
+        Whether the mean of the training embeddings is subtracted first.
+    lda_dim
+        Keep this many directions in which speakers differ most.
+    length_normalize
+        Whether vectors are scaled to length 1 after that.
+    shrinkage
+        Share of both covariances, from 0 to below 1, that equal variances in all directions replace: for few speakers
+        or many dimensions.
+    tol, max_iter
+        EM stops when an iteration gains less than ``tol`` nats per embedding, or after ``max_iter`` iterations.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> speakers = np.repeat(np.arange(50), 4)
+    >>> vectors = 2 * rng.normal(size=(50, 3))[speakers] + rng.normal(size=(200, 3))
+    >>> fit = fit_plda(vectors, speakers, length_normalize=False)
+    >>> fit.converged, fit.model.within.diagonal().round(1)
+    (True, array([1. , 1.2, 0.9]))
+    """
+    if not tol >= 0 or max_iter < 1:
+        raise InputError(f"tol is {tol} and max_iter is {max_iter}, but they must be at least 0 and 1")
+    codes, x = speaker_codes(vectors, speakers), as_vectors(vectors).astype(np.float64)
+    with one_blas_thread():
+        middle = x.mean(axis=0)
+        matrix = _varying_directions(x - middle, shrinkage)
+        if lda_dim is not None:
+            basis = np.eye(x.shape[1]) if matrix is None else matrix
+            matrix = basis @ discriminant_map(Scatter.from_vectors((x - middle) @ basis, codes), lda_dim, shrinkage)
+        projection = Projection(middle if center else None, matrix, length_normalize)
+        scatter = Scatter.from_vectors(projection(x), codes)
+        return _em(scatter, projection, shrinkage, tol, max_iter)
+
+
+def _varying_directions(centered: Array, shrinkage: float) -> Array | None:
+    """Return an orthonormal basis of the directions that vary at all, None if all do, or if shrinkage fills them."""
+    if shrinkage > 0 and len(centered) <= centered.shape[1]:
+        return None
+    variances, directions = np.linalg.eigh(centered.T @ centered)
+    kept = variances > _NO_VARIANCE * variances[-1]
+    if not kept.any():
+        raise InputError("all training embeddings are equal; check them")
+    return None if kept.all() else directions[:, kept]
+
+
+def _em(scatter: Scatter, projection: Projection, share: float, tol: float, max_iter: int) -> PldaFit:
+    """Run EM in the coordinates z = V'(phi - mean), in which within is I and between is diag(psi).
+
+    There, component k of a speaker with n utterances of mean z has the posterior mean n psi z / (1 + n psi) and the
+    variance psi / (1 + n psi) (P4). The coordinates turn a little in each iteration. Shrinking both covariances in each
+    M-step is the mode of a posterior with inverse-Wishart priors, whose logarithm is added to the log-likelihood.
+    """
+    n, count, n_speakers = scatter.sizes[:, None], scatter.count, len(scatter.sizes)
+    start = scatter.means.mean(axis=0)
+    V, psi = _start(scatter, start, share)
+    z, rest = (scatter.means - start) @ V, V.T @ scatter.within @ V
+    back = np.linalg.inv(V)
+    prior_between, prior_within = ((back.T * psi) @ back).trace() / len(psi), (back.T @ back).trace() / len(psi)
+    trace: list[float] = []
+    while True:
+        spread = 1 + n * psi
+        log_det = -2 * np.linalg.slogdet(V)[1]
+        value = (
+            count * (len(psi) * np.log(2 * np.pi) + log_det) + rest.trace() + np.sum(np.log(spread) + n * z**2 / spread)
+        )
+        if share:
+            precision, weight = np.vecdot(V.T, V.T), share / (1 - share)
+            value += weight * count * (log_det + prior_within * precision.sum())
+            value += weight * n_speakers * (log_det + np.sum(np.log(psi) + prior_between * precision / psi))
+        trace.append(-0.5 * float(value))
+        converged = len(trace) > 1 and trace[-1] - trace[-2] <= tol * count
+        if converged or len(trace) > max_iter:
+            break
+        y, variance = n * psi * z / spread, psi / spread  # (P4)
+        shift = y.mean(axis=0)
+        inner, outer = y - shift, np.sqrt(n) * (z - y)
+        between = (inner.T @ inner + np.diag(variance.sum(axis=0))) / n_speakers
+        within = (rest + outer.T @ outer + np.diag((n * variance).sum(axis=0))) / count
+        if share:
+            equal = share * (V.T @ V)
+            between, within = (1 - share) * between + prior_between * equal, (1 - share) * within + prior_within * equal
+        turn, psi = diagonalize(between, within)
+        V, z, rest = V @ turn, (z - shift) @ turn, turn.T @ rest @ turn
+    back = np.linalg.inv(V)
+    mean = start - z.mean(axis=0) @ back
+    model = PLDA(mean, (back.T * psi) @ back, back.T @ back, projection)
+    return PldaFit(model, np.array(trace), converged)
+
+
+def _start(scatter: Scatter, mean: Array, share: float) -> tuple[Array, Array]:
+    """Return the coordinates of unbiased covariances, shrunk; between is not smaller than a share of within."""
+    raw = scatter.within / (scatter.count - len(scatter.sizes))
+    spread = scatter.means - mean
+    apparent = spread.T @ spread / (len(scatter.sizes) - 1) - raw * np.mean(1 / scatter.sizes)
+    V, psi = diagonalize(shrink(apparent, share), scatter.covariance(share))
+    return V, np.maximum(psi, _START)
+
+
+def adapt_plda(
+    plda: PLDA, vectors: VectorsLike, *, within: float = 0.3, between: float = 0.7, mean_shift: float = 1.0
+) -> PLDA:
+    """Adapt PLDA to a domain by embeddings of it that need no speakers, as Kaldi's ``ivector-adapt-plda`` does.
+
+    The mean becomes that of the new embeddings, and so does the centre of the projection if it has one. What their
+    covariance has in excess of between + within is divided among both; covariances never shrink.
+
+    Parameters
+    ----------
+    plda
+        The model of the old domain.
+    vectors
+        Embeddings of the new domain, of many speakers.
+    within, between
+        Shares of the excess that each covariance gets.
+    mean_shift
+        How much of the shift of the mean counts as covariance of the new domain.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> plda = PLDA(mean=[0.0, 0.0], between=np.eye(2), within=np.eye(2))
+    >>> adapted = adapt_plda(plda, rng.normal(size=(2000, 2)) * [2.0, 1.0])
+    >>> adapted.within.diagonal().round(1), adapted.between.diagonal().round(1)
+    (array([1.6, 1. ]), array([2.4, 1. ]))
+    """
+    x = as_vectors(vectors).astype(np.float64)
+    if min(within, between, mean_shift) < 0 or len(x) < 2:
+        raise InputError("adaptation needs several embeddings, and shares that are 0 or more")
+    projection = plda.projection
+    if projection.center is not None and projection.center.any():
+        projection = replace(projection, center=x.mean(axis=0))
+    phi = projection(x)
+    mean = phi.mean(axis=0)
+    shift = mean - plda.mean
+    total = np.cov(phi.T, bias=True).reshape(len(mean), -1) + mean_shift * np.outer(shift, shift)
+    expected = plda.between + plda.within
+    R, s = diagonalize(total, expected + _RIDGE * expected.trace() / len(mean) * np.eye(len(mean)))
+    back = np.linalg.inv(R)
+    excess = (back.T * np.maximum(s - 1, 0.0)) @ back
+    return replace(
+        plda,
+        mean=mean,
+        between=plda.between + between * excess,
+        within=plda.within + within * excess,
+        projection=projection,
+    )

@@ -1,0 +1,296 @@
+"""From embeddings to scores, raw or normalized."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.blocks import ScoreBlocks
+from evenscore.data.embeddings import Embeddings
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.side import Side
+from evenscore.data.trial_list import TrialList
+from evenscore.errors import InputError
+from evenscore.norms.classical import cohort_counts, statistics_of_enrolments, statistics_of_tests
+from evenscore.norms.folds import EXACT_FOLDS, MANY_FOLDS, assign_folds
+from evenscore.norms.options import ADAPTIVE, CLASSICAL, NormOptions
+from evenscore.norms.registry import normalize
+from evenscore.scoring.bilinear import self_pairs
+from evenscore.scoring.cohorts import LengthNorm, Members, enroll_models
+from evenscore.scoring.plda import UTTERANCES
+from evenscore.scoring.scorers import Scorer, make_scorer
+
+__all__ = ["embedding_blocks", "embedding_quality", "score_by_folds", "score_embeddings"]
+
+Array = npt.NDArray[Any]
+Table = ScoreMatrix | TrialList
+
+
+@overload
+def score_embeddings(
+    enroll: Embeddings, test: Embeddings, trials: TrialList, *args: Any, **options: Any
+) -> TrialList: ...
+@overload
+def score_embeddings(enroll: Embeddings, test: Embeddings, *args: Any, **options: Any) -> Table: ...
+@overload
+def score_embeddings(enroll: npt.ArrayLike, test: npt.ArrayLike, *args: Any, **options: Any) -> Array: ...
+def score_embeddings(
+    enroll: Any,
+    test: Any,
+    trials: Table | None = None,
+    cohort: Any = None,
+    scorer: str | Scorer = "cosine",
+    method: str | None = None,
+    *,
+    models: Members | None = None,
+    length_norm: LengthNorm = "none",
+    **options: Any,
+) -> Any:
+    """Score enrolments against tests, and normalize the scores if there is a cohort.
+
+    Parameters
+    ----------
+    enroll, test
+        Embeddings of the two sides, or arrays of vectors. They may be the same object. A pair with the same id on both
+        sides has no score: it is NaN in a matrix, and left out of a list.
+    trials
+        The pairs to score; None scores every enrolment against every test. If they have scores and there is a norm,
+        these are normalized, and embeddings are compared with the cohort only.
+    cohort
+        Embeddings of the cohort, see `make_cohort`. Its members are both the tests and the enrolments of the cohort. No
+        matrix of all cohort scores is made, unless the norm needs it.
+    scorer
+        A name or a scorer, see `make_scorer`.
+    method
+        Name of the norm, see `normalize`; None for raw scores.
+    models, length_norm
+        Enrolments of several utterances: from the id of each model to the ids of its utterances in ``enroll``; see
+        `enroll_models`.
+    **options
+        Of `normalize` and of the norm. With speakers, a trial's own speakers are left out of its cohort.
+
+    Returns
+    -------
+    ScoreMatrix, TrialList or array
+        A list for listed trials, an array for arrays.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> takes = Embeddings(["a1", "a2", "b1"], rng.normal(size=(3, 4)), speakers=["ann", "ann", "bob"])
+    >>> others = Embeddings([f"c{i}" for i in range(20)], rng.normal(size=(20, 4)))
+    >>> listed = TrialList(["a1", "a1"], ["a2", "b1"])
+    >>> score_embeddings(takes, takes, listed).scores.round(2)
+    array([ 0.7, -0.3])
+    >>> score_embeddings(takes, takes, listed, others, method="as", top_k=5).scores.round(2)
+    array([-3.68, -6.78])
+    """
+    if method is None and (cohort is not None or options):
+        raise InputError("a cohort or options of a norm were given, but no norm; name one with method, such as 'as'")
+    if method is not None and cohort is None:
+        raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
+    arrays = not isinstance(enroll, Embeddings)
+    one = test is enroll
+    enroll = _as_embeddings(enroll, "e")
+    test, cohort = enroll if one else _as_embeddings(test, "t"), None if cohort is None else _as_embeddings(cohort, "c")
+    scorer = make_scorer(scorer)
+    if models is not None:
+        enroll = enroll_models(scorer, enroll, models, length_norm)
+    blocks = embedding_blocks(enroll, test, cohort, trials, scorer=scorer, method=method, **options)
+    found = blocks.trials if method is None else normalize(blocks, method, **options)
+    if isinstance(trials, TrialList):
+        return _with_own_sides(trials, found)
+    return found.scores if arrays and isinstance(found, ScoreMatrix) else found
+
+
+def _as_embeddings(vectors: Any, letter: str) -> Embeddings:
+    if isinstance(vectors, Embeddings):
+        return vectors
+    return Embeddings([f"{letter}{row}" for row in range(len(vectors))], vectors)
+
+
+def embedding_blocks(
+    enroll: Embeddings,
+    test: Embeddings,
+    cohort: Embeddings | None = None,
+    trials: Table | None = None,
+    *,
+    scorer: str | Scorer = "cosine",
+    method: str | None = None,
+    **options: Any,
+) -> ScoreBlocks:
+    """Return trials and cohort scores as score blocks; cohort scores are made when a norm uses them.
+
+    Parameters
+    ----------
+    enroll, test, cohort, trials, scorer
+        As in `score_embeddings`.
+    method, **options
+        The norm that the blocks are for: one that uses no scores of the cohort against itself gets none.
+    """
+    scorer = make_scorer(scorer)
+    enroll, test = _used(enroll, test, trials)
+    table = _raw_scores(scorer, enroll, test, trials, keep=method is not None)
+    if cohort is None:
+        return ScoreBlocks(table)
+    if cohort.dim != test.dim:
+        raise InputError(f"the cohort's embeddings have {cohort.dim} dimensions, those of the tests have {test.dim}")
+    of_enroll = scorer.bilinear(enroll, cohort)
+    of_test = of_enroll.T if test is enroll else scorer.bilinear(cohort, test)
+    inner = scorer.bilinear(cohort, cohort) if _needs_inner(method, options) else None
+    blocks: list[Any] = [of_enroll, of_test]
+    if method not in CLASSICAL:  # which alone take cohort scores with gaps in pieces
+        blocks = [block if block.missing is None else np.asarray(block) for block in blocks]
+    members = _side(cohort)
+    return ScoreBlocks(
+        table,
+        ScoreMatrix.trusted(blocks[0], table.enroll, members),
+        ScoreMatrix.trusted(blocks[1], members, table.test),
+        None if inner is None else ScoreMatrix.trusted(inner, members, members),
+    )
+
+
+def _needs_inner(method: str | None, options: dict[str, Any]) -> bool:
+    select = getattr(options.get("options"), "select", options.get("select"))
+    return method not in CLASSICAL or method in ("zt", "tz") or select == "profile"
+
+
+def _side(embeddings: Embeddings) -> Side:
+    columns = {name: values for name, values in embeddings.columns.items() if name != UTTERANCES}
+    return Side.trusted(embeddings.ids, embeddings.speakers, columns)
+
+
+def _used(enroll: Embeddings, test: Embeddings, trials: Table | None) -> tuple[Embeddings, Embeddings]:
+    """Return the embeddings that the trials name; if both sides are the same object, they stay one."""
+    if trials is None:
+        return enroll, test
+    rows = enroll.positions(trials.enroll_ids, "enrolment", "the embeddings", test)
+    cols = test.positions(trials.test_ids, "test", "the embeddings", enroll)
+    if enroll is test and isinstance(trials, TrialList):
+        both = np.union1d(rows, cols)
+        one = enroll if len(both) == len(enroll) else enroll.take(both)
+        return one, one
+    return enroll.take(rows), test.take(cols)
+
+
+def _raw_scores(scorer: Scorer, enroll: Embeddings, test: Embeddings, trials: Table | None, keep: bool) -> Table:
+    """Return the scores of a matrix or of a list, without pairs of an id with itself; known ones are kept."""
+    sides = _side(enroll), _side(test)
+    if isinstance(trials, ScoreMatrix) and keep:
+        scores = np.array(trials.compute().scores)
+        missing = self_pairs(*sides)
+        if missing is not None:
+            scores[missing] = np.nan
+        return trials.with_scores(scores).with_sides(*sides)
+    products = scorer.bilinear(enroll, test)
+    if not isinstance(trials, TrialList):
+        return ScoreMatrix.trusted(np.asarray(products), *sides)
+    rows = sides[0].find(trials.enroll_ids)[trials.rows]
+    cols = sides[1].find(trials.test_ids)[trials.cols]
+    known = trials.scores if keep else None
+    found = trials.with_sides(*sides)
+    if products.missing is not None:
+        itself = np.full(len(enroll), -1)
+        itself[products.missing[0]] = products.missing[1]
+        other = itself[rows] != cols
+        rows, cols, known = rows[other], cols[other], None if known is None else known[other]
+        found = found.select(other).with_sides(*sides)
+    scores = products.pairs(rows, cols) if known is None else known
+    codes = rows.astype(np.int32), cols.astype(np.int32)
+    return TrialList.trusted(*sides, *codes, scores, found.labels, found.columns)
+
+
+def _with_own_sides(trials: TrialList, scored: TrialList) -> TrialList:
+    """Return the scores on the sides of the list that was given; a norm may have left out some of its trials."""
+    if len(scored) == len(trials):
+        return trials.with_normalized(np.asarray(scored.scores))
+    kept = trials.find(scored) >= 0
+    return trials.select(kept).with_normalized(np.asarray(scored.scores))
+
+
+def score_by_folds(
+    train: Callable[[Embeddings], Scorer],
+    training: Embeddings,
+    enroll: Embeddings | None = None,
+    test: Embeddings | None = None,
+    *,
+    folds: int | None = None,
+) -> ScoreMatrix:
+    """Score trials of speakers of a scorer's own training data, each by a scorer trained without its two speakers.
+
+    Speakers of the training data are dealt out to folds. Trials between folds a and b are scored by what was trained
+    without these two, so that their scores are like those of new speakers: for a centre, LDA, WCCN, PLDA.
+
+    Parameters
+    ----------
+    train
+        Makes a scorer from embeddings, such as ``lambda part: make_scorer("cosine", part, center="mean")``.
+    training
+        What the scorer is trained on, with speakers.
+    enroll, test
+        The trials' embeddings with their speakers; by default the training data against itself.
+    folds
+        At least 3. By default one per speaker for up to 40 speakers, and 20 for more; as training runs once for each
+        pair of folds, take 5 where it is slow.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> speakers = np.repeat(np.arange(30), 4)
+    >>> takes = Embeddings(range(120), rng.normal(size=(30, 6))[speakers] + rng.normal(size=(120, 6)), speakers)
+    >>> scores = score_by_folds(lambda part: make_scorer("cosine", part, center="mean"), takes)
+    >>> scores.shape, int(np.isnan(scores.scores).sum())
+    ((120, 120), 120)
+    """
+    enroll, test = training if enroll is None else enroll, training if test is None else test
+    names = [] if training.speakers is None else [name for name in training.speakers.tolist() if name is not None]
+    n_speakers = len(set(names))
+    n_folds = (n_speakers if n_speakers <= EXACT_FOLDS else MANY_FOLDS) if folds is None else folds
+    if n_folds < 3 or n_speakers < 3:
+        raise InputError(f"{n_folds} folds of {n_speakers} speakers leave nothing to train on; give at least 3 of both")
+    fold = assign_folds(names, n_folds)
+    own, rows, cols = (_folds_of(side, fold) for side in (training, enroll, test))
+    out = np.empty((len(enroll), len(test)), np.result_type(enroll.vectors, test.vectors))
+    trained: dict[tuple[int, int], Scorer] = {}
+    for a in np.unique(rows).tolist():
+        for b in np.unique(cols).tolist():
+            pair = (min(a, b), max(a, b))
+            if pair not in trained:
+                trained[pair] = train(training.take(~np.isin(own, pair)))
+            at, there = np.flatnonzero(rows == a), np.flatnonzero(cols == b)
+            out[np.ix_(at, there)] = np.asarray(trained[pair].bilinear(enroll.take(at), test.take(there)))
+    return ScoreMatrix.trusted(out, _side(enroll), _side(test))
+
+
+def _folds_of(side: Embeddings, fold: dict[str, int]) -> npt.NDArray[np.intp]:
+    """Return the fold of each embedding, -1 for speakers that are not in the training data."""
+    if side.speakers is None or None in side.speakers.tolist():
+        raise InputError("folds need the speaker of every embedding; give it, or drop the embedding")
+    return np.array([fold.get(name, -1) for name in side.speakers.tolist()], np.intp)
+
+
+def embedding_quality(
+    blocks: ScoreBlocks, enroll: Embeddings, test: Embeddings, method: str = "s", center: Any = None, **options: Any
+) -> tuple[Side, Side]:
+    """Return the sides of the trials with quality measures as columns, see `quality_columns`.
+
+    ``mag`` is the length of a vector, less ``center``; ``mu`` and ``sigma`` are mean and standard deviation of the
+    cohort scores, of the highest ones if the norm is an adaptive one. What is left out of a cohort because of the other
+    side of a trial stays in here, so that a measure is of one side and cannot tell the label.
+    """
+    how = NormOptions.resolve(options.pop("options", None), options.pop("convention", None), **options)
+    norm = "as" if method in ADAPTIVE else "s"
+    blocks = blocks.only(("enroll", "test"))
+    S_e, S_t = blocks.enroll and blocks.enroll.scores, blocks.test and blocks.test.scores
+    counts = cohort_counts(norm, S_e, S_t, how)
+    of_enroll = () if S_e is None else statistics_of_enrolments(norm, S_e, None, how, counts[0])
+    of_test = () if S_t is None else statistics_of_tests(norm, S_t, None, how, counts[1])
+    found = []
+    for side, vectors, numbers in ((blocks.trials.enroll, enroll, of_enroll), (blocks.trials.test, test, of_test)):
+        x = vectors.select(side.ids).vectors.astype(np.float64) - (0.0 if center is None else np.asarray(center))
+        columns = {"mag": np.linalg.norm(x, axis=1), **dict(zip(("mu", "sigma"), numbers, strict=False))}
+        found.append(side.with_columns(columns))
+    return found[0], found[1]

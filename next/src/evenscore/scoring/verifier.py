@@ -1,0 +1,226 @@
+"""Scorer, cohort, norm and calibration in one object: enrol once, then two vectors in, a log-likelihood ratio out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.calibrate.base import Calibration
+from evenscore.data.blocks import ScoreBlocks
+from evenscore.data.embeddings import Embeddings
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.errors import InputError
+from evenscore.norms.online import OnlineNorm, prepare_norm
+from evenscore.norms.options import CLASSICAL
+from evenscore.norms.registry import method_named, normalize
+from evenscore.parallel import one_blas_thread
+from evenscore.scoring.cohorts import LengthNorm, average_embeddings
+from evenscore.scoring.scorers import Scorer, make_scorer
+
+__all__ = ["Enrolled", "Probe", "Verifier"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Enrolled:
+    """What a `Verifier` keeps of an enrolment: its side of the score, and what the norm keeps of its cohort scores.
+
+    These three fields are all there is to store; they serve with any verifier that was loaded from the same file.
+
+    Examples
+    --------
+    >>> ann = Verifier().enroll([3.0, 4.0])
+    >>> ann.vector, ann.offset
+    (array([0.6, 0.8]), 0.0)
+    """
+
+    vector: Array
+    offset: float = 0.0
+    numbers: Any = ()  #: of the norm
+
+
+@dataclass(frozen=True, eq=False)
+class Probe(Enrolled):
+    """What a `Verifier` keeps of a test, as `Enrolled` of an enrolment."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Verifier:
+    """Scores single trials: scorer, cohort, norm and calibration, prepared once.
+
+    It never changes, so that threads may share it, and it holds BLAS to one thread. The numbers are those of
+    `score_embeddings` and the calibration. The speakers of the trials must not be in the cohort: none is left out.
+
+    Parameters
+    ----------
+    scorer
+        A name or a scorer, see `make_scorer`.
+    cohort
+        Embeddings of other speakers, see `make_cohort`; every norm needs them.
+    method
+        Name of the norm, or ``"raw"`` for none.
+    calibration
+        Fitted to scores of this scorer and norm; None for norms that return log-likelihood ratios themselves.
+    length_norm
+        Whether several vectors of an enrolment are brought to length 1 before they are averaged, see
+        `average_embeddings`.
+    **options
+        Of the norm: ``top_k=300``, ``model=...``.
+
+    Examples
+    --------
+    >>> from evenscore.calibrate import LogisticCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> cohort = Embeddings([f"c{i}" for i in range(50)], rng.normal(size=(50, 8)))
+    >>> calibration = LogisticCalibration(weights=[2.0], offset=-5.0)
+    >>> verifier = Verifier(cohort=cohort, method="as", top_k=20, calibration=calibration)
+    >>> takes = rng.normal(size=8) + 0.3 * rng.normal(size=(3, 8))
+    >>> ann = verifier.enroll(takes[:2])  # once
+    >>> round(verifier.llr(ann, takes[2]), 2)
+    -0.01
+    """
+
+    scorer: Scorer
+    cohort: Embeddings | None
+    method: str
+    options: dict[str, Any]
+    calibration: Calibration | None
+    length_norm: LengthNorm
+
+    def __init__(
+        self,
+        scorer: str | Scorer = "cosine",
+        *,
+        cohort: Embeddings | None = None,
+        method: str = "raw",
+        calibration: Calibration | None = None,
+        length_norm: LengthNorm = "none",
+        **options: Any,
+    ) -> None:
+        method_named(method)
+        if method == "raw" and (cohort is not None or options):
+            raise InputError("a cohort or options of a norm were given, but no norm; name one, such as method='as'")
+        if method != "raw" and (cohort is None or not len(cohort)):
+            raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
+        fields = {"scorer": make_scorer(scorer), "cohort": cohort, "method": method, "options": options}
+        for name, value in {**fields, "calibration": calibration, "length_norm": length_norm}.items():
+            object.__setattr__(self, name, value)
+        if cohort is not None:  # what is made on first use is made before there are threads
+            self.normalized(self.enroll(cohort.vectors[0]), self.test(cohort.vectors[-1]))
+
+    @property
+    def is_llr(self) -> bool:
+        """Whether there are log-likelihood ratios: from a calibration, or from a norm with a trained model."""
+        return self.calibration is not None or "model" in self.options
+
+    def enroll(self, vectors: npt.ArrayLike) -> Enrolled:
+        """Return what is kept of an enrolment: of one vector, or of the mean of several (a row each)."""
+        x = self._checked(vectors)
+        if x.ndim == 2:
+            takes = Embeddings(range(len(x)), x)
+            x = average_embeddings(takes, {"enrolment": takes.ids.tolist()}, self.length_norm).vectors[0]
+        return Enrolled(*self._prepared(x, self._norm[0]))
+
+    def test(self, vector: npt.ArrayLike) -> Probe:
+        """Return what is kept of a test, one vector."""
+        x = self._checked(vector)
+        if x.ndim != 1:
+            raise InputError(f"a test is one vector, but there are {len(x)}; average them, or test each of them")
+        return Probe(*self._prepared(x, self._norm[1]))
+
+    def normalized(self, enroll: Enrolled | npt.ArrayLike, test: Probe | npt.ArrayLike) -> float:
+        """Return the normalized score of a trial, before the calibration; each side is prepared, or a vector."""
+        e = enroll if isinstance(enroll, Enrolled) else self.enroll(enroll)
+        t = test if isinstance(test, Enrolled) else self.test(test)
+        if type(e) is not Enrolled or type(t) is not Probe:
+            raise InputError("the two sides are swapped; give what was enrolled first, then what is tested")
+        return self._norm[2](float(e.vector @ t.vector) + e.offset + t.offset, e.numbers, t.numbers)
+
+    def llr(self, enroll: Enrolled | npt.ArrayLike, test: Probe | npt.ArrayLike) -> float:
+        """Return the log-likelihood ratio of a trial; each side is prepared, or a vector."""
+        if not self.is_llr:
+            raise InputError(f"scores of the norm {self.method!r} are no log-likelihood ratios; give a calibration")
+        score = self.normalized(enroll, test)
+        return score if self.calibration is None else float(self.calibration(score))
+
+    def __repr__(self) -> str:
+        cohort = "no cohort" if self.cohort is None else f"cohort {len(self.cohort)} x {self.cohort.dim}"
+        end = "no calibration" if self.calibration is None else f"{self.calibration.kind} calibration"
+        return f"Verifier({type(self.scorer).__name__}, {cohort}, {self.method}, {end})"
+
+    def _checked(self, vectors: npt.ArrayLike) -> Array:
+        """Return one vector, or a row for each of several, in the precision of the cohort."""
+        x = np.asarray(vectors)
+        if x.dtype.kind not in "fiu" or x.ndim not in (1, 2) or not x.size or not np.isfinite(x).all():
+            raise InputError(f"a vector is a list of finite numbers, but this is {x.dtype} of shape {x.shape}")
+        if self.cohort is None:
+            return x if x.dtype.kind == "f" else x.astype(np.float64)
+        if x.shape[-1] != self.cohort.dim:
+            raise InputError(f"the vector has {x.shape[-1]} dimensions, but the cohort has {self.cohort.dim}")
+        return x.astype(self.cohort.vectors.dtype, copy=False)
+
+    def _prepared(self, vector: Array, numbers: Callable[[Array, float], Any]) -> tuple[Array, float, Any]:
+        with one_blas_thread():
+            vectors, offsets = self.scorer.side(vector[None])
+            offset = 0.0 if offsets is None else float(offsets[0])
+            return vectors[0], offset, numbers(vectors[0], offset)
+
+    @cached_property
+    def _norm(self) -> tuple[Callable[[Array, float], Any], Callable[[Array, float], Any], Callable[..., float]]:
+        """What makes the numbers of an enrolment and of a test, and what normalizes a score with them."""
+        if self.cohort is None:
+            return (lambda vector, offset: ()), (lambda vector, offset: ()), (lambda score, enroll, test: score)
+        cohort, offsets = self.scorer.side(self.cohort)
+        offsets = np.zeros(len(cohort)) if offsets is None else offsets
+
+        def scores(vector: Array, offset: float) -> Array:
+            return (cohort @ vector).astype(np.float64) + (offsets + offset)
+
+        if self.method in CLASSICAL:
+            inner = np.asarray(self._inner().nontargets().cohort.scores) if self.method in ("zt", "tz") else None  # type: ignore[union-attr]
+            norm: OnlineNorm = prepare_norm(self.method, cohort=inner, **self.options)
+            return (lambda v, o: norm.enroll(scores(v, o))), (lambda v, o: norm.test(scores(v, o))), norm.score
+        if self.method == "lgsm":
+            return self._score_model(cohort, offsets)
+        return scores, scores, self._one_trial
+
+    def _inner(self) -> ScoreBlocks:
+        """Return a trial with the scores of the cohort against itself and their labels."""
+        assert self.cohort is not None
+        inner = ScoreMatrix.trusted(self.scorer.bilinear(self.cohort, self.cohort), self.cohort, self.cohort)
+        return ScoreBlocks(ScoreMatrix([[0.0]], ["enrolment"], ["test"]), cohort=inner)
+
+    def _score_model(self, cohort: Array, offsets: Array) -> Any:
+        """Fold the cohort into one vector per class and side: two products, whatever the size of the cohort."""
+        from evenscore.model.scoring import ScoreModelNormalizer
+
+        normalizer = ScoreModelNormalizer(self.options["model"], self._inner())
+        enroll_weights, test_weights, constant, formula, constants = normalizer._complete_trial(True, True)
+
+        def numbers(weights: Array, shift: Any) -> Callable[[Array, float], Array]:
+            folded, total, fixed = weights @ cohort.astype(np.float64), weights.sum(axis=1), weights @ offsets + shift
+            return lambda vector, offset: folded @ vector + total * offset + fixed
+
+        def score(s: float, enroll: Array, test: Array) -> float:
+            return float(formula(s, *enroll.tolist(), *test.tolist(), *constants))
+
+        return numbers(enroll_weights, constant), numbers(test_weights, 0.0), score
+
+    def _one_trial(self, score: float, enroll: Array, test: Array) -> float:
+        """Normalize a trial by a norm that takes whole blocks."""
+        cohort = self._inner().cohort
+        assert cohort is not None
+        trial = ScoreMatrix([[score]], ["enrolment"], ["test"])
+        blocks = ScoreBlocks(
+            trial,
+            ScoreMatrix.trusted(enroll[None], trial.enroll, cohort.test),
+            ScoreMatrix.trusted(test[:, None], cohort.enroll, trial.test),
+            cohort.with_scores(np.asarray(cohort.scores)),
+        )
+        return float(normalize(blocks, self.method, **self.options).scores[0, 0])  # type: ignore[index]
