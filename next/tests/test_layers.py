@@ -12,7 +12,7 @@ PACKAGE = Path(evenscore.__file__).parent
 #: Each part imports only what stands before it, inside functions and for type checkers, too. `files` stands before what
 #: writes reports and folders of results, and behind everything whose records it stores.
 LAYERS = (
-    *("_version", "errors", "parallel", "kernels", "large", "data"),
+    *("_version", "errors", "spelling", "parallel", "kernels", "large", "data"),
     *("norms", "model", "metrics", "calibrate", "scoring", "evidence"),
     *("files", "comparison", "plot", "report", "cli", "__main__"),
 )
