@@ -1,4 +1,5 @@
 from . import (
+    calibrate as calibrate,
     data as data,
     files as files,
     metrics as metrics,
@@ -7,6 +8,14 @@ from . import (
     scoring as scoring,
 )
 from ._version import __version__ as __version__
+from .calibrate import (
+    BayesianCalibration as BayesianCalibration,
+    GaussianCalibration as GaussianCalibration,
+    LogisticCalibration as LogisticCalibration,
+    PavCalibration as PavCalibration,
+    SaturatingCalibration as SaturatingCalibration,
+    UnsupervisedCalibration as UnsupervisedCalibration,
+)
 from .data import (
     Embeddings as Embeddings,
     LabelledBlocks as LabelledBlocks,
