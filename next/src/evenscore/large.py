@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.parallel import busy_thread, run_blocks
+from evenscore.parallel import Progress, busy_thread, run_blocks
 
 __all__ = ["CHUNKS", "COMPILED", "cluster", "in_row_order", "is_dask", "map_pairs", "map_rows", "reduce_blocks"]
+__all__ += ["task_progress"]
 
 Array = npt.NDArray[Any]
 
@@ -220,3 +223,38 @@ def cluster(
         Client(processes) as client,
     ):
         yield client
+
+
+@contextmanager
+def task_progress(scores: object, progress: Progress | None) -> Iterator[None]:
+    """Report how many tasks of dask are done, if the scores are a dask array and there is somebody to report to."""
+    if progress is None or not is_dask(scores):
+        yield
+        return
+    from dask.callbacks import Callback
+
+    try:
+        client = sys.modules["distributed"].get_client()
+    except (KeyError, ValueError):  # threads of this process
+        with Callback(posttask=lambda *task: progress(len(task[3]["finished"]), len(task[2]))):
+            yield
+        return
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.wait(0.5):
+            progress(*client.run_on_scheduler(_count_tasks))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        asking.join()
+
+
+def _count_tasks(dask_scheduler: Any) -> tuple[int, int]:
+    """Return the numbers of finished tasks and of all, on the scheduler."""
+    states = [task.state for task in dask_scheduler.tasks.values()]
+    return sum(state in ("memory", "released") for state in states), len(states)

@@ -6,15 +6,16 @@ import functools
 import inspect
 import io
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any, ParamSpec
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from evenscore._version import __version__
 from evenscore.errors import EvenscoreError
@@ -42,8 +43,41 @@ COMMANDS = {
 
 FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141  # exit codes
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_HELP_ALL = "--help-all"
 
 P = ParamSpec("P")
+
+
+class _Command(TyperCommand):
+    """A command whose help fits on a screen: rare options, those with a panel, are listed by ``--help-all``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line; an option of a norm that was given as one of the command is explained."""
+        if _HELP_ALL in args:
+            ctx.meta[_HELP_ALL], args = True, ["--help"]
+        for given in (arg.partition("=")[0] for arg in args if arg.startswith("--")):
+            plain = re.sub("[-_]", "", given).replace("topn", "topk")
+            if plain in ("topk", "droptop", "dim", "tol", "maxiter") and given not in self._names():
+                name = {"topk": "as:top_k=300", "droptop": "as:drop_top=5"}.get(plain, "lgsm:dim=2")
+                ctx.fail(f"there is no option {given}; options of a norm follow its name: --norm {name}")
+        return super().parse_args(ctx, args)
+
+    def _names(self) -> list[str]:
+        return [name for param in self.params for name in param.opts]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List the options of everybody, then the rare ones, or only their names."""
+        records = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
+        rare = [record for param, record in records if record and getattr(param, "rich_help_panel", None)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for _, record in records if record and record not in rare])
+        if rare and ctx.meta.get(_HELP_ALL):
+            with formatter.section("Large data and rare options"):
+                formatter.write_dl(rare)
+        elif rare:
+            names = ", ".join(record[0].split()[0].rstrip(",") for record in rare)
+            formatter.write_paragraph()
+            formatter.write_text(f"More options, see {_HELP_ALL}: {names}")
 
 
 class _Commands(TyperGroup):
@@ -61,7 +95,10 @@ class _Commands(TyperGroup):
         made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         module = import_module(f"evenscore.cli.{cmd_name}")
         function = getattr(module, cmd_name)
-        made.command(cmd_name, help=_help(function, module.EXAMPLES), context_settings=_CONTEXT)(guarded(function))
+        lines = "\n".join(f"  {line}" for line in module.EXAMPLES.strip().splitlines())
+        text = f"\b\nExamples:\n{lines}\n\n{inspect.cleandoc(function.__doc__ or '')}"
+        command = guarded(function, getattr(module, "OPTIONS", {}))
+        made.command(cmd_name, cls=_Command, help=text, context_settings=_CONTEXT)(command)
         return typer.main.get_command(made)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -107,14 +144,13 @@ def main() -> None:
     app(prog_name="evenscore")
 
 
-def _help(function: Callable[..., None], examples: str) -> str:
-    """Return the examples, then the docstring, as click wants them."""
-    lines = "\n".join(f"  {line}" for line in examples.strip().splitlines())
-    return f"\b\nExamples:\n{lines}\n\n{inspect.cleandoc(function.__doc__ or '')}"
+def guarded(command: Callable[P, None], options: Mapping[str, str]) -> Callable[P, None]:
+    """Return the command with its failures turned into a sentence and an exit code.
 
-
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Return the command with its failures turned into a sentence and an exit code."""
+    Messages of the library have arguments in backticks; here they become options of the command line: those of
+    ``options``, else the option of that name.
+    """
+    own = {name: "--" + name.replace("_", "-") for name in inspect.signature(command).parameters} | dict(options)
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -122,7 +158,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             command(*args, **kwargs)
             sys.stdout.flush()
         except EvenscoreError as error:
-            code, message = WRONG_USE, str(error)
+            code, message = WRONG_USE, re.sub(r"`(\w+)`", lambda found: own.get(found[1], found[1]), str(error))
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:

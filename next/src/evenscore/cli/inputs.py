@@ -1,9 +1,9 @@
-"""From the paths of a command line to tables and score blocks."""
+"""From the paths of a command line to tables, labels and score blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from evenscore.data.blocks import ScoreBlocks
 from evenscore.data.labels import Labels
@@ -13,9 +13,37 @@ from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError, quoted
 from evenscore.files import read_scores, read_speakers, read_trials
 
-__all__ = ["read_blocks", "read_matrix"]
+__all__ = ["CONDITION", "facts_of_ids", "read_blocks", "read_labelled"]
 
 CONDITION = "condition"  #: the column that --conditions gives to every side
+AnySide = TypeVar("AnySide", bound=Side)
+Table = ScoreMatrix | TrialList
+
+
+def facts_of_ids(speakers: str | None, conditions: str | None) -> Callable[[AnySide], AnySide]:
+    """Return a function that gives a side the speakers and conditions of files.
+
+    Every id needs a speaker; a condition that is absent or '-' is unknown.
+    """
+    people = None if speakers is None else read_speakers(speakers)
+    groups = None if conditions is None else read_speakers(conditions)
+
+    def described(side: AnySide) -> AnySide:
+        names = side.ids.tolist()
+        if people is not None:
+            absent = [name for name in names if name not in people]
+            if absent:
+                raise FileError(str(speakers), f"it has no line for {quoted(absent)}; add them")
+            side = side.with_speakers([people[name] for name in names])
+        if groups is not None:
+            import numpy as np
+
+            values = [groups.get(name, "") for name in names]
+            column = np.array(["" if value == "-" else value for value in values], dtype=object)
+            side = side.with_columns({CONDITION: column})
+        return side
+
+    return described
 
 
 def read_blocks(
@@ -23,72 +51,78 @@ def read_blocks(
     enroll: str | None,
     test: str | None,
     cohort: str | None,
-    keys: Mapping[str, str | None],
-    speakers: str | None,
-    cohort_speakers: str | None,
-    conditions: str | None,
-    cohort_conditions: str | None,
+    keys: tuple[str | None, str | None, str | None],
+    of_trials: Callable[[Side], Side],
+    of_cohort: Callable[[Side], Side],
 ) -> ScoreBlocks:
-    """Read trials and cohort scores, with their labels, speakers and conditions; ``keys`` are labels by block."""
+    """Read trials and cohort scores; ``keys`` are the labels of enroll, test and cohort scores."""
     scores = read_scores(trials)
-    blocks = {
-        name: read_matrix(path) for name, path in (("enroll", enroll), ("test", test), ("cohort", cohort)) if path
-    }
-    labels: dict[str, Any] = {
-        f"{name}_labels": _read_key(path, name, blocks.get(name)) for name, path in keys.items() if path
-    }
-    if speakers is not None:
-        known = read_speakers(speakers)
-        scores = scores.with_speakers(_values(known, scores.enroll, speakers), _values(known, scores.test, speakers))
-    if conditions is not None:
-        scores = _with_conditions(scores, conditions)
-    members = cohort_speakers or speakers, cohort_conditions or conditions
-    for name, block in blocks.items():
-        if members[0] is not None:
-            known = read_speakers(members[0])
-            rows = None if name == "enroll" else _values(known, block.enroll, members[0])
-            block = block.with_speakers(rows, None if name == "test" else _values(known, block.test, members[0]))
-        blocks[name] = block if members[1] is None else _with_conditions(block, members[1])
-    return ScoreBlocks(scores, blocks.get("enroll"), blocks.get("test"), blocks.get("cohort"), **labels)
+    scores = scores.with_sides(of_trials(scores.enroll), of_trials(scores.test))
+    S_e, S_t, S_I = (None if path is None else read_scores(path).to_matrix() for path in (enroll, test, cohort))
+    S_e = S_e and S_e.with_sides(S_e.enroll, of_cohort(S_e.test))
+    S_t = S_t and S_t.with_sides(of_cohort(S_t.enroll), S_t.test)
+    S_I = S_I and S_I.with_sides(of_cohort(S_I.enroll), of_cohort(S_I.test))
+    names = (("--enroll-key", "--enroll-cohort"), ("--test-key", "--test-cohort"), ("--cohort-key", "--cohort"))
+    labels = [
+        None if path is None else _read_key(path, block, *of)
+        for path, block, of in zip(keys, (S_e, S_t, S_I), names, strict=True)
+    ]
+    cohort_labels = None if labels[2] is None else Labels.from_trials(labels[2])
+    return ScoreBlocks(
+        scores, S_e, S_t, S_I, enroll_labels=labels[0], test_labels=labels[1], cohort_labels=cohort_labels
+    )
 
 
-def read_matrix(path: str) -> ScoreMatrix:
-    """Read scores as a matrix; pairs that a list does not have are missing."""
-    scores = read_scores(path)
-    return scores.to_matrix() if isinstance(scores, TrialList) else scores
-
-
-def _read_key(path: str, name: str, block: ScoreMatrix | None) -> Labels | TrialList:
+def _read_key(path: str, block: ScoreMatrix | None, option: str, scores: str) -> TrialList:
     """Read the labels of a block of cohort scores; every pair that it lists must be there."""
-    option = "--cohort-key" if name == "cohort" else f"--{name}-key"
     if block is None:
-        raise InputError(f"{option} gives labels to cohort scores; give these, too")
+        raise InputError(f"{option} has the labels of {scores}; give these scores, too")
     key = read_trials(path)
-    rows, cols = block.enroll.find(key.enroll_ids), block.test.find(key.test_ids)
-    for side, found in ((key.enroll, rows), (key.test, cols)):
+    for side, there in ((key.enroll, block.enroll), (key.test, block.test)):
+        found = there.find(side.ids)
         if (found < 0).any():
-            raise FileError(path, f"{quoted(side.ids[found < 0])} not among the scores that {option} belongs to")
-    if name != "cohort":
-        return key
-    return Labels.from_trials(key).align(block.enroll, block.test)
+            raise FileError(path, f"{quoted(side.ids[found < 0])} not among the scores of {scores}")
+    return key
 
 
-def _values(known: Mapping[str, Any], side: Side, path: str) -> list[Any]:
-    """Return the value of each id in a map from a file."""
-    absent = [name for name in side.ids.tolist() if name not in known]
-    if absent:
-        raise FileError(path, f"it has no line for {quoted(absent)}; add them")
-    return [known[name] for name in side.ids.tolist()]
+def read_labelled(
+    scores: Sequence[str], keys: Sequence[str], enroll_speakers: str | None, test_speakers: str | None
+) -> list[tuple[Table, Labels | None]]:
+    """Read labelled scores: a list of trials has its labels itself, a matrix has them beside it.
+
+    Labels are those of keys (one for all files or one for each), of speaker maps, or of the score files.
+    """
+    if keys and enroll_speakers is not None:
+        raise InputError("--key and --enroll-speakers both give labels; leave out one of them")
+    if len(keys) not in (0, 1, len(scores)):
+        raise InputError(f"there are {len(keys)} of --key, but {len(scores)} of --scores; give one for all or for each")
+    of_enroll = facts_of_ids(enroll_speakers, None)
+    of_test = of_enroll if test_speakers is None else facts_of_ids(test_speakers, None)
+    parts: list[tuple[Table, Labels | None]] = []
+    for number, path in enumerate(scores):
+        table = read_scores(path)
+        table = table.with_sides(of_enroll(table.enroll), of_test(table.test))
+        if keys:
+            parts.append(_with_key(table, keys[number if len(keys) > 1 else 0]))
+        elif enroll_speakers is not None:
+            labels = Labels.from_speakers(table.enroll, table.test)
+            listed = None if table.rows is None else table.with_labels(labels.pairs(table.rows, table.cols))
+            parts.append((table, labels) if listed is None else (listed, None))
+        elif getattr(table, "labels", None) is not None:
+            parts.append((table, None))
+        else:
+            raise FileError(path, "its scores have no labels; give them by --key or --enroll-speakers")
+    return parts
 
 
-def _with_conditions(table: Any, path: str) -> Any:
-    """Return a table whose sides know their conditions; '-' stands for unknown, and so does an id that is absent."""
-    known = {name: "" if value == "-" else value for name, value in read_speakers(path).items()}
-    enroll, test = (side.with_columns({CONDITION: _column(known, side)}) for side in (table.enroll, table.test))
-    return table.with_sides(enroll, test)
-
-
-def _column(known: Mapping[str, str], side: Side) -> Any:
-    import numpy as np
-
-    return np.array([known.get(name, "") for name in side.ids.tolist()], dtype=object)
+def _with_key(table: Table, path: str) -> tuple[Table, Labels | None]:
+    """Return a list of trials with labels of a key, or a matrix and its labels; pairs that have none are not used."""
+    key = read_trials(path)
+    if key.labels is None:
+        raise FileError(path, "it has no labels; give a key")
+    try:
+        if table.rows is None:
+            return table, Labels.from_trials(key).align(table.enroll, table.test)
+        return table.join(key), None
+    except InputError as error:
+        raise FileError(path, str(error)) from None

@@ -19,6 +19,7 @@ from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
 from evenscore.large import is_dask
+from evenscore.parallel import Progress
 
 __all__ = ["EXACT_FOLDS", "MANY_FOLDS", "assign_folds", "normalize_by_folds"]
 
@@ -32,7 +33,11 @@ _ALL = -2  # fold, or condition, of a trial that keeps the whole cohort
 
 
 def normalize_by_folds(
-    norm: Norm, blocks: ScoreBlocks, folds: int | None = None, condition: str | None = None
+    norm: Norm,
+    blocks: ScoreBlocks,
+    folds: int | None = None,
+    condition: str | None = None,
+    progress: Progress | None = None,
 ) -> ScoreMatrix | TrialList:
     """Normalize each trial with the cohort that has none of its own speakers, and only members of its condition.
 
@@ -51,6 +56,8 @@ def normalize_by_folds(
     condition
         A column of all sides, such as "gender": enrolments and tests keep the cohort members with the same value. Those
         without a value ("" or None) keep all.
+    progress
+        Called with the pairs of folds that are done and with all of them.
     """
     sides = (blocks.trials.enroll, blocks.trials.test, blocks.cohort_enroll, blocks.cohort_test)
     enroll, test, members_enroll, members_test = _folds_of(sides, folds)
@@ -60,8 +67,15 @@ def normalize_by_folds(
     groups_enroll = np.unique(np.stack([enroll, conditions[0]]), axis=1, return_inverse=True)
     groups_test = np.unique(np.stack([test, conditions[1]]), axis=1, return_inverse=True)
 
+    n_pairs = groups_enroll[0].shape[1] * groups_test[0].shape[1]
+    done = 0
+
     def plain(group_enroll: int, group_test: int, part: ScoreBlocks) -> Any:
         """Normalize the trials of two groups with their cohort."""
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, n_pairs)
         (a, condition_enroll), (b, condition_test) = groups_enroll[0][:, group_enroll], groups_test[0][:, group_test]
         keep_enroll = ~np.isin(members_enroll, (a, b)) & _same(conditions[2], condition_test)
         keep_test = ~np.isin(members_test, (a, b)) & _same(conditions[3], condition_enroll)

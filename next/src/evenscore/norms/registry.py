@@ -20,6 +20,7 @@ from evenscore.norms.folds import normalize_by_folds
 from evenscore.norms.options import CLASSICAL, NormOptions
 from evenscore.norms.select import rankings_by_name
 from evenscore.norms.statistics import CohortError
+from evenscore.parallel import Progress
 
 __all__ = ["METHODS", "FittedNorm", "Method", "fit_norm", "method_named", "normalize", "register_norm"]
 
@@ -62,6 +63,7 @@ def normalize(
     *,
     folds: int | None = None,
     condition: str | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Table:
     """Normalize trial scores with their cohort scores.
@@ -75,6 +77,8 @@ def normalize(
         Name of the norm.
     folds, condition
         See `normalize_by_folds`.
+    progress
+        Called with the parts of trials that are done and with all of them, where own speakers are left out.
     **options
         For the classical norms the fields of `NormOptions`, or ``convention`` with single options that differ from it.
 
@@ -101,7 +105,7 @@ def normalize(
     norm = partial(found.norm, **options)
     if condition is None and (blocks.trials.enroll.speakers is None and blocks.trials.test.speakers is None):
         return norm(blocks)
-    return normalize_by_folds(norm, blocks, folds, condition)
+    return normalize_by_folds(norm, blocks, folds, condition, progress)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,38 @@
+"""A bar on the terminal while long work is done; nothing where standard error is a pipe or a file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from evenscore.parallel import Progress
+
+__all__ = ["progress_bar"]
+
+_WIDTH = 30
+_PATIENCE = 1.0  # seconds without a bar: most work is done by then
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress | None]:
+    """Give a callback that draws a bar on standard error and removes it at the end, or None without a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    drawn = time.monotonic() + _PATIENCE
+
+    def show(done: int, total: int) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        if now - drawn < 0.1:
+            return
+        drawn = now
+        full = _WIDTH * done // max(total, 1)
+        print(f"\r{what} [{'#' * full:{_WIDTH}}] {done} of {total}", end="\x1b[K", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print(end="\r\x1b[K", file=sys.stderr, flush=True)
