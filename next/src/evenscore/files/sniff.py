@@ -17,6 +17,7 @@ _MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"\x93
 _KALDI = {"kaldi-ark": re.compile(rb"\S+\s+(\0B|\[\s)"), "kaldi-scp": re.compile(rb"\S+[ \t]+\S+\.ark:\d+\s*\n")}
 # Python's pickles of protocols 2 and later, and of protocol 0, which is text.
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\(?[dl]p0\n|c[\w.]+\n\w+\np0\n")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _ADVICE = "name the format: read it with format=NAME"
 
 
@@ -59,78 +60,70 @@ def sniff(path: PathLike, kind: str | None = None) -> str:
         raise FileError(path, f"it is binary data of no known format; {_ADVICE}")
     if too_long and kind != "speakers":
         raise FileError(path, "the line is longer than 1 MiB; this is not a table of trials", line=1)
-    sample = Sample.from_head(head, _SAMPLE_SIZE)
+    sample = Sample(head, _SAMPLE_SIZE)
     if not sample.lines:
         raise FileError(path, "the file is empty; there is nothing to read")
-    return _speakers_format(sample, path) if kind == "speakers" else _text_format(sample, path, kind)
-
-
-def _text_format(sample: Sample, path: PathLike, kind: str | None) -> str:
-    """Return the format of lines, from their header or from what the columns look like."""
-    if sample.header is not None:
-        separator, names = sample.header
-        plain = {name.lower() for name in names}
+    if kind == "speakers":
+        return _speakers_format(sample, path)
+    if sample.header:
+        plain = {name.lower() for name in sample.header}
         if "filename" in plain and plain & {"cm-score", "asv-score", "sasv-score"}:
             return "asvspoof5"
-        return "nist" if "modelid" in plain and separator != "," else "csv" if separator == "," else "tsv"
+        return "csv" if sample.separator == "," else "nist" if "modelid" in plain else "tsv"
+    return _line_format(sample, path, kind)
+
+
+def _line_format(sample: Sample, path: PathLike, kind: str | None) -> str:
+    """Return the format of lines without a header, from what the columns look like."""
     if sample.width == 1 and re.search("[,;]", sample.lines[0]):
         problem = "the columns are separated by commas, but no header names them; add one, such as enroll,test,score"
         if sample.lines[0].count(";") > 1:
             problem = "the columns are separated by semicolons; write commas, and points in numbers"
         raise FileError(path, problem, line=sample.numbers[0])
     for row, line in zip(sample.rows, sample.numbers, strict=True):
-        if any(re.fullmatch(r"[+-]?\d+,\d+", text) for text in row[2:]):
+        if any(map(_DECIMAL_COMMA.fullmatch, row[2:])):
             raise FileError(path, "a number has a comma for a point; write points in numbers", line=line)
-    names_of = _possible(sample, path, kind)
-    if len(names_of) == 1:
-        return names_of[0]
+    found = _two_columns(sample, path, kind) if sample.width == 2 else _possible(sample, kind)
+    if len(found) == 1:
+        return found[0]
     text = " ".join(next(row for row in sample.rows if len(row) == sample.width)[:8])
     saw = f"the lines have {sample.width} columns, such as {text[:80]!r}"
-    if names_of:
-        raise FileError(path, f"{saw}, which can be {' or '.join(names_of)}; read it with format=NAME, one of them")
+    if found:
+        raise FileError(path, f"{saw}, which can be {' or '.join(found)}; read it with format=NAME, one of them")
     raise FileError(path, f"{saw}, which is no known format; {_ADVICE}", line=sample.numbers[0])
 
 
-def _possible(sample: Sample, path: PathLike, kind: str | None) -> list[str]:
+def _possible(sample: Sample, kind: str | None) -> list[str]:
     """Return the formats that the columns fit."""
     fits = [name for name, variants in LINES.items() if any(map(sample.fits, variants))]
-    if sample.width == 2:
-        return _two_columns(sample, path, kind)
-    if sample.width == 3 and "espnet" in fits:
+    numeric, binary = sample.numeric, sample.binary
+    if "espnet" in fits:
         return ["espnet"]
-    if sample.width == 3 and sample.numeric(2) and sample.binary(2):  # scores or labels?
-        by_kind = {"scores": ["kaldi"], "trials": ["wespeaker"]}
-        one_value = len(set(sample.column(2))) == 1  # labels of one class would make no key
-        return by_kind.get(str(kind), ["kaldi"] if one_value else ["kaldi", "wespeaker"])
+    if sample.width == 3 and numeric[2] and binary[2]:  # scores or labels? Labels of one class would make no key
+        unsure = ["kaldi", "wespeaker"] if len(set(sample.columns[2])) > 1 else ["kaldi"]
+        return {"scores": ["kaldi"], "trials": ["wespeaker"]}.get(str(kind), unsure)
     if sample.width == 3 and "kaldi" in fits:
-        return ["kaldi", "voxceleb"] if sample.numeric(2) and sample.binary(0) else ["kaldi"]
-    if {"wespeaker", "speechbrain"} <= {*fits} and sample.binary(2) != sample.binary(3):  # scores are not just 0 and 1
-        fits.remove("wespeaker" if sample.binary(2) else "speechbrain")
+        return ["kaldi", "voxceleb"] if numeric[2] and binary[0] else ["kaldi"]
+    if {"wespeaker", "speechbrain"} <= {*fits} and binary[2] != binary[3]:  # scores are not just 0 and 1
+        fits.remove("wespeaker" if binary[2] else "speechbrain")
     if "bob" in fits and len(fits) > 1:  # any four columns whose last one is a number
         fits.remove("bob")
-    factors = (ENROLL, TEST, LABEL, SCORE, *[COLUMN] * (sample.width - 4))
-    if not fits and sample.width > 4 and sample.fits(factors):
+    if not fits and sample.width > 4 and sample.fits((ENROLL, TEST, LABEL, SCORE, *[COLUMN] * (sample.width - 4))):
         return ["wespeaker-factors"]
-    if (
-        not fits
-        and len(sample.rows) > 1
-        and min(map(len, sample.rows)) > 1
-        and not any(map(sample.numeric, range(sample.width)))
-    ):
+    if not fits and len(sample.rows) > 1 and min(map(len, sample.rows)) > 1 and not any(numeric):
         names = [name for row in sample.rows for name in row]
         return ["spk2utt"] if len(set(names)) == len(names) else []
     return fits
 
 
 def _two_columns(sample: Sample, path: PathLike, kind: str | None) -> list[str]:
-    first, second = sample.column(0), sample.column(1)
+    first, second = sample.columns
     if kind is not None or len(set(first)) < len(first):  # in a map of speakers the first column never repeats
         return ["kaldi"]
-    if sample.numeric(0) and sample.labelled(1):
+    if sample.numeric[0] and sample.labelled[1]:
         raise FileError(path, "the lines have a score and a label but no ids; add the ids of the trials")
-    if any(name in Path(path).name for name in ("utt2spk", "spk2utt")) or all(
-        a.startswith(b) or b.startswith(a) for a, b in zip(first, second, strict=True)
-    ):
+    prefixed = all(a.startswith(b) or b.startswith(a) for a, b in zip(first, second, strict=True))
+    if prefixed or any(name in Path(path).name for name in ("utt2spk", "spk2utt")):
         return [_speakers_format(sample, path)]
     return ["kaldi", "utt2spk"]
 
@@ -144,7 +137,7 @@ def _speakers_format(sample: Sample, path: PathLike) -> str:
     for name in ("utt2spk", "spk2utt"):
         if name in Path(path).name:
             return name
-    first, second = sample.column(0), sample.column(1)
+    first, second = sample.columns
     if len(set(second)) < len(second) or all(a.startswith(b) for a, b in zip(first, second, strict=True)):
         return "utt2spk"
     if all(b.startswith(a) for a, b in zip(first, second, strict=True)):

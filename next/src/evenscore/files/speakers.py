@@ -10,7 +10,7 @@ from typing import Literal
 from evenscore.errors import FileError
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, spooled, text_lines
-from evenscore.files.text_columns import ENROLL_NAMES, TEST_NAMES, is_number, split_quoted
+from evenscore.files.text_columns import ENROLL_NAMES, NUMBER, TEST_NAMES, split_line
 from evenscore.files.text_output import refuse_unwritable
 
 __all__ = ["Metadata", "read_map", "read_metadata", "read_table", "write_map"]
@@ -124,12 +124,12 @@ def _columns(path: PathLike, file_name: str) -> dict[str, list[str]]:
     for number, line in text_lines(path):
         separator = separator or next((mark for mark in "\t,;" if mark in line), " ")
         try:
-            fields = line.split() if separator == " " else split_quoted(line, separator)
+            fields = split_line(line, separator)
         except ValueError as error:
             raise FileError(path, str(error), line=number) from None
         fields = [text.strip() for text in fields]
         if not columns:
-            headless = len(fields) == 2 and is_number(fields[1])  # as utt2dur
+            headless = len(fields) == 2 and NUMBER.fullmatch(fields[1]) is not None  # as utt2dur
             names = ["id", file_name.split(".")[0].removeprefix("utt2")] if headless else fields
             if len(set(names)) < len(names) or "" in names:
                 raise FileError(path, "a column has no name, or that of another; name each once", line=number)

@@ -7,42 +7,24 @@ by line, which names the line that is wrong. What the columns are is decided in 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
+from evenscore.data.labels import UNKNOWN
 from evenscore.data.score_matrix import LARGEST_SCORE, first_bad_score
 from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError
+from evenscore.files import text_columns as tc
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, open_input, reading
-from evenscore.files.text_columns import (
-    ABSENT,
-    COLUMN,
-    ENROLL,
-    IGNORED,
-    LABEL,
-    LABEL_WORDS,
-    PAIR,
-    REAL_ID,
-    SCORE,
-    SIDE,
-    TEST,
-    Columns,
-    Sample,
-    columns_in,
-    is_number,
-    split_quoted,
-)
+from evenscore.files.text_columns import COLUMN, ENROLL, LABEL, PAIR, REAL_ID, SCORE, SIDE, TEST
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,50 +35,31 @@ CHUNK_SIZE = 1 << 24  #: bytes; measured: smaller costs calls, larger costs fres
 LONGEST_LINE = 1 << 20  #: bytes; what is longer is no line of a table
 _AHEAD = 2  # chunks that are parsed while the next one is read
 
-_Numbers = npt.NDArray[np.float64]
 
-
-@dataclass
+@dataclass(frozen=True)
 class _Block:
-    """The trials of a chunk; ids are categories of polars that all chunks of a file share."""
+    """The trials of a chunk."""
 
-    enroll: pl.Series
-    test: pl.Series
-    scores: _Numbers | None = None
-    labels: npt.NDArray[np.int8] | None = None
-    columns: dict[str, _Numbers] = field(default_factory=dict)
+    trials: pl.DataFrame  #: enroll, test (categories that all chunks share), and where they are known score, label, ...
+    n_lines: int  #: lines of the chunk
     lines: npt.NDArray[np.intp] | None = None  #: line of each trial in the chunk, from 0; None if no line is skipped
-    n_lines: int = 0  #: lines of the chunk
-
-    def select(self, keep: npt.NDArray[np.bool_]) -> _Block:
-        return _Block(
-            self.enroll.filter(keep),
-            self.test.filter(keep),
-            None if self.scores is None else self.scores[keep],
-            None if self.labels is None else self.labels[keep],
-            {name: values[keep] for name, values in self.columns.items()},
-            np.flatnonzero(keep) if self.lines is None else self.lines[keep],
-            self.n_lines,
-        )
 
 
 def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
     """Read trials, with the scores, labels and further columns that the file has."""
     with open_input(path) as stream, reading(path):
-        chunks = _chunks(stream)
-        first = next(chunks, b"")
+        first = stream.read(CHUNK_SIZE) + stream.readline(LONGEST_LINE + 1)
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise FileError(path, "it is text in UTF-16; convert it to UTF-8", line=1)
-        sample = Sample.from_head(first)
+        sample = tc.Sample(first)
         if not sample.lines:
             raise FileError(path, "the file is empty; there is nothing to read")
-        columns = columns_in(sample, path, format, options.kind, options.score_column)
-        header = sample.numbers[0] if columns.names else 0
+        parser = _Parser(path, tc.columns_in(sample, path, format, options.kind, options.score_column), options)
+        header = sample.numbers[0] if parser.columns.names else 0
         if header:
             first = first.split(b"\n", header)[-1] if first.count(b"\n") >= header else b""
-        parser = _Parser(path, columns, options)
         blocks, starts, line = [], [], 1 + header
-        for data, block in _in_threads(parser.parse, chain([first] if first else [], chunks)):
+        for data, block in _in_threads(parser.parse, first, stream):
             block = block or parser.parse_lines(data, line)
             blocks.append(block)
             starts.append(line)
@@ -104,48 +67,37 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
     return _joined(blocks, starts, path, options)
 
 
-def _chunks(stream: BinaryIO) -> Iterator[bytes]:
-    """Cut a stream at line ends; a line that is too long is the last one, and is not complete."""
-    while data := stream.read(CHUNK_SIZE):
-        if not data.endswith(b"\n"):
-            data += stream.readline(LONGEST_LINE + 1)
-        yield data
-        if not data.endswith(b"\n"):
-            return
-
-
 def _in_threads(
-    parse: Callable[[bytes], _Block | None], chunks: Iterator[bytes]
+    parse: Callable[[bytes], _Block | None], first: bytes, stream: BinaryIO
 ) -> Iterator[tuple[bytes, _Block | None]]:
-    """Parse the chunks in threads (polars releases the interpreter lock), and yield them in order."""
-    first = next(chunks, b"")
-    if len(first) < CHUNK_SIZE:  # a small file is parsed before threads have started
-        if first:
-            yield first, parse(first)
+    """Parse chunks of whole lines in threads (polars releases the interpreter lock), and yield them in order."""
+    data = stream.read(CHUNK_SIZE)
+    if not data:  # a small file is parsed before threads have started
+        yield first, parse(first)
         return
     waiting: deque[tuple[bytes, Future[_Block | None]]] = deque()
     with ThreadPoolExecutor(_AHEAD, "evenscore-read") as pool:
-        for data in chain([first], chunks):
-            waiting.append((data, pool.submit(parse, data)))
-            if len(waiting) > _AHEAD:
+        waiting.append((first, pool.submit(parse, first)))
+        while waiting:
+            if data:
+                data += stream.readline(LONGEST_LINE + 1) if not data.endswith(b"\n") else b""
+                waiting.append((data, pool.submit(parse, data)))
+                data = stream.read(CHUNK_SIZE)
+            if not data or len(waiting) > _AHEAD:
                 oldest, block = waiting.popleft()
                 yield oldest, block.result()
-        for data, block in waiting:
-            yield data, block.result()
 
 
 class _Parser:
     """Parses the chunks of one file."""
 
-    def __init__(self, path: PathLike, columns: Columns, options: ReadOptions) -> None:
+    def __init__(self, path: PathLike, columns: tc.Columns, options: ReadOptions) -> None:
         import polars as pl
 
         self.path, self.columns, self.options = path, columns, options
         self.skip_missing = options.missing == "skip"
-        self.schema = {
-            str(at): pl.Float64 if role == SCORE or role.startswith(COLUMN) else pl.String
-            for at, role in enumerate(columns.roles)
-        }
+        self.numbers = [role == SCORE or role.startswith(COLUMN) for role in columns.roles]
+        self.schema = {str(at): pl.Float64 if number else pl.String for at, number in enumerate(self.numbers)}
         # All chunks share the categories, which exist as long as these two do.
         self.enroll = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))
         self.test = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))
@@ -160,32 +112,28 @@ class _Parser:
         if block is not None:
             return block
         clean = _squeezed(data, self.columns.separator)
-        if b"\r" in clean:
-            return None
-        block = self._block(clean)
+        block = self._block(clean) if b"\r" not in clean else None
         n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        if block is not None and block.n_lines != n_lines:  # there are blank lines
-            filled = np.array([i for i, line in enumerate(data.split(b"\n")) if line.strip(b" \t\r")], np.intp)
-            block.lines = filled if block.lines is None else filled[block.lines]
-            block.n_lines = n_lines
-        return block
+        if block is None or block.n_lines == n_lines:
+            return block
+        filled = np.array([i for i, line in enumerate(data.split(b"\n")) if line.strip(b" \t\r")], np.intp)
+        return replace(block, n_lines=n_lines, lines=filled if block.lines is None else filled[block.lines])
 
     def _block(self, data: bytes) -> _Block | None:
         """Return the trials as polars reads them, None if it cannot, or if a line has too few columns."""
         import polars as pl
 
-        if not data:
-            return _Block(self.enroll[:0], self.test[:0])
         roles, separator = self.columns.roles, self.columns.separator
-        absent = self.skip_missing or any(role.startswith(COLUMN) or role == IGNORED for role in roles)
+        absent = self.skip_missing or any(role.startswith(COLUMN) or role == tc.IGNORED for role in roles)
         try:
             frame = pl.read_csv(
-                data,
+                data or b"\n",
                 has_header=False,
                 separator=separator,
                 quote_char='"' if separator == "," else None,
                 schema=self.schema,
-                null_values=list(ABSENT) if absent else None,
+                null_values=list(tc.ABSENT) if absent else None,
+                raise_if_empty=False,
             )
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return None
@@ -200,50 +148,48 @@ class _Parser:
 
     def _trials(self, frame: pl.DataFrame) -> _Block | None:
         """Return the trials of some lines, None if one of them is not valid."""
-        by_role = {role: frame.to_series(at) for at, role in enumerate(self.columns.roles) if role != IGNORED}
-        required = {ENROLL, TEST, PAIR, REAL_ID} | (set() if self.skip_missing else {SCORE})
-        required |= set() if self.columns.names else {LABEL}
-        if any(by_role[role].null_count() for role in required & by_role.keys()):
-            return None
-        ids, labels = self._ids(by_role), _labels(by_role)
-        if ids is None or (labels is not None and labels.min(initial=0) < UNKNOWN):
-            return None
-        numbers = {
-            role: series.fill_null(np.nan).to_numpy() for role, series in by_role.items() if series.dtype.is_float()
-        }
-        scores = numbers.pop(SCORE, None)
-        columns = {role.removeprefix(COLUMN): values for role, values in numbers.items()}
-        block = _Block(*ids, scores, labels, columns, n_lines=len(frame))
-        infinite = self.options.infinite == "accept"
-        if scores is None or first_bad_score(scores, infinite=infinite, missing=False) is None:
-            return block
-        if not self.skip_missing:
-            return None
-        block = block.select(~np.isnan(scores) if infinite else np.isfinite(scores))
-        return block if first_bad_score(block.scores, infinite=infinite, missing=False) is None else None  # type: ignore[arg-type]
-
-    def _ids(self, by_role: dict[str, pl.Series]) -> tuple[pl.Series, pl.Series] | None:
-        """Return the ids of both sides as categories."""
         import polars as pl
 
-        if PAIR in by_role:
-            enroll, test, third = by_role[PAIR].str.split_exact("*", 2).struct.unnest().iter_columns()
+        found = {role: frame.to_series(at) for at, role in enumerate(self.columns.roles) if role != tc.IGNORED}
+        required = {ENROLL, TEST, PAIR, REAL_ID} | (set() if self.skip_missing else {SCORE})
+        required |= set() if self.columns.names else {LABEL}
+        if any(found[role].null_count() for role in required & found.keys()):
+            return None
+        if PAIR in found:
+            enroll, test, third = found[PAIR].str.split_exact("*", 2).struct.unnest().iter_columns()
             if test.null_count() or third.null_count() < len(third) or (enroll == "").any() or (test == "").any():
                 return None
         else:
-            enroll, test = by_role[ENROLL], by_role[TEST]
-        if SIDE in by_role:
-            side = by_role[SIDE].fill_null("a")
-            test = pl.select(
-                pl.when(side.str.to_lowercase() == "a").then(test).otherwise(test + ":" + side)
-            ).to_series()
-        return enroll.cast(self.enroll.dtype), test.cast(self.test.dtype)  # measured: quicker than to read them as such
+            enroll, test = found[ENROLL], found[TEST]
+        if SIDE in found:
+            other = found[SIDE].fill_null("a").str.to_lowercase() != "a"
+            test = pl.select(pl.when(other).then(test + ":" + found[SIDE]).otherwise(test)).to_series()
+        # Measured: quicker than to read them as categories.
+        trials = {ENROLL: enroll.cast(self.enroll.dtype), TEST: test.cast(self.test.dtype)}
+        if REAL_ID in found:
+            trials[LABEL] = (enroll == found[REAL_ID]).cast(pl.Int8)
+        elif LABEL in found:
+            words = found[LABEL].unique()
+            labels = [UNKNOWN if word is None else tc.LABEL_WORDS.get(word.strip(" ").lower()) for word in words]
+            if None in labels:
+                return None
+            trials[LABEL] = found[LABEL].replace_strict(words, labels, return_dtype=pl.Int8)
+        trials |= {role: found[role].fill_null(np.nan) for role in found if found[role].dtype.is_float()}
+        block = _Block(pl.DataFrame(trials), len(frame))
+        infinite = self.options.infinite == "accept"
+        if SCORE not in found or first_bad_score(trials[SCORE].to_numpy(), infinite=infinite, missing=False) is None:
+            return block
+        scores = trials[SCORE].to_numpy()
+        keep = ~np.isnan(scores) if infinite else np.isfinite(scores)
+        if not self.skip_missing or first_bad_score(scores[keep], infinite=infinite, missing=False) is not None:
+            return None
+        return _Block(block.trials.filter(keep), len(frame), np.flatnonzero(keep))
 
     def parse_lines(self, data: bytes, first_line: int) -> _Block:
         """Return the trials of a chunk line by line; the first line that is wrong is named."""
         import polars as pl
 
-        rows, at, lines = [], [], data.removesuffix(b"\n").split(b"\n")
+        rows, filled, lines = [], [], data.removesuffix(b"\n").split(b"\n")
         for number, line in enumerate(lines):
             try:
                 row = self._line(line)
@@ -251,56 +197,60 @@ class _Parser:
                 raise FileError(self.path, str(error), line=first_line + number) from None
             if row is not None:
                 rows.append(row)
-                at.append(number)
+                filled.append(number)
         block = self._trials(pl.DataFrame(rows, schema=self.schema, orient="row"))
         if block is None:
             raise FileError(self.path, f"the lines from {first_line} on are not valid trials", line=first_line)
-        block.lines = np.array(at, np.intp) if block.lines is None else np.array(at, np.intp)[block.lines]
-        block.n_lines = len(lines)
-        return block
+        at = np.array(filled, np.intp)
+        return _Block(block.trials, len(lines), at if block.lines is None else at[block.lines])
 
     def _line(self, line: bytes) -> list[str | float | None] | None:
         """Return the values of one line, None for a blank one; a ValueError says what is wrong with it."""
-        text, roles, separator = _decoded(line), self.columns.roles, self.columns.separator
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"the line is longer than {LONGEST_LINE >> 20} MiB; this is not a table of trials")
+        if b"\0" in line:
+            raise ValueError("the line has a null byte; this is binary data (or UTF-16), not text")
+        try:
+            text = line.removesuffix(b"\r").decode()
+        except UnicodeDecodeError as error:
+            byte = line[error.start]
+            raise ValueError(f"byte 0x{byte:02x} at column {error.start + 1} is not UTF-8; convert the file") from None
+        if "\r" in text:
+            raise ValueError("there is a carriage return inside the line; convert the line ends")
         if not text.strip(" \t"):
             return None
-        fields = (
-            [part for part in text.replace("\t", " ").split(" ") if part]
-            if separator == " "
-            else split_quoted(text, separator)
-        )
+        roles, fields = self.columns.roles, tc.split_line(text, self.columns.separator)
         if len(fields) != len(roles):
             raise ValueError(f"expected {len(roles)} columns ({self.columns}), found {len(fields)}")
-        return [self._value(role, text) for role, text in zip(roles, fields, strict=True)]
+        return [self._value(*one) for one in zip(roles, self.numbers, fields, strict=True)]
 
-    def _value(self, role: str, text: str) -> str | float | None:
+    def _value(self, role: str, is_number: bool, text: str) -> str | float | None:
         """Return one value, None if it is absent and may be; a ValueError says what is wrong with it."""
-        absent = text.strip(" ") in ABSENT
+        bare = text.strip(" ")
         if role in (ENROLL, TEST, REAL_ID) and not text:
             raise ValueError(f"the id of the {'enrolment' if role == ENROLL else 'test'} is empty")
         if role == PAIR and (text.count("*") != 1 or text.startswith("*") or text.endswith("*")):
             raise ValueError(f"expected two ids joined by one '*', found {text!r}")
-        if role == LABEL and text.strip(" ").lower() not in LABEL_WORDS and not (absent and self.columns.names):
-            raise ValueError(f"label {text!r} is not known; use target and nontarget, tgt and imp, 1 and 0")
-        if role in (SIDE, LABEL):
-            return None if absent else text.strip(" ")
-        if role != SCORE and not role.startswith(COLUMN):
+        if not is_number and role not in (SIDE, LABEL):
             return text
-        remedy = "drop the trial, or read it with missing='skip'"
-        if absent:
-            if role == SCORE and not self.skip_missing:
-                raise ValueError(f"score {text!r} is absent; {remedy}")
+        required = not self.skip_missing if role == SCORE else role == LABEL and not self.columns.names
+        if bare in tc.ABSENT and not required:
             return None
-        if not is_number(text.strip(" ")):
+        if role == LABEL and bare.lower() not in tc.LABEL_WORDS:
+            raise ValueError(f"label {text!r} is not known; use target and nontarget, tgt and imp, 1 and 0")
+        if not is_number:
+            return bare
+        remedy = "drop the trial, or read it with missing='skip'"
+        if bare in tc.ABSENT:
+            raise ValueError(f"score {text!r} is absent; {remedy}")
+        if not tc.NUMBER.fullmatch(bare):
             hint = "; write a point in place of the comma" if "," in text else ""
             raise ValueError(f"{role.removeprefix(COLUMN)} {text!r} is not a number{hint}")
-        number = float(text)
+        number = float(bare)
         if role != SCORE or abs(number) <= LARGEST_SCORE or (math.isinf(number) and self.options.infinite == "accept"):
             return number
         if math.isfinite(number):
-            raise ValueError(
-                f"score {text!r} is not between {-LARGEST_SCORE:g} and {LARGEST_SCORE:g}; scale the scores"
-            )
+            raise ValueError(f"score {text!r} is above {LARGEST_SCORE:g} in magnitude; scale the scores")
         if not self.skip_missing:
             raise ValueError(f"score {text!r} is not finite; {remedy}")
         return number
@@ -314,66 +264,31 @@ def _squeezed(data: bytes, separator: str) -> bytes:
     >>> _squeezed(b" e1\t t1  0.5 \r\n\ne2 t1 1\n", " ")
     b'e1 t1 0.5\ne2 t1 1\n'
     """
-    if b"\r\n" in data:
-        data = data.replace(b"\r\n", b"\n")
+    data = data.replace(b"\r\n", b"\n")
     if separator == " ":
-        if b"\t" in data:
-            data = data.replace(b"\t", b" ")
+        data = data.replace(b"\t", b" ")
         while b"  " in data:
             data = data.replace(b"  ", b" ")
-        if b" \n" in data or b"\n " in data or data.startswith(b" ") or data.endswith(b" "):
-            data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
-    if b"\n\n" in data or data.startswith(b"\n"):
-        while b"\n\n" in data:
-            data = data.replace(b"\n\n", b"\n")
-        data = data.removeprefix(b"\n")
-    return data
-
-
-def _labels(by_role: dict[str, pl.Series]) -> npt.NDArray[np.int8] | None:
-    """Return the label of each line, -2 for words that are not known."""
-    import polars as pl
-
-    if REAL_ID in by_role:
-        return np.where((by_role[ENROLL] == by_role[REAL_ID]).to_numpy(), TARGET, NONTARGET).astype(np.int8)
-    if LABEL not in by_role:
-        return None
-    words = by_role[LABEL].unique()
-    labels = [UNKNOWN if word is None else LABEL_WORDS.get(word.strip(" ").lower(), -2) for word in words]
-    return by_role[LABEL].replace_strict(words, labels, return_dtype=pl.Int8).to_numpy()
-
-
-def _decoded(line: bytes) -> str:
-    if len(line) > LONGEST_LINE:
-        raise ValueError(f"the line is longer than {LONGEST_LINE >> 20} MiB; this is not a table of trials")
-    if b"\0" in line:
-        raise ValueError("the line has a null byte; this is binary data (or UTF-16), not text")
-    try:
-        text = line.removesuffix(b"\r").decode()
-    except UnicodeDecodeError as error:
-        byte = line[error.start]
-        raise ValueError(f"byte 0x{byte:02x} at column {error.start + 1} is not UTF-8; convert the file") from None
-    if "\r" in text:
-        raise ValueError("there is a carriage return inside the line; convert the line ends")
-    return text
+        data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+    while b"\n\n" in data:
+        data = data.replace(b"\n\n", b"\n")
+    return data.removeprefix(b"\n")
 
 
 def _joined(blocks: list[_Block], starts: list[int], path: PathLike, options: ReadOptions) -> TrialList:
     """Return all trials of a file; repeated ones are dropped, or named by line."""
     import polars as pl
 
-    sizes = np.cumsum([0, *(len(block.enroll) for block in blocks)])
+    sizes, lines = np.cumsum([0, *(len(block.trials) for block in blocks)]), [block.lines for block in blocks]
     if not sizes[-1]:
         raise FileError(path, "there are no trials in it; give a file with at least one")
-    lines = [block.lines for block in blocks]
-    filled = [block for block in blocks if len(block.enroll)]
+    whole = pl.concat([block.trials for block in blocks if len(block.trials)]).to_dict()
     blocks.clear()
-    enroll, rows = _encoded([block.enroll for block in filled])
-    test, cols = _encoded([block.test for block in filled])
-    scores = None if filled[0].scores is None else np.concatenate([block.scores for block in filled])
-    labels = None if filled[0].labels is None else np.concatenate([block.labels for block in filled])
-    columns = {name: np.concatenate([block.columns[name] for block in filled]) for name in filled[0].columns}
-    filled.clear()
+    enroll, rows = _encoded(whole.pop(ENROLL))
+    test, cols = _encoded(whole.pop(TEST))
+    numbers = {name: values.to_numpy(writable=True) for name, values in whole.items()}
+    scores, labels = numbers.pop(SCORE, None), numbers.pop(LABEL, None)
+    columns = {name.removeprefix(COLUMN): values for name, values in numbers.items()}
     trials = TrialList.trusted(enroll, test, rows, cols, scores, labels, columns)
     codes = rows.astype(np.int64) * len(test) + cols
     if len(enroll) * len(test) <= 32 * len(codes):
@@ -387,26 +302,24 @@ def _joined(blocks: list[_Block], starts: list[int], path: PathLike, options: Re
         return trials
 
     def line_of(trial: int) -> int:
-        at = bisect_right(sizes.tolist(), trial) - 1
-        of_block = lines[at]
-        within = trial - int(sizes[at])
+        at = int(np.searchsorted(sizes, trial, side="right")) - 1
+        within, of_block = trial - int(sizes[at]), lines[at]
         return starts[at] + (within if of_block is None else int(of_block[within]))
 
     return _without_repeats(trials, codes, line_of, path, options)
 
 
-def _encoded(parts: list[pl.Series]) -> tuple[Side, npt.NDArray[np.int32]]:
+def _encoded(ids: pl.Series) -> tuple[Side, npt.NDArray[np.int32]]:
     """Return the distinct ids in the order of their first appearance, and the position of each id among them."""
     import polars as pl
 
-    whole = pl.concat(parts)
-    codes = whole.to_physical().to_numpy()
+    codes = ids.to_physical().to_numpy()
     first = np.full(int(codes.max()) + 1, len(codes))
     np.minimum.at(first, codes, np.arange(len(codes)))
     order = np.argsort(first)[: np.count_nonzero(first < len(codes))]
     position = np.zeros(len(first), np.int32)
     position[order] = np.arange(len(order))
-    return Side(whole.gather(first[order]).cast(pl.String).to_list()), position[codes]
+    return Side(ids.gather(first[order]).cast(pl.String).to_list()), position[codes]
 
 
 def _without_repeats(
@@ -430,10 +343,8 @@ def _without_repeats(
         keep[repeats] = False
         return trials.select(keep)
     at = int(np.argmin(same)) if options.duplicates == "drop" else 0
-    how = (
-        "with the same values; remove it, or read it with duplicates='drop'"
-        if same[at]
-        else "with other values; keep one"
-    )
+    how = "with other values; keep one"
+    if same[at]:
+        how = "with the same values; remove it, or read it with duplicates='drop'"
     problem = f"the trial {trials.pair(int(repeats[at]))} is in line {line_of(int(earlier[at]))} already, {how}"
     raise FileError(path, problem, line=line_of(int(repeats[at])))

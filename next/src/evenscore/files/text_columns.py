@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.errors import FileError
@@ -15,8 +14,8 @@ from evenscore.files.streams import PathLike
 
 __all__ = [
     *("ABSENT", "COLUMN", "ENROLL", "IGNORED", "LABEL", "LABEL_WORDS", "PAIR", "REAL_ID", "SCORE", "SIDE", "TEST"),
-    *("ASVSPOOF_NAMES", "ENROLL_NAMES", "LABEL_NAMES", "LINES", "SCORE_NAMES", "TEST_NAMES"),
-    *("Columns", "Sample", "columns_in", "is_number", "split_quoted"),
+    *("ASVSPOOF_NAMES", "ENROLL_NAMES", "LABEL_NAMES", "LINES", "NUMBER", "SCORE_NAMES", "TEST_NAMES"),
+    *("Columns", "Sample", "columns_in", "split_line"),
 ]
 
 # What a column holds. A further number per trial is COLUMN followed by its name.
@@ -39,16 +38,7 @@ ENROLL_NAMES = (
     *("enroll_utt", "model", "modelid", "model_id", "spk", "claimed", "claimed_id", "ref"),
 )
 TEST_NAMES = (
-    "test",
-    "test_id",
-    "testid",
-    "test_utt",
-    "segment",
-    "segmentid",
-    "segment_id",
-    "filename",
-    "probe",
-    "probe_id",
+    *("test", "test_id", "testid", "test_utt", "segment", "segmentid", "segment_id", "filename", "probe", "probe_id"),
 )
 SCORE_NAMES = ("score", "llr", "scores", "sasv-score", "asv-score", "cm-score")
 LABEL_NAMES = ("label", "labels", "target", "targettype", "target_type", "trial_type", "key", "is_target")
@@ -70,7 +60,8 @@ LINES: dict[str, tuple[tuple[str, ...], ...]] = {
     "voxceleb": ((LABEL, ENROLL, TEST),),
 }
 
-_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
+#: nan and inf are numbers, too
+NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,98 +75,52 @@ class Columns:
     absent: str = "nan"  #: how a missing number is written
 
     def __str__(self) -> str:
-        return self.separator.join(self.names or (role.removeprefix(COLUMN) for role in self.roles)).replace(
-            "\t", " <tab> "
-        )
+        names = self.names or [role.removeprefix(COLUMN) for role in self.roles]
+        return (" <tab> " if self.separator == "\t" else self.separator).join(names)
 
 
-@dataclass(frozen=True)
 class Sample:
-    """The first lines of a file that are not blank, and their numbers."""
+    """The first lines of a file that are not blank, split at spaces and tabs, and what their columns look like.
 
-    lines: Sequence[str]
-    numbers: Sequence[int]
+    A column is numeric (labelled) if at least half of it are numbers (labels): the bad lines among them are reported
+    when they are read. It is binary if it has nothing but 0, 1 and -1, which can be labels as well as scores.
+    """
 
-    @classmethod
-    def from_head(cls, head: bytes, size: int = 1 << 16) -> Sample:
-        """Return the whole lines among the first bytes of a file."""
+    def __init__(self, head: bytes, size: int = 1 << 16) -> None:
         cut = head if len(head) <= size else head[: head.rfind(b"\n", 0, size) + 1] or head[:size]
-        lines = enumerate(cut.decode(errors="replace").replace("\r", "").split("\n"), start=1)
+        lines = enumerate(cut.decode(errors="replace").replace("\r", "").replace("\0", "").split("\n"), start=1)
         filled = {number: line for number, line in lines if line.strip(" \t")}
-        return cls(list(filled.values()), list(filled))
-
-    @cached_property
-    def rows(self) -> list[list[str]]:
-        """The lines, split at spaces and tabs."""
-        return [[text for text in line.replace("\t", " ").split(" ") if text] for line in self.lines]
-
-    @cached_property
-    def width(self) -> int:
-        """The most frequent number of columns."""
-        return Counter(map(len, self.rows)).most_common(1)[0][0] if self.rows else 0
-
-    def column(self, place: int) -> list[str]:
-        """Return one column of the rows that have the usual number of columns."""
-        return [row[place] for row in self.rows if len(row) == self.width]
-
-    def numeric(self, *places: int) -> bool:
-        """Tell whether at least half of each column are numbers; bad lines among them are reported later."""
-        return all(2 * sum(map(is_number, column)) >= len(column) > 0 for column in map(self.column, places))
-
-    def labelled(self, place: int) -> bool:
-        """Tell whether at least half of a column are labels."""
-        column = self.column(place)
-        return 2 * sum(text.lower() in LABEL_WORDS for text in column) >= len(column) > 0
-
-    def binary(self, place: int) -> bool:
-        """Tell whether a column has nothing but 0, 1 and -1, which can be labels as well as scores."""
-        return {text.lstrip("+") for text in self.column(place)} <= {"0", "1", "-1"}
+        self.lines, self.numbers = list(filled.values()), list(filled)
+        self.rows = [[text for text in line.replace("\t", " ").split(" ") if text] for line in self.lines]
+        self.width = Counter(map(len, self.rows)).most_common(1)[0][0] if self.rows else 0  #: the usual one
+        self.columns = list(zip(*(row for row in self.rows if len(row) == self.width), strict=True))
+        self.numeric = [2 * sum(map(bool, map(NUMBER.fullmatch, texts))) >= len(texts) for texts in self.columns]
+        self.labelled = [2 * sum(t.lower() in LABEL_WORDS for t in texts) >= len(texts) for texts in self.columns]
+        self.binary = [{text.lstrip("+") for text in texts} <= {"0", "1", "-1"} for texts in self.columns]
+        first = self.lines[0] if self.lines else ""
+        self.separator = "\t" if "\t" in first else "," if "," in first else " "
+        names = tuple(name.strip() for name in split_line(first, self.separator, strict=False))
+        plain = {name.lower() for name in names}
+        self.header = names if plain & {*ENROLL_NAMES} and plain & {*TEST_NAMES} else ()  #: names that have both ids
 
     def fits(self, roles: Sequence[str]) -> bool:
         """Tell whether the lines can have these columns."""
-        numbers = [at for at, role in enumerate(roles) if role == SCORE or role.startswith(COLUMN)]
-        return (
-            len(roles) == self.width
-            and self.numeric(*numbers)
-            and all(self.labelled(at) for at, role in enumerate(roles) if role == LABEL)
-            and (roles[0] != PAIR or all(text.count("*") == 1 for text in self.column(0)))
+        if len(roles) != self.width or (roles[0] == PAIR and any(text.count("*") != 1 for text in self.columns[0])):
+            return False
+        return all(
+            self.labelled[at] if role == LABEL else self.numeric[at] or not (role == SCORE or role.startswith(COLUMN))
+            for at, role in enumerate(roles)
         )
 
-    @cached_property
-    def header(self) -> tuple[str, tuple[str, ...]] | None:
-        """The separator and the names, if the first line is a header with names for the two ids."""
-        if not self.lines:
-            return None
-        line = self.lines[0]
-        separator = "\t" if "\t" in line else "," if "," in line else " "
-        names = tuple(name.strip() for name in self._split(line, separator))
-        plain = {name.lower() for name in names}
-        return (separator, names) if plain & {*ENROLL_NAMES} and plain & {*TEST_NAMES} else None
 
-    def values(self, separator: str, width: int) -> list[list[str]]:
-        """Return the columns below a header, without the absent values and without the lines of another length."""
-        rows = [row for row in (self._split(line, separator) for line in self.lines[1:]) if len(row) == width]
-        return [[text for row in rows if (text := row[at].strip()) not in ABSENT] for at in range(width)]
-
-    @staticmethod
-    def _split(line: str, separator: str) -> list[str]:
-        try:
-            return line.split() if separator == " " else split_quoted(line, separator)
-        except ValueError:  # it is reported when the line is read
-            return line.split(separator)
-
-
-def is_number(text: str) -> bool:
-    """Tell whether a text is a number, nan and inf included."""
-    return _NUMBER.fullmatch(text) is not None
-
-
-def split_quoted(line: str, separator: str) -> list[str]:
-    """Split a line; with commas, a field can be quoted. A ValueError says that the quotes do not match."""
+def split_line(line: str, separator: str, *, strict: bool = True) -> list[str]:
+    """Split a line; with commas, a field can be quoted, and a ValueError says that the quotes do not match."""
+    if separator == " ":
+        return [text for text in line.replace("\t", " ").split(" ") if text]
     if separator != "," or '"' not in line:
         return line.split(separator)
     try:
-        return next(csv.reader([line], strict=True))
+        return next(csv.reader([line], strict=strict))
     except (csv.Error, StopIteration) as error:
         raise ValueError(f"the quotes do not match ({error}); close each quoted field") from None
 
@@ -183,8 +128,10 @@ def split_quoted(line: str, separator: str) -> list[str]:
 def columns_in(sample: Sample, path: PathLike, format: str, kind: str | None, score_column: str | None) -> Columns:
     """Return the columns of a file of a format, from its first lines; a file of another format is refused."""
     if format in LINES or format == "wespeaker-factors":
-        variants = LINES.get(format) or _factor_lines(sample.width)
-        if kind == "trials" and sample.width == 3 and sample.binary(2):  # a key with labels 0 and 1
+        n_factors = max(sample.width - 4, 1)  # twelve, or any other number of them
+        names = _FACTORS if n_factors == len(_FACTORS) else [f"factor{i + 1}" for i in range(n_factors)]
+        variants = LINES.get(format) or ((ENROLL, TEST, LABEL, SCORE, *(COLUMN + name for name in names)),)
+        if kind == "trials" and sample.width == 3 and sample.binary[2]:  # a key with labels 0 and 1
             variants = (*variants[1:], variants[0])
         of_width = [roles for roles in variants if len(roles) == sample.width]
         if of_width:
@@ -192,26 +139,16 @@ def columns_in(sample: Sample, path: PathLike, format: str, kind: str | None, sc
         expected = " or ".join(str(Columns(roles=roles)) for roles in variants)
         at = next(at for at, row in enumerate(sample.rows) if len(row) == sample.width)
         problem = f"expected the columns {expected}, found {sample.width}"
-    elif sample.header is None:
-        at, problem = 0, "expected a header line that names the columns, such as enroll, test, score, label"
-    else:
+    elif sample.header:
         return _headed_columns(sample, path, score_column)
+    else:
+        at, problem = 0, "expected a header line that names the columns, such as enroll, test, score, label"
     raise FileError(path, f"this is not the format {format}: {problem}; name the right one", line=sample.numbers[at])
-
-
-def _factor_lines(width: int) -> tuple[tuple[str, ...], ...]:
-    """Return the columns of wespeaker's calibration: its twelve factors, or any other number of them."""
-    n_factors = max(width - 4, 1)
-    names = _FACTORS if n_factors == len(_FACTORS) else [f"factor{i + 1}" for i in range(n_factors)]
-    return ((ENROLL, TEST, LABEL, SCORE, *(COLUMN + name for name in names)),)
 
 
 def _headed_columns(sample: Sample, path: PathLike, score_column: str | None) -> Columns:
     """Return the columns that a header names; unknown ones that hold numbers are further columns."""
-    assert sample.header is not None  # noqa: S101
-    separator, names = sample.header
-    plain = [name.lower() for name in names]
-    values = sample.values(separator, len(names))
+    names, plain = sample.header, [name.lower() for name in sample.header]
     repeated = [name for name, count in Counter(plain).items() if name and count > 1]
     if repeated:
         problem = f"the header has {repeated[0]!r} twice; rename one of the columns"
@@ -219,6 +156,9 @@ def _headed_columns(sample: Sample, path: PathLike, score_column: str | None) ->
     if score_column is not None and score_column not in names:
         problem = f"there is no column {score_column!r}; the header has {', '.join(names)}"
         raise FileError(path, problem, line=sample.numbers[0])
+    rows = [split_line(line, sample.separator, strict=False) for line in sample.lines[1:]]
+    rows = [row for row in rows if len(row) == len(names)]
+    values = [[text for row in rows if (text := row[at].strip()) not in ABSENT] for at in range(len(names))]
     roles = [SIDE if name == "side" else IGNORED for name in plain]
     for role, known in ((ENROLL, ENROLL_NAMES), (TEST, TEST_NAMES), (LABEL, LABEL_NAMES)):
         for name in [name for name in known if name in plain][:1]:
@@ -230,6 +170,6 @@ def _headed_columns(sample: Sample, path: PathLike, score_column: str | None) ->
     for at in scores[:1]:
         roles[at] = SCORE
     for at, name in enumerate(names):
-        if roles[at] == IGNORED and name and values[at] and all(map(is_number, values[at])):
+        if roles[at] == IGNORED and name and values[at] and all(map(NUMBER.fullmatch, values[at])):
             roles[at] = COLUMN + name
-    return Columns(roles=tuple(roles), separator=separator, names=names)
+    return Columns(roles=tuple(roles), separator=sample.separator, names=names)
