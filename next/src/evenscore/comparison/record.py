@@ -139,7 +139,6 @@ class SideSummary:
     trials: int
     targets: int
     nontargets: int
-    unknown: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,8 +182,8 @@ class Comparison:
     diagnostics: tuple[Diagnostic, ...]
     settings: Settings
     data: DataSummary
-    trials: Mapping[str, TrialList]  #: raw evaluation trials of each phrase or condition, with labels
-    labels: npt.NDArray[np.int8]  #: of all of them, one after the other: 1, 0, -1
+    trials: Mapping[str, TrialList]  #: raw evaluation trials of each phrase or condition, those with a label
+    labels: npt.NDArray[np.int8]  #: of all of them, one after the other: 1 or 0
     command: str = ""  #: the command line, if there was one
     time: str = ""  #: when it was finished, ISO date in UTC
     seconds: float = 0.0

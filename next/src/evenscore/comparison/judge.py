@@ -1,0 +1,157 @@
+"""One method: trained and calibrated on the training side, measured on the evaluation side, compared with others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenscore.calibrate.base import calibration_class
+from evenscore.calibrate.cross_validation import cross_calibrate
+from evenscore.comparison.record import METRICS, ComparedMetric, Figures, Floats, MethodResult, Settings
+from evenscore.comparison.sides import Trials
+from evenscore.errors import InputError
+from evenscore.metrics.evaluation import Evaluation, evaluate, evaluate_by
+from evenscore.metrics.resampling import PairedTest, bootstrap
+from evenscore.norms.registry import METHODS, fit_norm, method_named
+from evenscore.spelling import parse_name
+
+__all__ = ["Method", "judge", "paired", "parse_methods", "with_differences"]
+
+_SEPARATED = "its training scores have no errors, so that the scale of its LLRs is a guess"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A norm with its options, and what it is called in tables."""
+
+    name: str
+    norm: str
+    options: Mapping[str, Any]
+
+
+def parse_methods(names: Sequence[str]) -> list[Method]:
+    """Return the methods that texts such as "as:top_k=100" name, without repetitions; raw is always the first.
+
+    Examples
+    --------
+    >>> [method.name for method in parse_methods(["s", "as:top_k=100", "s"])]
+    ['raw', 's', 'as:top_k=100']
+    """
+    if isinstance(names, str):
+        raise InputError(f"methods is the single text {names!r}, but must be a list of names")
+    found = []
+    for name in dict.fromkeys(("raw", *names)):
+        norm, options = parse_name(name)
+        method_named(norm)  # refuses what is no norm before anything is computed
+        found.append(Method(name, norm, options))
+    return found
+
+
+def judge(method: Method, training: Trials, evaluation: Trials, settings: Settings) -> MethodResult:
+    """Fit a method and its calibration to the training side, normalize the evaluation trials once, and measure them."""
+    start = time.perf_counter()
+    fitted = fit_norm(method.norm, training.parts, **method.options)
+    known = training.scores([fitted.normalize(part.blocks) for part in training.parts])
+    calibration = calibration_class(settings.calibration).fit(known, training.labels, **settings.calibration_options)
+    scores = evaluation.scores([fitted.normalize(part.blocks) for part in evaluation.parts])
+    notes = []
+    if known[training.labels == 1].min() > known[training.labels == 0].max():
+        notes.append(_SEPARATED)
+    cross_validated = _cross_validated(known, training, settings, notes)
+    llrs = np.asarray(calibration(scores))
+    calibrated = _measure(llrs, evaluation, settings)
+    own, training_own = None, None
+    if METHODS[method.norm].fit is not None:  # what is trained on labels gives LLRs by itself
+        own = _measure(scores, evaluation, settings)
+        training_own = evaluate(known, training.labels, points=settings.points)
+    by_own = training_own is not None and cross_validated is not None and training_own.cllr < cross_validated.cllr
+    llrs = scores if by_own else llrs
+    conditions = {}
+    if len(evaluation.lists) > 1:
+        names = np.repeat(evaluation.names, np.diff(evaluation.starts))
+        conditions = dict(evaluate_by(llrs, evaluation.labels, conditions=names, points=settings.points).conditions)
+    return MethodResult(
+        name=method.name,
+        norm=method.norm,
+        options=method.options,
+        scores=scores,
+        llrs=llrs,
+        judged_by="own" if by_own else "calibrated",
+        figures=own if by_own and own is not None else calibrated,
+        calibrated=calibrated,
+        own=own,
+        training=cross_validated,
+        training_own=training_own,
+        conditions=conditions,
+        calibration=calibration,
+        model=fitted.model,
+        notes=tuple(notes),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _measure(llrs: Floats, trials: Trials, settings: Settings) -> Figures:
+    """Return all metrics of LLRs, of the trials and of every draw of speakers; the draws are the same for all LLRs."""
+    drawn = bootstrap(
+        llrs,
+        trials.labels,
+        enroll_speakers=trials.enroll,
+        test_speakers=trials.test,
+        replicates=settings.replicates,
+        points=settings.points,
+        seed=settings.seed,
+    )
+    return Figures(evaluate(llrs, trials.labels, points=settings.points), drawn)
+
+
+def _cross_validated(scores: Floats, trials: Trials, settings: Settings, notes: list[str]) -> Evaluation | None:
+    """Return the metrics of training trials, each calibrated without its speakers; None if there are too few."""
+    try:
+        found = cross_calibrate(
+            scores,
+            trials.labels,
+            enroll_speakers=trials.enroll,
+            test_speakers=trials.test,
+            calibration=settings.calibration,
+            folds=settings.folds,
+            options=settings.calibration_options,
+        )
+    except InputError as error:
+        notes.append(f"no cross-validated figures of the training side: {error}")
+        return None
+    return evaluate(found.llr, trials.labels, points=settings.points)
+
+
+def with_differences(methods: Sequence[MethodResult], settings: Settings) -> tuple[MethodResult, ...]:
+    """Return the methods, lowest Cllr first, with their differences to raw and to the best on the same draws."""
+    order = sorted(methods, key=lambda one: one.figures.evaluation.cllr)
+    raw = next(one for one in order if one.name == "raw")
+    compared: Callable[[MethodResult, MethodResult], dict[str, PairedTest]] = lambda one, other: {  # noqa: E731
+        metric: paired(one, other, metric, settings, len(order) - 1) for metric in METRICS
+    }
+    return tuple(replace(one, to_raw=compared(one, raw), to_best=compared(one, order[0])) for one in order)
+
+
+def paired(
+    one: MethodResult, other: MethodResult, metric: ComparedMetric, settings: Settings, n_compared: int
+) -> PairedTest:
+    """Return the difference of two methods on the same draws; its interval holds for all methods at once (Bonferroni).
+
+    The more methods are compared, the likelier one of them is lucky: of ``n_compared`` intervals of this level, all
+    hold with the probability that the settings ask for.
+    """
+    tests = max(n_compared, 1)
+    found = PairedTest.from_replicates(
+        metric,
+        one.figures.value(metric),
+        other.figures.value(metric),
+        one.figures.bootstrap.replicates(metric),
+        other.figures.bootstrap.replicates(metric),
+        1 - (1 - settings.level) / tests,
+        one.figures.bootstrap.n_speakers,
+    )
+    return replace(found, p_value=min(1.0, tests * found.p_value))
