@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ class Embeddings(Side):
     array([[0.6, 0.8]])
     """
 
+    kind: ClassVar[Literal["embeddings"]] = "embeddings"
     vectors: npt.NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)))
 
     def __init__(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +49,11 @@ class ScoreMatrix:
            [-1.5,  1. ]])
     """
 
+    kind: ClassVar[Literal["scores"]] = "scores"
     rows: ClassVar[None] = None  # a list of trials has the positions of its ids here, a matrix has all pairs
     cols: ClassVar[None] = None
+    labels: ClassVar[None] = None
+    columns: ClassVar[Mapping[str, Scores]] = {}
     scores: Any  #: K x L; NumPy or dask
     enroll: Side  #: the rows
     test: Side  #: the columns

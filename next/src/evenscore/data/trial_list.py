@@ -119,6 +119,11 @@ class TrialList:
         return len(self.rows)
 
     @property
+    def kind(self) -> Literal["scores", "trials"]:
+        """What the list is, as files name it."""
+        return "trials" if self.scores is None else "scores"
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of enrolments and of tests."""
         return len(self.enroll), len(self.test)

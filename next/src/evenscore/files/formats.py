@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from evenscore.data.embeddings import Embeddings
 from evenscore.data.score_matrix import ScoreMatrix
@@ -157,10 +157,7 @@ def read_scores(path: PathLike, *, format: str | None = None, **options: Unpack[
     >>> read_scores(path, infinite="accept").scores
     array([ 2.5, -inf])
     """
-    table = _read(path, format, ReadOptions(kind="scores", **options))
-    if isinstance(table, ScoreMatrix) or (isinstance(table, TrialList) and table.scores is not None):
-        return table
-    raise _wrong_kind(path, "scores", table)
+    return cast(TrialList | ScoreMatrix, _read(path, format, ReadOptions(kind="scores", **options)))
 
 
 def read_trials(path: PathLike, *, format: str | None = None, **options: Unpack[_Options]) -> TrialList:
@@ -174,10 +171,7 @@ def read_trials(path: PathLike, *, format: str | None = None, **options: Unpack[
     >>> read_trials(path).labels
     array([1, 0], dtype=int8)
     """
-    table = _read(path, format, ReadOptions(kind="trials", **options))
-    if isinstance(table, dict | Embeddings):
-        raise _wrong_kind(path, "trials", table)
-    return table if isinstance(table, TrialList) else table.to_trials()
+    return cast(TrialList | ScoreMatrix, _read(path, format, ReadOptions(kind="trials", **options))).to_trials()
 
 
 def read_embeddings(path: PathLike, *, format: str | None = None) -> Embeddings:
@@ -191,10 +185,7 @@ def read_embeddings(path: PathLike, *, format: str | None = None) -> Embeddings:
     >>> read_embeddings(path)
     Embeddings(2 x 2, float64, no speakers)
     """
-    table = _read(path, format, ReadOptions(kind="embeddings"))
-    if isinstance(table, Embeddings):
-        return table
-    raise _wrong_kind(path, "embeddings", table)
+    return cast(Embeddings, _read(path, format, ReadOptions(kind="embeddings")))
 
 
 def read_speakers(path: PathLike, *, format: str | None = None, duplicates: Duplicates = "error") -> dict[str, str]:
@@ -208,10 +199,7 @@ def read_speakers(path: PathLike, *, format: str | None = None, duplicates: Dupl
     >>> read_speakers(path)
     {'a1': 'ann', 'a2': 'ann', 'b1': 'bob'}
     """
-    table = _read(path, format, ReadOptions(kind="speakers", duplicates=duplicates))
-    if isinstance(table, dict):
-        return table
-    raise _wrong_kind(path, "speakers", table)
+    return cast(dict[str, str], _read(path, format, ReadOptions(kind="speakers", duplicates=duplicates)))
 
 
 def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
@@ -246,10 +234,9 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
 
 
 def kind_of(table: Table) -> Kind:
-    """Return what a table is."""
-    if isinstance(table, dict | Embeddings):
-        return "speakers" if isinstance(table, dict) else "embeddings"
-    return "trials" if isinstance(table, TrialList) and table.scores is None else "scores"
+    """Return what a table is; a map of speakers is a dictionary."""
+    kind: Kind = getattr(table, "kind", "speakers")
+    return kind
 
 
 def output_format(path: PathLike, kind: Kind | None, format: str | None = None) -> Format:
@@ -274,17 +261,19 @@ def output_format(path: PathLike, kind: Kind | None, format: str | None = None) 
     raise FileError(path, f"the format {found.name} holds {held}, not {kind}; choose another format")
 
 
-def _wrong_kind(path: PathLike, expected: Kind, table: Table) -> FileError:
-    advice = ", or name the score column" if expected == "scores" and isinstance(table, TrialList) else ""
-    return FileError(path, f"expected {expected}, but it holds {kind_of(table)}; give a file of {expected}{advice}")
-
-
 def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:
+    """Read a file, and refuse a table of another kind than that of the options."""
     if format is not None:
-        return _load(find_format(format).reader)(path, format, options)
-    with spooled(path) as local:
-        name = sniff(local, options.kind)
-        return _load(FORMATS[name].reader)(local, name, options)
+        table = _load(find_format(format).reader)(path, format, options)
+    else:
+        with spooled(path) as local:
+            name = sniff(local, options.kind)
+            table = _load(FORMATS[name].reader)(local, name, options)
+    kind, expected = kind_of(table), options.kind
+    if expected in (None, kind) or (expected == "trials" and kind == "scores"):  # with labels, scores are a key
+        return table
+    advice = ", or name the score column" if kind == "trials" else ""
+    raise FileError(path, f"expected {expected}, but it holds {kind}; give a file of {expected}{advice}")
 
 
 def _load(name: str) -> Callable[..., Table]:
