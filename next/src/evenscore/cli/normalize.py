@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -200,7 +199,7 @@ def _check_scorer(trials: TrialList, vectors: Vectors, cohort: Embeddings) -> No
     others = {"cosine": {}, "dot": {}, "cosine:center=FILE": {"center": "mean"}, "dot:center=FILE": {"center": "mean"}}
     found = [name for name, how in others.items() if fits(make_scorer(name.partition(":")[0], cohort, **how))]
     remedy = f"--scorer {found[0]} makes them" if found else "give another --scorer, its center=FILE, or swap the sides"
-    print(f"warning: the scores of --trials are not those that --scorer makes of the embeddings; {remedy}", file=sys.stderr)
+    typer.echo(f"warning: --scorer does not make the scores of --trials of the embeddings; {remedy}", err=True)
 
 
 def _with_quality(
@@ -215,7 +214,10 @@ def _with_quality(
         raise InputError("--quality is for listed trials of embeddings; give these by --enroll-embeddings and --trials")
     center = getattr(getattr(vectors[2], "projection", None), "center", None)
     of_enroll, of_test = embedding_quality(blocks, vectors[0], vectors[1], method, center, **options)
-    of_enroll, of_test = of_enroll.take(of_enroll.positions(table.enroll_ids)), of_test.take(of_test.positions(table.test_ids))
+    of_enroll, of_test = (
+        of_enroll.take(of_enroll.positions(table.enroll_ids)),
+        of_test.take(of_test.positions(table.test_ids)),
+    )
     known, columns = table.with_sides(of_enroll, of_test), dict(table.columns)
     for name in (name for text in names for name in text.split(",")):
         both = {f"{name}_e": f"enroll:{name}", f"{name}_t": f"test:{name}"}

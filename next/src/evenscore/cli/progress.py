@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import typer
+
 from evenscore.parallel import Progress
 
 __all__ = ["progress_bar"]
@@ -30,9 +32,9 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
             return
         drawn = now
         full = _WIDTH * done // max(total, 1)
-        print(f"\r{what} [{'#' * full:{_WIDTH}}] {done} of {total}", end="\x1b[K", file=sys.stderr, flush=True)
+        typer.echo(f"\r{what} [{'#' * full:{_WIDTH}}] {done} of {total}\x1b[K", err=True, nl=False)
 
     try:
         yield show
     finally:
-        print(end="\r\x1b[K", file=sys.stderr, flush=True)
+        typer.echo("\r\x1b[K", err=True, nl=False)
