@@ -13,6 +13,7 @@ from evenscore.data.labels import Labels
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
+from evenscore.files import kind_of, output_format, read, read_speakers, read_trials, write
 
 __all__ = ["EXAMPLES", "convert"]
 
@@ -44,43 +45,39 @@ def convert(
     The format of the input is recognized, that of the output follows from its name. Several inputs are put together by
     id. What a format has no place for, such as labels in Kaldi scores, is left out.
     """
-    from evenscore.files import output_format, read, read_speakers, read_trials, write
-
     output_format(output, None, to_format)  # refused before the work, not after it
     how: dict[str, Any] = {"missing": missing, "infinite": infinite, "duplicates": duplicates}
     how |= {"format": from_format, "score_column": score_column}
-    table = _put_together([read(path, **how) for path in inputs])
-    trials = isinstance(table, ScoreMatrix | TrialList)
-    if (key and not trials) or (speakers and isinstance(table, dict)):
+    table: Any = _put_together([read(path, **how) for path in inputs])
+    kind = kind_of(table)
+    trials = kind in ("scores", "trials")
+    if (key and not trials) or (speakers and kind == "speakers"):
         raise InputError("only scores and trials have labels; leave out --key and --speakers")
     if key is not None:
-        table = _listed(table).join(read_trials(key), unmatched=unmatched)
+        table = table.to_trials().join(read_trials(key), unmatched=unmatched)
     if speakers is not None:
         known = read_speakers(speakers)
-        table = _labelled(_listed(table), known) if trials else table.with_speakers(known)
+        table = _labelled(table.to_trials(), known) if trials else table.with_speakers(known)
     if matrix is not None and trials:
-        table = _listed(table) if not matrix else table.to_matrix() if isinstance(table, TrialList) else table
+        table = table.to_matrix() if matrix else table.to_trials()
     write(table, output, format=to_format)
-
-
-def _listed(table: Any) -> TrialList:
-    return table.to_trials() if isinstance(table, ScoreMatrix) else table
 
 
 def _put_together(tables: Sequence[Any]) -> Any:
     """Return several tables of one kind as one."""
+    kinds = {kind_of(table) for table in tables}
     if len(tables) == 1:
         return tables[0]
-    if all(isinstance(table, ScoreMatrix) for table in tables):
-        return ScoreMatrix.concat(tables)
-    if all(isinstance(table, dict) for table in tables):
-        return _one_map(tables)
-    if all(isinstance(table, Embeddings) for table in tables):
+    if kinds == {"embeddings"}:
         return Embeddings.concat(tables)
-    if any(isinstance(table, dict | Embeddings) for table in tables):
+    if kinds == {"speakers"}:
+        return _one_map(tables)
+    if kinds & {"embeddings", "speakers"}:
         raise InputError("the files hold tables of several kinds, so they cannot become one; convert them apart")
-    lists = [_listed(table) for table in tables]
-    if len({trials.scores is None for trials in lists} | {trials.labels is None for trials in lists}) > 2:
+    if all(table.rows is None for table in tables):
+        return ScoreMatrix.concat(tables)
+    lists = [table.to_trials() for table in tables]
+    if len({(trials.scores is None, trials.labels is None) for trials in lists}) > 1:
         raise InputError("some of the files have scores or labels and others have none; convert them apart")
     return TrialList.concat(lists)
 

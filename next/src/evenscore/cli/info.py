@@ -11,9 +11,8 @@ import numpy as np
 import typer
 
 from evenscore.cli.options import file_option
-from evenscore.data.embeddings import Embeddings
-from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
+from evenscore.files import kind_of, read, read_trials, sniff, spooled
 from evenscore.large import is_dask
 
 __all__ = ["EXAMPLES", "info"]
@@ -37,8 +36,6 @@ def info(
 
     With --key, it also shows how many trials are only in the scores or only in the key.
     """
-    from evenscore.files import read, read_trials, sniff, spooled
-
     labels = None if key is None else read_trials(key)
     found = []
     for file in files:
@@ -56,20 +53,21 @@ def info(
 
 def _facts(table: Any, key: TrialList | None) -> dict[str, Any]:
     """Return figures of a table by name."""
-    if isinstance(table, dict):
-        return {"kind": "speakers", "utterances": len(table), "speakers": len(set(table.values()))}
-    if isinstance(table, Embeddings):
+    kind = kind_of(table)
+    if kind == "speakers":
+        return {"kind": kind, "utterances": len(table), "speakers": len(set(table.values()))}
+    if kind == "embeddings":
         known: dict[str, Any] = {} if table.speakers is None else {"speakers": len({*table.speakers.tolist()} - {None})}
         known |= {"type": str(table.vectors.dtype), "lengths": _summary(np.linalg.norm(table.vectors, axis=1))}
-        return {"kind": "embeddings", "vectors": len(table), "dimensions": table.dim, **known}
-    facts: dict[str, Any] = {"kind": "scores", "enrolments": len(table.enroll), "tests": len(table.test)}
+        return {"kind": kind, "vectors": len(table), "dimensions": table.dim, **known}
+    facts: dict[str, Any] = {"kind": kind, "enrolments": len(table.enroll), "tests": len(table.test)}
     agreement = {}
     if key is not None:
         table = table.to_trials()
         n_trials, table = len(table), table.join(key, unmatched="drop")
         agreement["key"] = {"trials": len(key), "in both": len(table)}
         agreement["key"] |= {"only in file": n_trials - len(table), "only in key": len(key) - len(table)}
-    if isinstance(table, ScoreMatrix):
+    if table.rows is None:
         scores = _summary(table.scores)
         facts |= {"trials": scores["count"], "missing": table.scores.size - scores["count"]}
         return {**facts, "type": str(table.scores.dtype), "scores": {"all": scores}}
@@ -79,7 +77,7 @@ def _facts(table: Any, key: TrialList | None) -> dict[str, Any]:
         parts |= {name: table.labels == label for name, label in _CLASSES.items()}
         facts["labels"] = {name: int(parts[name].sum()) for name in _CLASSES}
     if table.scores is None:
-        return {**facts, "kind": "trials"}
+        return facts
     facts["scores"] = {name: _summary(table.scores[part]) for name, part in parts.items() if part.any()}
     if {"target", "nontarget"} <= facts["scores"].keys():
         means = [facts["scores"][name]["mean"] for name in ("target", "nontarget")]
@@ -94,13 +92,8 @@ def _summary(values: Any) -> dict[str, float]:
         values = values if is_dask(values) or not len(values) else values[~np.isnan(values)]
         if not values.size:
             return {"count": 0}
-        figures = [
-            np.nanmin(values),
-            np.nanmean(values),
-            np.nanmax(values),
-            np.nanstd(values),
-            (values == values).sum(),
-        ]
+        figures = [function(values) for function in (np.nanmin, np.nanmean, np.nanmax, np.nanstd)]
+        figures.append((values == values).sum())
         if is_dask(values):
             import dask
 

@@ -70,14 +70,16 @@ def parsing(path: PathLike, what: str) -> Iterator[None]:
 
 
 def to_arrays(table: ScoreMatrix | TrialList | Embeddings) -> dict[str, Any]:
-    """Return the arrays that hold a table; ids are object arrays of text."""
-    if isinstance(table, Embeddings):
+    """Return the arrays that hold a table; ids are object arrays of text, and must be valid text."""
+    if table.kind == "embeddings":
+        refuse_unwritable(table.ids, "")
         texts = {name: values for name, values in table.columns.items() if values.dtype.kind not in "biuf"}
         texts |= {} if table.speakers is None else {"speakers": table.speakers}
         texts = {name: np.array([value or "" for value in values.tolist()], object) for name, values in texts.items()}
         return {**table.columns, **texts, "embeddings": table.vectors, "ids": table.ids}
+    refuse_unwritable((*table.enroll_ids, *table.test_ids), "")
     sides: dict[str, Any] = {"enroll_ids": table.enroll_ids, "test_ids": table.test_ids}
-    if isinstance(table, ScoreMatrix):
+    if table.rows is None:
         return {"scores": table.scores, **sides}
     trials = {"enroll_index": table.rows, "test_index": table.cols, "scores": table.scores, "labels": table.labels}
     columns = {_COLUMN + name: values for name, values in table.columns.items()}
@@ -165,8 +167,7 @@ def read_archive(path: PathLike) -> dict[str, Array]:
 
 def write_npz(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
     """Write a table as an archive of NumPy arrays."""
-    refuse_unwritable(table.ids if isinstance(table, Embeddings) else (*table.enroll_ids, *table.test_ids), "")
-    write_archive(to_arrays(table.compute() if isinstance(table, ScoreMatrix) else table), path)
+    write_archive({name: np.asarray(values) for name, values in to_arrays(table).items()}, path)
 
 
 def write_archive(arrays: Mapping[str, Array], path: PathLike) -> None:
@@ -249,10 +250,10 @@ def write_npy(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, forma
     """Write a matrix, rows at a time, and its ids to files beside it."""
     if str(path) == "-" or str(path).endswith(".gz"):
         raise InputError("an npy file needs its ids in files beside it; write it to a plain file, or choose npz")
-    if isinstance(table, Embeddings):
+    if table.kind == "embeddings":
         matrix, lists = table.vectors, {".ids": table.ids}
     else:
-        table = table.to_matrix() if isinstance(table, TrialList) else table
+        table = table.to_matrix()
         matrix, lists = table.scores, {".enroll_ids": table.enroll_ids, ".test_ids": table.test_ids}
     for ending, ids in lists.items():
         refuse_unwritable(ids, "")

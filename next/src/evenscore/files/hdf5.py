@@ -30,7 +30,6 @@ from evenscore.errors import FileError, InputError
 from evenscore.files.arrays import from_arrays, parsing, read_archive, to_arrays, write_archive
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, open_input, spooled
-from evenscore.files.text_output import refuse_unwritable
 
 __all__ = ["copy_datasets", "read", "write"]
 
@@ -40,7 +39,6 @@ _SIDES = (
     *(("ID/row_ids", "ID/column_ids"), ("modelset", "segset"), ("model_names", "test_names")),
     *(("enroll_ids", "test_ids"), ("train_ids", "test_ids")),
 )
-_IDS = (*_SIDES[0], "ids")
 _NO_TRIAL = UNKNOWN - 1
 _MASKS = (("target_mask", "nontarget_mask"), ("tar_mask", "non_mask"))
 _SECONDS, _BYTES_PER_SECOND = 20, 5_000_000  # of processor time
@@ -139,8 +137,9 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
     """Write Scores, Ndx, Key, or Scores with a Key, as the table has scores and labels; or embeddings."""
     import h5py
 
-    arrays = to_arrays(table) if isinstance(table, Embeddings) else _matrices(table.to_trials(), format)
-    refuse_unwritable([name for part in arrays if part in _IDS for name in arrays[part]], "")
+    arrays = to_arrays(table)
+    if table.kind != "embeddings":
+        arrays = _matrices(table.to_trials(), format)
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
         for name, values in arrays.items():

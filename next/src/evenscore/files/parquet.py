@@ -42,7 +42,7 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList | Embed
             for names in (ENROLL_NAMES, TEST_NAMES, SCORE_NAMES, LABEL_NAMES, ID_NAMES, SPEAKER_NAMES)
         )
         score = options.score_column or score
-        vectors = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List | pl.Array)]
+        vectors = [name for name, kind in frame.schema.items() if kind.is_nested()]
         if score is not None and score not in frame.columns:
             raise FileError(path, f"there is no column {score!r}; it has {', '.join(frame.columns)}")
         if len(vectors) == 1 and identity is not None:
@@ -99,14 +99,14 @@ def _matrix(column: pl.Series) -> npt.NDArray[Any]:
 def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
     """Write a table; a score matrix is written in long form, without its missing scores."""
     columns: dict[str, Any] = {}
-    if isinstance(table, Embeddings):
+    if table.kind == "embeddings":
         refuse_unwritable(table.ids, "")
         columns = {"id": table.ids.tolist(), "embedding": np.ascontiguousarray(table.vectors)}
         columns |= {} if table.speakers is None else {"speaker": table.speakers.tolist()}
         texts = {name: values.tolist() for name, values in table.columns.items() if values.dtype.kind in "OU"}
         columns |= {name: values for name, values in {**table.columns, **texts}.items() if name not in columns}
     else:
-        trials = table.to_trials() if isinstance(table, ScoreMatrix) else table
+        trials = table.to_trials()
         columns_to_write(trials, "csv")  # refuses names of columns with a meaning of their own
         refuse_unwritable((*trials.enroll_ids, *trials.test_ids), "")
         columns["enroll"] = pl.Series(trials.enroll_ids.tolist(), dtype=pl.String).gather(trials.rows)

@@ -105,8 +105,8 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
         _refuse_other_files(target, path)
         _refuse_other_files(partial, path)
         arrays, scores = to_arrays(table), None
-        if isinstance(table, ScoreMatrix) and is_dask(table.scores):
-            arrays["scores"] = scores = _regular(table.scores)
+        if is_dask(arrays.get("scores")):
+            arrays["scores"] = scores = _regular(arrays["scores"])
         group = _begun(zarr, partial, None if scores is None else scores.name)
         if group is None:
             shutil.rmtree(partial, ignore_errors=True)
