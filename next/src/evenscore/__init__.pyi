@@ -1,6 +1,7 @@
 from . import (
     calibrate as calibrate,
     data as data,
+    evidence as evidence,
     files as files,
     metrics as metrics,
     model as model,
@@ -31,6 +32,7 @@ from .errors import (
     InputError as InputError,
 )
 from .files import (
+    load_verifier as load_verifier,
     read as read,
     read_embeddings as read_embeddings,
     read_metadata as read_metadata,
@@ -77,4 +79,13 @@ from .norms import (
     tz_norm as tz_norm,
     z_norm as z_norm,
     zt_norm as zt_norm,
+)
+from .scoring import (
+    PLDA as PLDA,
+    Verifier as Verifier,
+    cosine_scores as cosine_scores,
+    fit_plda as fit_plda,
+    make_cohort as make_cohort,
+    make_trials as make_trials,
+    score_embeddings as score_embeddings,
 )

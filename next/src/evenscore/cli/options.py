@@ -8,7 +8,8 @@ import typer
 
 from evenscore.spelling import parse_name
 
-__all__ = ["Json", "MemoryLimit", "Output", "Scheduler", "ToFormat", "Workers", "file_option", "parse_name"]
+__all__ = ["Json", "MemoryLimit", "Output", "Scheduler", "ToFormat", "Workers"]
+__all__ += ["file_option", "labelled_format", "parse_name"]
 
 _RARE = "Large data and rare options"
 
@@ -32,3 +33,13 @@ Scheduler = Annotated[
 MemoryLimit = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Most memory of each process, like 2GB.", rich_help_panel=_RARE)
 ]
+
+
+def labelled_format(table: Any, output: str, to_format: str | None) -> str | None:
+    """Return the format of scores: a text format with labels, where trials have them and nothing else is asked for."""
+    from evenscore.files import FORMATS
+
+    labels = getattr(table, "labels", None)
+    endings = tuple(ending for each in FORMATS.values() for ending in each.extensions)
+    named = to_format is not None or output.lower().removesuffix(".gz").endswith(endings)
+    return to_format if named or labels is None or (labels < 0).any() else "wespeaker"

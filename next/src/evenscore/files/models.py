@@ -81,7 +81,7 @@ def read_model(path: PathLike, expected: type | None = None) -> Any:
             mean, transform, psi = read_plda(path)
             basis = np.linalg.inv(transform)
             record: dict[str, Any] = {"mean": mean, "between": basis * psi @ basis.T, "within": basis @ basis.T}
-            record |= {"format": "evenscore-plda", "version": VERSION}
+            record |= {"format": "evenscore-plda", "version": VERSION, "model_length": True}  # as Kaldi scores
         else:
             record = json.loads(data, parse_constant=_refuse_constant)
         name, version = (record.pop(key, None) for key in ("format", "version"))

@@ -32,4 +32,5 @@ from .scorers import (
     dot_scores as dot_scores,
     make_scorer as make_scorer,
 )
+from .trials import make_trials as make_trials
 from .verifier import Verifier as Verifier

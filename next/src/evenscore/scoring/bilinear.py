@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.side import Side
+from evenscore.large import CHUNKS
 from evenscore.model.bilinear import BilinearScores as Products
-from evenscore.parallel import run_blocks
+from evenscore.parallel import one_blas_thread, run_blocks
 
 __all__ = ["BilinearScores", "self_pairs"]
 
-Array = npt.NDArray[Any]
-Index = npt.NDArray[np.intp]
+Array = npt.NDArray[np.floating]
+Index = npt.NDArray[np.integer]
+Where = Index | slice
 
 
 class BilinearScores(Products):
@@ -34,7 +36,7 @@ class BilinearScores(Products):
     """
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.floating]:
         """Type of the scores."""
         return np.result_type(self.left, self.right)
 
@@ -46,13 +48,14 @@ class BilinearScores(Products):
         other.__dict__["T"] = self
         return other
 
-    def __getitem__(self, at: Any) -> BilinearScores:
+    def __getitem__(self, at: Where | tuple[Where, Where]) -> BilinearScores:
         """Return some rows, and some columns, without computing their scores."""
         rows, cols = at if isinstance(at, tuple) else (at, slice(None))
         offsets = self.left_offset[rows], self.right_offset[cols]  # type: ignore[index]
         missing = None
         if self.missing is not None:
-            i, j = _new_positions(rows, len(self.left)), _new_positions(cols, len(self.right))
+            i, j = np.full(len(self.left), -1), np.full(len(self.right), -1)
+            i[rows], j[cols] = np.arange(len(offsets[0])), np.arange(len(offsets[1]))
             i, j = i[self.missing[0]], j[self.missing[1]]
             missing = i[(i >= 0) & (j >= 0)], j[(i >= 0) & (j >= 0)]
         return BilinearScores(self.left[rows], self.right[cols], *offsets, missing)
@@ -69,19 +72,40 @@ class BilinearScores(Products):
         run_blocks(work, len(rows), self.left.shape[1], 1 << 17)
         return scores
 
+    def to_dask(self) -> Any:
+        """Return the scores as a dask array, whose chunks are computed from parts of the vectors."""
+        import dask.array as da
 
-def _new_positions(at: Any, size: int) -> Index:
-    """Return where each of ``size`` positions is found after a selection, -1 where it is left out."""
-    kept = np.arange(size)[at]
-    positions = np.full(size, -1)
-    positions[kept] = np.arange(len(kept))
-    return positions
+        tall, wide = (min(most, max(size, 1)) for most, size in zip(CHUNKS, self.shape, strict=True))
+        by_row = (self.left, "id", self.left_offset, "i", self.missing_columns(), "i")
+        by_col = (self.right, "jd", self.right_offset, "j", np.arange(self.shape[1]), "j")
+        parts = [
+            da.from_array(part, (chunk, -1)[: np.ndim(part)]) if isinstance(part, np.ndarray) else part
+            for given, chunk in ((by_row, tall), (by_col, wide))
+            for part in given
+        ]
+        meta = np.empty((0, 0), self.dtype)
+        return da.blockwise(_chunk, "ij", *parts, dtype=self.dtype, meta=meta, concatenate=True)
+
+    def missing_columns(self) -> Index:
+        """Return the column of each row's missing pair, -1 where there is none."""
+        own = np.full(len(self.left), -1)
+        if self.missing is not None:
+            own[self.missing[0]] = self.missing[1]
+        return own
 
 
-def self_pairs(enroll: Any, test: Any) -> tuple[Index, Index] | None:
+def _chunk(left: Array, left_offset: Array, own: Index, right: Array, right_offset: Array, columns: Index) -> Array:
+    """Return a chunk of the scores; ``own`` is the column of each row's missing pair."""
+    with one_blas_thread():
+        scores: Array = left @ right.T
+    scores += (left_offset[:, None] + right_offset).astype(scores.dtype)
+    scores[own[:, None] == columns] = np.nan
+    return scores
+
+
+def self_pairs(enroll: Side, test: Side) -> tuple[Index, Index] | None:
     """Return the positions (rows, columns) of pairs with the same id on both sides, or None if there are none."""
-    if not (isinstance(enroll, Side) and isinstance(test, Side)):
-        return None
     cols = np.arange(len(enroll)) if test is enroll else test.find(enroll.ids)
     rows = np.flatnonzero(cols >= 0)
     return (rows, cols[rows]) if len(rows) else None

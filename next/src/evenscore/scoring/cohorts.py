@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ __all__ = ["LengthNorm", "average_embeddings", "enroll_models", "make_cohort"]
 
 LengthNorm = Literal["none", "before", "after", "both"]
 Members = Mapping[str, Sequence[str]]
+Index = npt.NDArray[np.intp]
 
 
 def average_embeddings(embeddings: Embeddings, members: Members, length_norm: LengthNorm = "none") -> Embeddings:
@@ -43,11 +44,8 @@ def average_embeddings(embeddings: Embeddings, members: Members, length_norm: Le
     --------
     >>> takes = Embeddings(["u1", "u2", "u3"], [[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]], speakers=["ann", "ann", "bob"])
     >>> models = average_embeddings(takes, {"ann-model": ["u1", "u2"], "bob-model": ["u3"]})
-    >>> models.vectors
-    array([[0.5, 1.5],
-           [2. , 2. ]])
-    >>> models.speakers
-    array(['ann', 'bob'], dtype=object)
+    >>> models.vectors.tolist(), models.speakers.tolist()
+    ([[0.5, 1.5], [2.0, 2.0]], ['ann', 'bob'])
     """
     if length_norm not in ("none", "before", "after", "both"):
         raise InputError(f"length_norm is {length_norm!r}, but must be 'none', 'before', 'after' or 'both'")
@@ -69,7 +67,7 @@ def average_embeddings(embeddings: Embeddings, members: Members, length_norm: Le
     return Embeddings(members, means, speakers, {name: found for name, found in columns.items() if None not in found})
 
 
-def _shared(values: npt.NDArray[Any], order: npt.NDArray[np.intp], start: npt.NDArray[np.intp]) -> list[Any]:
+def _shared(values: npt.NDArray[np.generic], order: Index, start: Index) -> list[str | float | None]:
     """Return the value that all utterances of a mean have, or None."""
     parts = (set(values[order[low:high]].tolist()) for low, high in pairwise(start))
     return [part.pop() if len(part) == 1 else None for part in parts]
@@ -107,15 +105,14 @@ def make_cohort(
     seed: int = 0,
     exclude_speakers: Iterable[str] = (),
 ) -> Embeddings:
-    """Return the members of a cohort.
+    """Return the members of a cohort: utterances, or the mean of each speaker's utterances under the speaker's name.
 
     Parameters
     ----------
     embeddings
         Vectors of utterances.
     unit
-        ``"utterance"``: each utterance is a member; ``"speaker"``: the mean of each speaker's utterances is a member,
-        under the speaker's name.
+        ``"utterance"`` or ``"speaker"``.
     length_norm
         See `average_embeddings`.
     size, seed
@@ -128,26 +125,22 @@ def make_cohort(
     >>> takes = Embeddings(["u1", "u2", "u3"], [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], speakers=["ann", "ann", "bob"])
     >>> make_cohort(takes, "speaker").ids
     array(['ann', 'bob'], dtype=object)
-    >>> make_cohort(takes, exclude_speakers=["bob"])
-    Embeddings(2 x 2, float64, 1 speakers)
     """
     if unit not in ("utterance", "speaker"):
         raise InputError(f"the unit of a cohort is {unit!r}, but must be 'utterance' or 'speaker'")
-    excluded = set(exclude_speakers)
-    if embeddings.speakers is None and (excluded or unit == "speaker"):
+    excluded, speakers = set(exclude_speakers), embeddings.speakers
+    if speakers is None and (excluded or unit == "speaker"):
         raise InputError("the cohort's embeddings have no speakers; give a map from id to speaker")
-    if excluded:
-        embeddings = embeddings.take(np.array([name not in excluded for name in embeddings.speakers], bool))  # type: ignore[union-attr]
-    if unit == "speaker":
+    if speakers is not None and excluded:
+        embeddings = embeddings.take(np.array([name not in excluded for name in speakers], bool))
+    if unit == "speaker" or length_norm != "none":
         members: dict[str, list[str]] = {}
-        for name, speaker in zip(embeddings.ids, embeddings.speakers, strict=True):  # type: ignore[arg-type]
-            if speaker is None:
-                raise InputError(f"the speaker of {name!r} is not known, so it belongs to no mean; drop it")
-            members.setdefault(speaker, []).append(name)
+        names = embeddings.ids if unit == "utterance" else embeddings.speakers
+        for utterance, name in zip(embeddings.ids, names, strict=True):  # type: ignore[arg-type]
+            if name is None:
+                raise InputError(f"the speaker of {utterance!r} is not known, so it belongs to no mean; drop it")
+            members.setdefault(name, []).append(utterance)
         embeddings = average_embeddings(embeddings, members, length_norm)
-    elif length_norm != "none":
-        vectors = unit_vectors(embeddings, embeddings.ids)
-        embeddings = Embeddings(embeddings.ids, vectors, embeddings.speakers, embeddings.columns)
     if size is None:
         return embeddings
     if not 1 <= size <= len(embeddings):

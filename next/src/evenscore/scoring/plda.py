@@ -4,33 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from evenscore.data.embeddings import Embeddings
 from evenscore.data.side import IdsLike
 from evenscore.errors import InputError
 from evenscore.parallel import one_blas_thread
-from evenscore.scoring.bilinear import BilinearScores, self_pairs
-from evenscore.scoring.projection import (
-    Projection,
-    Scatter,
-    VectorsLike,
-    as_vectors,
-    discriminant_map,
-    shrink,
-    speaker_codes,
-)
-from evenscore.scoring.scorers import Scorer
+from evenscore.scoring import projection as pre
+from evenscore.scoring.bilinear import BilinearScores
+from evenscore.scoring.projection import Array, Projection, Scatter, VectorsLike, as_vectors
+from evenscore.scoring.scorers import Scorer, missing_pairs
 
 __all__ = ["PLDA", "UTTERANCES", "PldaFit", "adapt_plda", "fit_plda", "plda_scores"]
 
-Array = npt.NDArray[Any]
 UTTERANCES = "plda_utterances"  #: column of enrolments that are means of phi: over how many utterances
-
-_NO_VARIANCE = 1e-12  # a direction with less than this share of the largest variance is constant
 _START = 1e-3  # smallest ratio of between to within that EM starts from: it cannot leave a variance of zero
 _RIDGE = 1e-9  # of the mean variance, for covariances that leave out some directions
 
@@ -87,8 +74,8 @@ class PLDA(Scorer):
     def side(self, vectors: VectorsLike) -> tuple[Array, Array]:
         """Return vectors and offsets of single utterances, whose products and sums are the ratios (P3) with n = 1."""
         z, dtype = self._coordinates(vectors)
-        cross, own, _, constant = _terms(self._diagonal[1], 1)
-        return (z * np.sqrt(cross)).astype(dtype), constant / 2 - z**2 @ own
+        cross, own, _, constant = _terms(self._diagonal[1], np.ones(1))
+        return (z * np.sqrt(cross)).astype(dtype), constant / 2 - z**2 @ own[0]
 
     def bilinear(self, enroll: VectorsLike, test: VectorsLike) -> BilinearScores:
         """Return the log-likelihood ratios of every enrolment against every test.
@@ -97,28 +84,22 @@ class PLDA(Scorer):
         utterances to one of z' is the sum over components of
         log(1 + psi) / 2 + log(1 + n psi) / 2 - log(1 + (n + 1) psi) / 2 + n psi / (1 + (n + 1) psi) z z'
               - n^2 psi^2 / (2 (1 + n psi) (1 + (n + 1) psi)) z^2
-              - n psi^2 / (2 (1 + psi) (1 + (n + 1) psi)) z'^2.                               (P3)
+              - n psi^2 / (2 (1 + psi) (1 + (n + 1) psi)) z'^2,                               (P3)
+        a product of (z, 1) and (z', z'^2) with weights that depend on n.
         """
-        counts = _counts(enroll)
         if (_counts(test) != 1).any():
             raise InputError("a mean over several utterances is on the side of the tests; PLDA enrols such means")
-        if (counts == 1).all() and not _is_mean(enroll):
+        if UTTERANCES not in getattr(enroll, "columns", ()):
             return super().bilinear(enroll, test)
         (z, dtype), (z_test, _) = self._coordinates(enroll), self._coordinates(test)
-        kinds, kind = np.unique(counts, return_inverse=True)
-        left, offset, squares = np.empty_like(z), np.empty(len(z)), np.empty((len(z_test), len(kinds)))
-        for at, n in enumerate(kinds.tolist()):  # each number of utterances has an offset of its own for a test
-            cross, own, other, constant = _terms(self._diagonal[1], n)
-            rows = kind == at
-            left[rows], offset[rows] = z[rows] * cross, constant - z[rows] ** 2 @ own
-            squares[:, at] = -(z_test**2) @ other
-        left, right = np.hstack([left, np.eye(len(kinds))[kind]]), np.hstack([z_test, squares])
-        return BilinearScores(left.astype(dtype), right.astype(dtype), offset, None, self_pairs(enroll, test))
+        cross, own, other, constant = _terms(self._diagonal[1], _counts(enroll))
+        left, right = np.hstack([z * cross, -other]).astype(dtype), np.hstack([z_test, z_test**2]).astype(dtype)
+        return BilinearScores(left, right, constant - np.vecdot(z**2, own), None, missing_pairs(enroll, test))
 
-    def _coordinates(self, vectors: VectorsLike) -> tuple[Array, np.dtype[Any]]:
+    def _coordinates(self, vectors: VectorsLike) -> tuple[Array, np.dtype[np.floating]]:
         """Return z of all embeddings, and the type of their scores."""
         (V, psi), x = self._diagonal, as_vectors(vectors)
-        phi = x if _is_mean(vectors) else self.projection(x.astype(np.float64))
+        phi = x if UTTERANCES in getattr(vectors, "columns", ()) else self.projection(x.astype(np.float64))
         if phi.shape[1] != len(psi):
             raise InputError(f"PLDA was trained on {len(psi)} dimensions, but the embeddings have {phi.shape[1]}")
         with one_blas_thread():
@@ -140,21 +121,17 @@ def plda_scores(plda: PLDA, enroll: VectorsLike, test: VectorsLike) -> Array:
     return np.asarray(plda.bilinear(enroll, test))
 
 
-def _is_mean(vectors: VectorsLike) -> bool:
-    return isinstance(vectors, Embeddings) and UTTERANCES in vectors.columns
-
-
-def _counts(vectors: VectorsLike) -> npt.NDArray[np.int64]:
+def _counts(vectors: VectorsLike) -> Array:
     """Return over how many utterances each vector is a mean."""
-    if isinstance(vectors, Embeddings) and UTTERANCES in vectors.columns:
-        return np.asarray(vectors.columns[UTTERANCES], np.int64)
-    return np.ones(len(as_vectors(vectors)), np.int64)
+    counts = getattr(vectors, "columns", {}).get(UTTERANCES)
+    return np.ones(len(as_vectors(vectors))) if counts is None else np.asarray(counts, float)
 
 
-def _terms(psi: Array, n: int) -> tuple[Array, Array, Array, float]:
-    """Return the factors of z z', -z^2 and -z'^2 in (P3), and its constant."""
+def _terms(psi: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the factors of z z', -z^2 and -z'^2 in (P3), and its constant, for each number of utterances."""
+    n = counts[:, None]
     both = 1 + (n + 1) * psi
-    constant = float(np.sum(np.log1p(psi) + np.log1p(n * psi) - np.log(both)) / 2)
+    constant = np.sum(np.log1p(psi) + np.log1p(n * psi) - np.log(both), axis=1) / 2
     own, other = (n * psi) ** 2 / (2 * (1 + n * psi) * both), n * psi**2 / (2 * (1 + psi) * both)
     return n * psi / both, own, other, constant
 
@@ -224,13 +201,13 @@ def fit_plda(
     """
     if not tol >= 0 or max_iter < 1:
         raise InputError(f"tol is {tol} and max_iter is {max_iter}, but they must be at least 0 and 1")
-    codes, x = speaker_codes(vectors, speakers), as_vectors(vectors).astype(np.float64)
+    x, codes = pre.training_data(vectors, speakers)
     with one_blas_thread():
         middle = x.mean(axis=0)
         matrix = _varying_directions(x - middle, shrinkage)
         if lda_dim is not None:
             basis = np.eye(x.shape[1]) if matrix is None else matrix
-            matrix = basis @ discriminant_map(Scatter.from_vectors((x - middle) @ basis, codes), lda_dim, shrinkage)
+            matrix = basis @ pre.discriminant_map(Scatter.from_vectors((x - middle) @ basis, codes), lda_dim, shrinkage)
         projection = Projection(middle if center else None, matrix, length_normalize)
         scatter = Scatter.from_vectors(projection(x), codes)
         return _em(scatter, projection, shrinkage, tol, max_iter)
@@ -241,7 +218,7 @@ def _varying_directions(centered: Array, shrinkage: float) -> Array | None:
     if shrinkage > 0 and len(centered) <= centered.shape[1]:
         return None
     variances, directions = np.linalg.eigh(centered.T @ centered)
-    kept = variances > _NO_VARIANCE * variances[-1]
+    kept = variances > pre.NO_VARIANCE * variances[-1]
     if not kept.any():
         raise InputError("all training embeddings are equal; check them")
     return None if kept.all() else directions[:, kept]
@@ -296,7 +273,7 @@ def _start(scatter: Scatter, mean: Array, share: float) -> tuple[Array, Array]:
     raw = scatter.within / (scatter.count - len(scatter.sizes))
     spread = scatter.means - mean
     apparent = spread.T @ spread / (len(scatter.sizes) - 1) - raw * np.mean(1 / scatter.sizes)
-    V, psi = diagonalize(shrink(apparent, share), scatter.covariance(share))
+    V, psi = diagonalize(pre.shrink(apparent, share), scatter.covariance(share))
     return V, np.maximum(psi, _START)
 
 

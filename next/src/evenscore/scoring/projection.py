@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,22 +10,18 @@ import numpy.typing as npt
 from evenscore.data.embeddings import Embeddings
 from evenscore.data.side import Ids, IdsLike, as_strings
 from evenscore.errors import InputError
-from evenscore.parallel import one_blas_thread, run_blocks
+from evenscore.parallel import one_blas_thread
 
-__all__ = ["Projection", "Scatter", "as_vectors", "fit_lda", "fit_wccn", "unit_vectors"]
+__all__ = ["Projection", "Scatter", "as_vectors", "fit_center", "fit_lda", "fit_wccn", "unit_vectors"]
 
-Array = npt.NDArray[Any]
+Array = npt.NDArray[np.floating]
 VectorsLike = Embeddings | npt.ArrayLike  #: embeddings, or n x d numbers
-
-NO_VARIANCE = 1e-12  # a direction with less than this share of the largest variance is constant
-_BLOCK = 1 << 18  # numbers at a time
+NO_VARIANCE = 1e-12  #: a direction with less than this share of the largest variance is constant
 
 
 def as_vectors(vectors: VectorsLike) -> Array:
     """Return n x d vectors in float32 or float64."""
-    if isinstance(vectors, Embeddings):
-        return vectors.vectors
-    array = np.asarray(vectors)
+    array = np.asarray(getattr(vectors, "vectors", vectors))
     if array.dtype.kind not in "fiu" or array.ndim != 2:
         raise InputError(f"vectors must be n x d numbers, but are {array.dtype} of shape {array.shape}")
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
@@ -57,27 +52,23 @@ class Projection:
         if self.matrix is not None:
             with one_blas_thread():
                 x = x @ self.matrix.astype(x.dtype)
-        if self.length_normalize:
-            lengths = np.sqrt(np.vecdot(x, x))
-            x = x / np.where(lengths > 0, lengths, 1)[:, None]
-        return x
+        return _scaled(x)[0] if self.length_normalize else x
+
+
+def _scaled(x: Array) -> tuple[Array, Array]:
+    """Return vectors of length 1, but those of zeros, and the lengths that they had."""
+    lengths = np.sqrt(np.einsum("nd,nd->n", x, x, dtype=np.float64))
+    divisors = np.where(lengths > 0, lengths, 1)[:, None]
+    return np.divide(x, divisors, out=np.empty_like(x), casting="same_kind"), lengths
 
 
 def unit_vectors(vectors: VectorsLike, ids: Ids | None = None) -> Array:
     """Return vectors of length 1; a vector of zeros is an error that names it."""
-    x = as_vectors(vectors)
-    out, lengths = np.empty_like(x), np.empty(len(x))
-
-    def work(rows: slice) -> None:
-        exact = x[rows].astype(np.float64)
-        lengths[rows] = np.sqrt(np.vecdot(exact, exact))
-        np.divide(exact, np.where(lengths[rows] > 0, lengths[rows], 1)[:, None], out=out[rows], casting="same_kind")
-
-    run_blocks(work, *x.shape, _BLOCK)
+    scaled, lengths = _scaled(as_vectors(vectors))
     if not lengths.all():
         at = int(np.argmin(lengths))
         raise InputError(f"the vector of {at if ids is None else ids[at]!r} has length 0, so no direction; drop it")
-    return out
+    return scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +80,7 @@ class Scatter:
     within: Array  #: sum of (x - mean of its speaker)(x - mean of its speaker)'
 
     @classmethod
-    def from_vectors(cls, vectors: Array, codes: Array) -> Scatter:
+    def from_vectors(cls, vectors: Array, codes: npt.NDArray[np.intp]) -> Scatter:
         """Return the sums of vectors in float64 whose speakers have the codes 0, 1, 2, ..."""
         sizes, order = np.bincount(codes), np.argsort(codes, kind="stable")
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -121,19 +112,24 @@ def shrink(covariance: Array, share: float) -> Array:
     return (1 - share) * covariance + share * mean * np.eye(len(covariance))
 
 
-def speaker_codes(vectors: VectorsLike, speakers: IdsLike | None = None) -> Array:
-    """Return the numbers 0, 1, 2, ... of the speakers of training embeddings; at least one has several."""
-    if speakers is None:
-        speakers = vectors.speakers if isinstance(vectors, Embeddings) else None
-    names = as_strings([] if speakers is None else speakers, "speakers").tolist()
-    if None in names or "" in names or len(names) != len(as_vectors(vectors)):
+def training_data(vectors: VectorsLike, speakers: IdsLike | None = None) -> tuple[Array, npt.NDArray[np.intp]]:
+    """Return training vectors in float64, and the numbers 0, 1, 2, ... of their speakers, of whom one has several."""
+    x = as_vectors(vectors).astype(np.float64)
+    known = getattr(vectors, "speakers", None) if speakers is None else speakers
+    names = as_strings([] if known is None else known, "speakers").tolist()
+    if None in names or "" in names or len(names) != len(x):
         raise InputError("every training embedding needs its speaker; give it, or drop the embedding")
     index: dict[str, int] = {}
     codes = np.array([index.setdefault(name, len(index)) for name in names], np.intp)
     if not 2 <= len(index) < len(names):
-        raise InputError(f"training needs two speakers and several embeddings of some; here {len(index)} speakers have "
-                         f"{len(names)} embeddings")  # fmt: skip
-    return codes
+        found = f"{len(names)} embeddings of {len(index)} speakers"
+        raise InputError(f"training needs two speakers and several embeddings of some, but there are {found}")
+    return x, codes
+
+
+def fit_center(vectors: VectorsLike) -> Projection:
+    """Return the subtraction of the mean of training vectors."""
+    return Projection(as_vectors(vectors).mean(axis=0, dtype=np.float64))
 
 
 def fit_lda(
@@ -149,7 +145,7 @@ def fit_lda(
     >>> np.abs(fit_lda(vectors, ["a", "a", "b", "b"], dim=1, shrinkage=0.1).matrix).round(2).tolist()
     [[1.1], [0.08]]
     """
-    x, codes = as_vectors(vectors).astype(np.float64), speaker_codes(vectors, speakers)
+    x, codes = training_data(vectors, speakers)
     center = x.mean(axis=0)
     return Projection(center, discriminant_map(Scatter.from_vectors(x - center, codes), dim, shrinkage))
 
@@ -168,6 +164,6 @@ def discriminant_map(scatter: Scatter, dim: int | None, shrinkage: float) -> Arr
 
 def fit_wccn(vectors: VectorsLike, speakers: IdsLike | None = None, shrinkage: float = 0.0) -> Projection:
     """Return within-class covariance normalization: the mean is subtracted, the within-speaker covariance becomes I."""
-    x, codes = as_vectors(vectors).astype(np.float64), speaker_codes(vectors, speakers)
+    x, codes = training_data(vectors, speakers)
     variances, directions = np.linalg.eigh(Scatter.from_vectors(x, codes).covariance(shrinkage))
     return Projection(x.mean(axis=0), (directions / np.sqrt(variances)) @ directions.T)

@@ -18,52 +18,40 @@ from evenscore.norms.classical import cohort_counts, statistics_of_enrolments, s
 from evenscore.norms.folds import EXACT_FOLDS, MANY_FOLDS, assign_folds
 from evenscore.norms.options import ADAPTIVE, CLASSICAL, NormOptions
 from evenscore.norms.registry import normalize
-from evenscore.scoring.bilinear import self_pairs
+from evenscore.scoring.bilinear import BilinearScores
 from evenscore.scoring.cohorts import LengthNorm, Members, enroll_models
 from evenscore.scoring.plda import UTTERANCES
+from evenscore.scoring.projection import Array, VectorsLike
 from evenscore.scoring.scorers import Scorer, make_scorer
 
 __all__ = ["embedding_blocks", "embedding_quality", "score_by_folds", "score_embeddings"]
 
-Array = npt.NDArray[Any]
 Table = ScoreMatrix | TrialList
 
 
-@overload
-def score_embeddings(
-    enroll: Embeddings, test: Embeddings, trials: TrialList, *args: Any, **options: Any
-) -> TrialList: ...
 @overload
 def score_embeddings(enroll: Embeddings, test: Embeddings, *args: Any, **options: Any) -> Table: ...
 @overload
 def score_embeddings(enroll: npt.ArrayLike, test: npt.ArrayLike, *args: Any, **options: Any) -> Array: ...
 def score_embeddings(
-    enroll: Any,
-    test: Any,
+    enroll: VectorsLike,
+    test: VectorsLike,
     trials: Table | None = None,
-    cohort: Any = None,
+    cohort: VectorsLike | None = None,
     scorer: str | Scorer = "cosine",
     method: str | None = None,
     *,
     models: Members | None = None,
     length_norm: LengthNorm = "none",
+    lazy: bool = False,
     **options: Any,
-) -> Any:
+) -> Table | Array:
     """Score enrolments against tests, and normalize the scores if there is a cohort.
 
     Parameters
     ----------
-    enroll, test
-        Embeddings of the two sides, or arrays of vectors. They may be the same object. A pair with the same id on both
-        sides has no score: it is NaN in a matrix, and left out of a list.
-    trials
-        The pairs to score; None scores every enrolment against every test. If they have scores and there is a norm,
-        these are normalized, and embeddings are compared with the cohort only.
-    cohort
-        Embeddings of the cohort, see `make_cohort`. Its members are both the tests and the enrolments of the cohort. No
-        matrix of all cohort scores is made, unless the norm needs it.
-    scorer
-        A name or a scorer, see `make_scorer`.
+    enroll, test, trials, cohort, scorer, lazy
+        See `embedding_blocks`; embeddings may be arrays of vectors.
     method
         Name of the norm, see `normalize`; None for raw scores.
     models, length_norm
@@ -92,24 +80,21 @@ def score_embeddings(
         raise InputError("a cohort or options of a norm were given, but no norm; name one with method, such as 'as'")
     if method is not None and cohort is None:
         raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
-    arrays = not isinstance(enroll, Embeddings)
-    one = test is enroll
-    enroll = _as_embeddings(enroll, "e")
-    test, cohort = enroll if one else _as_embeddings(test, "t"), None if cohort is None else _as_embeddings(cohort, "c")
-    scorer = make_scorer(scorer)
+    left, scorer = _as_embeddings(enroll, "e"), make_scorer(scorer)
+    right = left if test is enroll else _as_embeddings(test, "t")
     if models is not None:
-        enroll = enroll_models(scorer, enroll, models, length_norm)
-    blocks = embedding_blocks(enroll, test, cohort, trials, scorer=scorer, method=method, **options)
+        left = enroll_models(scorer, left, models, length_norm)
+    members = None if cohort is None else _as_embeddings(cohort, "c")
+    blocks = embedding_blocks(left, right, members, trials, scorer=scorer, method=method, lazy=lazy, **options)
     found = blocks.trials if method is None else normalize(blocks, method, **options)
-    if isinstance(trials, TrialList):
-        return _with_own_sides(trials, found)
-    return found.scores if arrays and isinstance(found, ScoreMatrix) else found
+    return found if left is enroll or models is not None else np.asarray(found.scores)
 
 
-def _as_embeddings(vectors: Any, letter: str) -> Embeddings:
+def _as_embeddings(vectors: VectorsLike, letter: str) -> Embeddings:
     if isinstance(vectors, Embeddings):
         return vectors
-    return Embeddings([f"{letter}{row}" for row in range(len(vectors))], vectors)
+    x = np.asarray(vectors)
+    return Embeddings([f"{letter}{row}" for row in range(len(x))], x)
 
 
 def embedding_blocks(
@@ -120,42 +105,54 @@ def embedding_blocks(
     *,
     scorer: str | Scorer = "cosine",
     method: str | None = None,
+    lazy: bool = False,
     **options: Any,
 ) -> ScoreBlocks:
-    """Return trials and cohort scores as score blocks; cohort scores are made when a norm uses them.
+    """Return trials and cohort scores as score blocks, for `normalize`; cohort scores are made when a norm uses them.
+
+    The sides of the blocks have the speakers and the columns of the embeddings, so that a norm leaves a trial's own
+    speakers out of its cohort.
 
     Parameters
     ----------
-    enroll, test, cohort, trials, scorer
-        As in `score_embeddings`.
+    enroll, test
+        Embeddings of the two sides. They may be the same object. A pair with the same id on both sides has no score: it
+        is NaN in a matrix, and left out of a list.
+    cohort
+        Embeddings of the cohort, see `make_cohort`; its members are both the tests and the enrolments of the cohort.
+    trials
+        The pairs to score; None scores every enrolment against every test. If they have scores and there is a cohort,
+        these scores are kept, and embeddings are compared with the cohort only.
+    scorer
+        A name or a scorer, see `make_scorer`.
     method, **options
         The norm that the blocks are for: one that uses no scores of the cohort against itself gets none.
+    lazy
+        Whether the scores of all pairs are a dask array, computed in chunks when they are used.
     """
     scorer = make_scorer(scorer)
-    enroll, test = _used(enroll, test, trials)
-    table = _raw_scores(scorer, enroll, test, trials, keep=method is not None)
+    enroll, test, trials = _used(enroll, test, trials)
+    products, sides = scorer.bilinear(enroll, test), (_side(enroll), _side(test))
+    table = _raw_scores(products, sides, trials, keep=cohort is not None, lazy=lazy)
     if cohort is None:
         return ScoreBlocks(table)
     if cohort.dim != test.dim:
         raise InputError(f"the cohort's embeddings have {cohort.dim} dimensions, those of the tests have {test.dim}")
     of_enroll = scorer.bilinear(enroll, cohort)
     of_test = of_enroll.T if test is enroll else scorer.bilinear(cohort, test)
-    inner = scorer.bilinear(cohort, cohort) if _needs_inner(method, options) else None
+    select = getattr(options.get("options"), "select", options.get("select"))
+    needs_inner = method not in CLASSICAL or method in ("zt", "tz") or select == "profile"
+    inner = scorer.bilinear(cohort, cohort) if needs_inner else None
     blocks: list[Any] = [of_enroll, of_test]
     if method not in CLASSICAL:  # which alone take cohort scores with gaps in pieces
         blocks = [block if block.missing is None else np.asarray(block) for block in blocks]
     members = _side(cohort)
     return ScoreBlocks(
         table,
-        ScoreMatrix.trusted(blocks[0], table.enroll, members),
-        ScoreMatrix.trusted(blocks[1], members, table.test),
+        ScoreMatrix.trusted(blocks[0], sides[0], members),
+        ScoreMatrix.trusted(blocks[1], members, sides[1]),
         None if inner is None else ScoreMatrix.trusted(inner, members, members),
     )
-
-
-def _needs_inner(method: str | None, options: dict[str, Any]) -> bool:
-    select = getattr(options.get("options"), "select", options.get("select"))
-    return method not in CLASSICAL or method in ("zt", "tz") or select == "profile"
 
 
 def _side(embeddings: Embeddings) -> Side:
@@ -163,52 +160,38 @@ def _side(embeddings: Embeddings) -> Side:
     return Side.trusted(embeddings.ids, embeddings.speakers, columns)
 
 
-def _used(enroll: Embeddings, test: Embeddings, trials: Table | None) -> tuple[Embeddings, Embeddings]:
-    """Return the embeddings that the trials name; if both sides are the same object, they stay one."""
+def _used(enroll: Embeddings, test: Embeddings, trials: Table | None) -> tuple[Embeddings, Embeddings, Table | None]:
+    """Return the embeddings that trials name, and the trials with their positions among these.
+
+    If both sides are one object, they stay one, so that each embedding is compared with the cohort once.
+    """
     if trials is None:
-        return enroll, test
+        return enroll, test, None
     rows = enroll.positions(trials.enroll_ids, "enrolment", "the embeddings", test)
     cols = test.positions(trials.test_ids, "test", "the embeddings", enroll)
-    if enroll is test and isinstance(trials, TrialList):
-        both = np.union1d(rows, cols)
-        one = enroll if len(both) == len(enroll) else enroll.take(both)
-        return one, one
-    return enroll.take(rows), test.take(cols)
+    if enroll is not test or trials.rows is None:
+        return enroll.take(rows), test.take(cols), trials
+    both = np.union1d(rows, cols)
+    one = enroll if len(both) == len(enroll) else enroll.take(both)
+    codes = (np.searchsorted(both, at).astype(np.int32) for at in (rows, cols))
+    positions = (at[of] for at, of in zip(codes, (trials.rows, trials.cols), strict=True))
+    return one, one, TrialList.trusted(one, one, *positions, trials.scores, trials.labels, trials.columns)
 
 
-def _raw_scores(scorer: Scorer, enroll: Embeddings, test: Embeddings, trials: Table | None, keep: bool) -> Table:
-    """Return the scores of a matrix or of a list, without pairs of an id with itself; known ones are kept."""
-    sides = _side(enroll), _side(test)
-    if isinstance(trials, ScoreMatrix) and keep:
-        scores = np.array(trials.compute().scores)
-        missing = self_pairs(*sides)
-        if missing is not None:
-            scores[missing] = np.nan
-        return trials.with_scores(scores).with_sides(*sides)
-    products = scorer.bilinear(enroll, test)
-    if not isinstance(trials, TrialList):
-        return ScoreMatrix.trusted(np.asarray(products), *sides)
-    rows = sides[0].find(trials.enroll_ids)[trials.rows]
-    cols = sides[1].find(trials.test_ids)[trials.cols]
-    known = trials.scores if keep else None
-    found = trials.with_sides(*sides)
-    if products.missing is not None:
-        itself = np.full(len(enroll), -1)
-        itself[products.missing[0]] = products.missing[1]
-        other = itself[rows] != cols
-        rows, cols, known = rows[other], cols[other], None if known is None else known[other]
-        found = found.select(other).with_sides(*sides)
-    scores = products.pairs(rows, cols) if known is None else known
-    codes = rows.astype(np.int32), cols.astype(np.int32)
-    return TrialList.trusted(*sides, *codes, scores, found.labels, found.columns)
-
-
-def _with_own_sides(trials: TrialList, scored: TrialList) -> TrialList:
-    """Return the scores on the sides of the list that was given; a norm may have left out some of its trials."""
-    if len(scored) == len(trials):
-        return trials.with_normalized(np.asarray(scored.scores))
-    kept = trials.find(scored) >= 0
-    return trials.select(kept).with_normalized(np.asarray(scored.scores))
+def _raw_scores(
+    products: BilinearScores, sides: tuple[Side, Side], trials: Table | None, *, keep: bool, lazy: bool
+) -> Table:
+    """Return the scores of a matrix or of a list, without pairs of an id with itself; known ones can be kept."""
+    known = None if trials is None or trials.scores is None or not keep else np.array(trials.scores)
+    if trials is None or trials.rows is None:
+        if known is None:
+            return ScoreMatrix.trusted(products.to_dask() if lazy else np.asarray(products), *sides)
+        if products.missing is not None:
+            known[products.missing] = np.nan
+        return ScoreMatrix.trusted(known, *sides)
+    scores = products.pairs(trials.rows, trials.cols) if known is None else known
+    scores[products.missing_columns()[trials.rows] == trials.cols] = np.nan
+    return trials.with_sides(*sides).with_normalized(scores)
 
 
 def score_by_folds(
@@ -273,7 +256,12 @@ def _folds_of(side: Embeddings, fold: dict[str, int]) -> npt.NDArray[np.intp]:
 
 
 def embedding_quality(
-    blocks: ScoreBlocks, enroll: Embeddings, test: Embeddings, method: str = "s", center: Any = None, **options: Any
+    blocks: ScoreBlocks,
+    enroll: Embeddings,
+    test: Embeddings,
+    method: str = "s",
+    center: npt.ArrayLike | None = None,
+    **options: Any,
 ) -> tuple[Side, Side]:
     """Return the sides of the trials with quality measures as columns, see `quality_columns`.
 
@@ -290,7 +278,7 @@ def embedding_quality(
     of_test = () if S_t is None else statistics_of_tests(norm, S_t, None, how, counts[1])
     found = []
     for side, vectors, numbers in ((blocks.trials.enroll, enroll, of_enroll), (blocks.trials.test, test, of_test)):
-        x = vectors.select(side.ids).vectors.astype(np.float64) - (0.0 if center is None else np.asarray(center))
-        columns = {"mag": np.linalg.norm(x, axis=1), **dict(zip(("mu", "sigma"), numbers, strict=False))}
-        found.append(side.with_columns(columns))
+        middle = np.asarray(0.0 if center is None else center)
+        lengths = np.linalg.norm(vectors.select(side.ids).vectors - middle, axis=1)
+        found.append(side.with_columns({"mag": lengths, **dict(zip(("mu", "sigma"), numbers, strict=False))}))
     return found[0], found[1]

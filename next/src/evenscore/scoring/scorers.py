@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,12 @@ import numpy.typing as npt
 from evenscore.data.embeddings import Embeddings
 from evenscore.errors import InputError
 from evenscore.scoring.bilinear import BilinearScores, self_pairs
-from evenscore.scoring.projection import Projection, VectorsLike, as_vectors, fit_lda, fit_wccn, unit_vectors
+from evenscore.scoring.projection import Array, Projection, VectorsLike, fit_center, fit_lda, fit_wccn, unit_vectors
+
+if TYPE_CHECKING:
+    from evenscore.scoring.plda import PLDA
 
 __all__ = ["SCORERS", "CosineScorer", "DotScorer", "Scorer", "cosine_scores", "dot_scores", "make_scorer"]
-
-Array = npt.NDArray[Any]
 
 #: Names of scorers and their options.
 SCORERS = {
@@ -42,7 +43,13 @@ class Scorer:
         """
         left, left_offset = self.side(enroll)
         right, right_offset = (left, left_offset) if test is enroll else self.side(test)
-        return BilinearScores(left, right, left_offset, right_offset, self_pairs(enroll, test))
+        return BilinearScores(left, right, left_offset, right_offset, missing_pairs(enroll, test))
+
+
+def missing_pairs(enroll: VectorsLike, test: VectorsLike) -> Any:
+    """Return the positions of pairs of an id with itself, or None; arrays have no ids."""
+    both = isinstance(enroll, Embeddings) and isinstance(test, Embeddings)
+    return self_pairs(enroll, test) if both else None  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +69,7 @@ class CosineScorer(DotScorer):
 
     def side(self, vectors: VectorsLike) -> tuple[Array, Array | None]:
         """Return the projected vectors at length 1."""
-        return unit_vectors(self.projection(vectors), vectors.ids if isinstance(vectors, Embeddings) else None), None
+        return unit_vectors(self.projection(vectors), getattr(vectors, "ids", None)), None
 
 
 def cosine_scores(enroll: VectorsLike, test: VectorsLike, center: npt.ArrayLike | None = None) -> Array:
@@ -109,27 +116,28 @@ def make_scorer(scorer: str | Scorer = "cosine", training: Embeddings | None = N
     if odd:
         raise InputError(f"the scorer {scorer!r} has no option {odd[0]!r}; it has {', '.join(SCORERS[scorer])}")
     center, model = options.pop("center", None), options.pop("model", None)
+    if options and (training is None or model is not None):
+        raise InputError(f"{', '.join(options)}: there is something to train; give training embeddings and no model")
     if isinstance(center, str):
         if center != "mean" or training is None:
             raise InputError(f"center is {center!r}, but must be a vector, or 'mean' with training embeddings")
-        center = as_vectors(training).mean(axis=0, dtype=np.float64)
-    center = None if center is None else np.asarray(center, float)
-    if options and (training is None or model is not None):
-        raise InputError(f"{', '.join(options)}: there is something to train; give training embeddings and no model")
+        center = fit_center(training).center
+    trained = _trained(scorer, training, model, options)
+    if center is None:
+        return trained
+    return replace(trained, projection=replace(trained.projection, center=np.asarray(center, float)))
+
+
+def _trained(scorer: str, training: Embeddings | None, model: PLDA | None, options: dict[str, Any]) -> DotScorer | PLDA:
+    """Return a scorer with the projection, or the PLDA, that its options ask for."""
     if scorer == "plda":
-        return _plda(training, model, center, options)
+        from evenscore.scoring.plda import fit_plda
+
+        if model is None and training is None:
+            raise InputError("the scorer 'plda' needs a trained PLDA (model) or training embeddings; give one of them")
+        return fit_plda(training, **options).model if model is None else model  # type: ignore[arg-type]
     kind = CosineScorer if scorer == "cosine" else DotScorer
-    lda, wccn, shrinkage = options.get("lda"), options.get("wccn"), options.get("shrinkage", 0.0)
-    if training is None or (lda is None and not wccn):
-        return kind(Projection(center))
-    found = fit_wccn(training, None, shrinkage) if lda is None else fit_lda(training, None, lda, shrinkage)
-    return kind(found if center is None else replace(found, center=center))
-
-
-def _plda(training: Embeddings | None, model: Any, center: Array | None, options: dict[str, Any]) -> Scorer:
-    from evenscore.scoring.plda import fit_plda
-
-    if model is None and training is None:
-        raise InputError("the scorer 'plda' needs a trained PLDA (model) or training embeddings; give one of them")
-    trained = fit_plda(training, **options).model if model is None else model  # type: ignore[arg-type]
-    return trained if center is None else replace(trained, projection=replace(trained.projection, center=center))
+    shrinkage = options.get("shrinkage", 0.0)
+    if options.get("lda") is not None:
+        return kind(fit_lda(training, None, options["lda"], shrinkage))  # type: ignore[arg-type]
+    return kind(fit_wccn(training, None, shrinkage)) if options.get("wccn") else kind()  # type: ignore[arg-type]

@@ -13,18 +13,19 @@ import numpy.typing as npt
 from evenscore.calibrate.base import Calibration
 from evenscore.data.blocks import ScoreBlocks
 from evenscore.data.embeddings import Embeddings
-from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.score_matrix import ScoreMatrix, set_fields
 from evenscore.errors import InputError
-from evenscore.norms.online import OnlineNorm, prepare_norm
-from evenscore.norms.options import CLASSICAL
+from evenscore.norms.online import OnlineNorm
+from evenscore.norms.options import CLASSICAL, NormOptions
 from evenscore.norms.registry import method_named, normalize
 from evenscore.parallel import one_blas_thread
 from evenscore.scoring.cohorts import LengthNorm, average_embeddings
+from evenscore.scoring.projection import Array
 from evenscore.scoring.scorers import Scorer, make_scorer
 
 __all__ = ["Enrolled", "Probe", "Verifier"]
 
-Array = npt.NDArray[Any]
+Numbers = tuple[float, ...] | Array  #: what a norm keeps of the cohort scores of one side of a trial
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Enrolled:
 
     vector: Array
     offset: float = 0.0
-    numbers: Any = ()  #: of the norm
+    numbers: Numbers = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +109,8 @@ class Verifier:
             raise InputError("a cohort or options of a norm were given, but no norm; name one, such as method='as'")
         if method != "raw" and (cohort is None or not len(cohort)):
             raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
-        fields = {"scorer": make_scorer(scorer), "cohort": cohort, "method": method, "options": options}
-        for name, value in {**fields, "calibration": calibration, "length_norm": length_norm}.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, scorer=make_scorer(scorer), cohort=cohort, method=method, options=options)
+        set_fields(self, calibration=calibration, length_norm=length_norm)
         if cohort is not None:  # what is made on first use is made before there are threads
             self.normalized(self.enroll(cohort.vectors[0]), self.test(cohort.vectors[-1]))
 
@@ -159,68 +159,53 @@ class Verifier:
         x = np.asarray(vectors)
         if x.dtype.kind not in "fiu" or x.ndim not in (1, 2) or not x.size or not np.isfinite(x).all():
             raise InputError(f"a vector is a list of finite numbers, but this is {x.dtype} of shape {x.shape}")
-        if self.cohort is None:
-            return x if x.dtype.kind == "f" else x.astype(np.float64)
-        if x.shape[-1] != self.cohort.dim:
+        if self.cohort is not None and x.shape[-1] != self.cohort.dim:
             raise InputError(f"the vector has {x.shape[-1]} dimensions, but the cohort has {self.cohort.dim}")
-        return x.astype(self.cohort.vectors.dtype, copy=False)
+        dtype = x.dtype if self.cohort is None else self.cohort.vectors.dtype
+        return x.astype(dtype if dtype.kind == "f" else np.float64, copy=False)
 
-    def _prepared(self, vector: Array, numbers: Callable[[Array, float], Any]) -> tuple[Array, float, Any]:
+    def _prepared(self, vector: Array, numbers: Callable[[Array], Numbers]) -> tuple[Array, float, Numbers]:
+        """Return a side of the score, and what the norm keeps of its cohort scores."""
         with one_blas_thread():
             vectors, offsets = self.scorer.side(vector[None])
             offset = 0.0 if offsets is None else float(offsets[0])
-            return vectors[0], offset, numbers(vectors[0], offset)
+            if self.cohort is None:
+                return vectors[0], offset, ()
+            members, added = self._members
+            return vectors[0], offset, numbers((members @ vectors[0]).astype(np.float64) + (added + offset))
 
     @cached_property
-    def _norm(self) -> tuple[Callable[[Array, float], Any], Callable[[Array, float], Any], Callable[..., float]]:
+    def _members(self) -> tuple[Array, Array]:
+        """The cohort's side of the scores: vectors and offsets."""
+        vectors, offsets = self.scorer.side(self.cohort)  # type: ignore[arg-type]
+        return vectors, np.zeros(len(vectors)) if offsets is None else offsets
+
+    @cached_property
+    def _norm(self) -> tuple[Callable[[Array], Numbers], Callable[[Array], Numbers], Callable[..., float]]:
         """What makes the numbers of an enrolment and of a test, and what normalizes a score with them."""
         if self.cohort is None:
-            return (lambda vector, offset: ()), (lambda vector, offset: ()), (lambda score, enroll, test: score)
-        cohort, offsets = self.scorer.side(self.cohort)
-        offsets = np.zeros(len(cohort)) if offsets is None else offsets
-
-        def scores(vector: Array, offset: float) -> Array:
-            return (cohort @ vector).astype(np.float64) + (offsets + offset)
-
-        if self.method in CLASSICAL:
-            inner = np.asarray(self._inner().nontargets().cohort.scores) if self.method in ("zt", "tz") else None  # type: ignore[union-attr]
-            norm: OnlineNorm = prepare_norm(self.method, cohort=inner, **self.options)
-            return (lambda v, o: norm.enroll(scores(v, o))), (lambda v, o: norm.test(scores(v, o))), norm.score
-        if self.method == "lgsm":
-            return self._score_model(cohort, offsets)
-        return scores, scores, self._one_trial
-
-    def _inner(self) -> ScoreBlocks:
-        """Return a trial with the scores of the cohort against itself and their labels."""
-        assert self.cohort is not None
+            return np.asarray, np.asarray, lambda score, enroll, test: score
         inner = ScoreMatrix.trusted(self.scorer.bilinear(self.cohort, self.cohort), self.cohort, self.cohort)
-        return ScoreBlocks(ScoreMatrix([[0.0]], ["enrolment"], ["test"]), cohort=inner)
+        trial = ScoreMatrix([[0.0]], ["enrolment"], ["test"])
+        blocks, given = ScoreBlocks(trial, cohort=inner), dict(self.options)
+        if self.method == "lgsm":
+            from evenscore.model.scoring import ScoreModelNormalizer
 
-    def _score_model(self, cohort: Array, offsets: Array) -> Any:
-        """Fold the cohort into one vector per class and side: two products, whatever the size of the cohort."""
-        from evenscore.model.scoring import ScoreModelNormalizer
+            return np.asarray, np.asarray, ScoreModelNormalizer(given["model"], blocks).normalize_one
+        if self.method in CLASSICAL:
+            how = NormOptions.resolve(given.pop("options", None), given.pop("convention", None), **given)
+            how = how.for_method(self.method)
+            nontargets = blocks.nontargets().cohort if self.method in ("zt", "tz") else None
+            if how.select == "own":
+                cohort = None if nontargets is None else np.asarray(nontargets.scores)
+                norm = OnlineNorm(self.method, how, cohort)
+                return norm.enroll, norm.test, norm.score
+        inner = inner.with_scores(np.asarray(inner.scores))
 
-        normalizer = ScoreModelNormalizer(self.options["model"], self._inner())
-        enroll_weights, test_weights, constant, formula, constants = normalizer._complete_trial(True, True)
+        def whole_blocks(score: float, enroll: Array, test: Array) -> float:
+            S_e = ScoreMatrix.trusted(enroll[None], trial.enroll, inner.test)
+            S_t = ScoreMatrix.trusted(test[:, None], inner.enroll, trial.test)
+            one = ScoreBlocks(trial.with_scores(np.array([[score]])), S_e, S_t, inner)
+            return float(np.asarray(normalize(one, self.method, **self.options).scores)[0, 0])
 
-        def numbers(weights: Array, shift: Any) -> Callable[[Array, float], Array]:
-            folded, total, fixed = weights @ cohort.astype(np.float64), weights.sum(axis=1), weights @ offsets + shift
-            return lambda vector, offset: folded @ vector + total * offset + fixed
-
-        def score(s: float, enroll: Array, test: Array) -> float:
-            return float(formula(s, *enroll.tolist(), *test.tolist(), *constants))
-
-        return numbers(enroll_weights, constant), numbers(test_weights, 0.0), score
-
-    def _one_trial(self, score: float, enroll: Array, test: Array) -> float:
-        """Normalize a trial by a norm that takes whole blocks."""
-        cohort = self._inner().cohort
-        assert cohort is not None
-        trial = ScoreMatrix([[score]], ["enrolment"], ["test"])
-        blocks = ScoreBlocks(
-            trial,
-            ScoreMatrix.trusted(enroll[None], trial.enroll, cohort.test),
-            ScoreMatrix.trusted(test[:, None], cohort.enroll, trial.test),
-            cohort.with_scores(np.asarray(cohort.scores)),
-        )
-        return float(normalize(blocks, self.method, **self.options).scores[0, 0])  # type: ignore[index]
+        return np.asarray, np.asarray, whole_blocks

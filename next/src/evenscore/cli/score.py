@@ -1,0 +1,48 @@
+"""``evenscore score``: embeddings in, raw scores out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from evenscore.cli.embeddings import EnrollMap, ScorerOption
+from evenscore.cli.options import MemoryLimit, Output, Scheduler, ToFormat, Workers, file_option, labelled_format
+
+__all__ = ["EXAMPLES", "score"]
+
+EXAMPLES = """
+evenscore score --enroll-embeddings x.npz --test-embeddings x.npz --trials dev.trials -o raw
+evenscore score --enroll-embeddings e.npz --test-embeddings t.npz --scorer cosine:center=c.npz -o out.npz
+evenscore score --enroll-embeddings e.npz --test-embeddings t.npz --scorer plda:model=plda.json -o out.npz
+evenscore score --enroll-embeddings x.npz --enroll-map spk2utt --test-embeddings x.npz -o out.zarr
+"""
+
+
+def score(
+    output: Output,
+    enroll_embeddings: Annotated[str, file_option("Embeddings of the enrolments.")],
+    test_embeddings: Annotated[str, file_option("Embeddings of the tests; may be the same file.")],
+    trials: Annotated[str | None, file_option("Trials to score; by default all enrolments against all tests.")] = None,
+    scorer: ScorerOption = "cosine",
+    enroll_map: EnrollMap = None,
+    to_format: ToFormat = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    memory_limit: MemoryLimit = None,
+) -> None:
+    """Score embeddings of enrolments against embeddings of tests.
+
+    The output is a matrix, or the listed trials in their order and with their labels. An utterance has no score against
+    itself. A matrix for a zarr store is computed and written in chunks, so that it may be larger than memory.
+    """
+    from evenscore.cli.embeddings import read_scorer, read_sides
+    from evenscore.files import output_format, read_trials, write
+    from evenscore.large import cluster
+    from evenscore.scoring import score_embeddings
+
+    lazy = output_format(output, "scores", to_format).name == "zarr" and trials is None
+    how = read_scorer(scorer)
+    with cluster(workers, scheduler, memory_limit):
+        enroll, test = read_sides(enroll_embeddings, test_embeddings, enroll_map, how)
+        listed = None if trials is None else read_trials(trials)
+        table = score_embeddings(enroll, test, listed, scorer=how, lazy=lazy)
+        write(table, output, format=labelled_format(table, output, to_format))
