@@ -60,7 +60,7 @@ def parsing(path: PathLike, what: str) -> Iterator[None]:
     with reading(path):
         try:
             yield
-        except (FileError, OSError, MemoryError):
+        except (FileError, OSError, MemoryError, ImportError):
             raise
         except InputError as error:
             raise FileError(path, str(error)) from None
@@ -90,31 +90,38 @@ def from_arrays(
     arrays: Mapping[str, Any], path: PathLike, options: ReadOptions
 ) -> ScoreMatrix | TrialList | Embeddings:
     """Return the table that named arrays hold; the names of the arrays decide which."""
-    found = {what: next((arrays[name] for name in names if name in arrays), None) for what, names in _NAMES.items()}
+    found: dict[str, Any] = {}
+    for what, names in _NAMES.items():
+        found[what] = next((arrays[name] for name in names if name in arrays), None)
     if found["enroll_ids"] is None or found["test_ids"] is None:
         return _embeddings(arrays, found, path)
     enroll, test = Side(found["enroll_ids"], name="enroll_ids"), Side(found["test_ids"], name="test_ids")
-    scores, labels = found["scores"], arrays.get("labels")
+    scores, labels, columns = found["scores"], arrays.get("labels"), {}
+    infinite = options.infinite == "accept"
     if "enroll_index" in arrays and "test_index" in arrays:
         columns = {name.removeprefix(_COLUMN): arrays[name] for name in arrays if name.startswith(_COLUMN)}
         rows, cols = np.asarray(arrays["enroll_index"]), np.asarray(arrays["test_index"])
-        return _listed(enroll, test, rows, cols, scores, labels, columns, options)
-    for name, array in (("scores", scores), ("labels", labels)):
-        if array is not None and array.shape != (len(enroll), len(test)):
-            problem = f"shape {array.shape} does not fit the {len(enroll)} enrolments and {len(test)} tests"
-            raise FileError(path, f"{problem}; make them agree", part=name)
-    if scores is None and labels is None:
-        raise FileError(path, "there are ids but no scores; add the array", part="scores")
-    if labels is None and is_dask(scores):
-        return ScoreMatrix.trusted(scores, enroll, test)
-    if scores is not None and labels is None:
-        bad = np.isinf(scores)
-        if options.infinite == "error" or not bad.any():
-            keep = options.missing == "error" or not bad.any()
-            return ScoreMatrix(scores if keep else np.where(bad, np.nan, scores), enroll, test)
-    rows, cols = np.nonzero(np.ones((len(enroll), len(test)), bool) if scores is None else ~np.isnan(scores))
-    key = None if labels is None else Labels.from_key(labels).pairs(rows, cols)
-    return _listed(enroll, test, rows, cols, None if scores is None else scores[rows, cols], key, {}, options)
+    else:
+        for name, array in (("scores", scores), ("labels", labels)):
+            if array is not None and array.shape != (len(enroll), len(test)):
+                problem = f"shape {array.shape} does not fit the {len(enroll)} enrolments and {len(test)} tests"
+                raise FileError(path, f"{problem}; make them agree", part=name)
+        if scores is None and labels is None:
+            raise FileError(path, "there are ids but no scores; add the array", part="scores")
+        if labels is None and is_dask(scores):
+            return ScoreMatrix.trusted(scores, enroll, test)
+        if labels is None and not (infinite and np.isinf(scores).any()):
+            skip = options.missing == "skip" and np.isinf(scores).any()
+            return ScoreMatrix(np.where(np.isinf(scores), np.nan, scores) if skip else scores, enroll, test)
+        rows, cols = np.nonzero(np.ones((len(enroll), len(test)), bool) if scores is None else ~np.isnan(scores))
+        labels = None if labels is None else Labels.from_key(labels).pairs(rows, cols)
+        scores = None if scores is None else np.asarray(scores)[rows, cols]
+    if options.missing == "skip" and scores is not None and rows.shape == scores.shape:
+        keep = ~np.isnan(scores) if infinite else np.isfinite(scores)
+        rows, cols, scores = rows[keep], cols[keep], scores[keep]
+        labels = None if labels is None else labels[keep]
+        columns = {name: values[keep] for name, values in columns.items()}
+    return TrialList.from_codes(enroll, test, rows, cols, scores, labels, columns, infinite=infinite)
 
 
 def _embeddings(arrays: Mapping[str, Any], found: Mapping[str, Any], path: PathLike) -> Embeddings:
@@ -131,26 +138,6 @@ def _embeddings(arrays: Mapping[str, Any], found: Mapping[str, Any], path: PathL
         expected = "expected 'scores', 'enroll_ids' and 'test_ids', or 'embeddings' and 'ids'; rename the arrays"
         raise FileError(path, f"found {quoted(arrays, 6) or 'nothing'}, but {expected}")
     return Embeddings(list(by_id), np.stack([np.reshape(vector, -1) for vector in by_id.values()]))
-
-
-def _listed(
-    enroll: Side,
-    test: Side,
-    rows: Array,
-    cols: Array,
-    scores: Array | None,
-    labels: Array | None,
-    columns: dict[str, Array],
-    options: ReadOptions,
-) -> TrialList:
-    """Return a list of trials; missing scores are treated as the options say."""
-    infinite = options.infinite == "accept"
-    if options.missing == "skip" and scores is not None and rows.shape == scores.shape:
-        keep = ~np.isnan(scores) if infinite else np.isfinite(scores)
-        rows, cols, scores = rows[keep], cols[keep], scores[keep]
-        labels = None if labels is None else labels[keep]
-        columns = {name: values[keep] for name, values in columns.items()}
-    return TrialList.from_codes(enroll, test, rows, cols, scores, labels, columns, infinite=infinite)
 
 
 def read_npz(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | TrialList | Embeddings:

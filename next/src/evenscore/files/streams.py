@@ -34,38 +34,36 @@ def reading(path: PathLike) -> Iterator[None]:
     """Turn what goes wrong while a file is read into a `FileError`."""
     try:
         yield
-    except FileNotFoundError:
-        raise FileError(path, "there is no such file; check the name") from None
-    except IsADirectoryError:
-        raise FileError(path, "this is a directory, but a file is expected") from None
-    except PermissionError:
-        raise FileError(path, "no permission to read it; change its mode or owner") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FileError(path, f"the gzip data is truncated or damaged ({error}); copy the file again") from None
     except MemoryError:
         raise FileError(path, "it needs more memory than there is; read a part of it, or convert it to zarr") from None
     except OSError as error:
-        raise FileError(path, f"it cannot be read: {error.strerror or error}") from None
+        problems = {
+            errno.ENOENT: "there is no such file; check the name",
+            errno.EISDIR: "this is a directory, but a file is expected",
+            errno.EACCES: "no permission to read it; change its mode or owner",
+        }
+        raise FileError(path, problems.get(error.errno or 0, f"it cannot be read: {error.strerror or error}")) from None
 
 
 @contextmanager
 def writing(path: PathLike) -> Iterator[None]:
     """Turn what goes wrong while a file is written into a `FileError`."""
-    path = "<stdout>" if str(path) == "-" else path
     try:
         yield
-    except FileNotFoundError:
-        raise FileError(path, "its directory does not exist; create it first") from None
-    except IsADirectoryError:
-        raise FileError(path, "this is a directory; name a file in it") from None
-    except PermissionError:
-        raise FileError(path, "no permission to write there; choose another place") from None
     except BrokenPipeError:  # whoever reads standard output has seen enough
         raise
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise FileError(path, "the disk is full; nothing was written, free some space and try again") from None
-        raise FileError(path, f"it cannot be written: {error.strerror or error}") from None
+        full = "the disk is full; nothing was written, free some space and try again"
+        problems = {
+            errno.ENOENT: "its directory does not exist; create it first",
+            errno.EISDIR: "this is a directory; name a file in it",
+            errno.EACCES: "no permission to write there; choose another place",
+            **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), full),
+        }
+        problem = problems.get(error.errno or 0, f"it cannot be written: {error.strerror or error}")
+        raise FileError("<stdout>" if str(path) == "-" else path, problem) from None
 
 
 @contextmanager
@@ -141,7 +139,7 @@ def atomic_output(path: PathLike) -> Iterator[BinaryIO]:
         target = os.path.realpath(path)
         mode = os.stat(target).st_mode if os.path.exists(target) else None
         if mode is not None and stat.S_ISDIR(mode):
-            raise IsADirectoryError
+            raise IsADirectoryError(errno.EISDIR, "")
         if mode is not None and not stat.S_ISREG(mode):  # a device such as /dev/null: there is nothing to rename
             with open(target, "wb") as device:
                 yield device

@@ -161,6 +161,8 @@ class _Parser:
                 return None
         else:
             enroll, test = found[ENROLL], found[TEST]
+            if self.columns.separator == "," and ((enroll == "").any() or (test == "").any()):  # in quotes
+                return None
         if SIDE in found:
             other = found[SIDE].fill_null("a").str.to_lowercase() != "a"
             test = pl.select(pl.when(other).then(test + ":" + found[SIDE]).otherwise(test)).to_series()
@@ -319,7 +321,8 @@ def _encoded(ids: pl.Series) -> tuple[Side, npt.NDArray[np.int32]]:
     order = np.argsort(first)[: np.count_nonzero(first < len(codes))]
     position = np.zeros(len(first), np.int32)
     position[order] = np.arange(len(order))
-    return Side(ids.gather(first[order]).cast(pl.String).to_list()), position[codes]
+    names = np.array(ids.gather(first[order]).cast(pl.String).to_list(), object)
+    return Side.trusted(names), position[codes]
 
 
 def _without_repeats(

@@ -36,7 +36,7 @@ def write(table: TrialList | ScoreMatrix, path: PathLike, format: str) -> None:
 
     columns = columns_to_write(table, format)
     separators = {" ": " \t", "\t": "\t", ",": ""}[columns.separator] + ("*" if PAIR in columns.roles else "")
-    refuse_unwritable((*table.enroll_ids, *table.test_ids), separators)
+    refuse_unwritable((*table.enroll.ids, *table.test.ids), separators)
     enroll = pl.Series(table.enroll.ids.tolist(), dtype=pl.String)
     test = pl.Series(table.test.ids.tolist(), dtype=pl.String)
     with atomic_output(path) as stream:
