@@ -200,6 +200,11 @@ class Comparison:
             raise InputError(f"there is no result of {name!r}; there are {', '.join(one.name for one in self.methods)}")
         return next((method for method in found if method.name == name), found[0])
 
+    def __str__(self) -> str:
+        from evenscore.comparison.table import format_table
+
+        return format_table(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all but the scores as JSON can hold it; infinite numbers become "inf" and "-inf", NaN null."""
         found: dict[str, Any] = _plain(
