@@ -1,3 +1,7 @@
+from .figures import (
+    figure_format as figure_format,
+    save_figure as save_figure,
+)
 from .formats import (
     FORMATS as FORMATS,
     Format as Format,

@@ -1,0 +1,44 @@
+"""Figures of matplotlib as files; the same figure gives the same bytes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from evenscore.errors import FileError
+from evenscore.files.streams import PathLike, atomic_output
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["figure_format", "save_figure"]
+
+_METADATA = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+
+
+def figure_format(path: PathLike) -> str:
+    """Return svg, pdf or png, as the name of a figure ends."""
+    ending = PurePath(path).suffix.lower().removeprefix(".")
+    if ending not in _METADATA:
+        raise FileError(path, "a figure is written as .svg, .pdf or .png; choose another name")
+    return ending
+
+
+def save_figure(ax: Axes, path: PathLike) -> None:
+    """Write the figure of some axes as SVG, PDF or PNG (200 dots per inch), by the ending of the name, without margins.
+
+    Examples
+    --------
+    >>> from evenscore.plot import plot_det
+    >>> path = getfixture("tmp_path") / "det.svg"
+    >>> save_figure(plot_det([-1.0, 0.0, 0.5, 2.0], [0, 1, 0, 1]), path)
+    """
+    import matplotlib
+
+    ending = figure_format(path)
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "evenscore", "pdf.fonttype": 42}):
+        ax.figure.savefig(buffer, format=ending, dpi=200, bbox_inches="tight", metadata=_METADATA[ending])
+    with atomic_output(path) as stream:
+        stream.write(buffer.getvalue())

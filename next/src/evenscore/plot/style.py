@@ -1,0 +1,139 @@
+"""The look of all figures, and the systems that they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.errors import EvenscoreError, InputError
+from evenscore.metrics.points import LabelsLike, Points, ScoresLike, as_points
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.text import Text
+
+__all__ = ["GREY", "System", "SystemsLike", "colours", "figure_style", "legend", "new_axes", "start_figure"]
+
+SystemsLike: TypeAlias = "ScoresLike | Mapping[str, ScoresLike]"
+Floats = npt.NDArray[np.float64]
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart: those that stand out on white, and on black.
+_ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_ON_DARK = ("#56B4E9", "#E69F00", "#2BC29A", "#E9A5CB", "#F0E442", "#FF8A4C", "#FFFFFF")
+_TAIL = 5e-4  # share of a class that may lie beyond either end of a figure
+GREY = "#7F7F7F"  #: for what belongs to no system; visible on both grounds
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+_STYLE = {
+    "figure.figsize": (5.2, 4.4),
+    "figure.constrained_layout.use": True,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GREY,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "legend.fontsize": 9,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+}
+
+
+class System(NamedTuple):
+    """A system in a figure; one that is drawn alone has the empty name."""
+
+    name: str
+    trials: Points
+    color: str
+    line: object
+    marker: str
+
+
+@contextmanager
+def figure_style(*, dark: bool = False) -> Iterator[None]:
+    """Draw on white or on a dark ground, whatever the user's settings of matplotlib are.
+
+    Examples
+    --------
+    >>> with figure_style(dark=True):
+    ...     ax = new_axes(None)
+    """
+    try:
+        import matplotlib.style
+    except ImportError:
+        raise EvenscoreError("figures need the package matplotlib; install it: pip install 'evenscore[plot]'") from None
+    with matplotlib.style.context(["dark_background" if dark else "default", _STYLE]):
+        yield
+
+
+def new_axes(ax: Axes | None) -> Axes:
+    """Return the axes, or those of a new figure in our style, on the ground that the user has chosen."""
+    if ax is not None:
+        return ax
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    with matplotlib.rc_context(_STYLE):
+        return plt.subplots()[1]
+
+
+def colours(ax: Axes) -> tuple[str, ...]:
+    """Return colours that stand out on the ground of the axes."""
+    from matplotlib.colors import to_rgb
+
+    return _ON_DARK if np.dot(to_rgb(ax.get_facecolor()), (0.3, 0.6, 0.1)) < 0.5 else _ON_LIGHT
+
+
+def start_figure(scores: SystemsLike, labels: LabelsLike, ax: Axes | None) -> tuple[Axes, list[System]]:
+    """Validate the scores of one system or of several by name; return the axes and the systems with their look."""
+    named = {str(name): system for name, system in scores.items()} if isinstance(scores, Mapping) else {"": scores}
+    if not named:
+        raise InputError("there is no system to draw; give at least one")
+    systems = []
+    for at, (name, system) in enumerate(named.items()):
+        try:
+            trials = as_points(system, None if isinstance(system, Points) else labels, merge=False)
+        except InputError as error:
+            raise InputError(f"system {name!r}: {error}" if name else str(error)) from None
+        systems.append(System(name, trials, "", _LINES[at % len(_LINES)], _MARKERS[at % len(_MARKERS)]))
+    ax = new_axes(ax)
+    palette = colours(ax)
+    return ax, [one._replace(color=palette[at % len(palette)]) for at, one in enumerate(systems)]
+
+
+def literal(text: Text, content: str) -> None:
+    """Show a text that a user gave as it stands: dollars and backslashes are no formulas."""
+    text.set(parse_math=False, usetex=False, text=content)
+
+
+def legend(ax: Axes, entries: Sequence[tuple[Artist, str]], *, loc: str = "best", ncols: int = 1) -> None:
+    """Give the axes a legend whose texts are shown as they stand, even those that begin with an underscore."""
+    made = ax.legend([handle for handle, _ in entries], ["-"] * len(entries), loc=loc, ncols=ncols)
+    for text, (_, name) in zip(made.get_texts(), entries, strict=True):
+        literal(text, name)
+
+
+def percent(rate: float) -> str:
+    """Return a rate as a percentage with two decimals, or with two digits if it is tiny."""
+    tiny = 0 < rate < 0.0001
+    return f"{float(f'{100 * rate:.2g}'):.12f}".rstrip("0") + " %" if tiny else f"{100 * rate:.2f} %"
+
+
+def visible_range(all_trials: Iterable[Points]) -> tuple[float, float]:
+    """Return a range that shows nearly all finite scores, so that a few far ones do not squeeze the rest."""
+    ends = []
+    for trials in all_trials:
+        for weight in (trials.target, trials.nontarget):
+            finite = np.isfinite(trials.score) & (weight > 0)
+            if finite.any():
+                below = np.cumsum(weight[finite]) / weight[finite].sum()
+                at = np.searchsorted(below, [_TAIL, 1 - _TAIL], side="right").clip(max=below.size - 1)
+                ends.append(trials.score[finite][at])
+    low, high = (float(np.min(ends)), float(np.max(ends))) if ends else (-1.0, 1.0)
+    margin = 0.03 * (high - low) or max(abs(low), 1.0) / 2
+    return low - margin, high + margin
