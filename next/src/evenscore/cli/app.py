@@ -70,7 +70,7 @@ class _Command(TyperCommand):
         records = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
         rare = [record for param, record in records if record and getattr(param, "rich_help_panel", None)]
         with formatter.section("Options"):
-            formatter.write_dl([record for _, record in records if record and record not in rare])
+            formatter.write_dl([record for _, record in records if record and record not in rare], col_max=27)
         if rare and ctx.meta.get(_HELP_ALL):
             with formatter.section("Large data and rare options"):
                 formatter.write_dl(rare)

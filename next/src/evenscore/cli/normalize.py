@@ -38,22 +38,22 @@ _CHECKED = 5000  # scores that the scorer makes again
 
 def normalize(
     output: Output,
-    trials: Annotated[str | None, file_option("Scores to be normalized (S), or trials of embeddings.")] = None,
+    trials: Annotated[str | None, file_option("Scores to normalize (S), or a list of trials.")] = None,
     norm: Annotated[
-        str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="z, t, zt, tz, s, as, at, az, lgsm or evidence.")
+        str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="z t zt tz s as at az lgsm evidence")
     ] = "as",
-    model: Annotated[str | None, file_option("Model for lgsm and evidence, made by 'evenscore fit'.")] = None,
+    model: Annotated[str | None, file_option("Model of 'evenscore fit', for lgsm, evidence.")] = None,
     enroll_cohort: Annotated[str | None, file_option("Enrolments against the cohort (S_e).")] = None,
     test_cohort: Annotated[str | None, file_option("Cohort against the tests (S_t).")] = None,
     cohort: Annotated[str | None, file_option("Cohort against itself (S_I).")] = None,
-    cohort_key: Annotated[str | None, file_option("Labels of --cohort; by default non-targets.")] = None,
-    speakers: Annotated[str | None, file_option("Map from id to speaker: a cohort has no own speakers.")] = None,
+    speakers: Annotated[str | None, file_option("Map: a trial's speakers leave its cohort.")] = None,
     cohort_speakers: Annotated[str | None, file_option("The same for the cohort; else --speakers.")] = None,
     enroll_embeddings: Annotated[str | None, file_option("Embeddings of the enrolments.")] = None,
     test_embeddings: Annotated[str | None, file_option("Embeddings of the tests.")] = None,
     cohort_embeddings: Annotated[str | None, file_option("Embeddings of the cohort.")] = None,
     scorer: ScorerOption = "cosine",
     to_format: ToFormat = None,
+    cohort_key: Annotated[str | None, file_option("Labels of --cohort; else from speakers.", rare=True)] = None,
     enroll_key: Annotated[str | None, file_option("Labels of --enroll-cohort: known targets.", rare=True)] = None,
     test_key: Annotated[str | None, file_option("Labels of --test-cohort: known targets.", rare=True)] = None,
     conditions: Annotated[

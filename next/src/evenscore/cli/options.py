@@ -19,7 +19,7 @@ def file_option(help_text: str, *names: str, rare: bool = False) -> Any:
     return typer.Option(*names, metavar="FILE", help=help_text, rich_help_panel=_RARE if rare else None)
 
 
-Output = Annotated[str, file_option("File to write; '-' is standard output.", "--output", "-o")]
+Output = Annotated[str, file_option("Output; '-': standard output.", "--output", "-o")]
 ToFormat = Annotated[
     str | None, typer.Option("--to", metavar="FORMAT", help="Format of the output, if not by its name.")
 ]
