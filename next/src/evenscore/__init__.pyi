@@ -83,7 +83,6 @@ from .norms import (
 from .scoring import (
     PLDA as PLDA,
     Verifier as Verifier,
-    cosine_scores as cosine_scores,
     fit_plda as fit_plda,
     make_cohort as make_cohort,
     make_trials as make_trials,

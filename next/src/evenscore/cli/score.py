@@ -37,12 +37,12 @@ def score(
     from evenscore.cli.embeddings import read_scorer, read_sides
     from evenscore.files import output_format, read_trials, write
     from evenscore.large import cluster
-    from evenscore.scoring import score_embeddings
+    from evenscore.scoring import embedding_blocks
 
     lazy = output_format(output, "scores", to_format).name == "zarr" and trials is None
     how = read_scorer(scorer)
     with cluster(workers, scheduler, memory_limit):
         enroll, test = read_sides(enroll_embeddings, test_embeddings, enroll_map, how)
         listed = None if trials is None else read_trials(trials)
-        table = score_embeddings(enroll, test, listed, scorer=how, lazy=lazy)
+        table = embedding_blocks(enroll, test, None, listed, scorer=how, lazy=lazy).trials
         write(table, output, format=labelled_format(table, output, to_format))

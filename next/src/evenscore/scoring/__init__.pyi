@@ -1,4 +1,3 @@
-from .bilinear import BilinearScores as BilinearScores
 from .cohorts import (
     average_embeddings as average_embeddings,
     enroll_models as enroll_models,
@@ -9,7 +8,6 @@ from .plda import (
     PldaFit as PldaFit,
     adapt_plda as adapt_plda,
     fit_plda as fit_plda,
-    plda_scores as plda_scores,
 )
 from .projection import (
     Projection as Projection,
@@ -25,11 +23,10 @@ from .score import (
 )
 from .scorers import (
     SCORERS as SCORERS,
+    BilinearScores as BilinearScores,
     CosineScorer as CosineScorer,
     DotScorer as DotScorer,
     Scorer as Scorer,
-    cosine_scores as cosine_scores,
-    dot_scores as dot_scores,
     make_scorer as make_scorer,
 )
 from .trials import make_trials as make_trials

@@ -25,20 +25,9 @@ Index = npt.NDArray[np.intp]
 def average_embeddings(embeddings: Embeddings, members: Members, length_norm: LengthNorm = "none") -> Embeddings:
     """Return the mean vector of each list of utterances.
 
-    Parameters
-    ----------
-    embeddings
-        One vector per utterance.
-    members
-        From the id of each mean, such as an enrolment or a speaker, to the ids of its utterances.
-    length_norm
-        Whether utterances are brought to length 1 ``"before"`` they are averaged, means ``"after"``, ``"both"`` or
-        ``"none"``.
-
-    Returns
-    -------
-    Embeddings
-        With the speaker and the columns that all utterances of a mean share; None or no column where they differ.
+    ``members`` maps the id of each mean, such as an enrolment or a speaker, to the ids of its utterances. With
+    ``length_norm``, utterances are brought to length 1 ``"before"`` they are averaged, or means ``"after"``, or
+    ``"both"``. A mean has the speaker and the columns that all its utterances share.
 
     Examples
     --------
@@ -107,18 +96,8 @@ def make_cohort(
 ) -> Embeddings:
     """Return the members of a cohort: utterances, or the mean of each speaker's utterances under the speaker's name.
 
-    Parameters
-    ----------
-    embeddings
-        Vectors of utterances.
-    unit
-        ``"utterance"`` or ``"speaker"``.
-    length_norm
-        See `average_embeddings`.
-    size, seed
-        How many members to keep, drawn at random; None keeps all.
-    exclude_speakers
-        Speakers that must not be in the cohort, such as those of an evaluation.
+    ``length_norm`` is that of `average_embeddings`. ``size`` members are kept, drawn at random; None keeps all.
+    ``exclude_speakers`` must not be in the cohort, such as the speakers of an evaluation.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,12 +10,11 @@ import numpy as np
 from evenscore.data.side import IdsLike
 from evenscore.errors import InputError
 from evenscore.parallel import one_blas_thread
-from evenscore.scoring import projection as pre
-from evenscore.scoring.bilinear import BilinearScores
-from evenscore.scoring.projection import Array, Projection, Scatter, VectorsLike, as_vectors
-from evenscore.scoring.scorers import Scorer, missing_pairs
+from evenscore.scoring import projection as before
+from evenscore.scoring.projection import Array, Projection, Scatter, VectorsLike
+from evenscore.scoring.scorers import BilinearScores, Scorer, self_pairs
 
-__all__ = ["PLDA", "UTTERANCES", "PldaFit", "adapt_plda", "fit_plda", "plda_scores"]
+__all__ = ["PLDA", "UTTERANCES", "PldaFit", "adapt_plda", "fit_plda"]
 
 UTTERANCES = "plda_utterances"  #: column of enrolments that are means of phi: over how many utterances
 _START = 1e-3  # smallest ratio of between to within that EM starts from: it cannot leave a variance of zero
@@ -30,41 +29,32 @@ class PLDA(Scorer):
     y_g ~ N(mean, between)              for speaker g               (P1)
     phi | y_g ~ N(y_g, within)          for its utterances          (P2)
 
-    Train it with `fit_plda`. Enrolments of several utterances are posteriors of y_g, see `enroll_models`.
-
-    Parameters
-    ----------
-    mean, between, within
-        Mean of all speakers, covariance of the speakers, covariance of the utterances of one speaker.
-    projection
-        What is done to embeddings first; by default nothing.
-    model_length
-        Whether phi - mean is then scaled to the length sqrt(d) that the model expects of a mean over n utterances,
-        with (between + within / n)^-1 as metric, as Kaldi's scoring does.
+    Train it with `fit_plda`. Enrolments of several utterances are posteriors of y_g, see `enroll_models`. With
+    ``model_length``, phi - mean is scaled to the length sqrt(d) that the model expects of a mean over n utterances,
+    with (between + within / n)^-1 as metric, as Kaldi's scoring does.
 
     Examples
     --------
     >>> plda = PLDA(mean=[0.0], between=[[3.0]], within=[[1.0]])
-    >>> np.asarray(plda.bilinear([[2.0]], [[1.5], [-2.0]])).round(3)
+    >>> plda([[2.0]], [[1.5], [-2.0]]).round(3)
     array([[ 0.695, -2.587]])
     """
 
-    mean: Array
-    between: Array
-    within: Array
-    projection: Projection = Projection()
+    mean: Array  #: of all speakers
+    between: Array  #: covariance of the speakers
+    within: Array  #: covariance of the utterances of one speaker
+    projection: Projection = field(default_factory=Projection)
     model_length: bool = False
 
     def __post_init__(self) -> None:
         for name, ndim in (("mean", 1), ("between", 2), ("within", 2)):
             value = np.array(getattr(self, name), dtype=np.float64)
-            if value.ndim != ndim or value.shape != (len(self.mean),) * ndim or not np.isfinite(value).all():
+            if value.shape != (len(self.mean),) * ndim or not np.isfinite(value).all():
                 raise InputError(f"{name} must be finite numbers in {len(self.mean)} dimensions; it is {value.shape}")
             object.__setattr__(self, name, value)
-        for name, least in (("between", -1e-9), ("within", 0.0)):
-            value = getattr(self, name)
-            variances = np.linalg.eigvalsh(value)
-            if not np.allclose(value, value.T, atol=1e-8 * abs(value).max()) or variances[0] < least * variances[-1]:
+            variances = np.linalg.eigvalsh(value) if ndim == 2 else np.ones(1)
+            symmetric = np.allclose(value, value.T, atol=1e-8 * abs(value).max())
+            if not symmetric or variances[0] < (-1e-9 if name == "between" else 0.0) * variances[-1]:
                 raise InputError(f"{name} must be a covariance: symmetric, without negative eigenvalues")
 
     @cached_property
@@ -94,11 +84,11 @@ class PLDA(Scorer):
         (z, dtype), (z_test, _) = self._coordinates(enroll), self._coordinates(test)
         cross, own, other, constant = _terms(self._diagonal[1], _counts(enroll))
         left, right = np.hstack([z * cross, -other]).astype(dtype), np.hstack([z_test, z_test**2]).astype(dtype)
-        return BilinearScores(left, right, constant - np.vecdot(z**2, own), None, missing_pairs(enroll, test))
+        return BilinearScores(left, right, constant - np.vecdot(z**2, own), None, self_pairs(enroll, test))
 
     def _coordinates(self, vectors: VectorsLike) -> tuple[Array, np.dtype[np.floating]]:
         """Return z of all embeddings, and the type of their scores."""
-        (V, psi), x = self._diagonal, as_vectors(vectors)
+        (V, psi), x = self._diagonal, before.as_vectors(vectors)
         phi = x if UTTERANCES in getattr(vectors, "columns", ()) else self.projection(x.astype(np.float64))
         if phi.shape[1] != len(psi):
             raise InputError(f"PLDA was trained on {len(psi)} dimensions, but the embeddings have {phi.shape[1]}")
@@ -110,21 +100,10 @@ class PLDA(Scorer):
         return z, x.dtype
 
 
-def plda_scores(plda: PLDA, enroll: VectorsLike, test: VectorsLike) -> Array:
-    """Return the log-likelihood ratios of every enrolment against every test, m x n.
-
-    Examples
-    --------
-    >>> plda_scores(PLDA(mean=[0.0], between=[[3.0]], within=[[1.0]]), [[2.0]], [[1.5]]).round(3)
-    array([[0.695]])
-    """
-    return np.asarray(plda.bilinear(enroll, test))
-
-
 def _counts(vectors: VectorsLike) -> Array:
     """Return over how many utterances each vector is a mean."""
     counts = getattr(vectors, "columns", {}).get(UTTERANCES)
-    return np.ones(len(as_vectors(vectors))) if counts is None else np.asarray(counts, float)
+    return np.ones(len(before.as_vectors(vectors))) if counts is None else np.asarray(counts, float)
 
 
 def _terms(psi: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
@@ -141,9 +120,8 @@ def diagonalize(between: Array, within: Array) -> tuple[Array, Array]:
     try:
         whitener = np.linalg.inv(np.linalg.cholesky(within))
     except np.linalg.LinAlgError:
-        raise InputError(
-            "the within-speaker covariance has no variance in a direction; give more embeddings per speaker, or shrink"
-        ) from None
+        problem = "the within-speaker covariance has no variance in a direction"
+        raise InputError(f"{problem}; give more embeddings per speaker, or set shrinkage") from None
     psi, turn = np.linalg.eigh(whitener @ between @ whitener.T)
     return whitener.T @ turn, np.maximum(psi, 0.0)
 
@@ -178,12 +156,9 @@ def fit_plda(
     ----------
     vectors, speakers
         Training embeddings and their speakers; some speakers need several embeddings.
-    center
-        Whether the mean of the training embeddings is subtracted first.
-    lda_dim
-        Keep this many directions in which speakers differ most.
-    length_normalize
-        Whether vectors are scaled to length 1 after that.
+    center, lda_dim, length_normalize
+        What is done first: the mean is subtracted; so many directions are kept in which speakers differ most; vectors
+        are scaled to length 1.
     shrinkage
         Share of both covariances, from 0 to below 1, that equal variances in all directions replace: for few speakers
         or many dimensions.
@@ -201,27 +176,13 @@ def fit_plda(
     """
     if not tol >= 0 or max_iter < 1:
         raise InputError(f"tol is {tol} and max_iter is {max_iter}, but they must be at least 0 and 1")
-    x, codes = pre.training_data(vectors, speakers)
+    x, codes = before.training_data(vectors, speakers)
     with one_blas_thread():
-        middle = x.mean(axis=0)
-        matrix = _varying_directions(x - middle, shrinkage)
+        middle, matrix = x.mean(axis=0), None
         if lda_dim is not None:
-            basis = np.eye(x.shape[1]) if matrix is None else matrix
-            matrix = basis @ pre.discriminant_map(Scatter.from_vectors((x - middle) @ basis, codes), lda_dim, shrinkage)
+            matrix = before.discriminant_map(Scatter.from_vectors(x - middle, codes), lda_dim, shrinkage)
         projection = Projection(middle if center else None, matrix, length_normalize)
-        scatter = Scatter.from_vectors(projection(x), codes)
-        return _em(scatter, projection, shrinkage, tol, max_iter)
-
-
-def _varying_directions(centered: Array, shrinkage: float) -> Array | None:
-    """Return an orthonormal basis of the directions that vary at all, None if all do, or if shrinkage fills them."""
-    if shrinkage > 0 and len(centered) <= centered.shape[1]:
-        return None
-    variances, directions = np.linalg.eigh(centered.T @ centered)
-    kept = variances > pre.NO_VARIANCE * variances[-1]
-    if not kept.any():
-        raise InputError("all training embeddings are equal; check them")
-    return None if kept.all() else directions[:, kept]
+        return _em(Scatter.from_vectors(projection(x), codes), projection, shrinkage, tol, max_iter)
 
 
 def _em(scatter: Scatter, projection: Projection, share: float, tol: float, max_iter: int) -> PldaFit:
@@ -231,19 +192,16 @@ def _em(scatter: Scatter, projection: Projection, share: float, tol: float, max_
     variance psi / (1 + n psi) (P4). The coordinates turn a little in each iteration. Shrinking both covariances in each
     M-step is the mode of a posterior with inverse-Wishart priors, whose logarithm is added to the log-likelihood.
     """
-    n, count, n_speakers = scatter.sizes[:, None], scatter.count, len(scatter.sizes)
+    n, count, n_speakers = scatter.sizes[:, None], float(scatter.sizes.sum()), len(scatter.sizes)
     start = scatter.means.mean(axis=0)
-    V, psi = _start(scatter, start, share)
-    z, rest = (scatter.means - start) @ V, V.T @ scatter.within @ V
-    back = np.linalg.inv(V)
+    V, psi = _start(scatter, scatter.means - start, share)
+    z, rest, back = (scatter.means - start) @ V, V.T @ scatter.within @ V, np.linalg.inv(V)
     prior_between, prior_within = ((back.T * psi) @ back).trace() / len(psi), (back.T @ back).trace() / len(psi)
     trace: list[float] = []
     while True:
-        spread = 1 + n * psi
-        log_det = -2 * np.linalg.slogdet(V)[1]
-        value = (
-            count * (len(psi) * np.log(2 * np.pi) + log_det) + rest.trace() + np.sum(np.log(spread) + n * z**2 / spread)
-        )
+        spread, log_det = 1 + n * psi, -2 * np.linalg.slogdet(V)[1]
+        value = count * (len(psi) * np.log(2 * np.pi) + log_det) + rest.trace()
+        value += np.sum(np.log(spread) + n * z**2 / spread)
         if share:
             precision, weight = np.vecdot(V.T, V.T), share / (1 - share)
             value += weight * count * (log_det + prior_within * precision.sum())
@@ -263,17 +221,15 @@ def _em(scatter: Scatter, projection: Projection, share: float, tol: float, max_
         turn, psi = diagonalize(between, within)
         V, z, rest = V @ turn, (z - shift) @ turn, turn.T @ rest @ turn
     back = np.linalg.inv(V)
-    mean = start - z.mean(axis=0) @ back
-    model = PLDA(mean, (back.T * psi) @ back, back.T @ back, projection)
+    model = PLDA(start - z.mean(axis=0) @ back, (back.T * psi) @ back, back.T @ back, projection)
     return PldaFit(model, np.array(trace), converged)
 
 
-def _start(scatter: Scatter, mean: Array, share: float) -> tuple[Array, Array]:
+def _start(scatter: Scatter, spread: Array, share: float) -> tuple[Array, Array]:
     """Return the coordinates of unbiased covariances, shrunk; between is not smaller than a share of within."""
-    raw = scatter.within / (scatter.count - len(scatter.sizes))
-    spread = scatter.means - mean
+    raw = scatter.within / (scatter.sizes.sum() - len(scatter.sizes))
     apparent = spread.T @ spread / (len(scatter.sizes) - 1) - raw * np.mean(1 / scatter.sizes)
-    V, psi = diagonalize(pre.shrink(apparent, share), scatter.covariance(share))
+    V, psi = diagonalize(before.shrink(apparent, share), scatter.covariance(share))
     return V, np.maximum(psi, _START)
 
 
@@ -283,18 +239,8 @@ def adapt_plda(
     """Adapt PLDA to a domain by embeddings of it that need no speakers, as Kaldi's ``ivector-adapt-plda`` does.
 
     The mean becomes that of the new embeddings, and so does the centre of the projection if it has one. What their
-    covariance has in excess of between + within is divided among both; covariances never shrink.
-
-    Parameters
-    ----------
-    plda
-        The model of the old domain.
-    vectors
-        Embeddings of the new domain, of many speakers.
-    within, between
-        Shares of the excess that each covariance gets.
-    mean_shift
-        How much of the shift of the mean counts as covariance of the new domain.
+    covariance, with a share ``mean_shift`` of the shift of the mean, has in excess of between + within is divided among
+    both covariances, which never shrink: the shares are ``within`` and ``between``.
 
     Examples
     --------
@@ -304,24 +250,17 @@ def adapt_plda(
     >>> adapted.within.diagonal().round(1), adapted.between.diagonal().round(1)
     (array([1.6, 1. ]), array([2.4, 1. ]))
     """
-    x = as_vectors(vectors).astype(np.float64)
+    x, projection = before.as_vectors(vectors).astype(np.float64), plda.projection
     if min(within, between, mean_shift) < 0 or len(x) < 2:
         raise InputError("adaptation needs several embeddings, and shares that are 0 or more")
-    projection = plda.projection
     if projection.center is not None and projection.center.any():
         projection = replace(projection, center=x.mean(axis=0))
     phi = projection(x)
     mean = phi.mean(axis=0)
-    shift = mean - plda.mean
+    shift, expected = mean - plda.mean, plda.between + plda.within
     total = np.cov(phi.T, bias=True).reshape(len(mean), -1) + mean_shift * np.outer(shift, shift)
-    expected = plda.between + plda.within
     R, s = diagonalize(total, expected + _RIDGE * expected.trace() / len(mean) * np.eye(len(mean)))
     back = np.linalg.inv(R)
     excess = (back.T * np.maximum(s - 1, 0.0)) @ back
-    return replace(
-        plda,
-        mean=mean,
-        between=plda.between + between * excess,
-        within=plda.within + within * excess,
-        projection=projection,
-    )
+    covariances = {"between": plda.between + between * excess, "within": plda.within + within * excess}
+    return replace(plda, mean=mean, projection=projection, **covariances)

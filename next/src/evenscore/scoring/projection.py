@@ -16,7 +16,7 @@ __all__ = ["Projection", "Scatter", "as_vectors", "fit_center", "fit_lda", "fit_
 
 Array = npt.NDArray[np.floating]
 VectorsLike = Embeddings | npt.ArrayLike  #: embeddings, or n x d numbers
-NO_VARIANCE = 1e-12  #: a direction with less than this share of the largest variance is constant
+_NO_VARIANCE = 1e-12  # a direction with less than this share of the largest variance is constant
 
 
 def as_vectors(vectors: VectorsLike) -> Array:
@@ -89,17 +89,13 @@ class Scatter:
         with one_blas_thread():
             return cls(sizes.astype(float), means, rest.T @ rest)
 
-    @property
-    def count(self) -> float:
-        """Number of vectors."""
-        return float(self.sizes.sum())
-
     def covariance(self, shrinkage: float = 0.0) -> Array:
         """Return the unbiased within-speaker covariance, of which a share is replaced by equal variances."""
-        covariance = shrink(self.within / (self.count - len(self.sizes)), shrinkage)
+        count = self.sizes.sum()
+        covariance = shrink(self.within / (count - len(self.sizes)), shrinkage)
         variances = np.linalg.eigvalsh(covariance)
-        if not variances[0] > NO_VARIANCE * variances[-1]:
-            sizes = f"{int(self.count)} embeddings of {len(self.sizes)} speakers"
+        if not variances[0] > _NO_VARIANCE * variances[-1]:
+            sizes = f"{count:.0f} embeddings of {len(self.sizes)} speakers"
             raise InputError(f"{sizes} give no within-speaker covariance of full rank; give more, or set shrinkage")
         return covariance
 

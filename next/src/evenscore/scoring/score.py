@@ -18,8 +18,6 @@ from evenscore.norms.classical import cohort_counts, statistics_of_enrolments, s
 from evenscore.norms.folds import EXACT_FOLDS, MANY_FOLDS, assign_folds
 from evenscore.norms.options import ADAPTIVE, CLASSICAL, NormOptions
 from evenscore.norms.registry import normalize
-from evenscore.scoring.bilinear import BilinearScores
-from evenscore.scoring.cohorts import LengthNorm, Members, enroll_models
 from evenscore.scoring.plda import UTTERANCES
 from evenscore.scoring.projection import Array, VectorsLike
 from evenscore.scoring.scorers import Scorer, make_scorer
@@ -40,25 +38,17 @@ def score_embeddings(
     cohort: VectorsLike | None = None,
     scorer: str | Scorer = "cosine",
     method: str | None = None,
-    *,
-    models: Members | None = None,
-    length_norm: LengthNorm = "none",
-    lazy: bool = False,
     **options: Any,
 ) -> Table | Array:
     """Score enrolments against tests, and normalize the scores if there is a cohort.
 
     Parameters
     ----------
-    enroll, test, trials, cohort, scorer, lazy
-        See `embedding_blocks`; embeddings may be arrays of vectors.
-    method
-        Name of the norm, see `normalize`; None for raw scores.
-    models, length_norm
-        Enrolments of several utterances: from the id of each model to the ids of its utterances in ``enroll``; see
+    enroll, test, trials, cohort, scorer
+        See `embedding_blocks`; embeddings may be arrays of vectors. Enrolments of several utterances are made by
         `enroll_models`.
-    **options
-        Of `normalize` and of the norm. With speakers, a trial's own speakers are left out of its cohort.
+    method, **options
+        Name of the norm, and options of it and of `normalize`; None for raw scores.
 
     Returns
     -------
@@ -80,14 +70,12 @@ def score_embeddings(
         raise InputError("a cohort or options of a norm were given, but no norm; name one with method, such as 'as'")
     if method is not None and cohort is None:
         raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
-    left, scorer = _as_embeddings(enroll, "e"), make_scorer(scorer)
+    left = _as_embeddings(enroll, "e")
     right = left if test is enroll else _as_embeddings(test, "t")
-    if models is not None:
-        left = enroll_models(scorer, left, models, length_norm)
     members = None if cohort is None else _as_embeddings(cohort, "c")
-    blocks = embedding_blocks(left, right, members, trials, scorer=scorer, method=method, lazy=lazy, **options)
+    blocks = embedding_blocks(left, right, members, trials, scorer=scorer, method=method, **options)
     found = blocks.trials if method is None else normalize(blocks, method, **options)
-    return found if left is enroll or models is not None else np.asarray(found.scores)
+    return found if left is enroll else np.asarray(found.scores)
 
 
 def _as_embeddings(vectors: VectorsLike, letter: str) -> Embeddings:
@@ -130,68 +118,54 @@ def embedding_blocks(
     lazy
         Whether the scores of all pairs are a dask array, computed in chunks when they are used.
     """
-    scorer = make_scorer(scorer)
-    enroll, test, trials = _used(enroll, test, trials)
+    scorer, listed = make_scorer(scorer), None if trials is None else trials.to_trials()
+    if listed is not None:
+        enroll, test, listed = _used(enroll, test, listed)
     products, sides = scorer.bilinear(enroll, test), (_side(enroll), _side(test))
-    table = _raw_scores(products, sides, trials, keep=cohort is not None, lazy=lazy)
+    if listed is None:
+        table: Table = ScoreMatrix.trusted(products.to_dask() if lazy else np.asarray(products), *sides)
+    else:
+        known = None if cohort is None or listed.scores is None else listed.scores.copy()
+        scores = products.pairs(listed.rows, listed.cols) if known is None else known
+        scores[products.missing_columns()[listed.rows] == listed.cols] = np.nan
+        table = listed.with_sides(*sides).with_normalized(scores)
     if cohort is None:
         return ScoreBlocks(table)
     if cohort.dim != test.dim:
         raise InputError(f"the cohort's embeddings have {cohort.dim} dimensions, those of the tests have {test.dim}")
-    of_enroll = scorer.bilinear(enroll, cohort)
-    of_test = of_enroll.T if test is enroll else scorer.bilinear(cohort, test)
+    of_enroll, members = scorer.bilinear(enroll, cohort), _side(cohort)
+    S_e = ScoreMatrix.trusted(of_enroll, sides[0], members)
+    S_t = ScoreMatrix.trusted(of_enroll.T if test is enroll else scorer.bilinear(cohort, test), members, sides[1])
     select = getattr(options.get("options"), "select", options.get("select"))
-    needs_inner = method not in CLASSICAL or method in ("zt", "tz") or select == "profile"
-    inner = scorer.bilinear(cohort, cohort) if needs_inner else None
-    blocks: list[Any] = [of_enroll, of_test]
+    if method in CLASSICAL and method not in ("zt", "tz") and select != "profile":
+        return ScoreBlocks(table, S_e, S_t)
     if method not in CLASSICAL:  # which alone take cohort scores with gaps in pieces
-        blocks = [block if block.missing is None else np.asarray(block) for block in blocks]
-    members = _side(cohort)
-    return ScoreBlocks(
-        table,
-        ScoreMatrix.trusted(blocks[0], sides[0], members),
-        ScoreMatrix.trusted(blocks[1], members, sides[1]),
-        None if inner is None else ScoreMatrix.trusted(inner, members, members),
-    )
+        S_e, S_t = (
+            one if one.scores.missing is None else one.with_scores(np.asarray(one.scores)) for one in (S_e, S_t)
+        )
+    return ScoreBlocks(table, S_e, S_t, ScoreMatrix.trusted(scorer.bilinear(cohort, cohort), members, members))
 
 
 def _side(embeddings: Embeddings) -> Side:
+    """Return what is known about embeddings, without their vectors."""
     columns = {name: values for name, values in embeddings.columns.items() if name != UTTERANCES}
     return Side.trusted(embeddings.ids, embeddings.speakers, columns)
 
 
-def _used(enroll: Embeddings, test: Embeddings, trials: Table | None) -> tuple[Embeddings, Embeddings, Table | None]:
+def _used(enroll: Embeddings, test: Embeddings, trials: TrialList) -> tuple[Embeddings, Embeddings, TrialList]:
     """Return the embeddings that trials name, and the trials with their positions among these.
 
     If both sides are one object, they stay one, so that each embedding is compared with the cohort once.
     """
-    if trials is None:
-        return enroll, test, None
     rows = enroll.positions(trials.enroll_ids, "enrolment", "the embeddings", test)
     cols = test.positions(trials.test_ids, "test", "the embeddings", enroll)
-    if enroll is not test or trials.rows is None:
+    if enroll is not test:
         return enroll.take(rows), test.take(cols), trials
     both = np.union1d(rows, cols)
     one = enroll if len(both) == len(enroll) else enroll.take(both)
-    codes = (np.searchsorted(both, at).astype(np.int32) for at in (rows, cols))
-    positions = (at[of] for at, of in zip(codes, (trials.rows, trials.cols), strict=True))
-    return one, one, TrialList.trusted(one, one, *positions, trials.scores, trials.labels, trials.columns)
-
-
-def _raw_scores(
-    products: BilinearScores, sides: tuple[Side, Side], trials: Table | None, *, keep: bool, lazy: bool
-) -> Table:
-    """Return the scores of a matrix or of a list, without pairs of an id with itself; known ones can be kept."""
-    known = None if trials is None or trials.scores is None or not keep else np.array(trials.scores)
-    if trials is None or trials.rows is None:
-        if known is None:
-            return ScoreMatrix.trusted(products.to_dask() if lazy else np.asarray(products), *sides)
-        if products.missing is not None:
-            known[products.missing] = np.nan
-        return ScoreMatrix.trusted(known, *sides)
-    scores = products.pairs(trials.rows, trials.cols) if known is None else known
-    scores[products.missing_columns()[trials.rows] == trials.cols] = np.nan
-    return trials.with_sides(*sides).with_normalized(scores)
+    at = np.searchsorted(both, rows).astype(np.int32), np.searchsorted(both, cols).astype(np.int32)
+    facts = trials.scores, trials.labels, trials.columns
+    return one, one, TrialList.trusted(one, one, at[0][trials.rows], at[1][trials.cols], *facts)
 
 
 def score_by_folds(
@@ -222,21 +196,22 @@ def score_by_folds(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> speakers = np.repeat(np.arange(30), 4)
-    >>> takes = Embeddings(range(120), rng.normal(size=(30, 6))[speakers] + rng.normal(size=(120, 6)), speakers)
-    >>> scores = score_by_folds(lambda part: make_scorer("cosine", part, center="mean"), takes)
-    >>> scores.shape, int(np.isnan(scores.scores).sum())
-    ((120, 120), 120)
+    >>> takes = Embeddings(range(120), rng.normal(size=(120, 6)), speakers=np.repeat(np.arange(30), 4))
+    >>> score_by_folds(lambda part: make_scorer("cosine", part, center="mean"), takes)
+    ScoreMatrix(120 enrolments x 120 tests, float64)
     """
-    enroll, test = training if enroll is None else enroll, training if test is None else test
-    names = [] if training.speakers is None else [name for name in training.speakers.tolist() if name is not None]
+    sides = training, training if enroll is None else enroll, training if test is None else test
+    if any(side.speakers is None or None in side.speakers.tolist() for side in sides):
+        raise InputError("folds need the speaker of every embedding; give it, or drop the embedding")
+    names = training.speakers.tolist()  # type: ignore[union-attr]
     n_speakers = len(set(names))
     n_folds = (n_speakers if n_speakers <= EXACT_FOLDS else MANY_FOLDS) if folds is None else folds
     if n_folds < 3 or n_speakers < 3:
         raise InputError(f"{n_folds} folds of {n_speakers} speakers leave nothing to train on; give at least 3 of both")
     fold = assign_folds(names, n_folds)
-    own, rows, cols = (_folds_of(side, fold) for side in (training, enroll, test))
-    out = np.empty((len(enroll), len(test)), np.result_type(enroll.vectors, test.vectors))
+    own, rows, cols = (np.array([fold.get(name, -1) for name in side.speakers], np.intp) for side in sides)  # type: ignore[union-attr]
+    _, left, right = sides
+    out = np.empty((len(left), len(right)), np.result_type(left.vectors, right.vectors))
     trained: dict[tuple[int, int], Scorer] = {}
     for a in np.unique(rows).tolist():
         for b in np.unique(cols).tolist():
@@ -244,15 +219,8 @@ def score_by_folds(
             if pair not in trained:
                 trained[pair] = train(training.take(~np.isin(own, pair)))
             at, there = np.flatnonzero(rows == a), np.flatnonzero(cols == b)
-            out[np.ix_(at, there)] = np.asarray(trained[pair].bilinear(enroll.take(at), test.take(there)))
-    return ScoreMatrix.trusted(out, _side(enroll), _side(test))
-
-
-def _folds_of(side: Embeddings, fold: dict[str, int]) -> npt.NDArray[np.intp]:
-    """Return the fold of each embedding, -1 for speakers that are not in the training data."""
-    if side.speakers is None or None in side.speakers.tolist():
-        raise InputError("folds need the speaker of every embedding; give it, or drop the embedding")
-    return np.array([fold.get(name, -1) for name in side.speakers.tolist()], np.intp)
+            out[np.ix_(at, there)] = trained[pair](left.take(at), right.take(there))
+    return ScoreMatrix.trusted(out, _side(left), _side(right))
 
 
 def embedding_quality(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +11,26 @@ import numpy.typing as npt
 
 from evenscore.data.embeddings import Embeddings
 from evenscore.errors import InputError
-from evenscore.scoring.bilinear import BilinearScores, self_pairs
-from evenscore.scoring.projection import Array, Projection, VectorsLike, fit_center, fit_lda, fit_wccn, unit_vectors
+from evenscore.large import CHUNKS
+from evenscore.model.bilinear import BilinearScores as Products
+from evenscore.parallel import one_blas_thread, run_blocks
+from evenscore.scoring.projection import (
+    Array,
+    Projection,
+    VectorsLike,
+    fit_center,
+    fit_lda,
+    fit_wccn,
+    unit_vectors,
+)
 
 if TYPE_CHECKING:
     from evenscore.scoring.plda import PLDA
 
-__all__ = ["SCORERS", "CosineScorer", "DotScorer", "Scorer", "cosine_scores", "dot_scores", "make_scorer"]
+__all__ = ["SCORERS", "BilinearScores", "CosineScorer", "DotScorer", "Scorer", "make_scorer"]
+
+Index = npt.NDArray[np.integer]
+Where = Index | slice
 
 #: Names of scorers and their options.
 SCORERS = {
@@ -26,10 +40,107 @@ SCORERS = {
 }
 
 
+class BilinearScores(Products):
+    """Scores s_ij = left_i' right_j + left_offset_i + right_offset_j, in place of a matrix of cohort scores.
+
+    Rows and columns can be selected as those of an array; scores are computed where ``np.asarray`` asks for them. So a
+    norm of m x M cohort scores needs no m x M matrix. ``missing`` are positions (rows, columns) of pairs without score,
+    at most one in each row.
+
+    Examples
+    --------
+    >>> scores = BilinearScores(np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0]]))
+    >>> np.asarray(scores[0:1])
+    array([[1., 3.]])
+    >>> scores.pairs(np.array([1]), np.array([1]))
+    array([4.])
+    """
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Type of the scores."""
+        return np.result_type(self.left, self.right)
+
+    @cached_property
+    def T(self) -> BilinearScores:  # noqa: N802
+        """The same scores with the sides swapped; ``scores.T.T is scores``."""
+        missing = None if self.missing is None else self.missing[::-1]
+        other = BilinearScores(self.right, self.left, self.right_offset, self.left_offset, missing)
+        other.__dict__["T"] = self
+        return other
+
+    def __getitem__(self, at: Where | tuple[Where, Where]) -> BilinearScores:
+        """Return some rows, and some columns, without computing their scores."""
+        rows, cols = at if isinstance(at, tuple) else (at, slice(None))
+        offsets = self.left_offset[rows], self.right_offset[cols]  # type: ignore[index]
+        missing = None
+        if self.missing is not None:
+            i, j = np.full(len(self.left), -1), np.full(len(self.right), -1)
+            i[rows], j[cols] = np.arange(len(offsets[0])), np.arange(len(offsets[1]))
+            i, j = i[self.missing[0]], j[self.missing[1]]
+            missing = i[(i >= 0) & (j >= 0)], j[(i >= 0) & (j >= 0)]
+        return BilinearScores(self.left[rows], self.right[cols], *offsets, missing)
+
+    def pairs(self, rows: Index, cols: Index) -> Array:
+        """Return the scores of listed pairs, also of those that are missing."""
+        scores = np.empty(len(rows), self.dtype)
+
+        def work(block: slice) -> None:
+            i, j = rows[block], cols[block]
+            offsets = self.left_offset[i] + self.right_offset[j]  # type: ignore[index]
+            scores[block] = np.vecdot(self.left[i], self.right[j]) + offsets
+
+        run_blocks(work, len(rows), self.left.shape[1], 1 << 17)
+        return scores
+
+    def missing_columns(self) -> Index:
+        """Return the column of each row's missing pair, -1 where there is none."""
+        own = np.full(len(self.left), -1)
+        if self.missing is not None:
+            own[self.missing[0]] = self.missing[1]
+        return own
+
+    def to_dask(self) -> Any:
+        """Return the scores as a dask array, whose chunks are computed from parts of the vectors."""
+        import dask.array as da
+
+        tall, wide = (min(most, max(size, 1)) for most, size in zip(CHUNKS, self.shape, strict=True))
+        left, right = da.from_array(self.left, (tall, -1)), da.from_array(self.right, (wide, -1))
+        a, b = da.from_array(self.left_offset, tall), da.from_array(self.right_offset, wide)
+        own, columns = da.from_array(self.missing_columns(), tall), da.arange(self.shape[1], chunks=wide)
+        parts = (left, "id", right, "jd", a, "i", b, "j", own, "i", columns, "j")
+        meta = np.empty((0, 0), self.dtype)
+        return da.blockwise(_chunk, "ij", *parts, dtype=self.dtype, meta=meta, concatenate=True)
+
+
+def _chunk(left: Array, right: Array, a: Array, b: Array, own: Index, columns: Index) -> Array:
+    """Return a chunk of the scores; ``own`` is the column of each row's missing pair."""
+    with one_blas_thread():
+        scores: Array = left @ right.T
+    scores += (a[:, None] + b).astype(scores.dtype)
+    scores[own[:, None] == columns] = np.nan
+    return scores
+
+
+def self_pairs(enroll: VectorsLike, test: VectorsLike) -> tuple[Index, Index] | None:
+    """Return the positions (rows, columns) of pairs of an id with itself, None if there are none, as in arrays."""
+    ids, find = getattr(enroll, "ids", None), getattr(test, "find", None)
+    if ids is None or find is None:
+        return None
+    cols = np.arange(len(ids)) if test is enroll else find(ids)
+    rows = np.flatnonzero(cols >= 0)
+    return (rows, cols[rows]) if len(rows) else None
+
+
 class Scorer:
     """Anything that makes one vector and one offset of an embedding, on either side of a trial.
 
     A scorer of one's own is a subclass with `side`.
+
+    Examples
+    --------
+    >>> CosineScorer()([[3.0, 4.0]], [[0.0, 2.0]])
+    array([[0.8]])
     """
 
     def side(self, vectors: VectorsLike) -> tuple[Array, Array | None]:
@@ -43,13 +154,11 @@ class Scorer:
         """
         left, left_offset = self.side(enroll)
         right, right_offset = (left, left_offset) if test is enroll else self.side(test)
-        return BilinearScores(left, right, left_offset, right_offset, missing_pairs(enroll, test))
+        return BilinearScores(left, right, left_offset, right_offset, self_pairs(enroll, test))
 
-
-def missing_pairs(enroll: VectorsLike, test: VectorsLike) -> Any:
-    """Return the positions of pairs of an id with itself, or None; arrays have no ids."""
-    both = isinstance(enroll, Embeddings) and isinstance(test, Embeddings)
-    return self_pairs(enroll, test) if both else None  # type: ignore[arg-type]
+    def __call__(self, enroll: VectorsLike, test: VectorsLike) -> Array:
+        """Return the scores of every enrolment against every test, m x n."""
+        return np.asarray(self.bilinear(enroll, test))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +179,6 @@ class CosineScorer(DotScorer):
     def side(self, vectors: VectorsLike) -> tuple[Array, Array | None]:
         """Return the projected vectors at length 1."""
         return unit_vectors(self.projection(vectors), getattr(vectors, "ids", None)), None
-
-
-def cosine_scores(enroll: VectorsLike, test: VectorsLike, center: npt.ArrayLike | None = None) -> Array:
-    """Return the cosines of every enrolment and every test, m x n; ``center`` is subtracted from all vectors first.
-
-    Examples
-    --------
-    >>> cosine_scores([[3.0, 4.0]], [[0.0, 2.0]])
-    array([[0.8]])
-    """
-    return np.asarray(make_scorer("cosine", center=center).bilinear(enroll, test))
-
-
-def dot_scores(enroll: VectorsLike, test: VectorsLike, center: npt.ArrayLike | None = None) -> Array:
-    """Return the dot products of every enrolment and every test, m x n; ``center`` is subtracted first."""
-    return np.asarray(make_scorer("dot", center=center).bilinear(enroll, test))
 
 
 def make_scorer(scorer: str | Scorer = "cosine", training: Embeddings | None = None, **options: Any) -> Scorer:
@@ -122,22 +215,23 @@ def make_scorer(scorer: str | Scorer = "cosine", training: Embeddings | None = N
         if center != "mean" or training is None:
             raise InputError(f"center is {center!r}, but must be a vector, or 'mean' with training embeddings")
         center = fit_center(training).center
-    trained = _trained(scorer, training, model, options)
+    trained = model or _trained(scorer, training, options)
     if center is None:
         return trained
     return replace(trained, projection=replace(trained.projection, center=np.asarray(center, float)))
 
 
-def _trained(scorer: str, training: Embeddings | None, model: PLDA | None, options: dict[str, Any]) -> DotScorer | PLDA:
+def _trained(scorer: str, training: Embeddings | None, options: dict[str, Any]) -> DotScorer | PLDA:
     """Return a scorer with the projection, or the PLDA, that its options ask for."""
     if scorer == "plda":
         from evenscore.scoring.plda import fit_plda
 
-        if model is None and training is None:
+        if training is None:
             raise InputError("the scorer 'plda' needs a trained PLDA (model) or training embeddings; give one of them")
-        return fit_plda(training, **options).model if model is None else model  # type: ignore[arg-type]
+        return fit_plda(training, **options).model
     kind = CosineScorer if scorer == "cosine" else DotScorer
     shrinkage = options.get("shrinkage", 0.0)
-    if options.get("lda") is not None:
-        return kind(fit_lda(training, None, options["lda"], shrinkage))  # type: ignore[arg-type]
-    return kind(fit_wccn(training, None, shrinkage)) if options.get("wccn") else kind()  # type: ignore[arg-type]
+    if training is None or not (options.get("lda") or options.get("wccn")):
+        return kind()
+    lda = options.get("lda")
+    return kind(fit_lda(training, None, lda, shrinkage) if lda else fit_wccn(training, None, shrinkage))

@@ -30,20 +30,11 @@ Numbers = tuple[float, ...] | Array  #: what a norm keeps of the cohort scores o
 
 @dataclass(frozen=True, eq=False)
 class Enrolled:
-    """What a `Verifier` keeps of an enrolment: its side of the score, and what the norm keeps of its cohort scores.
+    """What a `Verifier` keeps of an enrolment; it serves with any verifier that was loaded from the same file."""
 
-    These three fields are all there is to store; they serve with any verifier that was loaded from the same file.
-
-    Examples
-    --------
-    >>> ann = Verifier().enroll([3.0, 4.0])
-    >>> ann.vector, ann.offset
-    (array([0.6, 0.8]), 0.0)
-    """
-
-    vector: Array
+    vector: Array  #: and offset: its side of the score
     offset: float = 0.0
-    numbers: Numbers = ()
+    numbers: Numbers = ()  #: what the norm keeps of its cohort scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +55,12 @@ class Verifier:
         A name or a scorer, see `make_scorer`.
     cohort
         Embeddings of other speakers, see `make_cohort`; every norm needs them.
-    method
-        Name of the norm, or ``"raw"`` for none.
+    method, **options
+        Name of the norm (``"raw"`` for none), and its options: ``top_k=300``, ``model=...``.
     calibration
         Fitted to scores of this scorer and norm; None for norms that return log-likelihood ratios themselves.
     length_norm
-        Whether several vectors of an enrolment are brought to length 1 before they are averaged, see
-        `average_embeddings`.
-    **options
-        Of the norm: ``top_k=300``, ``model=...``.
+        How several vectors of an enrolment are averaged, see `average_embeddings`.
 
     Examples
     --------
@@ -186,26 +174,25 @@ class Verifier:
         if self.cohort is None:
             return np.asarray, np.asarray, lambda score, enroll, test: score
         inner = ScoreMatrix.trusted(self.scorer.bilinear(self.cohort, self.cohort), self.cohort, self.cohort)
-        trial = ScoreMatrix([[0.0]], ["enrolment"], ["test"])
-        blocks, given = ScoreBlocks(trial, cohort=inner), dict(self.options)
+        blocks = ScoreBlocks(ScoreMatrix([[0.0]], ["enrolment"], ["test"]), cohort=inner)
         if self.method == "lgsm":
             from evenscore.model.scoring import ScoreModelNormalizer
 
-            return np.asarray, np.asarray, ScoreModelNormalizer(given["model"], blocks).normalize_one
+            return np.asarray, np.asarray, ScoreModelNormalizer(self.options["model"], blocks).normalize_one
         if self.method in CLASSICAL:
+            given = dict(self.options)
             how = NormOptions.resolve(given.pop("options", None), given.pop("convention", None), **given)
-            how = how.for_method(self.method)
-            nontargets = blocks.nontargets().cohort if self.method in ("zt", "tz") else None
-            if how.select == "own":
-                cohort = None if nontargets is None else np.asarray(nontargets.scores)
-                norm = OnlineNorm(self.method, how, cohort)
+            chained = blocks.nontargets().cohort if self.method in ("zt", "tz") else None
+            norm = OnlineNorm(self.method, how.for_method(self.method), chained and np.asarray(chained.scores))
+            if norm.options.select == "own":
                 return norm.enroll, norm.test, norm.score
         inner = inner.with_scores(np.asarray(inner.scores))
 
         def whole_blocks(score: float, enroll: Array, test: Array) -> float:
+            trial = ScoreMatrix([[score]], ["enrolment"], ["test"])
             S_e = ScoreMatrix.trusted(enroll[None], trial.enroll, inner.test)
             S_t = ScoreMatrix.trusted(test[:, None], inner.enroll, trial.test)
-            one = ScoreBlocks(trial.with_scores(np.array([[score]])), S_e, S_t, inner)
+            one = ScoreBlocks(trial, S_e, S_t, inner)
             return float(np.asarray(normalize(one, self.method, **self.options).scores)[0, 0])
 
         return np.asarray, np.asarray, whole_blocks
