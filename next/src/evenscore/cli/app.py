@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import io
 import os
 import re
 import sys
+import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Annotated, Any, ParamSpec
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from evenscore._version import __version__
 from evenscore.errors import EvenscoreError
+from evenscore.parallel import Progress
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "progress_bar"]
 
 #: In the order of the help; the module of a command is imported when it is called.
 COMMANDS = {
@@ -42,31 +44,28 @@ COMMANDS = {
 }
 
 FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141  # exit codes
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _HELP_ALL = "--help-all"
-
-P = ParamSpec("P")
+_NORM_OPTIONS = {"topk": "as:top_k=300", "topn": "as:top_k=300", "droptop": "as:drop_top=5", "dim": "lgsm:dim=2"}
 
 
 class _Command(TyperCommand):
-    """A command whose help fits on a screen: rare options, those with a panel, are listed by ``--help-all``."""
+    """A command whose help fits on a screen, and whose failures are a sentence on standard error and an exit code."""
+
+    arguments: Mapping[str, str]  #: options of the command line by arguments of the library, for messages
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; an option of a norm that was given as one of the command is explained."""
         if _HELP_ALL in args:
             ctx.meta[_HELP_ALL], args = True, ["--help"]
+        names = [name for param in self.params for name in param.opts]
         for given in (arg.partition("=")[0] for arg in args if arg.startswith("--")):
-            plain = re.sub("[-_]", "", given).replace("topn", "topk")
-            if plain in ("topk", "droptop", "dim", "tol", "maxiter") and given not in self._names():
-                name = {"topk": "as:top_k=300", "droptop": "as:drop_top=5"}.get(plain, "lgsm:dim=2")
-                ctx.fail(f"there is no option {given}; options of a norm follow its name: --norm {name}")
+            example = _NORM_OPTIONS.get(re.sub("[-_]", "", given))
+            if example is not None and given not in names:
+                ctx.fail(f"there is no option {given}; options of a norm follow its name: --norm {example}")
         return super().parse_args(ctx, args)
 
-    def _names(self) -> list[str]:
-        return [name for param in self.params for name in param.opts]
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """List the options of everybody, then the rare ones, or only their names."""
+        """List the options of everybody, then the rare ones (those with a panel), or only their names."""
         records = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
         rare = [record for param, record in records if record and getattr(param, "rich_help_panel", None)]
         with formatter.section("Options"):
@@ -78,6 +77,37 @@ class _Command(TyperCommand):
             names = ", ".join(record[0].split()[0].rstrip(",") for record in rare)
             formatter.write_paragraph()
             formatter.write_text(f"More options, see {_HELP_ALL}: {names}")
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command.
+
+        Messages of the library have arguments in backticks; here they become options of the command line.
+        """
+        try:
+            super().invoke(ctx)
+            sys.stdout.flush()
+            return
+        except EvenscoreError as error:
+            named = {param.name: param.opts[0] for param in self.params} | dict(self.arguments)
+            code, message = WRONG_USE, re.sub(r"`(\w+)`", lambda found: named.get(found[1], found[1]), str(error))
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes on its way out
+            raise typer.Exit(PIPE_CLOSED) from None
+        except MemoryError:
+            code, message = FAILED, "there is not enough memory; use smaller files, or float32 scores in a zarr store"
+        except Exception as error:
+            if type(error).__module__.startswith(("typer", "click")):  # errors of use, and the end of a command
+                raise
+            code, message = FAILED, f"unexpected {type(error).__name__}: {error}; EVENSCORE_DEBUG=1 shows where"
+            if type(error).__name__ == "KilledWorker":
+                message = "a worker died again and again, most likely of too little memory; raise --memory-limit"
+        if os.environ.get("EVENSCORE_DEBUG") == "1":
+            traceback.print_exc()
+        printable = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message)
+        typer.echo(f"error: {printable}", err=True)
+        raise typer.Exit(code)
 
 
 class _Commands(TyperGroup):
@@ -92,45 +122,20 @@ class _Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             close = get_close_matches(cmd_name, COMMANDS, 1)
             ctx.fail(f"there is no command '{cmd_name}'" + (f"; did you mean '{close[0]}'?" if close else ""))
-        made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         module = import_module(f"evenscore.cli.{cmd_name}")
         function = getattr(module, cmd_name)
         lines = "\n".join(f"  {line}" for line in module.EXAMPLES.strip().splitlines())
         text = f"\b\nExamples:\n{lines}\n\n{inspect.cleandoc(function.__doc__ or '')}"
-        command = guarded(function, getattr(module, "OPTIONS", {}))
-        made.command(cmd_name, cls=_Command, help=text, context_settings=_CONTEXT)(command)
-        return typer.main.get_command(made)
+        made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        made.command(cmd_name, cls=_Command, help=text, context_settings=_CONTEXT)(function)
+        command: Any = typer.main.get_command(made)
+        command.arguments = getattr(module, "OPTIONS", {})
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands without importing their modules."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-
-app = typer.Typer(
-    name="evenscore",
-    cls=_Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings=_CONTEXT,
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"evenscore {__version__}")
-        raise typer.Exit
-
-
-@app.callback(help="Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.")
-def evenscore(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Take the options before a command."""
 
 
 def main() -> None:
@@ -141,42 +146,35 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # an id that a terminal cannot show must not stop the work
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app(prog_name="evenscore")
+    if sys.argv[1:] == ["--version"]:
+        typer.echo(f"evenscore {__version__}")
+    else:
+        app(prog_name="evenscore")
 
 
-def guarded(command: Callable[P, None], options: Mapping[str, str]) -> Callable[P, None]:
-    """Return the command with its failures turned into a sentence and an exit code.
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_SUMMARY = """Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.
 
-    Messages of the library have arguments in backticks; here they become options of the command line: those of
-    ``options``, else the option of that name.
-    """
-    own = {name: "--" + name.replace("_", "-") for name in inspect.signature(command).parameters} | dict(options)
+'evenscore COMMAND --help' shows examples and the options of a command, 'evenscore --version' the version."""
+app = _Commands(name="evenscore", help=_SUMMARY, no_args_is_help=True, context_settings=_CONTEXT, rich_markup_mode=None)
 
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-            sys.stdout.flush()
-        except EvenscoreError as error:
-            code, message = WRONG_USE, re.sub(r"`(\w+)`", lambda found: own.get(found[1], found[1]), str(error))
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes on its way out
-            raise typer.Exit(PIPE_CLOSED) from None
-        except MemoryError:
-            code, message = FAILED, "there is not enough memory; use smaller files, or float32 scores in a zarr store"
-        except Exception as error:
-            if type(error).__module__.startswith(("typer", "click")):  # errors of use, and the end of a command
-                raise
-            code = FAILED
-            message = f"unexpected {type(error).__name__}: {error}; EVENSCORE_DEBUG=1 shows where it happened"
-        else:
-            return
-        if os.environ.get("EVENSCORE_DEBUG") == "1":
-            traceback.print_exc()
-        printable = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message)
-        typer.echo(f"error: {printable}", err=True)
-        raise typer.Exit(code)
 
-    return run
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress | None]:
+    """Give a callback that draws a bar on standard error and removes it at the end, or None without a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    drawn = time.monotonic() + 1.0  # most work is done before a bar is worth drawing
+
+    def show(done: int, total: int) -> None:
+        nonlocal drawn
+        if time.monotonic() - drawn > 0.1:
+            drawn = time.monotonic()
+            bar = "#" * (30 * done // max(total, 1))
+            typer.echo(f"\r{what} [{bar:30}] {done} of {total}\x1b[K", err=True, nl=False)
+
+    try:
+        yield show
+    finally:
+        typer.echo("\r\x1b[K", err=True, nl=False)

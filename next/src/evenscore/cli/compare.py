@@ -75,7 +75,7 @@ def compare(
     --speakers, ids that target trials connect are of one speaker.
     """
     from evenscore.cli.inputs import facts_of_ids
-    from evenscore.cli.progress import progress_bar
+    from evenscore.cli.app import progress_bar
     from evenscore.comparison import compare as compare_norms
     from evenscore.comparison.folder import check_folder
     from evenscore.comparison.judge import parse_methods

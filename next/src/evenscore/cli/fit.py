@@ -28,7 +28,7 @@ evenscore fit --enroll-embeddings e.npz --test-embeddings t.npz -o m.json
 evenscore fit --norm evidence --scores dev.npz --key dev.trials -o m.json
 """
 _OPTIONS = {
-    "lgsm": ("dim", "tol", "max_iter", "starts", "residuals", "min_divergence", "method"),
+    "lgsm": ("dim", "tol", "max_iter", "residuals", "method"),
     "evidence": ("dim", "ridge", "folds"),
 }
 
@@ -53,11 +53,11 @@ def fit(
     """Train a score model on labelled scores, and print where their variance comes from.
 
     Several files of scores, such as one per phrase, share the model. From embeddings, every enrolment is scored against
-    every test but itself, or the trials of --key. Options of lgsm: dim (2; 0 calibrates only), tol, max_iter, starts,
-    residuals=gaussian (in place of densities with heavier tails), min_divergence, method=em; of evidence: dim, ridge.
+    every test but itself, or the trials of --key. Options of lgsm: dim (2; 0 calibrates only), tol, max_iter,
+    residuals=gaussian (in place of densities with heavier tails), method=em; of evidence: dim, ridge.
     """
     from evenscore.cli.inputs import read_labelled
-    from evenscore.cli.progress import progress_bar
+    from evenscore.cli.app import progress_bar
     from evenscore.files import output_format, write_model
     from evenscore.large import cluster
     from evenscore.model.fit import fit_score_model
@@ -140,7 +140,6 @@ def _facts(result: FitResult, n_matrices: int) -> dict[str, Any]:
         "log_likelihood": float(result.log_likelihood[-1]),
         "iterations": result.n_iter,
         "converged": bool(result.converged),
-        "restarts": result.restarts.tolist(),
         "notes": list(result.notes),
     }
 

@@ -89,7 +89,7 @@ def normalize(
     """
     from evenscore.cli.inputs import CONDITION, facts_of_ids, read_blocks
     from evenscore.cli.options import labelled_format
-    from evenscore.cli.progress import progress_bar
+    from evenscore.cli.app import progress_bar
     from evenscore.files import output_format, write
     from evenscore.large import cluster, task_progress
     from evenscore.norms.registry import normalize as normalize_blocks
