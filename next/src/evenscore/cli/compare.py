@@ -74,8 +74,8 @@ def compare(
     and then normalizes the evaluation trials once. Without a cohort of others the training side is the cohort. Without
     --speakers, ids that target trials connect are of one speaker.
     """
-    from evenscore.cli.inputs import facts_of_ids
     from evenscore.cli.app import progress_bar
+    from evenscore.cli.inputs import facts_of_ids
     from evenscore.comparison import compare as compare_norms
     from evenscore.comparison.folder import check_folder
     from evenscore.comparison.judge import parse_methods

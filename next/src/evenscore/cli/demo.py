@@ -45,8 +45,8 @@ def demo(
     """
     import json as json_format
 
-    from evenscore.cli.compare import print_comparison, write_results
     from evenscore.cli.app import progress_bar
+    from evenscore.cli.compare import print_comparison, write_results
     from evenscore.comparison import compare
     from evenscore.comparison.folder import check_folder
 
