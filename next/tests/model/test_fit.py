@@ -121,7 +121,7 @@ def test_what_the_data_do_not_determine_is_told():
         ({"method": "sgd"}, "method"),
         ({"residuals": "t"}, "residuals"),
         ({"tol": -1}, "tol"),
-        ({"starts": 0.5}, "starts"),
+        ({"max_iter": 0.5}, "max_iter"),
     ],
 )
 def test_odd_options_are_refused(data, options, culprit):

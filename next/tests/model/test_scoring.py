@@ -15,7 +15,9 @@ from evenscore import (
     simulate_blocks,
 )
 from evenscore.model import lgsm_norm
+from evenscore.model.pattern import PairLabels
 from evenscore.model.prediction import Cohort, predict
+from evenscore.model.sums import matrix_sums
 from reference.dense_score_model import dense_llr, dense_posterior
 from reference.score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 
@@ -136,15 +138,14 @@ def test_large_matrices_take_the_compiled_loops(monkeypatch):
     enroll, test = rng.normal(size=(15, 20)), rng.normal(size=(30, 12))
     cohort[3, 4] = np.nan
     plain = ScoreModelNormalizer(MODEL, cohort).llr(scores, enroll, test)
-    monkeypatch.setattr(evenscore.model.sums, "_COMPILED", 0)
+    monkeypatch.setattr(evenscore.model.sums, "COMPILED", 0)
     monkeypatch.setattr(evenscore.large, "COMPILED", 0)
     np.testing.assert_allclose(ScoreModelNormalizer(MODEL, cohort).llr(scores, enroll, test), plain, rtol=1e-5)
 
 
 def test_a_cohort_of_one_pattern_has_one_class():
-    from evenscore.model.scoring import _cohort_sums
-
-    cohort = Cohort.from_sums(MODEL, _cohort_sums(np.zeros((50, 40)), None))
+    sums = matrix_sums(np.zeros((50, 40)), PairLabels.from_key(np.zeros((50, 40), int)))
+    cohort = Cohort.from_sums(MODEL, sums)
     assert len(cohort.pattern.row_size) == len(cohort.pattern.col_size) == 1
     assert predict(MODEL, cohort, np.zeros(40, np.int8), np.zeros(50, np.int8)).enroll_weights.std(axis=1).max() < 1e-15
 

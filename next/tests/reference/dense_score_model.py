@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evenscore.model.expectation import Moments
+from evenscore.model.posterior import Moments
 
 
 def dense_posterior(model, scores, key):

@@ -29,6 +29,7 @@ _INFINITE = {"inf": math.inf, "-inf": -math.inf}  # JSON has no infinite numbers
 _CLASSES = {
     "evenscore-score-model": "model.parameters:ScoreModel",
     "evenscore-residuals": "model.densities:ResidualDensities",
+    "evenscore-sinh-arcsinh": "model.densities:SinhArcsinhDensities",
     "evenscore-evidence": "evidence.fit:EvidenceModel",
     "evenscore-evidence-head": "evidence.head:Head",
     "evenscore-scale-prior": "evidence.features:ScalePrior",
@@ -107,8 +108,9 @@ def _plain(value: Any) -> Any:
     """Return a record, and whatever is in it, as numbers, text, lists and dictionaries."""
     place = f"{type(value).__module__.removeprefix('evenscore.')}:{type(value).__name__}"
     if place.startswith("calibrate."):
-        return value.to_dict()
-    if is_dataclass(value):
+        parts = {each.name: getattr(value, each.name) for each in fields(value) if getattr(value, each.name) is not None}
+        value = {"format": "evenscore-calibration", "version": VERSION, "kind": value.kind, "parameters": parts}
+    elif is_dataclass(value):
         names = [name for name, known in _CLASSES.items() if known == place]
         parts = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "cohort"}
         value = {**dict(zip(["format"], names, strict=False)), **{k: v for k, v in parts.items() if v is not None}}
@@ -124,9 +126,9 @@ def _plain(value: Any) -> Any:
 def _object(value: Any) -> Any:
     """Return what plain values stand for: a record that names its format, an array of numbers, a tuple."""
     if isinstance(value, dict) and value.get("format") == "evenscore-calibration":
-        from evenscore.calibrate.base import calibration_from_dict
+        from evenscore.calibrate.base import calibration_class
 
-        return calibration_from_dict({"version": VERSION, **value})
+        return calibration_class(value["kind"])(**_object(value["parameters"]))
     if isinstance(value, dict):
         parts = {name: _object(part) for name, part in value.items() if name not in ("format", "version")}
         if "format" not in value:
@@ -146,7 +148,7 @@ def _of_today(record: dict[str, Any]) -> dict[str, Any]:
         names = {"center": "center", "matrix": "projection", "length_normalize": "length_normalize"}
         record["projection"] = {"format": "evenscore-projection"} | {new: record.pop(old) for new, old in names.items()}
     if isinstance(record.get("residuals"), dict):
-        record["residuals"] = {"format": "evenscore-residuals", **record["residuals"]}
+        record["residuals"] = {"format": "evenscore-sinh-arcsinh", **record["residuals"]}
     if "norm" in record:  # a verifier
         norm, scorer = record.pop("norm"), record["scorer"]
         record |= {"method": norm["name"], "options": norm["options"]}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from evenscore.data.labels import NONTARGET
 from evenscore.errors import InputError
 from evenscore.large import map_rows
 from evenscore.model.pattern import PairLabels
-from evenscore.model.sums import ClassSums, Whole, split_by_class
+from evenscore.model.sums import ClassSums, split_by_class
 from evenscore.parallel import one_blas_thread, run_blocks
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BilinearScores"]
 
-Index = npt.NDArray[np.intp]
+Array = npt.NDArray[np.floating]
+Index = npt.NDArray[np.integer]
 _CHUNK = 1 << 21  # numbers of vectors in float64 at a time
 _TILE = 1 << 20  # scores at a time in a product
 
@@ -62,10 +63,10 @@ class BilinearScores:
            [1.6, 0.8]])
     """
 
-    left: npt.NDArray[Any]
-    right: npt.NDArray[Any]
-    left_offset: npt.NDArray[Any] | None = None
-    right_offset: npt.NDArray[Any] | None = None
+    left: Array
+    right: Array
+    left_offset: Array | None = None
+    right_offset: Array | None = None
     missing: tuple[Index, Index] | None = None
 
     def __post_init__(self) -> None:
@@ -87,9 +88,20 @@ class BilinearScores:
     def T(self) -> BilinearScores:  # noqa: N802
         """The same scores with the sides swapped."""
         missing = None if self.missing is None else self.missing[::-1]
-        return BilinearScores(self.right, self.left, self.right_offset, self.left_offset, missing)
+        return type(self)(self.right, self.left, self.right_offset, self.left_offset, missing)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __getitem__(self, at: Index | slice | tuple[Index | slice, Index | slice]) -> BilinearScores:
+        """Return some rows, and some columns, without computing their scores."""
+        rows, cols = at if isinstance(at, tuple) else (at, slice(None))
+        offsets, missing = (self.left_offset[rows], self.right_offset[cols]), None  # type: ignore[index]
+        if self.missing is not None:
+            i, j = np.full(len(self.left), -1), np.full(len(self.right), -1)
+            i[rows], j[cols] = np.arange(len(offsets[0])), np.arange(len(offsets[1]))
+            i, j = i[self.missing[0]], j[self.missing[1]]
+            missing = i[(i >= 0) & (j >= 0)], j[(i >= 0) & (j >= 0)]
+        return type(self)(self.left[rows], self.right[cols], *offsets, missing)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return all scores."""
         scores = np.empty(self.shape, np.result_type(self.left, self.right))
 
@@ -102,17 +114,6 @@ class BilinearScores:
         if self.missing is not None:
             scores[self.missing] = np.nan
         return scores if dtype is None else scores.astype(dtype)
-
-    def take(self, rows: Index, cols: Index) -> npt.NDArray[Any]:
-        """Return the scores of some enrolments against some tests."""
-        where = None
-        if self.missing is not None:
-            row_at, col_at = np.full(len(self.left), -1), np.full(len(self.right), -1)
-            row_at[rows], col_at[cols] = np.arange(len(rows)), np.arange(len(cols))
-            i, j = row_at[self.missing[0]], col_at[self.missing[1]]
-            where = i[(i >= 0) & (j >= 0)], j[(i >= 0) & (j >= 0)]
-        offsets = self.left_offset[rows], self.right_offset[cols]  # type: ignore[index]
-        return np.asarray(BilinearScores(self.left[rows], self.right[cols], *offsets, where))
 
     def weighted_rows(self, weights: Float[np.ndarray, "2 l"]) -> Float[np.ndarray, "k 2"]:
         """Return the weighted sums of every row, (B3)."""
@@ -135,13 +136,31 @@ class BilinearScores:
             f, g = f - f.mean(), g - g.mean()
             product = np.vdot(_centered_gram(self.left, left_mean), _centered_gram(self.right, right_mean))
             whole = L * f, K * g, float(product + L * (f @ f) + K * (g @ g))  # (B2)
-            centered = _Centered(self.left, self.right, left_mean, right_mean, f, g)
-            return split_by_class(
-                labels, whole, centered.target_sums(labels), centered.pairs(labels.i, labels.j), center
+            rows, cols, square = np.zeros(K), np.zeros(L), 0.0  # of the pairs of one speaker, speaker by speaker
+            row_order, col_order = np.argsort(labels.rows, kind="stable"), np.argsort(labels.cols, kind="stable")
+            shared = np.intersect1d(labels.rows, labels.cols)
+            ends = [shared[shared >= 0], shared[shared >= 0] + 1]
+            row_at, col_at = (
+                np.searchsorted(labels.rows[row_order], ends),
+                np.searchsorted(labels.cols[col_order], ends),
             )
+            for r0, r1, c0, c1 in zip(*row_at.tolist(), *col_at.tolist(), strict=True):
+                r, c = row_order[r0:r1], col_order[c0:c1]
+                block = (self.left[r] - left_mean) @ (self.right[c] - right_mean).T
+                block += f[r, None]
+                block += g[c]
+                rows[r], cols[c] = block.sum(1), block.sum(0)
+                square += float(np.vdot(block, block))
+            own, step = np.empty(len(labels.i)), max(1, _CHUNK // max(self.left.shape[1], 1))
+            for start in range(0, len(own), step):
+                i, j = labels.i[start : start + step], labels.j[start : start + step]
+                own[start : start + step] = (
+                    np.vecdot(self.left[i] - left_mean, self.right[j] - right_mean) + f[i] + g[j]
+                )
+            return split_by_class(labels, whole, (rows, cols, square), own, center)
 
 
-def _centered_gram(vectors: npt.NDArray[Any], mean: Float[np.ndarray, " d"]) -> Float[np.ndarray, "d d"]:
+def _centered_gram(vectors: Array, mean: Float[np.ndarray, " d"]) -> Float[np.ndarray, "d d"]:
     """Return sum (u - mean)(u - mean)', in float64."""
     total, lock = np.zeros((vectors.shape[1], vectors.shape[1])), threading.Lock()
 
@@ -153,41 +172,3 @@ def _centered_gram(vectors: npt.NDArray[Any], mean: Float[np.ndarray, " d"]) -> 
 
     run_blocks(add, *vectors.shape, _CHUNK)
     return total
-
-
-@dataclass(frozen=True, eq=False)
-class _Centered:
-    """Scores less their mean, (B2)."""
-
-    left: npt.NDArray[Any]
-    right: npt.NDArray[Any]
-    left_mean: Float[np.ndarray, " d"]
-    right_mean: Float[np.ndarray, " d"]
-    f: Float[np.ndarray, " k"]
-    g: Float[np.ndarray, " l"]
-
-    def pairs(self, i: Index, j: Index) -> Float[np.ndarray, " n"]:
-        """Return the scores of some pairs."""
-        out, step = np.empty(len(i)), max(1, _CHUNK // max(self.left.shape[1], 1))
-        for start in range(0, len(i), step):
-            a, b = i[start : start + step], j[start : start + step]
-            u, v = self.left[a] - self.left_mean, self.right[b] - self.right_mean
-            out[start : start + step] = np.einsum("nd,nd->n", u, v) + self.f[a] + self.g[b]
-        return out
-
-    def target_sums(self, labels: PairLabels) -> Whole:
-        """Return the sums over rows, columns, and of squares of pairs of one speaker, speaker by speaker."""
-        rows, cols, square = np.zeros(len(self.f)), np.zeros(len(self.g)), 0.0
-        row_order, col_order = np.argsort(labels.rows, kind="stable"), np.argsort(labels.cols, kind="stable")
-        shared = np.intersect1d(labels.rows, labels.cols)
-        shared = shared[shared >= 0]
-        row_at = np.searchsorted(labels.rows[row_order], [shared, shared + 1])
-        col_at = np.searchsorted(labels.cols[col_order], [shared, shared + 1])
-        for r0, r1, c0, c1 in zip(*row_at.tolist(), *col_at.tolist(), strict=True):
-            r, c = row_order[r0:r1], col_order[c0:c1]
-            block = (self.left[r] - self.left_mean) @ (self.right[c] - self.right_mean).T
-            block += self.f[r, None]
-            block += self.g[c]
-            rows[r], cols[c] = block.sum(1), block.sum(0)
-            square += float(np.vdot(block, block))
-        return rows, cols, square

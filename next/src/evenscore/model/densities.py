@@ -8,31 +8,32 @@ Gaussian. Here it is hyperbolic (Barndorff-Nielsen, 1977):
     LLR = log f_1(z_1) - log f_0(z_0) + log(v_0 / v_1) / 2                                            (R2)
 
 Near its middle a hyperbola is a parabola, far out it is straight: the LLR has no floor that two parabolas have.
+Formulas of LLRs take a score, the sides' parts of its predictions p_h = e_h + t_h, and constants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["ResidualDensities", "hyperbolic_llr"]
+__all__ = ["Formula", "ResidualDensities", "SinhArcsinhDensities", "gaussian_llr"]
 
-_RANGES = {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-8.0, 8.0), "tail": (1e-4, 1e6)}  # far beyond fits
+Values = Any  #: a number or an array of them; NumPy runs a formula on arrays, numba compiles it for numbers
+Formula = tuple[Callable[..., Values], tuple[float, ...]]  #: an LLR, and its constants
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ResidualDensities:
-    """The density of the standardized residual of each class (non-target, target), (R1).
+    """The hyperbolic density of the standardized residual of each class (non-target, target), (R1).
 
     Parameters
     ----------
@@ -55,16 +56,8 @@ class ResidualDensities:
     skew: Float[np.ndarray, "2"]
     tail: Float[np.ndarray, "2"]
 
-    def __init__(
-        self, *, location: npt.ArrayLike, scale: npt.ArrayLike, skew: npt.ArrayLike, tail: npt.ArrayLike
-    ) -> None:
-        for name, value in zip(_RANGES, (location, scale, skew, tail), strict=True):
-            array = np.array(value, dtype=np.float64)
-            low, high = _RANGES[name]
-            if array.shape != (2,) or not ((array >= low) & (array <= high)).all():
-                numbers = f"2 numbers from {low:g} to {high:g} (non-target, target)"
-                raise InputError(f"{name} must be {numbers}, but is {array.tolist()}")
-            object.__setattr__(self, name, array)
+    def __post_init__(self) -> None:
+        _check(self, {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-8.0, 8.0), "tail": (1e-4, 1e6)})
 
     @cached_property
     def coefficients(self) -> Float[np.ndarray, "4 2"]:
@@ -76,48 +69,81 @@ class ResidualDensities:
         constant = np.log(gamma / (2 * slope * width)) - np.log(kve(1, self.tail)) + self.tail
         return np.stack([constant, width, slope, lean * slope])
 
-    def log_density(self, residual: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
+    def log_density(self, residual: Values, label: int) -> Values:
         """Return the log-density of residuals of a class."""
         constant, width, slope, lean = self.coefficients[:, label]
         d = residual - self.location[label]
-        return np.asarray(constant - slope * np.sqrt(width**2 + d**2) + lean * d)  # (R1)
+        return constant - slope * np.sqrt(width**2 + d**2) + lean * d  # (R1)
 
-    def constants(self, variance: Float[np.ndarray, "2"]) -> tuple[float, ...]:
-        """Return the constants of `hyperbolic_llr` for scores whose predictions have this variance."""
+    def formula(self, variance: Float[np.ndarray, "2"]) -> Formula:
+        """Return (R2) for scores whose predictions have this variance."""
         constant, width, slope, lean = self.coefficients
         scale = np.sqrt(variance)
         first = constant[1] - constant[0] + np.log(scale[0] / scale[1])
         each = np.stack([self.location * scale, (width * scale) ** 2, slope / scale, lean / scale])
-        return (float(first), *each[:, 0].tolist(), *each[:, 1].tolist())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as plain numbers, for JSON."""
-        return {"family": "hyperbolic"} | {name: getattr(self, name).tolist() for name in _RANGES}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ResidualDensities:
-        """Return the densities of such numbers."""
-        if values.get("family") != "hyperbolic":
-            raise InputError("the residual densities are not hyperbolic but of an earlier version; fit the model again")
-        absent = [name for name in _RANGES if name not in values]
-        if absent:
-            raise InputError(f"residual densities need {absent[0]!r}, which is not there")
-        return cls(**{name: values[name] for name in _RANGES})
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_dict() == other.to_dict() if isinstance(other, ResidualDensities) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
+        return _hyperbolic_llr, (float(first), *each.ravel().tolist())
 
 
-def hyperbolic_llr(
-    s: Any, e0: Any, e1: Any, t0: Any, t1: Any, constant: float,
-    location0: float, width0: float, slope0: float, lean0: float,
-    location1: float, width1: float, slope1: float, lean1: float,
-) -> Any:  # fmt: skip
-    """Return the LLR of scores whose predictions are p_h = e_h + t_h, (R2)."""
+def gaussian_llr(
+    s: Values, e0: Values, e1: Values, t0: Values, t1: Values, constant: float, half0: float, half1: float
+) -> Values:
+    """Return the LLR of Gaussian scores, (S4); half_h is 1 / 2 v_h."""
+    d0 = s - e0 - t0
+    d1 = s - e1 - t1
+    return constant + half0 * d0 * d0 - half1 * d1 * d1
+
+
+def _hyperbolic_llr(
+    s: Values, e0: Values, e1: Values, t0: Values, t1: Values, constant: float,
+    location0: float, location1: float, width0: float, width1: float,
+    slope0: float, slope1: float, lean0: float, lean1: float,
+) -> Values:  # fmt: skip
     d0 = s - e0 - t0 - location0
     d1 = s - e1 - t1 - location1
     log0 = lean0 * d0 - slope0 * np.sqrt(width0 + d0 * d0)
     log1 = lean1 * d1 - slope1 * np.sqrt(width1 + d1 * d1)
     return constant + log1 - log0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SinhArcsinhDensities:
+    """Densities of model files of the first edition: sinh(tail arsinh((z - location) / scale) - skew) ~ N(0, 1)."""
+
+    location: Float[np.ndarray, "2"]
+    scale: Float[np.ndarray, "2"]
+    skew: Float[np.ndarray, "2"]
+    tail: Float[np.ndarray, "2"]
+
+    def __post_init__(self) -> None:
+        _check(self, {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-30.0, 30.0), "tail": (0.1, 10.0)})
+
+    def formula(self, variance: Float[np.ndarray, "2"]) -> Formula:
+        """Return (R2) for scores whose predictions have this variance."""
+        scale = self.scale * np.sqrt(variance)
+        constant = np.log(self.tail[1] / self.tail[0] * scale[0] / scale[1])
+        each = np.stack([self.location * np.sqrt(variance), 1 / scale, self.skew, self.tail])
+        return _sinh_arcsinh_llr, (float(constant), *each.ravel().tolist())
+
+
+def _sinh_arcsinh_llr(
+    s: Values, e0: Values, e1: Values, t0: Values, t1: Values, constant: float,
+    location0: float, location1: float, scale0: float, scale1: float,
+    skew0: float, skew1: float, tail0: float, tail1: float,
+) -> Values:  # fmt: skip
+    x0 = (s - e0 - t0 - location0) * scale0
+    x1 = (s - e1 - t1 - location1) * scale1
+    u0 = np.minimum(np.abs(tail0 * np.arcsinh(x0) - skew0), 350.0)  # beyond, squares do not fit into float64
+    u1 = np.minimum(np.abs(tail1 * np.arcsinh(x1) - skew1), 350.0)
+    log0 = np.log(np.cosh(u0)) - 0.5 * np.log(1 + x0 * x0) - 0.5 * np.sinh(u0) ** 2
+    log1 = np.log(np.cosh(u1)) - 0.5 * np.log(1 + x1 * x1) - 0.5 * np.sinh(u1) ** 2
+    return constant + log1 - log0
+
+
+def _check(densities: ResidualDensities | SinhArcsinhDensities, ranges: dict[str, tuple[float, float]]) -> None:
+    """Turn the parameters into arrays, and refuse those far beyond anything that data give."""
+    for name, (low, high) in ranges.items():
+        array = np.array(getattr(densities, name), dtype=np.float64)
+        if array.shape != (2,) or not ((array >= low) & (array <= high)).all():
+            numbers = f"2 numbers from {low:g} to {high:g} (non-target, target)"
+            raise InputError(f"{name} must be {numbers}, but is {array.tolist()}")
+        object.__setattr__(densities, name, array)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.model.expectation import Moments, expect
+from evenscore.errors import InputError
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.posterior import Moments, expect
 from evenscore.model.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "m_step", "run_bfgs", "run_em"]
 
+Tell = Callable[[int], object] | None  #: called with the number of iterations
 _FLOOR = 1e-12  # of the variances of standardized scores
 
 
@@ -27,23 +29,20 @@ class Run:
 
     model: ScoreModel
     trace: list[float]  #: log-likelihood before the first and after each iteration
-    converged: bool
+    converged: bool = False
 
 
-def m_step(moments: Moments, min_divergence: bool = True) -> ScoreModel:
+def m_step(moments: Moments) -> ScoreModel:
     """Regress the scores of each class on w = (1, x, y), then absorb the fitted prior (minimum divergence)."""
     D = moments.first.shape[1]
     weights = np.stack([_solve(ww, sw) for ww, sw in zip(moments.ww, moments.sw, strict=True)])  # (E9)
-    count = np.maximum(moments.ww[:, 0, 0], 1)
-    sigma2 = np.maximum(_residual(moments, weights) / count, _FLOOR)  # (E10)
+    sigma2 = np.maximum(_residual(moments, weights) / np.maximum(moments.ww[:, 0, 0], 1), _FLOOR)  # (E10)
     mu, alpha, beta = weights[:, 0], weights[:, 1 : 1 + D], weights[:, 1 + D :]
-    if min_divergence and D:
-        mean = moments.first / moments.number[:, None]
-        covariance = moments.second / moments.number[:, None, None] - mean[:, :, None] * mean[:, None]
-        mu = mu + alpha @ mean[0] + beta @ mean[1]  # (E11)
-        root = np.linalg.cholesky(covariance)
-        alpha, beta = alpha @ root[0], beta @ root[1]  # (E12)
-    return ScoreModel.trusted(mu, alpha, beta, sigma2)
+    mean = moments.first / moments.number[:, None]
+    covariance = moments.second / moments.number[:, None, None] - mean[:, :, None] * mean[:, None]
+    mu = mu + alpha @ mean[0] + beta @ mean[1]  # (E11)
+    root = np.linalg.cholesky(covariance)
+    return ScoreModel(mu=mu, alpha=alpha @ root[0], beta=beta @ root[1], sigma2=sigma2)  # (E12)
 
 
 def _residual(moments: Moments, weights: Float[np.ndarray, "2 v"]) -> Float[np.ndarray, "2"]:
@@ -55,26 +54,18 @@ def _residual(moments: Moments, weights: Float[np.ndarray, "2 v"]) -> Float[np.n
 def _solve(matrix: Float[np.ndarray, "v v"], vector: Float[np.ndarray, " v"]) -> Float[np.ndarray, " v"]:
     """Return the shortest solution of a system that is singular where a class has fewer scores than weights."""
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    scaled = matrix * scale[:, None] * scale
-    values, vectors = np.linalg.eigh(scaled)
+    values, vectors = np.linalg.eigh(matrix * scale[:, None] * scale)
     kept = values > 1e-13 * max(values[-1], 1e-300)
     vectors = vectors[:, kept]
     return scale * (vectors @ ((vectors.T @ (scale * vector)) / values[kept]))
 
 
-def run_em(
-    start: Run,
-    stats: Statistics,
-    tol: float,
-    max_iter: int,
-    min_divergence: bool = True,
-    progress: Callable[[int], object] | None = None,
-) -> Run:
+def run_em(start: Run, stats: Statistics, tol: float, max_iter: int, progress: Tell = None) -> Run:
     """Repeat E-step and M-step until an iteration gains less than ``tol`` per hidden variable."""
     model, moments = start.model, expect(start.model, stats)
     trace, enough = start.trace or [moments.log_likelihood], tol * float(moments.number.sum())
     for _ in range(max_iter):
-        proposal = m_step(moments, min_divergence)
+        proposal = m_step(moments)
         moments = expect(proposal, stats)
         gain = moments.log_likelihood - trace[-1]
         if not gain >= 0:  # less than rounding errors
@@ -84,10 +75,10 @@ def run_em(
             progress(len(trace) - 1)
         if gain <= max(enough, 1e-15 * abs(trace[-1])) or model.dim == 0:
             return Run(model, trace, True)
-    return Run(model, trace, False)
+    return Run(model, trace)
 
 
-def run_bfgs(start: Run, stats: Statistics, max_iter: int, progress: Callable[[int], object] | None = None) -> Run:
+def run_bfgs(start: Run, stats: Statistics, max_iter: int, progress: Tell = None) -> Run:
     """Climb on by BFGS: at the current model, EM's moments are the gradient of the log-likelihood (Fisher's identity)."""
     from scipy.optimize import minimize
 
@@ -95,24 +86,31 @@ def run_bfgs(start: Run, stats: Statistics, max_iter: int, progress: Callable[[i
 
     def loss(vector: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         try:
-            moments = expect(_as_model(vector), stats)
-        except np.linalg.LinAlgError:
+            model = _as_model(vector)
+            moments = expect(model, stats)
+        except (np.linalg.LinAlgError, InputError):  # the step went too far and is taken back
             return np.inf, np.zeros_like(vector)
-        return -moments.log_likelihood, -_gradient(_as_model(vector), moments)
+        return -moments.log_likelihood, -_gradient(model, moments)
 
     def after_iteration(intermediate_result: dict[str, float]) -> None:
         trace.append(-float(intermediate_result["fun"]))
         if progress is not None:
             progress(len(trace) - 1)
 
-    options = {"gtol": 1e-4, "maxiter": max_iter}
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # steps that go too far are taken back
-        found = minimize(
-            loss, _as_vector(start.model), jac=True, method="BFGS", callback=after_iteration, options=options
-        )
+    m, how = start.model, {"gtol": 1e-4, "maxiter": max_iter}
+    first = np.concatenate([m.mu, m.alpha.ravel(), m.beta.ravel(), np.log(m.sigma2)])
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        found = minimize(loss, first, jac=True, method="BFGS", callback=after_iteration, options=how)
+    converged = found.status in (0, 2)  # 2: no more digits to gain
     if not -found.fun > start.trace[-1]:
-        return Run(start.model, start.trace, bool(found.status in (0, 2)))
-    return Run(_as_model(found.x), trace, bool(found.status in (0, 2)))  # 2: no more digits to gain
+        return Run(start.model, start.trace, converged)
+    return Run(_as_model(found.x), trace, converged)
+
+
+def _as_model(vector: npt.NDArray[np.float64]) -> ScoreModel:
+    mu, alpha, beta, log_sigma2 = np.split(vector, [2, len(vector) // 2, len(vector) - 2])
+    sigma2 = np.exp(np.clip(log_sigma2, np.log(_FLOOR), 100.0))
+    return ScoreModel(mu=mu, alpha=alpha.reshape(2, -1), beta=beta.reshape(2, -1), sigma2=sigma2)
 
 
 def _gradient(model: ScoreModel, moments: Moments) -> npt.NDArray[np.float64]:
@@ -122,13 +120,3 @@ def _gradient(model: ScoreModel, moments: Moments) -> npt.NDArray[np.float64]:
     slope = (moments.sw - (moments.ww @ weights[:, :, None])[:, :, 0]) / model.sigma2[:, None]
     last = 0.5 * (_residual(moments, weights) / model.sigma2 - moments.ww[:, 0, 0])
     return np.concatenate([slope[:, 0], slope[:, 1 : 1 + D].ravel(), slope[:, 1 + D :].ravel(), last])
-
-
-def _as_vector(model: ScoreModel) -> npt.NDArray[np.float64]:
-    return np.concatenate([model.mu, model.alpha.ravel(), model.beta.ravel(), np.log(model.sigma2)])
-
-
-def _as_model(vector: npt.NDArray[np.float64]) -> ScoreModel:
-    mu, alpha, beta, log_sigma2 = np.split(vector, [2, len(vector) // 2, len(vector) - 2])
-    sigma2 = np.exp(np.clip(log_sigma2, np.log(_FLOOR), 100.0))
-    return ScoreModel.trusted(mu, alpha.reshape(2, -1), beta.reshape(2, -1), sigma2)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.densities import ResidualDensities
+from evenscore.model.densities import ResidualDensities, SinhArcsinhDensities
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -21,7 +20,7 @@ __all__ = ["LlrBound", "ScoreModel", "VarianceTable"]
 _LARGEST = 1e30  # of means and loadings, so that products of four still fit into float64
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ScoreModel:
     """Linear-Gaussian score model of Swart and Brümmer (2017).
 
@@ -56,33 +55,13 @@ class ScoreModel:
     alpha: Float[np.ndarray, "2 d"]
     beta: Float[np.ndarray, "2 d"]
     sigma2: Float[np.ndarray, "2"]
-    residuals: ResidualDensities | None
+    residuals: ResidualDensities | SinhArcsinhDensities | None = None
 
-    def __init__(
-        self,
-        *,
-        mu: npt.ArrayLike,
-        alpha: npt.ArrayLike,
-        beta: npt.ArrayLike,
-        sigma2: npt.ArrayLike,
-        residuals: ResidualDensities | None = None,
-    ) -> None:
-        object.__setattr__(self, "residuals", residuals)
-        for name, value, ndim in (("mu", mu, 1), ("alpha", alpha, 2), ("beta", beta, 2), ("sigma2", sigma2, 1)):
-            object.__setattr__(self, name, _parameter(value, name, ndim))
+    def __post_init__(self) -> None:
+        for name, ndim in (("mu", 1), ("alpha", 2), ("beta", 2), ("sigma2", 1)):
+            object.__setattr__(self, name, _parameter(getattr(self, name), name, ndim))
         if self.alpha.shape != self.beta.shape:
             raise InputError(f"alpha has shape {self.alpha.shape}, but beta has shape {self.beta.shape}")
-
-    @classmethod
-    def trusted(
-        cls, mu: Any, alpha: Any, beta: Any, sigma2: Any, residuals: ResidualDensities | None = None
-    ) -> ScoreModel:
-        """Return a model of arrays that are known to be valid: EM makes hundreds of them."""
-        model = object.__new__(cls)
-        for name, value in zip(("mu", "alpha", "beta", "sigma2"), (mu, alpha, beta, sigma2), strict=True):
-            object.__setattr__(model, name, value)
-        object.__setattr__(model, "residuals", residuals)
-        return model
 
     @property
     def dim(self) -> int:
@@ -92,7 +71,7 @@ class ScoreModel:
     @property
     def T(self) -> ScoreModel:  # noqa: N802
         """The model of the transposed scores."""
-        return ScoreModel.trusted(self.mu, self.beta, self.alpha, self.sigma2, self.residuals)
+        return replace(self, alpha=self.beta, beta=self.alpha)
 
     @property
     def variances(self) -> VarianceTable:
@@ -103,25 +82,14 @@ class ScoreModel:
         self,
     ) -> tuple[Float[np.ndarray, "2 d d"], Float[np.ndarray, "2 d d"], Float[np.ndarray, "2 d d"]]:
         """Return a_h, b_h, c_h: what a score of class h adds to the precision of x, of y, and between them, (E1)."""
-        alpha, beta = self.alpha / self.sigma2[:, None], self.beta[:, None, :]
-        a = alpha[:, :, None] * self.alpha[:, None, :]
-        b = (self.beta / self.sigma2[:, None])[:, :, None] * beta
-        return a, b, alpha[:, :, None] * beta
+        alpha, beta = self.alpha / self.sigma2[:, None], self.beta / self.sigma2[:, None]
+        a = alpha[:, :, None] * self.alpha[:, None]
+        return a, beta[:, :, None] * self.beta[:, None], alpha[:, :, None] * self.beta[:, None]
 
     def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> ScoreModel:
         """Return the model of the scores ``scale * s + shift``; the shift may differ by class."""
         mu = scale * self.mu + np.asarray(shift, float)
-        return ScoreModel.trusted(mu, scale * self.alpha, scale * self.beta, scale**2 * self.sigma2, self.residuals)
-
-    def padded(self, dim: int) -> ScoreModel:
-        """Return the same model with more hidden dimensions, which have no effect."""
-        zeros = np.zeros((2, dim - self.dim))
-        alpha, beta = np.hstack([self.alpha, zeros]), np.hstack([self.beta, zeros])
-        return ScoreModel.trusted(self.mu, alpha, beta, self.sigma2, self.residuals)
-
-    def with_residuals(self, residuals: ResidualDensities | None) -> ScoreModel:
-        """Return the same model with these densities of residuals; None: Gaussian."""
-        return ScoreModel.trusted(self.mu, self.alpha, self.beta, self.sigma2, residuals)
+        return replace(self, mu=mu, alpha=scale * self.alpha, beta=scale * self.beta, sigma2=scale**2 * self.sigma2)
 
     def llr_bound(self, *, large_cohort: bool = False) -> LlrBound:
         """Return where the LLR turns as a function of the raw score, because target and non-target variances differ.
@@ -135,15 +103,12 @@ class ScoreModel:
         >>> round(model.llr_bound().extreme, 2), round(model.llr_bound(large_cohort=True).extreme, 2)
         (-6.11, -12.85)
         """
-        table, spread = self.variances, 0.0
+        table, distance, spread = self.variances, float(self.mu[1] - self.mu[0]), 0.0
         v0, v1 = (table.with_large_cohort if large_cohort else table.sigma2 + table.nu).tolist()
-        distance = float(self.mu[1] - self.mu[0])
-        for (own, both), _ in (table.enroll_covariance, table.test_covariance) if large_cohort else ():
-            spread += (
-                (both - own) ** 2 / own if own > 0 else 0.0
-            )  # of E[effect on targets | on non-targets] - the latter
         if v0 == v1:
             return LlrBound(math.nan, math.nan, (0.0, 0.0))
+        for (own, both), _ in (table.enroll_covariance, table.test_covariance) if large_cohort else ():
+            spread += (both - own) ** 2 / own if own > 0 else 0.0  # of E[effect on targets | on others] - the latter
         vertex = float(self.mu[0]) - distance * v0 / (v1 - v0)  # (S8)
         extreme = 0.5 * math.log(v0 / v1) - distance**2 / (2 * (v1 - v0))  # (S9)
         # The slope of the LLR at a score of a class is Gaussian, too; beyond the vertex it has the other sign.
@@ -151,48 +116,26 @@ class ScoreModel:
         beyond = [0.5 * math.erfc(abs(distance) / v / s / math.sqrt(2)) for v, s in zip((v1, v0), varies, strict=True)]
         return LlrBound(vertex, extreme, (beyond[0], beyond[1]))  # (S10)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as plain numbers, for JSON; residual densities only if there are some.
 
-        Examples
-        --------
-        >>> ScoreModel(mu=[-2, 3], alpha=[[], []], beta=[[], []], sigma2=[1, 2]).to_dict()
-        {'mu': [-2.0, 3.0], 'alpha': [[], []], 'beta': [[], []], 'sigma2': [1.0, 2.0]}
-        """
-        found: dict[str, Any] = {name: getattr(self, name).tolist() for name in ("mu", "alpha", "beta", "sigma2")}
-        return found if self.residuals is None else {**found, "residuals": self.residuals.to_dict()}
+class LlrBound(NamedTuple):
+    """The extreme of the LLR as a function of the raw score; NaN if variances are equal and there is none."""
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ScoreModel:
-        """Return the model of such numbers."""
-        names = ("mu", "alpha", "beta", "sigma2")
-        if not set(names) <= set(values):
-            raise InputError(
-                f"a score model needs {', '.join(names)}, but there is only {', '.join(values) or 'nothing'}"
-            )
-        residuals = values.get("residuals")
-        residuals = None if residuals is None else ResidualDensities.from_dict(residuals)
-        return cls(**{name: values[name] for name in names}, residuals=residuals)
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_dict() == other.to_dict() if isinstance(other, ScoreModel) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
+    vertex: float  #: the score at which the LLR turns
+    extreme: float  #: the LLR there: a floor if target scores vary more, else a ceiling
+    beyond: tuple[float, float]  #: share of non-target and of target trials beyond the vertex, if the model holds
 
 
 @dataclass(frozen=True, eq=False)
 class VarianceTable:
-    """Where the variance of the scores of each class (non-target, target) comes from.
+    """Where the variance of the scores of each class (non-target, target) comes from: it is ``sigma2 + nu``.
 
-    The variance of a score is ``sigma2 + nu``. The hidden variables enter only through the effects
-    (alpha_0'x, alpha_1'x) and (beta_0'y, beta_1'y), so their 2 x 2 covariances are what data can identify; loadings
-    that differ by a rotation of the hidden variables are the same model.
+    The hidden variables enter only through the effects (alpha_0'x, alpha_1'x) and (beta_0'y, beta_1'y), so their 2 x 2
+    covariances are what data can identify; loadings that differ by a rotation are the same model.
 
     Examples
     --------
     >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
-    >>> table = model.variances
-    >>> table.nu_enroll, table.share.round(3)
+    >>> model.variances.nu_enroll, model.variances.share.round(3)
     (array([0.25, 1.  ]), array([0.206, 0.427]))
     """
 
@@ -229,15 +172,7 @@ class VarianceTable:
         return left
 
 
-class LlrBound(NamedTuple):
-    """The extreme of the LLR as a function of the raw score; NaN if variances are equal and there is none."""
-
-    vertex: float  #: the score at which the LLR turns
-    extreme: float  #: the LLR there: a floor if target scores vary more, else a ceiling
-    beyond: tuple[float, float]  #: share of non-target and of target trials beyond the vertex, if the model holds
-
-
-def _parameter(value: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
+def _parameter(value: npt.ArrayLike, name: str, ndim: int) -> npt.NDArray[np.float64]:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -58,22 +58,25 @@ class PairLabels:
         """Return the labels of a matrix of 0, 1, and -1 for a pair that is not used; speakers are those it implies."""
         if 3 * np.count_nonzero(key == NONTARGET) <= 2 * key.size:
             i, j = np.nonzero(key != MISSING)
-            return cls(np.full(key.shape[0], -1), np.full(key.shape[1], -1), i, j, key[i, j].astype(np.int8), MISSING)
+            return cls.from_exceptions(key.shape, i, j, key[i, j], MISSING)
         rows, cols = connected(*np.nonzero(key == TARGET), key.shape)
         i, j = np.nonzero(key != (rows[:, None] == cols))
         if 2 * len(i) > np.count_nonzero(key != NONTARGET):  # targets do not make blocks
-            rows, cols = np.full(key.shape[0], -1), np.full(key.shape[1], -1)
             i, j = np.nonzero(key != NONTARGET)
+            return cls.from_exceptions(key.shape, i, j, key[i, j])
         return cls(rows, cols, i, j, key[i, j].astype(np.int8))
 
     @classmethod
-    def from_list(cls, shape: tuple[int, int], i: Index, j: Index, label: Int[np.ndarray, " e"]) -> PairLabels:
-        """Return the labels of a list of trials; pairs that it does not have are missing."""
-        if 2 * len(i) >= shape[0] * shape[1]:
+    def from_exceptions(
+        cls, shape: tuple[int, int], i: Index, j: Index, label: Int[np.ndarray, " e"], background: int = NONTARGET
+    ) -> PairLabels:
+        """Return labels that are the background but for those of some pairs."""
+        if background == MISSING and 2 * len(i) >= shape[0] * shape[1] > 0:  # a list that is nearly a matrix
             key = np.full(shape, MISSING, np.int8)
             key[i, j] = label
-            return cls.from_key(key)
-        return cls(np.full(shape[0], -1), np.full(shape[1], -1), i, j, label.astype(np.int8), MISSING)
+            if 3 * np.count_nonzero(key == NONTARGET) > 2 * key.size:
+                return cls.from_key(key)
+        return cls(np.full(shape[0], -1), np.full(shape[1], -1), i, j, label.astype(np.int8), background)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,14 +92,6 @@ class PairLabels:
         """Return the labels that pairs would have without labels of their own."""
         return np.where((self.rows[i] == self.cols[j]) & (self.rows[i] >= 0), TARGET, self.background)
 
-    def pairs(self, i: Index, j: Index) -> Int[np.ndarray, " n"]:
-        """Return the labels of some pairs."""
-        found, wanted = self.by_speaker(i, j).astype(np.int8), i * len(self.cols) + j
-        order = np.argsort(self.i * len(self.cols) + self.j)
-        codes = (self.i * len(self.cols) + self.j)[order]
-        at = np.minimum(np.searchsorted(codes, wanted), max(len(codes) - 1, 0))
-        return np.where(codes[at] == wanted, self.label[order][at], found) if len(codes) else found
-
     def take(self, rows: slice, cols: slice) -> PairLabels:
         """Return the labels of a block."""
         at = (self.i >= rows.start) & (self.i < rows.stop) & (self.j >= cols.start) & (self.j < cols.stop)
@@ -109,19 +104,15 @@ class PairLabels:
         label = np.concatenate([self.label[keep], np.full(len(i), MISSING, np.int8)])
         return replace(self, i=np.concatenate([self.i[keep], i]), j=np.concatenate([self.j[keep], j]), label=label)
 
-    def counts(self) -> tuple[Float[np.ndarray, "k 2"], Float[np.ndarray, "l 2"]]:
-        """Return how many scores of each class every row has, and every column."""
-        return _side_counts(self), _side_counts(self.T)
-
-
-def _side_counts(labels: PairLabels) -> Float[np.ndarray, "k 2"]:
-    size = np.bincount(labels.cols[labels.cols >= 0], minlength=labels.rows.max(initial=0) + 1)
-    target = np.where(labels.rows >= 0, size[labels.rows], 0)
-    n = np.stack([(len(labels.cols) - target) * (labels.background == NONTARGET), target], 1).astype(float)
-    before = labels.by_speaker(labels.i, labels.j)
-    for h in (NONTARGET, TARGET):
-        n[:, h] += np.bincount(labels.i, 1.0 * (labels.label == h) - (before == h), len(labels.rows))
-    return n
+    def row_counts(self) -> Float[np.ndarray, "k 2"]:
+        """Return how many scores of each class every row has."""
+        size = np.bincount(self.cols[self.cols >= 0], minlength=self.rows.max(initial=0) + 1)
+        target = np.where(self.rows >= 0, size[self.rows], 0)
+        n = np.stack([(len(self.cols) - target) * (self.background == NONTARGET), target], 1).astype(float)
+        before = self.by_speaker(self.i, self.j)
+        for h in (NONTARGET, TARGET):
+            n[:, h] += np.bincount(self.i, 1.0 * (self.label == h) - (before == h), len(self.rows))
+        return n
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +134,6 @@ class Pattern:
     own: Int[np.ndarray, " r"]  #: label of the matched pairs
     partner: Int[np.ndarray, " k"]  #: matched column of each row, or -1
     background: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and columns."""
-        return len(self.row_class), len(self.col_class)
 
 
 def find_pattern(labels: PairLabels) -> Pattern:
@@ -171,15 +157,14 @@ def find_pattern(labels: PairLabels) -> Pattern:
     match[row_class[single_i]], own[row_class[single_i]] = col_class[single_j], single_label
     partner[single_i] = single_j
     # Speakers first: where a pair has a label of its own, too, that label is the later one, which counts.
-    by_speaker = group_pairs(labels.rows[row_first], labels.cols[col_first])
-    a = np.concatenate([by_speaker[0], row_class[i]])
-    b = np.concatenate([by_speaker[1], col_class[j]])
-    label = np.concatenate([np.full(len(by_speaker[0]), TARGET, np.int8), label])
+    speaker_a, speaker_b = group_pairs(labels.rows[row_first], labels.cols[col_first])
+    a, b = np.concatenate([speaker_a, row_class[i]]), np.concatenate([speaker_b, col_class[j]])
+    label = np.concatenate([np.full(len(speaker_a), TARGET, np.int8), label])
     matched, sizes = np.flatnonzero(match >= 0), (len(row_first), len(col_first))
     row_component, col_component = connected(np.append(a, matched), np.append(b, match[matched]), sizes)
-    row_n, col_n = labels.counts()
+    row_n, col_n = labels.row_counts()[row_first], labels.T.row_counts()[col_first]
     return Pattern(
-        *(row_class, col_class, row_size, col_size, row_n[row_first], col_n[col_first], row_component, col_component),
+        *(row_class, col_class, row_size, col_size, row_n, col_n, row_component, col_component),
         *(a, b, label, match, own, partner, labels.background),
     )
 
@@ -229,18 +214,15 @@ def refine(pattern: Pattern, row_codes: Int[np.ndarray, " k"], col_codes: Int[np
 
     The counts of scores stay those of the whole classes; components stay whole.
     """
-    row_partner, col_partner = np.zeros(len(row_codes), np.intp), np.zeros(len(col_codes), np.intp)
+    row_key, col_key = 9 * pattern.row_class + 3 * row_codes, 9 * pattern.col_class + 3 * col_codes
     i = np.flatnonzero(pattern.partner >= 0)
     j = pattern.partner[i]
-    row_partner[i], col_partner[j] = col_codes[j], row_codes[i]
-    row_keys, row_class, row_size = np.unique(
-        9 * pattern.row_class + 3 * row_codes + row_partner, return_inverse=True, return_counts=True
-    )
-    col_keys, col_class, col_size = np.unique(
-        9 * pattern.col_class + 3 * col_codes + col_partner, return_inverse=True, return_counts=True
-    )
-    row_parent, col_parent = row_keys // 9, col_keys // 9
-    match = np.full(len(row_keys), -1)
+    row_key[i] += col_codes[j]
+    col_key[j] += row_codes[i]
+    row_parts, row_class, row_size = np.unique(row_key, return_inverse=True, return_counts=True)
+    col_parts, col_class, col_size = np.unique(col_key, return_inverse=True, return_counts=True)
+    row_parent, col_parent = row_parts // 9, col_parts // 9
+    match = np.full(len(row_parts), -1)
     match[row_class[i]] = col_class[j]
     # Every exception between two classes is one between all their parts.
     part_a, row_part = group_pairs(pattern.a, row_parent)

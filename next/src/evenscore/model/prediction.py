@@ -12,20 +12,20 @@ of the cohort split into members with different labels, and x~ and y~ are solved
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET
-from evenscore.model.expectation import background_core, factorize, solve
-from evenscore.model.layout import lay_out
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern import MISSING, Pattern, find_pattern, refine
+from evenscore.model.posterior import background_core, factorize, solve
+from evenscore.model.statistics import lay_out
 from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Float
 
 __all__ = ["Cohort", "Prediction", "predict"]
 
@@ -44,14 +44,15 @@ class Cohort:
     @classmethod
     def from_sums(cls, model: ScoreModel, sums: ClassSums) -> Cohort:
         """Return the cohort of these sums."""
-        (row_n, col_n), mu = sums.labels.counts(), model.mu - sums.center
-        row_gamma = ((sums.rows - row_n * mu) / model.sigma2) @ model.alpha  # (E2)
-        return cls(find_pattern(sums.labels), row_gamma, ((sums.cols - col_n * mu) / model.sigma2) @ model.beta)
+        less = sums.moved(model.mu)
+        return cls(
+            find_pattern(sums.labels), less.rows / model.sigma2 @ model.alpha, less.cols / model.sigma2 @ model.beta
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of enrolments and tests."""
-        return self.pattern.shape
+        return len(self.row_gamma), len(self.col_gamma)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +93,16 @@ def predict(model: ScoreModel, cohort: Cohort, enroll_labels: Codes, test_labels
     precision[D:, D:] += np.tensordot(_label_counts(test_labels[:N]), b, 1)
     # A recording that has a score with this trial only adds its own hidden variable to the noise of that score.
     alone_e, alone_t = model.sigma2 + (model.beta**2).sum(1), model.sigma2 + (model.alpha**2).sum(1)
-    more_e, more_t = _label_counts(enroll_labels[M:]) / alone_e, _label_counts(test_labels[N:]) / alone_t
-    precision[:D, :D] += (model.alpha.T * more_e) @ model.alpha  # (S11)
-    precision[D:, D:] += (model.beta.T * more_t) @ model.beta
+    precision[:D, :D] += (model.alpha.T * (_label_counts(enroll_labels[M:]) / alone_e)) @ model.alpha  # (S11)
+    precision[D:, D:] += (model.beta.T * (_label_counts(test_labels[N:]) / alone_t)) @ model.beta
     V = np.linalg.inv(precision)
     row_cov, col_cov = -row_z @ V, -col_z @ V  # of the cohort's hidden variables with (x~, y~), by class
     F = np.empty((2 * D, len(enroll_labels)))
     F[:, :M] = _weights(model.sigma2, model.alpha, model.beta, col_label, V[:D], col_cov)[:, pattern.col_class]
-    F[:, M:] = _weights(alone_e, model.alpha, model.beta, enroll_labels[M:], V[:D], None)
+    F[:, M:] = _weights(alone_e, model.alpha, model.beta, enroll_labels[M:], V[:D])
     G = np.empty((2 * D, len(test_labels)))
     G[:, :N] = _weights(model.sigma2, model.beta, model.alpha, row_label, V[D:], row_cov)[:, pattern.row_class]
-    G[:, N:] = _weights(alone_t, model.beta, model.alpha, test_labels[N:], V[D:], None)
+    G[:, N:] = _weights(alone_t, model.beta, model.alpha, test_labels[N:], V[D:])
     constant = np.zeros(2 * D) - F @ model.mu[np.maximum(enroll_labels, 0)] - G @ model.mu[np.maximum(test_labels, 0)]
     for d in range(D):
         constant += np.bincount(pattern.row_class, cohort.row_gamma[:, d], len(row_label)) @ row_cov[:, d]
@@ -117,7 +117,7 @@ def _label_counts(labels: Codes) -> Float[np.ndarray, "2"]:
 
 
 def _weights(
-    noise: Float[np.ndarray, "2"], mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None
+    noise: Float[np.ndarray, "2"], mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None
 ) -> Float[np.ndarray, "p m"]:
     """Return the weights of cohort scores in m: a score adds its loadings / noise to the evidence of its two sides.
 
@@ -137,60 +137,30 @@ def _solve_cohort(
 
     Lambda_c is the precision of the cohort's hidden variables, s_e and s_t included, and B couples them with (x~, y~).
     """
-    layout = lay_out(pattern, ordered=False)
-    factors, sides, roots = [], [], []
-    for n, batch in enumerate(layout.batches):
-        row, col = (
-            _placed(layout.row_place, n, row_label, batch.row_size),
-            _placed(layout.col_place, n, col_label, batch.col_size),
-        )
-        row_n = batch.row_n + np.stack([row == 0, row == 1], axis=2)  # with the scores of s_t and s_e
-        col_n = batch.col_n + np.stack([col == 0, col == 1], axis=2)
-        roots.append((np.sqrt(batch.row_size), np.sqrt(batch.col_size)))
-        factors.append(factorize(model, batch.coupling(), row_n, col_n, *roots[-1]))
-        sides.append(_border(model, *roots[-1], row, col))
-    W = sum((f.UPU.sum(0) for f in factors), np.zeros((2 * model.dim, 2 * model.dim)))
-    core = background_core(model, W[None], np.array([pattern.background == NONTARGET]))[0][0]
-    solved = [solve(f, *two) for f, two in zip(factors, sides, strict=True)]
-    t = np.zeros(W.shape)  # U' P^-1 B
-    for two, z in zip(roots, solved, strict=True):
-        t += np.concatenate([np.tensordot(u, part, ((0, 1), (0, 2))) for u, part in zip(two, z, strict=True)], axis=1).T
-    row_z, col_z = (
-        np.zeros((len(row_label), *t.shape[1:], model.dim)),
-        np.zeros((len(col_label), *t.shape[1:], model.dim)),
-    )
-    known = np.zeros(t.shape)
-    for n, (f, (row_B, col_B), (x, y)) in enumerate(zip(factors, sides, solved, strict=True)):
-        x = x - (f.row_PU @ (core @ t)).transpose(0, 3, 1, 2)  # (E4)
-        y = y - (f.col_PU @ (core @ t)).transpose(0, 3, 1, 2)
-        known += np.tensordot(row_B, x, ((0, 2, 3), (0, 2, 3))) + np.tensordot(col_B, y, ((0, 2, 3), (0, 2, 3)))
-        _gather(row_z, x, layout.row_place, n)
-        _gather(col_z, y, layout.col_place, n)
-    row_z = (row_z / np.sqrt(pattern.row_size)[:, None, None]).swapaxes(1, 2)
-    col_z = (col_z / np.sqrt(pattern.col_size)[:, None, None]).swapaxes(1, 2)
-    return row_z, col_z, known
-
-
-def _placed(place: Int[np.ndarray, "3 r"], number: int, label: Codes, size: Array) -> Codes:
-    """Return the labels of the classes of a batch; those that a component lacks are missing."""
-    found = np.full(size.shape, MISSING, np.int8)
-    here = place[0] == number
-    found[place[1, here], place[2, here]] = label[here]
-    return found
-
-
-def _border(model: ScoreModel, row_u: Array, col_u: Array, row_label: Codes, col_label: Codes) -> tuple[Array, Array]:
-    """Return B of some components, one vector for each element of (x~, y~): G x P x R x D and G x P x C x D."""
-    D = model.dim
+    D, layout = model.dim, lay_out(pattern, ordered=False)
+    row_u, col_u = np.sqrt(pattern.row_size), np.sqrt(pattern.col_size)
     c = np.concatenate([model.score_precision()[2], np.zeros((1, D, D))])  # the last one is for missing scores
-    row_B = np.zeros((*row_label.shape, D, 2 * D))
-    col_B = np.zeros((*col_label.shape, D, 2 * D))
-    row_B[..., D:] = row_u[..., None, None] * c[row_label]  # x_i with y~
-    col_B[..., :D] = col_u[..., None, None] * c[col_label].swapaxes(2, 3)  # y_j with x~
-    return row_B.transpose(0, 3, 1, 2), col_B.transpose(0, 3, 1, 2)
-
-
-def _gather(out: Any, values: Float[np.ndarray, "g p r d"], place: Int[np.ndarray, "3 r"], number: int) -> None:
-    """Set the values of the classes of a batch."""
-    here = place[0] == number
-    out[here] = values[place[1, here], :, place[2, here]]
+    row_B, col_B = np.zeros((len(row_u), 2 * D, D)), np.zeros((len(col_u), 2 * D, D))
+    row_B[:, D:] = (row_u[:, None, None] * c[row_label]).swapaxes(1, 2)  # x_i with y~
+    col_B[:, :D] = col_u[:, None, None] * c[col_label]  # y_j with x~
+    row_n = pattern.row_n + np.stack([row_label == 0, row_label == 1], 1)  # with the scores of s_t and s_e
+    col_n = pattern.col_n + np.stack([col_label == 0, col_label == 1], 1)
+    W, t, solved = np.zeros((2 * D, 2 * D)), np.zeros((2 * D, 2 * D)), []  # U' P^-1 U and U' P^-1 B
+    for n in range(len(layout.shapes)):
+        u, v = layout.rows(n, row_u), layout.cols(n, col_u)
+        f = factorize(model, layout.coupling(n, u, v)[0], layout.rows(n, row_n), layout.cols(n, col_n), u, v)
+        x, y = solve(f, layout.rows(n, row_B).swapaxes(1, 2), layout.cols(n, col_B).swapaxes(1, 2))
+        W += f.UPU.sum(0)
+        t[:D] += np.tensordot(u, x, ((0, 1), (0, 2))).T
+        t[D:] += np.tensordot(v, y, ((0, 1), (0, 2))).T
+        solved.append((f, x, y))
+    shift = background_core(model, W[None], np.array([pattern.background == NONTARGET]))[0][0] @ t
+    row_z, col_z = np.empty(row_B.shape), np.empty(col_B.shape)
+    for n, (f, x, y) in enumerate(solved):
+        rows, cols = layout.row_place[0] == n, layout.col_place[0] == n
+        x, y = x - (f.row_PU @ shift).transpose(0, 3, 1, 2), y - (f.col_PU @ shift).transpose(0, 3, 1, 2)  # (E4)
+        row_z[rows] = x[layout.row_place[1, rows], :, layout.row_place[2, rows]]
+        col_z[cols] = y[layout.col_place[1, cols], :, layout.col_place[2, cols]]
+    known = np.tensordot(row_B, row_z, ((0, 2), (0, 2))) + np.tensordot(col_B, col_z, ((0, 2), (0, 2)))
+    row_z, col_z = row_z / row_u[:, None, None], col_z / col_u[:, None, None]
+    return row_z.swapaxes(1, 2), col_z.swapaxes(1, 2), known

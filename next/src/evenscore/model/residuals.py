@@ -6,18 +6,19 @@ trial with a cohort is. A sample of speakers is enough, so that this costs no mo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET, Labels
-from evenscore.data.trial_list import TrialList
-from evenscore.model.densities import ResidualDensities
+from evenscore.model.densities import Formula, ResidualDensities, Values
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern import connected
 from evenscore.model.scoring import ScoreModelNormalizer, missing_kinds
-from evenscore.model.sums import as_parts, with_labels
+from evenscore.model.sums import Part
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -27,7 +28,7 @@ __all__ = ["fit_residuals"]
 Index = npt.NDArray[np.intp]
 _FOLDS = 3
 _MOST = 1200  # enrolments, and tests, of the speakers in the sample
-_KINDS = 6  # patterns of missing scores of enrolments, and of tests, in a pair of folds
+_KINDS = 6  # patterns of missing scores of enrolments, and of tests, in a pair of folds: each takes a prediction
 _FEWEST_SPEAKERS = 4
 _PER_SPEAKER = 10  # trials of one speaker are not independent: so many count
 _BINS = 64  # in a unit of arsinh z
@@ -35,14 +36,11 @@ _PRIOR_MEAN = np.array([0.0, 0.0, 0.0, 3.0])  # of location, log scale, skew, lo
 _PRIOR_STD = np.array([0.7, 0.5, 0.5, 2.0])
 
 
-def fit_residuals(model: ScoreModel, data: Any, labels: Any = None) -> ResidualDensities | None:
-    """Fit hyperbolic densities to the residuals of labelled scores, given as for `fit_score_model`.
-
-    Returns None, which is Gaussian, where there are too few speakers to tell.
-    """
-    plain, bins, n_speakers = model.with_residuals(None), [np.zeros((2, 0)), np.zeros((2, 0))], 0
-    for part in as_parts(data, labels):
-        scores, key, row_group, col_group = _sample(*with_labels(*part))
+def fit_residuals(model: ScoreModel, parts: Sequence[Part]) -> ResidualDensities | None:
+    """Fit hyperbolic densities to the residuals of labelled scores; None, Gaussian, where there are too few speakers."""
+    plain, bins, n_speakers = replace(model, residuals=None), [np.zeros((2, 0)), np.zeros((2, 0))], 0
+    for part in parts:
+        scores, key, row_group, col_group = _sample(*part)
         n_speakers += len(np.intersect1d(row_group, col_group))
         for h, z in enumerate(_left_out(plain, scores, key, row_group, col_group)):
             place, number = np.unique(np.floor(np.arcsinh(z) * _BINS), return_counts=True)
@@ -53,35 +51,31 @@ def fit_residuals(model: ScoreModel, data: Any, labels: Any = None) -> ResidualD
     return ResidualDensities(location=location, scale=np.exp(log_scale), skew=skew, tail=np.exp(log_tail))
 
 
-def _sample(scores: Any, labels: Any) -> tuple[Float[np.ndarray, "k l"], Int[np.ndarray, "k l"], Index, Index]:
+def _sample(
+    scores: Part, labels: Labels | None
+) -> tuple[Float[np.ndarray, "k l"], Int[np.ndarray, "k l"], Index, Index]:
     """Return scores, labels, and the speakers of rows and columns, for as many speakers as fit into the sample."""
-    if isinstance(scores, TrialList):
-        target = np.asarray(scores.labels) == TARGET
+    target = np.asarray(scores.labels) == TARGET if labels is None else None
+    if labels is None:
         row_group, col_group = connected(scores.rows[target], scores.cols[target], scores.shape)
-        rows, cols = _sampled(row_group, col_group)
-        trials = scores.select(np.isin(scores.rows, rows) & np.isin(scores.cols, cols))
-        rows, cols = scores.enroll.find(trials.enroll_ids), scores.test.find(trials.test_ids)
-        values, key = trials.to_matrix().scores.astype(float), Labels.from_trials(trials).matrix
+    elif labels.by_speaker:
+        row_group, col_group, _ = labels.speaker_codes
     else:
-        if labels.by_speaker:
-            row_group, col_group, _ = labels.speaker_codes
-        else:
-            row_group, col_group = connected(*np.nonzero(labels.matrix == TARGET), labels.shape)
-        rows, cols = _sampled(row_group, col_group)
-        values = scores.take(rows, cols) if hasattr(scores, "class_sums") else scores[rows][:, cols]
-        values, key = np.array(values, dtype=float), labels.take(rows, cols).matrix
-    values[key < 0] = np.nan
-    return values, np.maximum(key, 0), row_group[rows], col_group[cols]
-
-
-def _sampled(row_group: Index, col_group: Index) -> tuple[Index, Index]:
-    """Return rows and columns of as many speakers as fit into the sample; those of unknown speakers are left out."""
+        row_group, col_group = connected(*np.nonzero(labels.matrix == TARGET), labels.shape)
     speakers = np.random.default_rng(0).permutation(np.unique(np.concatenate([row_group, col_group])))
     speakers = speakers[speakers >= 0]
     top = speakers.max(initial=0) + 1
     sizes = np.stack([np.bincount(group[group >= 0], minlength=top)[speakers] for group in (row_group, col_group)])
     kept = speakers[: max(2 * _FOLDS, int((np.cumsum(sizes, 1).max(0) <= _MOST).sum()))]
-    return np.flatnonzero(np.isin(row_group, kept)), np.flatnonzero(np.isin(col_group, kept))
+    rows, cols = np.flatnonzero(np.isin(row_group, kept)), np.flatnonzero(np.isin(col_group, kept))
+    if labels is None:
+        trials = scores.select(np.isin(scores.rows, rows) & np.isin(scores.cols, cols))
+        rows, cols = scores.enroll.find(trials.enroll_ids), scores.test.find(trials.test_ids)
+        values, key = trials.to_matrix().scores.astype(float), Labels.from_trials(trials).matrix
+    else:
+        values, key = np.array(scores[rows][:, cols], dtype=float), labels.take(rows, cols).matrix
+    values[key < 0] = np.nan
+    return values, np.maximum(key, 0), row_group[rows], col_group[cols]
 
 
 class _Residual(ScoreModelNormalizer):
@@ -89,11 +83,11 @@ class _Residual(ScoreModelNormalizer):
 
     label = NONTARGET
 
-    def _formula(self, variance: Float[np.ndarray, "2"]) -> tuple[Any, tuple[float, ...]]:
+    def _formula(self, variance: Float[np.ndarray, "2"]) -> Formula:
         return _residual, (float(variance[self.label] ** -0.5), float(self.label))
 
 
-def _residual(s: Any, e0: Any, e1: Any, t0: Any, t1: Any, scale: float, target: float) -> Any:
+def _residual(s: Values, e0: Values, e1: Values, t0: Values, t1: Values, scale: float, target: float) -> Values:
     return (s - e0 - t0 - target * (e1 + t1 - e0 - t0)) * scale
 
 
@@ -104,7 +98,7 @@ def _left_out(
     of = np.unique(np.concatenate([row_group, col_group]), return_inverse=True)[1]
     fold = np.argsort(np.argsort(-np.bincount(of), kind="stable"))[of] % _FOLDS  # the largest first
     row_fold, col_fold = fold[: len(row_group)], fold[len(row_group) :]
-    found: list[list[Any]] = [[np.empty(0)], [np.empty(0)]]
+    found: list[list[Float[np.ndarray, " n"]]] = [[np.empty(0)], [np.empty(0)]]
     for a in range(_FOLDS):
         for b in range(_FOLDS):
             rows, cols = np.flatnonzero(row_fold == a), np.flatnonzero(col_fold == b)
@@ -121,7 +115,7 @@ def _left_out(
 
 
 def _common_kinds(scores: Float[np.ndarray, "m c"]) -> Index:
-    """Return the rows whose scores are missing in one of the commonest ways: each way takes a prediction of its own."""
+    """Return the rows whose scores are missing in one of the commonest ways."""
     _, of = missing_kinds(scores)
     commonest = np.argsort(-np.bincount(of), kind="stable")[:_KINDS] if len(of) else of
     return np.flatnonzero(np.isin(of, commonest))

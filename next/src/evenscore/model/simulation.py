@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.blocks import ScoreBlocks
 from evenscore.data.labels import NONTARGET, TARGET, Labels
 from evenscore.data.score_matrix import ScoreMatrix
-from evenscore.data.side import Ids, IdsLike, Side, as_strings
+from evenscore.data.side import IdsLike, Side, as_strings
 from evenscore.errors import InputError
 from evenscore.model.parameters import ScoreModel
 
@@ -45,7 +43,7 @@ def simulate(
     >>> scores.shape, labels
     ((2, 3), Labels(2 x 3: 2 target, 4 non-target, 0 unknown))
     """
-    enroll, test = _side("e", enroll_speakers, "enroll_speakers"), _side("t", test_speakers, "test_speakers")
+    enroll, test = _side("e", enroll_speakers), _side("t", test_speakers)
     labels = Labels.from_speakers(enroll, test)
     return ScoreMatrix(_draw(model, labels, seed, dtype), Side(enroll.ids), Side(test.ids)), labels
 
@@ -62,8 +60,6 @@ def simulate_blocks(
 ) -> tuple[ScoreBlocks, Labels]:
     """Draw trials together with their cohort scores from a score model.
 
-    Every enrolment and every test has the same hidden variable in all the blocks that it stands in.
-
     Takes the speakers of the trials' and of the cohort's enrolments and tests, and returns the four blocks with all
     speakers, and the labels of the trials. Ids are e0, t0, ... for the trials and ce0, ct0, ... for the cohort.
 
@@ -74,41 +70,36 @@ def simulate_blocks(
     >>> blocks
     ScoreBlocks(trials 2 x 1, enroll 2 x 3, test 2 x 1, cohort 2 x 3)
     """
-    enroll, test = _side("e", enroll_speakers, "enroll_speakers"), _side("t", test_speakers, "test_speakers")
-    cohort_enroll = _side("ce", cohort_enroll_speakers, "cohort_enroll_speakers")
-    cohort_test = _side("ct", cohort_test_speakers, "cohort_test_speakers")
-    rows = np.concatenate([enroll.speakers, cohort_enroll.speakers])  # type: ignore[arg-type]
-    cols = np.concatenate([test.speakers, cohort_test.speakers])  # type: ignore[arg-type]
-    whole = _draw(model, Labels.from_speakers(rows, cols), seed, dtype)
-    m, n = len(enroll), len(test)
+    enroll, test = _side("e", enroll_speakers), _side("t", test_speakers)
+    members_enroll, members_test = _side("ce", cohort_enroll_speakers), _side("ct", cohort_test_speakers)
+    rows, cols = (np.concatenate([a.speakers, b.speakers]) for a, b in ((enroll, members_enroll), (test, members_test)))  # type: ignore[arg-type]
+    whole, m, n = _draw(model, Labels.from_speakers(rows, cols), seed, dtype), len(enroll), len(test)
     blocks = ScoreBlocks(
         ScoreMatrix(whole[:m, :n], enroll, test),
-        enroll=ScoreMatrix(whole[:m, n:], enroll, cohort_test),
-        test=ScoreMatrix(whole[m:, :n], cohort_enroll, test),
-        cohort=ScoreMatrix(whole[m:, n:], cohort_enroll, cohort_test),
+        enroll=ScoreMatrix(whole[:m, n:], enroll, members_test),
+        test=ScoreMatrix(whole[m:, :n], members_enroll, test),
+        cohort=ScoreMatrix(whole[m:, n:], members_enroll, members_test),
     )
     return blocks, Labels.from_speakers(enroll, test)
 
 
-def _side(prefix: str, speakers: IdsLike, name: str) -> Side:
-    names: Ids = as_strings(speakers, name)
+def _side(prefix: str, speakers: IdsLike) -> Side:
+    names = as_strings(speakers, "speakers")
     if any(speaker in (None, "") for speaker in names.tolist()):
-        raise InputError(f"every speaker must be known to simulate scores, but some of {name} are None or empty")
+        raise InputError("every speaker must be known to simulate scores, but some are None or empty")
     return Side([f"{prefix}{n}" for n in range(len(names))], names)
 
 
-def _draw(model: ScoreModel, labels: Labels, seed: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def _draw(model: ScoreModel, labels: Labels, seed: int, dtype: npt.DTypeLike) -> npt.NDArray[np.floating]:
     """Draw the hidden variables, then the scores, a few rows at a time; the draw does not depend on how many."""
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise InputError(f"dtype is {kind}, but must be float32 or float64")
-    rng = np.random.default_rng(seed)
-    n_rows, n_cols = labels.shape
+    rng, (n_rows, n_cols) = np.random.default_rng(seed), labels.shape
     row_codes, col_codes, _ = labels.speaker_codes
     enroll = model.mu + rng.standard_normal((n_rows, model.dim)) @ model.alpha.T  # (M1)
     test = rng.standard_normal((n_cols, model.dim)) @ model.beta.T
-    sigma = np.sqrt(model.sigma2)
-    scores = np.empty((n_rows, n_cols), dtype=kind)
+    sigma, scores = np.sqrt(model.sigma2), np.empty((n_rows, n_cols), dtype=kind)
     size = max(_SCORES // max(n_cols, 1), 1)
     for first in range(0, n_rows, size):
         rows = slice(first, first + size)

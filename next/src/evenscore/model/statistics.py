@@ -1,8 +1,9 @@
 """What an EM iteration needs of the scores: sums of the classes of a pattern, laid out by type of component.
 
-Components with the same sizes and labels are of one *type* and need one factorization. Posterior means are linear in
-the sums of a component, so of all components of a type only the products of their sums are kept. An iteration then
-costs the same for 10^4 and for 10^12 scores.
+A class of n exchangeable members is represented by their mean times sqrt(n), which has the prior of one member; their
+deviations from it are independent of everything else, but for those of a matched class. Components with the same sizes
+and labels are of one *type* and need one factorization. Posterior means are linear in the sums of a component, so of all
+components of a type only the products of their sums are kept. An iteration costs the same for 10^4 and 10^12 scores.
 """
 
 from __future__ import annotations
@@ -14,24 +15,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.labels import NONTARGET
-from evenscore.model.layout import Batch, lay_out
+from evenscore.data.labels import NONTARGET, TARGET
 from evenscore.model.pattern import Pattern, find_pattern
 from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["Statistics", "Types", "collect"]
+__all__ = ["Layout", "Statistics", "Types", "collect", "lay_out"]
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+_ONE_BATCH = 1 << 14  # pairs of classes up to which one batch takes less time than several
+_PADDED = 8  # up to so many classes, components are padded to a power of two
 
 
 @dataclass(frozen=True, eq=False)
 class Types:
     """T types of components with R row elements and C column elements: scaled class means, or deviations from them."""
 
-    coupling: Float[np.ndarray, "2 t r c"]  #: how strongly scores of each class couple two elements, see `Batch`
+    coupling: Float[np.ndarray, "2 t r c"]  #: how strongly scores of each class couple two elements, see `Layout`
     row_n: Float[np.ndarray, "t r 2"]  #: scores of each class that a member has
     col_n: Float[np.ndarray, "t c 2"]
     row_u: Float[np.ndarray, "t r"]  #: root of the number of members; 0 for deviations, which add up to nothing
@@ -56,7 +59,7 @@ class Statistics:
     squares: Float[np.ndarray, "2"]
     center: Float[np.ndarray, "2"]
     scale: float
-    transposed: bool  #: rows are tests
+    transposed: bool  #: rows are tests, since there are more of them; so the model is that of transposed scores
     most_targets: Float[np.ndarray, "2"]  #: most target scores that a row has, and a column
 
     @property
@@ -67,73 +70,160 @@ class Statistics:
 
 def collect(sums: Sequence[ClassSums]) -> Statistics:
     """Lay the sums of one or more matrices out by type, in common units."""
-    transposed = sum(s.labels.shape[0] for s in sums) < sum(s.labels.shape[1] for s in sums)
+    hidden = np.sum([s.labels.shape for s in sums], 0).astype(float)
+    transposed = bool(hidden[0] < hidden[1])
     sums = [s.T for s in sums] if transposed else sums  # the longer side is eliminated first
-    counts = [s.labels.counts() for s in sums]
-    number = [rows.sum(0) for rows, _ in counts]
-    offset = [s.center - sums[0].center for s in sums]
-    count = np.sum(number, 0)
-    total = np.sum([s.rows.sum(0) + n * o for s, n, o in zip(sums, number, offset, strict=True)], 0)
+    count = np.sum([s.counts[0].sum(0) for s in sums], 0)
+    total = np.sum([s.rows.sum(0) + s.counts[0].sum(0) * s.center for s in sums], 0)
     center = total / np.maximum(count, 1)
-    square = np.zeros(2)
-    for s, n, o in zip(sums, number, offset, strict=True):
-        square += s.squares - 2 * (center - o) * s.rows.sum(0) + n * (center - o) ** 2
-    square = np.maximum(square, 0.0)
-    scale = float(np.sqrt(square.sum() / max(count.sum(), 1)))
+    sums = [s.moved(center) for s in sums]
+    squares = np.maximum(np.sum([s.squares for s in sums], 0), 0.0)
+    scale = float(np.sqrt(squares.sum() / max(count.sum(), 1)))
     scale = scale if scale > 1e-12 * abs(center).max() else 1.0  # else all scores of a class are equal
-    groups: dict[tuple[int, int], list[Types]] = {}
-    total = np.zeros(2)
-    for b, (s, (row_n, col_n), o) in enumerate(zip(sums, counts, offset, strict=True)):
-        rows, cols = (s.rows - row_n * (center - o)) / scale, (s.cols - col_n * (center - o)) / scale
-        total += rows.sum(0)
-        for types in _types_of_matrix(b, find_pattern(s.labels), rows, cols):
-            groups.setdefault(types.coupling.shape[2:], []).append(types)  # type: ignore[arg-type]
+    groups: dict[tuple[int, ...], list[Types]] = {}
+    for b, s in enumerate(sums):
+        for types in _types_of_matrix(b, find_pattern(s.labels), s.rows / scale, s.cols / scale):
+            groups.setdefault(types.coupling.shape[2:], []).append(types)
     return Statistics(
         types=[_joined(parts) for parts in groups.values()],
         background=np.array([s.labels.background == NONTARGET for s in sums]),
-        hidden=np.sum([s.labels.shape for s in sums], 0).astype(float),
-        seen=np.sum([[(n.sum(1) > 0).sum() for n in both] for both in counts], 0).astype(float),
+        hidden=hidden[::-1] if transposed else hidden,
+        seen=np.sum([[(n.sum(1) > 0).sum() for n in s.counts] for s in sums], 0).astype(float),
         count=count,
-        total=total,
-        squares=square / scale**2,
-        center=center + sums[0].center,
+        total=np.sum([s.rows.sum(0) for s in sums], 0) / scale,
+        squares=squares / scale**2,
+        center=center,
         scale=scale,
         transposed=transposed,
-        most_targets=np.max([[n[:, 1].max(initial=0) for n in both] for both in counts], 0),
+        most_targets=np.max([[n[:, 1].max(initial=0) for n in s.counts] for s in sums], 0),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Components of a pattern side by side in batches, so that one call of LAPACK factorizes all of one size.
+
+    Batch n has G components with R row slots and C column slots, R >= C. Matched classes have the same slot. Slots that
+    a component lacks have size 0.
+    """
+
+    pattern: Pattern
+    shapes: list[tuple[int, int, int]]  #: (G, R, C) of each batch
+    row_place: Int[np.ndarray, "3 r"]  #: batch, component and slot of each row class
+    col_place: Int[np.ndarray, "3 c"]
+
+    def rows(self, n: int, values: npt.NDArray[np.generic]) -> Array:
+        """Return the values of row classes in the slots of batch n, G x R."""
+        at, place = self.row_place[0] == n, np.zeros((*self.shapes[n][:2], *values.shape[1:]))
+        place[self.row_place[1, at], self.row_place[2, at]] = values[at]
+        return place
+
+    def cols(self, n: int, values: npt.NDArray[np.generic]) -> Array:
+        """Return the values of column classes in the slots of batch n, G x C."""
+        at, place = self.col_place[0] == n, np.zeros((*self.shapes[n][::2], *values.shape[1:]))
+        place[self.col_place[1, at], self.col_place[2, at]] = values[at]
+        return place
+
+    def coupling(self, n: int, row_u: Array, col_u: Array) -> tuple[Array, Array]:
+        """Return how strongly scores of each class couple two scaled means of batch n beyond the background, 2 x G x R x C.
+
+        And how many scores of each class a matched pair has more than other pairs of its classes, 2 x G x C.
+        """  # fmt: skip
+        pattern, whole = self.pattern, row_u[:, :, None] * col_u[:, None]
+        label = np.full(self.shapes[n], pattern.background, np.int8)
+        here = self.row_place[0, pattern.a] == n
+        a, b = pattern.a[here], pattern.b[here]
+        label[self.row_place[1, a], self.row_place[2, a], self.col_place[2, b]] = pattern.label[here]
+        slots = np.arange(self.shapes[n][2])
+        others = label[:, slots, slots]
+        matched = (self.row_place[0] == n) & (pattern.match >= 0)
+        own_label = others.copy()
+        own_label[self.row_place[1, matched], self.row_place[2, matched]] = pattern.own[matched]
+        own = np.stack([(own_label == h) * 1.0 - (others == h) for h in (NONTARGET, TARGET)])
+        weight = np.stack([(label == h) * whole for h in (NONTARGET, TARGET)])
+        weight[:, :, slots, slots] += own
+        weight[NONTARGET] -= whole * (pattern.background == NONTARGET)
+        return weight, own
+
+
+def lay_out(pattern: Pattern, ordered: bool = True) -> Layout:
+    """Place components with about as many classes in one batch; if ``ordered``, so that equal ones look equal."""
+    matched = np.flatnonzero(pattern.match >= 0)
+    col_matched = np.zeros(len(pattern.col_size), bool)
+    col_matched[pattern.match[matched]] = True
+    row_keys, col_keys = [pattern.match < 0], [~col_matched]
+    if ordered:  # numbers that follow from sizes and labels only
+        factor = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)
+        row_key, col_key = 3 * pattern.row_size.astype(np.uint64), 3 * pattern.col_size.astype(np.uint64)
+        np.add.at(row_key, pattern.a, pattern.col_size[pattern.b].astype(np.uint64) * factor[pattern.label])
+        np.add.at(col_key, pattern.b, pattern.row_size[pattern.a].astype(np.uint64) * factor[pattern.label])
+        row_key[matched] += col_key[pattern.match[matched]] * factor[2] + factor[pattern.own[matched]]
+        row_keys, col_keys = [*row_keys, row_key], [*col_keys, col_key]
+    row_slot, col_slot = _position(pattern.row_component, *row_keys), _position(pattern.col_component, *col_keys)
+    col_slot[pattern.match[matched]] = row_slot[matched]
+    n_components = max(pattern.row_component.max(initial=-1), pattern.col_component.max(initial=-1)) + 1
+    sides = pattern.row_component, pattern.col_component
+    sizes = np.stack([np.bincount(of, minlength=n_components) for of in sides], 1)
+    small = sizes <= _PADDED
+    sizes[small] = 1 << np.ceil(np.log2(np.maximum(sizes[small], 1))).astype(int)
+    sizes[:, 0] = sizes.max(1)
+    if not ordered and sizes.size and len(sizes) * sizes.max() ** 2 < _ONE_BATCH:
+        sizes[:] = sizes.max(0)
+    _, first, batch, number = np.unique(sizes @ [1 << 32, 1], True, True, True)
+    component = _position(batch)
+    row_place, col_place = (
+        np.stack([batch[of], component[of], slot]) for of, slot in zip(sides, (row_slot, col_slot), strict=True)
+    )
+    shapes = [(int(g), int(r), int(c)) for g, (r, c) in zip(number, sizes[first], strict=True)]
+    return Layout(pattern, shapes, row_place, col_place)
+
+
+def _position(group: Index, *keys: npt.NDArray[np.generic]) -> Index:
+    """Return the position of each element within its group, in the order of the keys."""
+    order = np.lexsort((*keys[::-1], group))
+    start = np.concatenate([[0], np.cumsum(np.bincount(group))])
+    place = np.empty(len(group), np.intp)
+    place[order] = np.arange(len(group)) - start[group[order]]
+    return place
 
 
 def _types_of_matrix(
     matrix: int, pattern: Pattern, rows: Float[np.ndarray, "k 2"], cols: Float[np.ndarray, "l 2"]
 ) -> list[Types]:
-    """Return the types of a matrix: of class means by batch, and of deviations from them."""
-    layout = lay_out(pattern)
-    row_mean = _class_sums(rows, pattern.row_class) / pattern.row_size[:, None]
-    col_mean = _class_sums(cols, pattern.col_class) / pattern.col_size[:, None]
-    row_dev, col_dev = rows - row_mean[pattern.row_class], cols - col_mean[pattern.col_class]
-    with_partner = np.where(pattern.partner[:, None] >= 0, col_dev[pattern.partner], 0.0)
+    """Return the types of a matrix: of scaled class means by batch, and of deviations from them."""
+    layout, found = lay_out(pattern), []
+    row_u, col_u = np.sqrt(pattern.row_size), np.sqrt(pattern.col_size)
+    row_sums = np.stack([np.bincount(pattern.row_class, side) for side in rows.T], 1) / row_u[:, None]
+    col_sums = np.stack([np.bincount(pattern.col_class, side) for side in cols.T], 1) / col_u[:, None]
+    row_dev = rows - (row_sums / row_u[:, None])[pattern.row_class]
+    col_dev = cols - (col_sums / col_u[:, None])[pattern.col_class]
+    partner_dev = np.where(pattern.partner[:, None] >= 0, col_dev[pattern.partner], 0.0)
     row_scatter = _class_products(row_dev, row_dev, pattern.row_class)
+    cross_scatter = _class_products(row_dev, partner_dev, pattern.row_class)
     col_scatter = _class_products(col_dev, col_dev, pattern.col_class)
-    cross_scatter = _class_products(row_dev, with_partner, pattern.row_class)
-    found = []
-    for number, batch in enumerate(layout.batches):
-        (G, R), C = batch.row_size.shape, batch.col_size.shape[1]
-        in_rows, in_cols = layout.row_place[0] == number, layout.col_place[0] == number
-        row_at, col_at = tuple(layout.row_place[1:, in_rows]), tuple(layout.col_place[1:, in_cols])
-        row_sums, col_sums, scatter = np.zeros((G, R, 2)), np.zeros((G, C, 2)), np.zeros((G, R, 4, 4))
-        row_sums[row_at] = row_mean[in_rows] * np.sqrt(pattern.row_size[in_rows])[:, None]
-        col_sums[col_at] = col_mean[in_cols] * np.sqrt(pattern.col_size[in_cols])[:, None]
-        scatter[row_at[0], row_at[1], :2, :2] = row_scatter[in_rows]
-        scatter[row_at[0], row_at[1], :2, 2:] = cross_scatter[in_rows]
-        scatter[row_at[0], row_at[1], 2:, :2] = cross_scatter[in_rows].swapaxes(1, 2)
-        scatter[col_at[0], col_at[1], 2:, 2:] = col_scatter[in_cols]
-        phi = np.concatenate([np.ones((G, 1)), row_sums.reshape(G, 2 * R), col_sums.reshape(G, 2 * C)], axis=1)
-        found += _types_of_batch(matrix, batch, phi, scatter)
+    for n, (G, R, C) in enumerate(layout.shapes):
+        u, v = layout.rows(n, row_u), layout.cols(n, col_u)
+        scatter = np.zeros((G, R, 4, 4))
+        scatter[:, :, :2, :2], scatter[:, :, :2, 2:] = layout.rows(n, row_scatter), layout.rows(n, cross_scatter)
+        scatter[:, :, 2:, :2] = scatter[:, :, :2, 2:].swapaxes(2, 3)
+        scatter[:, :C, 2:, 2:] = layout.cols(n, col_scatter)
+        sums = [layout.rows(n, row_sums).reshape(G, 2 * R), layout.cols(n, col_sums).reshape(G, 2 * C)]
+        phi = np.concatenate([np.ones((G, 1)), *sums], axis=1)
+        coupling, own = layout.coupling(n, u, v)
+        kind = np.concatenate([u, v, *(part.reshape(G, -1) for part in (*coupling, *own))], 1)
+        _, first, of, number = np.unique(kind, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        order, ends = np.argsort(of.ravel(), kind="stable"), np.cumsum(number)
+        phis = np.split(phi[order], ends[:-1])
+        phis = [np.linalg.qr(p, mode="r") if len(p) > p.shape[1] else p for p in phis]  # has the same products
+        scatter = np.add.reduceat(scatter[order], ends - number, axis=0)
+        coupling, own, u, v = coupling[:, first], own[:, first], u[first], v[first]
+        ns = layout.rows(n, pattern.row_n)[first], layout.cols(n, pattern.col_n)[first]
+        counts = number[:, None] * (u > 0), number[:, None] * (v > 0)
+        which = np.full(len(number), matrix)
+        found.append(Types(coupling, *ns, u, v, *counts, number.astype(float), which, _padded(phis)))
+        more = number[:, None] * np.maximum(u**2 - 1, 0).round(), number[:, None] * np.maximum(v**2 - 1, 0).round()
+        found += _deviations(matrix, own, *ns, *more, scatter)
     return found
-
-
-def _class_sums(values: Float[np.ndarray, "k 2"], of: Int[np.ndarray, " k"]) -> Float[np.ndarray, "r 2"]:
-    return np.stack([np.bincount(of, values[:, h]) for h in (0, 1)], 1)
 
 
 def _class_products(
@@ -144,59 +234,27 @@ def _class_products(
     return np.stack(sums, 1).reshape(-1, 2, 2)
 
 
-def _types_of_batch(
-    matrix: int, batch: Batch, phi: Float[np.ndarray, "g f"], scatter: Float[np.ndarray, "g r 4 4"]
-) -> list[Types]:
-    """Find equal components, and compress what is kept of each type."""
-    G = len(phi)
-    kind = [batch.row_size, batch.col_size, batch.label.reshape(G, -1), batch.own]
-    _, first, of, number = np.unique(
-        np.concatenate(kind, 1), axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.argsort(of.ravel(), kind="stable")
-    ends = np.cumsum(number)
-    phis = np.split(phi[order], ends[:-1])
-    phis = [np.linalg.qr(p, mode="r") if len(p) > p.shape[1] else p for p in phis]  # has the same products
-    scatter = np.add.reduceat(scatter[order], ends - number, axis=0)
-    one = Batch(*(getattr(batch, name)[first] for name in ("row_size", "col_size", "row_n", "col_n", "label", "own")), batch.background)  # fmt: skip
-    means = Types(
-        coupling=one.coupling(),
-        row_n=one.row_n,
-        col_n=one.col_n,
-        row_u=np.sqrt(one.row_size),
-        col_u=np.sqrt(one.col_size),
-        row_count=number[:, None] * (one.row_size > 0),
-        col_count=number[:, None] * (one.col_size > 0),
-        number=number.astype(float),
-        matrix=np.full(len(number), matrix),
-        phi=_padded(phis),
-    )
-    return [means, *_deviations(matrix, one, number, scatter)]
-
-
 def _deviations(
-    matrix: int, batch: Batch, number: Int[np.ndarray, " t"], scatter: Float[np.ndarray, "t r 4 4"]
+    matrix: int, own: Array, row_n: Array, col_n: Array, row_count: Array, col_count: Array, scatter: Array
 ) -> list[Types]:
     """Return deviations within row class r and column class r as components with one element each side, (E8)."""
-    (T, R), C = batch.row_size.shape, batch.col_size.shape[1]
+    (T, R), C = row_count.shape, col_count.shape[1]
 
     def one_each(columns: Array) -> Array:  # a column class for every row class, and its own component
         wide = np.zeros((T, R, *columns.shape[2:]))
         wide[:, :C] = columns
         return wide.reshape(T * R, 1, *columns.shape[2:])
 
-    row_count = (number[:, None] * np.maximum(batch.row_size - 1, 0)).reshape(T * R, 1)
-    col_count = one_each(number[:, None] * np.maximum(batch.col_size - 1, 0))
-    at = np.flatnonzero(row_count + col_count)
+    rows, cols = row_count.reshape(T * R, 1), one_each(col_count)
+    at = np.flatnonzero(rows + cols)
     if not len(at):
         return []
     values, vectors = np.linalg.eigh(scatter.reshape(T * R, 4, 4)[at])
     phi = np.zeros((len(at), 4, 5))
     phi[:, :, 1:] = np.sqrt(np.maximum(values, 0))[:, :, None] * vectors.swapaxes(1, 2)
-    own = np.stack([one_each(part)[at][..., None] for part in batch.own_coupling()])
-    none, row_n, col_n = np.zeros((len(at), 1)), batch.row_n.reshape(T * R, 1, 2)[at], one_each(batch.col_n)[at]
-    counts = row_count[at], col_count[at]
-    return [Types(own, row_n, col_n, none, none, *counts, col_count[at, 0], np.full(len(at), matrix), phi)]
+    coupling, none = np.stack([one_each(part)[at][..., None] for part in own]), np.zeros((len(at), 1))
+    ns = row_n.reshape(T * R, 1, 2)[at], one_each(col_n)[at]
+    return [Types(coupling, *ns, none, none, rows[at], cols[at], cols[at, 0], np.full(len(at), matrix), phi)]
 
 
 def _padded(phis: Sequence[Array]) -> Array:

@@ -6,8 +6,8 @@ They add up over blocks, so a dask array is summed block by block, wherever its 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,19 +17,19 @@ from evenscore.data.labels import NONTARGET, TARGET, Labels
 from evenscore.data.score_matrix import LARGEST_SCORE, ScoreMatrix, as_scores
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.large import is_dask
+from evenscore.large import COMPILED, is_dask
 from evenscore.model.pattern import MISSING, PairLabels, group_pairs
 from evenscore.parallel import busy_thread, run_blocks
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["ClassSums", "as_parts", "list_sums", "matrix_sums", "split_by_class", "table_sums", "with_labels"]
+__all__ = ["ClassSums", "Scores", "labelled_parts", "list_sums", "matrix_sums", "part_sums", "split_by_class"]
 
+Scores = Any  #: K x L scores: an array of NumPy or dask, or `BilinearScores`
 Index = npt.NDArray[np.intp]
 Whole = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]  # sums over rows, over columns, of squares
 
-_COMPILED = 1 << 24  # scores from which a compiled loop repays the time to load it
 _BLOCK = 1 << 17  # scores at a time in NumPy: they stay in the cache
 _LARGE_BLOCK = 1 << 22  # scores at a time in the compiled loop
 
@@ -42,15 +42,26 @@ class ClassSums:
     rows: Float[np.ndarray, "k 2"]  #: sums over each row
     cols: Float[np.ndarray, "l 2"]  #: sums over each column
     squares: Float[np.ndarray, "2"]  #: sums of squares over the matrix
-    center: float = 0.0  #: what was subtracted from the scores, so that squares keep their digits
+    center: Float[np.ndarray, "2"]  #: what was subtracted from the scores, so that squares keep their digits
+
+    @cached_property
+    def counts(self) -> tuple[Float[np.ndarray, "k 2"], Float[np.ndarray, "l 2"]]:
+        """Numbers of scores of each class in every row, and in every column."""
+        return self.labels.row_counts(), self.labels.T.row_counts()
 
     @property
     def T(self) -> ClassSums:  # noqa: N802
         """The sums of the transposed matrix."""
         return ClassSums(self.labels.T, self.cols, self.rows, self.squares, self.center)
 
+    def moved(self, center: Float[np.ndarray, "2"]) -> ClassSums:
+        """Return the sums of the same scores less another center of each class."""
+        (row_n, col_n), step = self.counts, center - self.center
+        squares = self.squares - 2 * step * self.rows.sum(0) + row_n.sum(0) * step**2
+        return ClassSums(self.labels, self.rows - row_n * step, self.cols - col_n * step, squares, center)
 
-def matrix_sums(scores: Any, labels: PairLabels, center: float | None = None) -> ClassSums:
+
+def matrix_sums(scores: Scores, labels: PairLabels, center: float | None = None) -> ClassSums:
     """Return the sums of a K x L matrix, NumPy or dask; NaN is a missing score.
 
     Examples
@@ -67,10 +78,12 @@ def matrix_sums(scores: Any, labels: PairLabels, center: float | None = None) ->
     if is_dask(scores):
         return _dask_sums(scores, labels)
     center = _rough_mean(scores) if center is None else center
-    rows, cols, square, missing = _pass(scores, center)
+    rows, cols, square, missing = _sum_rows(scores, center)
     if 2 * missing.sum() > scores.size:
         i, j = np.nonzero(~np.isnan(scores))
-        return list_sums(labels.shape, i, j, scores[i, j], labels.pairs(i, j), center)
+        key = np.where((labels.rows[:, None] == labels.cols) & (labels.rows[:, None] >= 0), TARGET, NONTARGET)
+        key[labels.i, labels.j] = labels.label
+        return list_sums(labels.shape, i, j, scores[i, j], key[i, j], center)
     if missing.any():
         there = np.flatnonzero(missing)
         i, j = np.nonzero(np.isnan(scores[there]))
@@ -82,45 +95,47 @@ def matrix_sums(scores: Any, labels: PairLabels, center: float | None = None) ->
     return split_by_class(labels, (rows, cols, square), target, own, center)
 
 
-def _rough_mean(scores: npt.NDArray[Any]) -> float:
+def _rough_mean(scores: npt.NDArray[np.floating]) -> float:
     first = scores[: 1 + 10000 // max(scores.shape[1], 1)]
     known = first[~np.isnan(first)]
     return float(known.mean(dtype=float)) if known.size else 0.0
 
 
-def _pass(scores: npt.NDArray[Any], center: float) -> tuple[Any, Any, float, Int[np.ndarray, " k"]]:
+def _sum_rows(
+    scores: npt.NDArray[np.floating], center: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, Index]:
     """Return sums over rows and columns, the sum of squares, and how many scores each row misses."""
     K, L = scores.shape
     rows, squares, missing, cols = np.zeros(K), np.zeros(K), np.zeros(K, np.intp), np.zeros(L)
-    lock = threading.Lock()
+    lock, large = threading.Lock(), scores.size >= COMPILED
 
     def sum_block(block: slice) -> None:
-        x = scores[block] - np.float64(center)
-        absent = np.isnan(x)
-        if absent.any():
-            x[absent] = 0.0
-            missing[block] = absent.sum(1)
-        rows[block], squares[block] = x.sum(1), np.einsum("ij,ij->i", x, x)
-        with lock:
-            cols[:] += x.sum(0)
+        if large:
+            from evenscore.kernels import sum_scores
 
-    def sum_compiled(block: slice) -> None:
-        from evenscore.kernels import sum_scores
-
-        part = np.zeros(L)
-        sum_scores(scores[block], center, rows[block], part, squares[block], missing[block])
+            part = np.zeros(L)
+            sum_scores(scores[block], center, rows[block], part, squares[block], missing[block])
+        else:
+            x = scores[block] - np.float64(center)
+            absent = np.isnan(x)
+            if absent.any():
+                x[absent] = 0.0
+                missing[block] = absent.sum(1)
+            rows[block], squares[block], part = x.sum(1), np.einsum("ij,ij->i", x, x), x.sum(0)
         with lock:
             cols[:] += part
 
-    large = scores.size >= _COMPILED
-    run_blocks(sum_compiled if large else sum_block, K, L, _LARGE_BLOCK if large else _BLOCK)
+    run_blocks(sum_block, K, L, _LARGE_BLOCK if large else _BLOCK)
     return rows, cols, float(squares.sum()), missing
 
 
-def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Any, center: float) -> ClassSums:
-    """Return sums by class, given those of all pairs, those of the pairs that are targets by speaker, and the scores
-    of the pairs with labels of their own.
-    """  # fmt: skip
+def split_by_class(
+    labels: PairLabels, whole: Whole, target: Whole, own: Float[np.ndarray, " e"], center: float
+) -> ClassSums:
+    """Return sums by class, given those of all pairs and of the pairs that are targets by speaker.
+
+    ``own`` are the scores of the pairs with labels of their own, 0 where they are missing in the sums, too.
+    """
     (rows, cols, square), (target_rows, target_cols, target_square) = whole, target
     i, j, missing = labels.i, labels.j, labels.label == MISSING
     into = 1.0 * (labels.label == TARGET) - (labels.by_speaker(i, j) == TARGET)  # into the targets, or out of them
@@ -130,11 +145,17 @@ def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Any, ce
     rows = rows - np.bincount(i, missing * own, len(rows)) - target_rows
     cols = cols - np.bincount(j, missing * own, len(cols)) - target_cols
     squares = np.array([square - float(missing @ own**2) - target_square, target_square])
-    return ClassSums(labels, np.stack([rows, target_rows], 1), np.stack([cols, target_cols], 1), squares, center)
+    by_row, by_col = np.stack([rows, target_rows], 1), np.stack([cols, target_cols], 1)
+    return ClassSums(labels, by_row, by_col, squares, np.full(2, center))
 
 
 def list_sums(
-    shape: tuple[int, int], i: Index, j: Index, scores: Any, label: Int[np.ndarray, " n"], center: float | None = None
+    shape: tuple[int, int],
+    i: Index,
+    j: Index,
+    scores: npt.NDArray[np.floating],
+    label: Int[np.ndarray, " n"],
+    center: float | None = None,
 ) -> ClassSums:
     """Return the sums of a list of trials; those of unknown label, or without a score, are not used.
 
@@ -148,64 +169,74 @@ def list_sums(
     used = (label != MISSING) & ~np.isnan(scores)
     i, j, label, s = i[used].astype(np.intp), j[used].astype(np.intp), label[used], scores[used].astype(float)
     center = (float(s.mean()) if len(s) else 0.0) if center is None else center
-    s -= center
-    weights = [s * (label == h) for h in (NONTARGET, TARGET)]
+    weights = [(s - center) * (label == h) for h in (NONTARGET, TARGET)]
     rows = np.stack([np.bincount(i, w, shape[0]) for w in weights], 1)
     cols = np.stack([np.bincount(j, w, shape[1]) for w in weights], 1)
-    return ClassSums(PairLabels.from_list(shape, i, j, label), rows, cols, np.array([w @ w for w in weights]), center)
+    labels = PairLabels.from_exceptions(shape, i, j, label, MISSING)
+    return ClassSums(labels, rows, cols, np.array([w @ w for w in weights]), np.full(2, center))
 
 
-def _dask_sums(scores: Any, labels: PairLabels) -> ClassSums:
+def _dask_sums(scores: Scores, labels: PairLabels) -> ClassSums:
     """Sum every block where it is, then put the parts together."""
     import dask
 
-    row_edges, col_edges = (np.cumsum([0, *sizes]).tolist() for sizes in scores.chunks)
-    rows = [slice(*pair) for pair in zip(row_edges, row_edges[1:], strict=False)]
-    cols = [slice(*pair) for pair in zip(col_edges, col_edges[1:], strict=False)]
     center = _rough_mean(np.asarray(scores[:10, :10000].compute()))
 
-    def sum_block(block: Any, part: PairLabels) -> tuple[Any, Any, Any, Index, Index]:
+    def sum_block(block: npt.NDArray[np.floating], part: PairLabels) -> tuple[npt.NDArray[np.generic], ...]:
         with busy_thread():
-            refuse_infinite(np.asarray(block))
+            _refuse_infinite(np.asarray(block))
             found = matrix_sums(np.asarray(block), part, center)
-            return found.rows, found.cols, found.squares, *np.nonzero(np.isnan(block))  # type: ignore[return-value]
+            return found.rows, found.cols, found.squares, *np.nonzero(np.isnan(block))
 
+    edges = [np.cumsum([0, *sizes]).tolist() for sizes in scores.chunks]
+    rows, cols = ([slice(*pair) for pair in zip(ends, ends[1:], strict=False)] for ends in edges)
     blocks, places = scores.to_delayed(), [(n, k) for n in range(len(rows)) for k in range(len(cols))]
     tasks = [dask.delayed(sum_block)(blocks[n, k], labels.take(rows[n], cols[k])) for n, k in places]
     by_row, by_col, squares = np.zeros((len(labels.rows), 2)), np.zeros((len(labels.cols), 2)), np.zeros(2)
-    missing_i, missing_j = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
-    for (n, k), part in zip(places, dask.compute(*tasks), strict=True):
-        by_row[rows[n]] += part[0]
-        by_col[cols[k]] += part[1]
-        squares += part[2]
-        missing_i.append(part[3] + rows[n].start)
-        missing_j.append(part[4] + cols[k].start)
-    labels = labels.without(np.concatenate(missing_i), np.concatenate(missing_j))
-    return ClassSums(labels, by_row, by_col, squares, center)
+    missing = [np.empty((2, 0), np.intp)]
+    for (n, k), (in_rows, in_cols, in_all, i, j) in zip(places, dask.compute(*tasks), strict=True):
+        by_row[rows[n]] += in_rows
+        by_col[cols[k]] += in_cols
+        squares += in_all
+        missing.append(np.stack([i + rows[n].start, j + cols[k].start]))
+    return ClassSums(labels.without(*np.concatenate(missing, axis=1)), by_row, by_col, squares, np.full(2, center))
 
 
-def refuse_infinite(scores: npt.NDArray[Any]) -> None:
-    """Raise an error if a score is infinite, or too large for its square to be summed."""
+def _refuse_infinite(scores: npt.NDArray[np.floating]) -> None:
     if scores.size and not (np.nanmax(abs(scores), initial=0.0) <= LARGEST_SCORE):
         raise InputError("a score is infinite or larger than 1e30; use NaN if it is missing")
 
 
-def with_labels(scores: Any, labels: Any = None) -> tuple[Any, Any]:
-    """Return an array and its `Labels`, or a labelled `TrialList` and None, of scores in any form."""
+Part = tuple[Scores, Labels | None]  #: a matrix and its labels, or a labelled `TrialList` and None
+
+
+def labelled_parts(data: Any, labels: Any = None) -> list[Part]:
+    """Return one or more labelled matrices or lists: (scores, labels), a `TrialList`, or a list of them."""
+    if labels is None and isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):
+        data, labels = data
+    if labels is None and isinstance(data, list | tuple):
+        if not data:
+            raise InputError("there are no scores; give at least one labelled matrix or list")
+        return [_labelled(*part) if isinstance(part, tuple) else _labelled(part, None) for part in data]
+    return [_labelled(data, labels)]
+
+
+def _labelled(scores: Any, labels: Any) -> Part:
+    """Return a matrix and its `Labels`, or a labelled `TrialList` and None, of scores in any form."""
     if isinstance(scores, TrialList):
         if labels is not None:
-            scores = scores.join(labels) if isinstance(labels, Labels | TrialList) else scores.with_labels(labels)
+            scores = scores.join(labels) if hasattr(labels, "enroll") else scores.with_labels(labels)
         if scores.labels is None:
             raise InputError("the trials have no labels; give them")
         return scores, None
     if isinstance(scores, ScoreMatrix):
         labels = Labels.from_speakers(scores.enroll, scores.test) if labels is None else labels
-        labels = Labels.from_trials(labels) if isinstance(labels, TrialList) else labels
+        labels = Labels.from_trials(labels) if hasattr(labels, "to_matrix") else labels
         labels = labels.align(scores.enroll, scores.test) if isinstance(labels, Labels) else labels
         scores = scores.scores
     elif not is_dask(scores) and not hasattr(scores, "class_sums"):
         scores = as_scores(scores, ndim=2)
-        refuse_infinite(scores)
+        _refuse_infinite(scores)
     if labels is None:
         raise InputError("the scores have no labels; give Labels, or a matrix of 1 (target), 0 and -1 (unknown)")
     labels = labels if isinstance(labels, Labels) else Labels.from_key(labels)
@@ -214,30 +245,12 @@ def with_labels(scores: Any, labels: Any = None) -> tuple[Any, Any]:
     return scores, labels
 
 
-def table_sums(scores: Any, labels: Any = None) -> ClassSums:
-    """Return the sums of labelled scores in any form: an array, a table, scores of embeddings, or sums already."""
-    if isinstance(scores, ClassSums):
-        return scores
-    scores, labels = with_labels(scores, labels)
-    if isinstance(scores, TrialList):
+def part_sums(scores: Scores, labels: Labels | None) -> ClassSums:
+    """Return the sums of a labelled part."""
+    if labels is None:
         return list_sums(scores.shape, scores.rows, scores.cols, scores.needs_scores(), np.asarray(scores.labels))
-    if hasattr(scores, "class_sums"):  # scores of embeddings, which need not be formed
-        return scores.class_sums(PairLabels.from_labels(labels))
     if labels.by_speaker and labels.counts[2]:  # rows and columns of unknown speakers have no label at all
         rows, cols = (np.flatnonzero(codes >= 0) for codes in labels.speaker_codes[:2])
         scores, labels = scores[rows][:, cols], labels.take(rows, cols)
-    return matrix_sums(scores, PairLabels.from_labels(labels))
-
-
-def as_parts(data: Any, labels: Any = None) -> list[tuple[Any, Any]]:
-    """Return one or more labelled matrices or lists as pairs (scores, labels)."""
-    if labels is not None or isinstance(data, TrialList | ScoreMatrix | ClassSums):
-        return [(data, labels)]
-    if isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):
-        return [data]
-    if not isinstance(data, Iterable) or isinstance(data, np.ndarray):
-        raise InputError("training needs labelled scores: (scores, labels), a labelled TrialList, or a list of them")
-    parts = [part if isinstance(part, tuple) else (part, None) for part in data]
-    if not parts:
-        raise InputError("there are no scores; give at least one labelled matrix or list")
-    return parts
+    pairs = PairLabels.from_labels(labels)
+    return scores.class_sums(pairs) if hasattr(scores, "class_sums") else matrix_sums(scores, pairs)

@@ -1,0 +1,290 @@
+"""The posterior of the hidden variables, and the E-step, for any pattern of scores.
+
+The posterior precision is Lambda = P + U M U'. P is block-diagonal over components, U'z = (sum x, sum y), and M couples
+all rows with all columns as the background does. Equations as in docs/math.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenscore.data.labels import NONTARGET, TARGET, Labels
+from evenscore.errors import InputError
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.statistics import Statistics, Types
+from evenscore.model.sums import labelled_parts
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["Factor", "HiddenPosterior", "Moments", "background_core", "expect", "factorize", "posterior", "solve"]
+
+Array = npt.NDArray[np.float64]
+_LARGE = 128  # rows of a matrix that is worth a Cholesky factorization of its own, or a look at its zeros
+_MOST = 20_000  # hidden numbers whose covariance fits into memory (3 GB)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HiddenPosterior:
+    """Gaussian posterior of hidden variables: of all x and y of a matrix, or of those of one trial."""
+
+    enroll: Float[np.ndarray, "*k d"]  #: means of x
+    test: Float[np.ndarray, "*l d"]  #: means of y
+    covariance: Float[np.ndarray, "z z"]  #: of z = (x_1, ..., x_K, y_1, ..., y_L), which has (K + L) D elements
+
+
+def posterior(model: ScoreModel, scores: Any, labels: Any = None) -> HiddenPosterior:
+    """Return the posterior of all hidden variables, given labelled scores: the paper's z, its mean and covariance.
+
+    Parameters
+    ----------
+    model
+        The score model.
+    scores, labels
+        A matrix with labels, or a labelled `TrialList`, as for `fit_score_model`. Scores that are NaN, or of unknown
+        label, are not used.
+
+    Examples
+    --------
+    >>> model = ScoreModel(mu=[0.0, 2.0], alpha=[[0.5], [0.5]], beta=[[0.1], [0.3]], sigma2=[1.0, 1.0])
+    >>> found = posterior(model, np.array([[2.5, 0.1], [-0.4, 1.5]]), np.eye(2))
+    >>> found.enroll.round(3), found.covariance.shape
+    (array([[ 0.195],
+           [-0.293]]), (4, 4))
+    """
+    ((scores, known),) = labelled_parts(scores, labels)
+    if known is None:
+        scores, known = scores.to_matrix().scores, Labels.from_trials(scores)
+    (K, L), D = known.shape, model.dim
+    if (K + L) * D > _MOST:
+        raise InputError(f"the posterior of {K} + {L} hidden variables does not fit into memory; take fewer of them")
+    values = np.asarray(scores, dtype=float)
+    key = np.where(np.isnan(values), -1, known.matrix)
+    a, b, c = model.score_precision()
+    precision, gamma = np.zeros((K + L, D, K + L, D)), np.zeros((K + L, D))
+    x, y, rows, cols = np.arange(K), np.arange(K, K + L), slice(K), slice(K, None)
+    for h in (NONTARGET, TARGET):
+        there = (key == h).astype(float)
+        evidence = np.where(key == h, values - model.mu[h], 0.0) / model.sigma2[h]
+        precision[x, :, x] += there.sum(1)[:, None, None] * a[h]  # (E1)
+        precision[y, :, y] += there.sum(0)[:, None, None] * b[h]
+        precision[rows, :, cols] += there[:, None, :, None] * c[h][None, :, None]
+        precision[cols, :, rows] += there.T[:, None, :, None] * c[h].T[None, :, None]
+        gamma[rows] += evidence.sum(1)[:, None] * model.alpha[h]  # (E2)
+        gamma[cols] += evidence.sum(0)[:, None] * model.beta[h]
+    covariance = np.linalg.inv(precision.reshape((K + L) * D, (K + L) * D) + np.eye((K + L) * D))
+    mean = (covariance @ gamma.ravel()).reshape(K + L, D)
+    return HiddenPosterior(enroll=mean[rows], test=mean[cols], covariance=covariance)
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """P of some components: row elements are eliminated, and the Schur complement S of the column elements inverted."""
+
+    A_inv: Float[np.ndarray, "t r d d"]
+    X: Float[np.ndarray, "t rd cd"]  #: A^-1 times what couples rows and columns
+    S_inv: Float[np.ndarray, "t cd cd"]
+    log_det_A: Float[np.ndarray, "t r"]
+    log_det_S: Float[np.ndarray, " t"]
+    row_PU: Float[np.ndarray, "t r d p"]  #: P^-1 U, p = 2 D
+    col_PU: Float[np.ndarray, "t c d p"]
+    UPU: Float[np.ndarray, "t p p"]  #: U' P^-1 U of each component
+    mostly_zero: bool  #: whether X is that of one large component with few scores
+
+
+def factorize(
+    model: ScoreModel,
+    coupling: Float[np.ndarray, "2 t r c"],
+    row_n: Float[np.ndarray, "t r 2"],
+    col_n: Float[np.ndarray, "t c 2"],
+    row_u: Float[np.ndarray, "t r"],
+    col_u: Float[np.ndarray, "t c"],
+) -> Factor:
+    """Eliminate the rows of components, (E3), and solve for U; the arrays are those of `Types`."""
+    D, (T, R, C) = model.dim, coupling.shape[1:]
+    a, b, c = model.score_precision()
+    A = np.eye(D) + (row_n @ a.reshape(2, D * D)).reshape(T, R, D, D)  # (E3)
+    B = np.eye(D) + (col_n @ b.reshape(2, D * D)).reshape(T, C, D, D)
+    between = np.tensordot(coupling, c, (0, 0)).transpose(0, 1, 3, 2, 4).reshape(T, R, D, C * D)
+    A_inv, log_det_A = _inverse(A)
+    X = (A_inv @ between).reshape(T, R * D, C * D)
+    mostly_zero = T == 1 and min(R, C) * D >= _LARGE and 8 * np.count_nonzero(coupling) < coupling.size
+    S = -_product(between.reshape(T, R * D, C * D).swapaxes(1, 2), X, mostly_zero)
+    diagonal = np.arange(C)
+    S.reshape(T, C, D, C, D)[:, diagonal, :, diagonal] += B.swapaxes(0, 1)
+    S_inv, log_det_S = _inverse(S)
+    # P^-1 U by the same elimination, where U has u_r I in the rows for x and u_c I in those for y
+    row_U, col_U = np.zeros((T, R, D, 2 * D)), np.zeros((T, C, D, 2 * D))
+    row_U[..., :D], col_U[..., D:] = row_u[..., None, None] * np.eye(D), col_u[..., None, None] * np.eye(D)
+    col_PU = S_inv @ (col_U.reshape(T, C * D, 2 * D) - X.swapaxes(1, 2) @ row_U.reshape(T, R * D, 2 * D))
+    row_PU = A_inv @ row_U - (X @ col_PU).reshape(T, R, D, 2 * D)
+    col_PU = col_PU.reshape(T, C, D, 2 * D)
+    UPU = np.concatenate([_sum(row_u, row_PU), _sum(col_u, col_PU)], axis=1)
+    return Factor(A_inv, X, S_inv, log_det_A, log_det_S, row_PU, col_PU, UPU, mostly_zero)
+
+
+def _sum(weights: Float[np.ndarray, "t n"], values: Float[np.ndarray, "t n *s"]) -> Float[np.ndarray, "t *s"]:
+    """Return the weighted sums over the second axis."""
+    T, N, *shape = values.shape
+    return (weights[:, None] @ values.reshape(T, N, int(np.prod(shape)))).reshape(T, *shape)
+
+
+def _inverse(matrices: Array) -> tuple[Array, Array]:
+    """Return the inverses of symmetric matrices, and their log-determinants."""
+    if matrices.shape[-1] == 2:
+        p, q, r = matrices[..., 0, 0], matrices[..., 0, 1], matrices[..., 1, 1]
+        det = p * r - q * q
+        return np.stack([r, -q, -q, p], -1).reshape(matrices.shape) / det[..., None, None], np.log(abs(det))
+    if matrices.shape[-1] >= _LARGE:
+        from scipy.linalg import lapack
+
+        roots = [lapack.dpotrf(matrix, lower=1, clean=1) for matrix in matrices]
+        if not any(info for _, info in roots):  # without its background, P need not be positive definite
+            lower = np.stack([lapack.dpotri(root, lower=1)[0] for root, _ in roots])
+            log_det = 2 * np.log(np.stack([np.diag(root) for root, _ in roots])).sum(1)
+            return lower + np.tril(lower, -1).swapaxes(1, 2), log_det
+    return np.linalg.inv(matrices), np.linalg.slogdet(matrices)[1]
+
+
+def _product(left: Array, right: Array, mostly_zero: bool) -> Array:
+    """Return the products of matrices."""
+    if mostly_zero:
+        from scipy.sparse import csr_array
+
+        return (csr_array(left[0]) @ right[0])[None]
+    return left @ right
+
+
+def solve(
+    factor: Factor, row_g: Float[np.ndarray, "t n r d"], col_g: Float[np.ndarray, "t n c d"]
+) -> tuple[Array, Array]:
+    """Return P^-1 g for n vectors g of each component."""
+    T, N, R, D = row_g.shape
+    y = (col_g.reshape(T, N, col_g.shape[2] * D) - row_g.reshape(T, N, R * D) @ factor.X) @ factor.S_inv
+    x = (factor.A_inv @ row_g.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)  # A_inv is symmetric
+    return x - (y @ factor.X.swapaxes(1, 2)).reshape(row_g.shape), y.reshape(col_g.shape)
+
+
+def background_core(
+    model: ScoreModel, W: Float[np.ndarray, "b p p"], background: npt.NDArray[np.bool_]
+) -> tuple[Float[np.ndarray, "b p p"], Float[np.ndarray, " b"]]:
+    """Return (I + M W)^-1 M of (E4) and log |I + M W| of (E5) for each matrix."""
+    D, M, c = model.dim, np.zeros(W.shape), model.score_precision()[2][NONTARGET]
+    M[background, :D, D:], M[background, D:, :D] = c, c.T
+    I_MW = np.eye(2 * D) + M @ W
+    return np.linalg.solve(I_MW, M), np.linalg.slogdet(I_MW)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Expectations that the M-step needs: over the scores of each class, w = (1, x, y); over rows; over columns."""
+
+    ww: Float[np.ndarray, "2 v v"]  #: sum of <w w'>
+    sw: Float[np.ndarray, "2 v"]  #: sum of s <w>
+    ss: Float[np.ndarray, "2"]  #: sum of s^2
+    first: Float[np.ndarray, "2 d"]  #: sum of <x>, of <y>
+    second: Float[np.ndarray, "2 d d"]  #: sum of <x x'>, of <y y'>
+    number: Float[np.ndarray, "2"]  #: rows and columns that have scores
+    log_likelihood: float = 0.0
+
+    def add_side(self, side: int, n: Array, total: Array, square: Array, sums: Array, z: Array) -> None:
+        """Add one side of some types: sums of <z> and <z z'> of each element, and what multiplies them."""
+        (T, R, D), H = total.shape, n.reshape(-1, 2).T
+        at = slice(1 + side * D, 1 + side * D + D)
+        self.ww[:, 0, at] += H @ total.reshape(T * R, D)
+        self.ww[:, at, at] += (H @ square.reshape(T * R, D * D)).reshape(2, D, D)
+        self.sw[:, at] += sums.reshape(-1, 2).T @ z.reshape(sums.size // 2, D)
+        self.first[side] += total.sum((0, 1))
+        self.second[side] += square.sum((0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """Some types with P^-1 gamma, gamma of (E6); one vector for each row of phi."""
+
+    types: Types
+    factor: Factor
+    one: Float[np.ndarray, "t p"]
+    row_sums: Float[np.ndarray, "t p r 2"]
+    col_sums: Float[np.ndarray, "t p c 2"]
+    x: Float[np.ndarray, "t p r d"]
+    y: Float[np.ndarray, "t p c d"]
+    explained: float  #: sum of gamma' P^-1 gamma
+
+
+def _solve_types(model: ScoreModel, types: Types) -> _Solved:
+    (T, P, _), (R, C), one = types.phi.shape, types.coupling.shape[2:], types.phi[:, :, 0]
+    factor = factorize(model, types.coupling, types.row_n, types.col_n, types.row_u, types.col_u)
+    row_sums = types.phi[:, :, 1 : 1 + 2 * R].reshape(T, P, R, 2)
+    col_sums = types.phi[:, :, 1 + 2 * R :].reshape(T, P, C, 2)
+    expected = one[:, :, None, None] * model.mu
+    row_gamma = (row_sums - expected * (types.row_u[..., None] * types.row_n)[:, None]) / model.sigma2 @ model.alpha
+    col_gamma = (col_sums - expected * (types.col_u[..., None] * types.col_n)[:, None]) / model.sigma2 @ model.beta
+    x, y = solve(factor, row_gamma, col_gamma)
+    explained = float(np.vdot(row_gamma, x) + np.vdot(col_gamma, y))
+    return _Solved(types, factor, one, row_sums, col_sums, x, y, explained)
+
+
+def expect(model: ScoreModel, stats: Statistics) -> Moments:
+    """Return the moments of the hidden variables and the log-likelihood, in the units of the statistics: the E-step."""
+    D, B = model.dim, len(stats.background)
+    W, t = np.zeros((B, 2 * D, 2 * D)), np.zeros((B, 2 * D))  # U' P^-1 U and U' P^-1 gamma of each matrix
+    solved = [_solve_types(model, types) for types in stats.types]
+    for s in solved:
+        sums = _sum(s.types.row_u, _sum(s.one, s.x)), _sum(s.types.col_u, _sum(s.one, s.y))
+        np.add.at(W, s.types.matrix, s.types.number[:, None, None] * s.factor.UPU)
+        np.add.at(t, s.types.matrix, np.concatenate(sums, axis=1))
+    core, log_det = background_core(model, W, stats.background)
+    shift = (core @ t[:, :, None])[:, :, 0]
+    ww, sw, second = np.zeros((2, 1 + 2 * D, 1 + 2 * D)), np.zeros((2, 1 + 2 * D)), np.zeros((2, D, D))
+    moments = Moments(ww, sw, stats.squares, np.zeros((2, D)), second, stats.seen)
+    for s in solved:
+        _add_types(moments, s, core[s.types.matrix], shift[s.types.matrix])
+    # <x y'> over all pairs of the background, of which the couplings are exceptions
+    z = t - (W @ shift[:, :, None])[:, :, 0]
+    whole = z[:, :D, None] * z[:, None, D:] + (W - W @ core @ W)[:, :D, D:]
+    ww[NONTARGET, 1 : 1 + D, 1 + D :] += whole[stats.background].sum(0)
+    ww[:, 1 + D :, 1 : 1 + D] = ww[:, 1 : 1 + D, 1 + D :].swapaxes(1, 2)
+    ww[:, 0, 0], ww[:, 1:, 0], sw[:, 0] = stats.count, ww[:, 0, 1:], stats.total
+    second -= (stats.hidden - stats.seen)[:, None, None] * np.eye(D)  # others stay at their prior
+    explained, log_dets = sum(s.explained for s in solved) - np.vdot(t, shift), log_det.sum()
+    for s in solved:
+        log_dets += np.vdot(s.types.row_count, s.factor.log_det_A) + s.types.number @ s.factor.log_det_S
+    rest = (stats.squares - 2 * model.mu * stats.total + stats.count * model.mu**2) / model.sigma2
+    rest = rest + stats.count * np.log(2 * np.pi * model.sigma2)
+    return replace(moments, log_likelihood=float(0.5 * (explained - rest.sum() - log_dets)))  # (E13)
+
+
+def _add_types(moments: Moments, s: _Solved, core: Array, shift: Array) -> None:
+    """Add the moments of some types, given the core and the shift of their matrices."""
+    types, f, D = s.types, s.factor, s.x.shape[-1]
+    T, R, C = types.coupling.shape[1:]
+    moved = s.one[:, :, None, None]
+    x = s.x - moved * (f.row_PU @ shift[:, None, :, None])[:, None, :, :, 0]  # (E7)
+    y = s.y - moved * (f.col_PU @ shift[:, None, :, None])[:, None, :, :, 0]
+    X_S = _product(f.X, f.S_inv, f.mostly_zero)
+    diagonal = np.arange(C)
+    row_core, col_core = f.row_PU @ core[:, None], f.col_PU @ core[:, None]
+    x_var = f.A_inv + X_S.reshape(T, R, D, C * D) @ f.X.reshape(T, R, D, C * D).swapaxes(2, 3)
+    y_var = f.S_inv.reshape(T, C, D, C, D)[:, diagonal, :, diagonal].swapaxes(0, 1)
+    x_var = x_var - row_core @ f.row_PU.swapaxes(2, 3)  # (E4)
+    y_var = y_var - col_core @ f.col_PU.swapaxes(2, 3)
+    x_square = x.transpose(0, 2, 3, 1) @ x.transpose(0, 2, 1, 3) + types.row_count[..., None, None] * x_var
+    y_square = y.transpose(0, 2, 3, 1) @ y.transpose(0, 2, 1, 3) + types.col_count[..., None, None] * y_var
+    moments.add_side(0, types.row_n, types.row_u[..., None] * _sum(s.one, x), x_square, s.row_sums, x)
+    moments.add_side(1, types.col_n, types.col_u[..., None] * _sum(s.one, y), y_square, s.col_sums, y)
+    for h in (NONTARGET, TARGET):  # <x y'> over the coupled pairs of a class
+        weight = types.coupling[h]
+        t, r, c = np.nonzero(weight)
+        if not len(t):
+            continue
+        near = np.tensordot(types.number[t] * weight[t, r, c], X_S.reshape(T, R, D, C, D)[t, r, :, c], 1)
+        reach = (weight @ f.col_PU.reshape(T, C, 2 * D * D)).reshape(T, R, D, 2 * D)
+        far = (types.number[:, None, None, None] * row_core) @ reach.swapaxes(2, 3)
+        coupled = (weight[:, None] @ y).reshape(x.size // max(D, 1), D)
+        cross = x.reshape(coupled.shape).T @ coupled - near - far.sum((0, 1))
+        moments.ww[h, 1 : 1 + D, 1 + D :] += cross
