@@ -126,7 +126,7 @@ class _Commands(TyperGroup):
         function = getattr(module, cmd_name)
         lines = "\n".join(f"  {line}" for line in module.EXAMPLES.strip().splitlines())
         text = f"\b\nExamples:\n{lines}\n\n{inspect.cleandoc(function.__doc__ or '')}"
-        made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        made = typer.Typer(**_PLAIN)
         made.command(cmd_name, cls=_Command, help=text, context_settings=_CONTEXT)(function)
         command: Any = typer.main.get_command(made)
         command.arguments = getattr(module, "OPTIONS", {})
@@ -156,7 +156,9 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _SUMMARY = """Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.
 
 'evenscore COMMAND --help' shows examples and the options of a command, 'evenscore --version' the version."""
-app = _Commands(name="evenscore", help=_SUMMARY, no_args_is_help=True, context_settings=_CONTEXT, rich_markup_mode=None)
+_PLAIN: Any = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+app = typer.Typer(name="evenscore", cls=_Commands, no_args_is_help=True, context_settings=_CONTEXT, **_PLAIN)
+app.callback(help=_SUMMARY)(lambda: None)
 
 
 @contextmanager
