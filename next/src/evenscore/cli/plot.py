@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -31,17 +31,17 @@ _ONLY = {"bootstrap": "det", "points": "det bayes", "model": "hist", "log10": "t
 
 
 def plot(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"One of {', '.join(get_args(Kind))}.")],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to draw.")],
     scores: Annotated[list[str], typer.Argument(metavar="SCORES...", help="Scores, a file for each system.")],
     output: Annotated[str, file_option("Figure to write: .svg, .pdf or .png.", "--output", "-o")],
     key: Annotated[list[str] | None, file_option("Labels: one for all, or one for each.", "--key", "-k")] = None,
     enroll_speakers: Annotated[str | None, file_option("Map from enrolment to speaker, for labels.")] = None,
-    test_speakers: Annotated[str | None, file_option("Map from test to speaker; else --enroll-speakers.")] = None,
+    test_speakers: Annotated[str | None, file_option("The same of the tests, if in another file.")] = None,
     name: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Name of a system, one for each file.")] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title above the figure.")] = None,
     dark: Annotated[bool, typer.Option("--dark", help="Draw on a dark ground.")] = False,
     points: Annotated[
-        list[str] | None, typer.Option(metavar="P[,CM,CF]", help="det, bayes: mark this prior of a target, and costs.")
+        list[str] | None, typer.Option(metavar="P[,CM,CF]", help="det, bayes: mark a prior, and costs.")
     ] = None,
     bootstrap: Annotated[
         int, typer.Option(min=0, metavar="N", help="det: 95 % bands from N draws of the speakers.")
