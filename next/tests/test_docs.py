@@ -1,0 +1,91 @@
+"""The documentation is true: every command and snippet runs and prints what the page shows."""
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+SHELL = frozenset("|&;<>()$`*?[]{}~#!\\")  # a command with one of these is for a shell
+
+
+def blocks(page):
+    """Return language, title and text of the code blocks of a page."""
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def run_evenscore(arguments, monkeypatch):
+    """Return what a command prints; it runs in this process, which is much faster."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    monkeypatch.setattr(sys, "argv", ["evenscore", *arguments])
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), contextlib.suppress(SystemExit):
+        runpy.run_module("evenscore", run_name="__main__")
+    return out.buffer.getvalue().decode()
+
+
+def run_shell(command):
+    bin_folder = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+    command = re.sub(r"(^|\| )evenscore ", rf"\1{sys.executable} -m evenscore ", command)
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
+    return done.stdout + done.stderr
+
+
+def run_console(text, monkeypatch):
+    """Run the lines after ``$``, and compare what they print with the lines below."""
+    for command, expected in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", text.replace("\\\n", " "), re.MULTILINE):
+        program, *arguments = shlex.split(command)
+        if program == "evenscore" and not SHELL & set(command):
+            printed = run_evenscore(arguments, monkeypatch)
+        else:
+            printed = run_shell(command)
+        assert "Traceback" not in printed
+        if not doctest.OutputChecker().check_output(expected, printed, FLAGS):
+            pytest.fail(f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed}")
+
+
+def run_python(text, page, names):
+    if ">>>" not in text:
+        exec(compile(text, str(page), "exec"), names)
+        return
+    test = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
+    failures = []
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=failures.append, clear_globs=False)
+    names |= test.globs
+    assert not failures, "".join(failures)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    names = {}
+    for language, title, text in blocks(page):
+        if title:
+            Path(title).write_text(text, encoding="utf-8")
+        elif language == "console":
+            run_console(text, monkeypatch)
+        elif language == "python":
+            run_python(text, page, names)
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
+
+
+def test_the_documentation_stays_short():
+    words = sum(len(page.read_text(encoding="utf-8").split()) for page in PAGES if page.name != "README.md")
+    assert 10_000 < words <= 35_000
