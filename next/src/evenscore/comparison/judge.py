@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 
 from evenscore.calibrate.base import calibration_class
-from evenscore.calibrate.cross_validation import cross_calibrate
 from evenscore.comparison.record import METRICS, ComparedMetric, Figures, Floats, MethodResult, Settings
 from evenscore.comparison.sides import Trials
 from evenscore.errors import InputError
 from evenscore.metrics.evaluation import Evaluation, evaluate, evaluate_by
 from evenscore.metrics.resampling import PairedTest, bootstrap
+from evenscore.norms.folds import assign_folds
 from evenscore.norms.registry import METHODS, fit_norm, method_named
 from evenscore.spelling import parse_name
 
 __all__ = ["Method", "judge", "paired", "parse_methods", "with_differences"]
 
+_TRAINED_FOLDS = 10  # of own speakers in training trials, for slow norms; one each changes Cllr of the demo by 0.5 %
+_VALIDATED_FOLDS = 3  # at most so many trainings of a norm for its cross-validation
 _SEPARATED = "its training scores have no errors, so that the scale of its LLRs is a guess"
 
 
@@ -54,25 +56,28 @@ def parse_methods(names: Sequence[str]) -> list[Method]:
 def judge(method: Method, training: Trials, evaluation: Trials, settings: Settings) -> MethodResult:
     """Fit a method and its calibration to the training side, normalize the evaluation trials once, and measure them."""
     start = time.perf_counter()
+    trained = METHODS[method.norm].fit is not None  # on labels, so that its scores are LLRs by themselves
     fitted = fit_norm(method.norm, training.parts, **method.options)
-    known = training.scores([fitted.normalize(part.blocks) for part in training.parts])
+    folds = _TRAINED_FOLDS if trained else None
+    known = training.scores([fitted.normalize(part.blocks, folds=folds) for part in training.parts])
     calibration = calibration_class(settings.calibration).fit(known, training.labels, **settings.calibration_options)
     scores = evaluation.scores([fitted.normalize(part.blocks) for part in evaluation.parts])
     notes = []
     if known[training.labels == 1].min() > known[training.labels == 0].max():
         notes.append(_SEPARATED)
-    cross_validated = _cross_validated(known, training, settings, notes)
+    cross_validated, own_validated = None, None
+    try:
+        cross_validated, own_validated = _cross_validate(method, known, training, settings, trained)
+    except InputError as error:
+        notes.append(f"no cross-validated figures of the training side: {error}")
     llrs = np.asarray(calibration(scores))
     calibrated = _measure(llrs, evaluation, settings)
-    own, training_own = None, None
-    if METHODS[method.norm].fit is not None:  # what is trained on labels gives LLRs by itself
-        own = _measure(scores, evaluation, settings)
-        training_own = evaluate(known, training.labels, points=settings.points)
-    by_own = training_own is not None and cross_validated is not None and training_own.cllr < cross_validated.cllr
+    own = _measure(scores, evaluation, settings) if trained else None
+    by_own = own_validated is not None and cross_validated is not None and own_validated.cllr < cross_validated.cllr
     llrs = scores if by_own else llrs
     conditions = {}
     if len(evaluation.lists) > 1:
-        names = np.repeat(evaluation.names, np.diff(evaluation.starts))
+        names = np.repeat(evaluation.names, [len(one) for one in evaluation.lists])
         conditions = dict(evaluate_by(llrs, evaluation.labels, conditions=names, points=settings.points).conditions)
     return MethodResult(
         name=method.name,
@@ -85,7 +90,7 @@ def judge(method: Method, training: Trials, evaluation: Trials, settings: Settin
         calibrated=calibrated,
         own=own,
         training=cross_validated,
-        training_own=training_own,
+        training_own=own_validated,
         conditions=conditions,
         calibration=calibration,
         model=fitted.model,
@@ -108,22 +113,35 @@ def _measure(llrs: Floats, trials: Trials, settings: Settings) -> Figures:
     return Figures(evaluate(llrs, trials.labels, points=settings.points), drawn)
 
 
-def _cross_validated(scores: Floats, trials: Trials, settings: Settings, notes: list[str]) -> Evaluation | None:
-    """Return the metrics of training trials, each calibrated without its speakers; None if there are too few."""
-    try:
-        found = cross_calibrate(
-            scores,
-            trials.labels,
-            enroll_speakers=trials.enroll,
-            test_speakers=trials.test,
-            calibration=settings.calibration,
-            folds=settings.folds,
-            options=settings.calibration_options,
-        )
-    except InputError as error:
-        notes.append(f"no cross-validated figures of the training side: {error}")
-        return None
-    return evaluate(found.llr, trials.labels, points=settings.points)
+def _cross_validate(
+    method: Method, known: Floats, training: Trials, settings: Settings, trained: bool
+) -> tuple[Evaluation, Evaluation | None]:
+    """Return the metrics of training trials by a calibration, and by a trained norm's own LLRs, without their speakers.
+
+    Speakers are dealt out to folds. Trials within a fold are judged by what the trials of all other folds make: a
+    calibration of the normalized scores ``known``, and the norm itself if it is trained.
+    """
+    n_folds = min(settings.folds, _VALIDATED_FOLDS if trained else settings.folds, len(training.speakers))
+    fold = assign_folds(list(training.speakers), n_folds)
+    of_speaker = np.array([fold[name] for name in training.speakers])
+    of_enroll, of_test = of_speaker[training.enroll], of_speaker[training.test]
+    calibrated, own, labels = [], [], []
+    for number in range(of_speaker.max() + 1):
+        held, rest = (of_enroll == number) & (of_test == number), (of_enroll != number) & (of_test != number)
+        scores = known[held]
+        if trained:
+            names = [name for name, at in fold.items() if at == number]
+            model = fit_norm(method.norm, training.restricted(rest, names).parts, **method.options)
+            new = training.restricted(held, names)
+            scores = new.scores([model.normalize(part.blocks) for part in new.parts])
+        calibration = calibration_class(settings.calibration)
+        found = calibration.fit(known[rest], training.labels[rest], **settings.calibration_options)(scores)
+        calibrated.append(np.asarray(found))
+        own.append(scores)
+        labels.append(training.labels[held])
+    key = np.concatenate(labels)
+    figures = evaluate(np.concatenate(calibrated), key, points=settings.points)
+    return figures, evaluate(np.concatenate(own), key, points=settings.points) if trained else None
 
 
 def with_differences(methods: Sequence[MethodResult], settings: Settings) -> tuple[MethodResult, ...]:

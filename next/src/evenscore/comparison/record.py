@@ -68,8 +68,8 @@ class MethodResult:
     figures: Figures  #: of ``llrs``
     calibrated: Figures  #: of the calibrated scores
     own: Figures | None  #: of the norm's own LLRs; None for norms that give none
-    training: Evaluation | None  #: training trials, each calibrated without its speakers; None if they are too few
-    training_own: Evaluation | None  #: training trials by the norm's own LLRs
+    training: Evaluation | None  #: cross-validated on the training side, calibrated; None if there are too few speakers
+    training_own: Evaluation | None  #: the same by the norm's own LLRs
     conditions: Mapping[str, Evaluation | NotEvaluated]  #: of ``llrs`` by phrase or condition; empty if there is one
     calibration: Calibration  #: fitted to the normalized training trials
     model: object = None  #: what the norm learned: a `ScoreModel`, an `EvidenceModel`, or None

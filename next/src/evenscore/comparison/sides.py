@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evenscore.comparison.record import Diagnostic, Floats, SideSummary
 from evenscore.data.blocks import LabelledBlocks
-from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
@@ -43,9 +43,10 @@ class Trials:
         return np.concatenate([np.asarray(one.labels) for one in self.lists])
 
     @cached_property
-    def starts(self) -> list[int]:
-        """Where the trials of each part begin, and the number of trials."""
-        return [0, *np.cumsum([len(one) for one in self.lists]).tolist()]
+    def spans(self) -> list[slice]:
+        """Where the trials of each part stand."""
+        ends = np.cumsum([len(one) for one in self.lists]).tolist()
+        return [slice(end - len(one), end) for end, one in zip(ends, self.lists, strict=True)]
 
     def scores(self, tables: Sequence[ScoreMatrix | TrialList]) -> Floats:
         """Return other scores of the trials, such as normalized ones, given as a table for each part."""
@@ -57,15 +58,8 @@ class Trials:
 
     def summaries(self) -> tuple[SideSummary, ...]:
         """Return how much there is: all together first, then each part."""
-        whole = slice(0, self.starts[-1])
-        spans = [slice(first, last) for first, last in zip(self.starts, self.starts[1:], strict=False)]
-        return tuple(
-            self._summary(name, at, lists)
-            for name, at, lists in [
-                ("", whole, self.lists),
-                *((name, at, (one,)) for name, at, one in zip(self.names, spans, self.lists, strict=True)),
-            ]
-        )
+        parts = [(name, at, (one,)) for name, at, one in zip(self.names, self.spans, self.lists, strict=True)]
+        return tuple(self._summary(*part) for part in [("", slice(None), self.lists), *parts])
 
     def _summary(self, name: str, at: slice, lists: Sequence[TrialList]) -> SideSummary:
         labels = self.labels[at]
@@ -78,6 +72,25 @@ class Trials:
             targets=int(np.count_nonzero(labels == TARGET)),
             nontargets=int(np.count_nonzero(labels == NONTARGET)),
         )
+
+    def restricted(self, mask: npt.NDArray[np.bool_], held_out: Sequence[str]) -> Trials:
+        """Return some of the trials, with a cohort that has none of these speakers; empty parts are left out."""
+        parts, lists, names = [], [], []
+        for name, part, listed, at in zip(self.names, self.parts, self.lists, self.spans, strict=True):
+            if not mask[at].any():
+                continue
+            chosen, blocks = listed.select(mask[at]), part.blocks
+            members = [
+                None if side is None or side.speakers is None else np.flatnonzero(~np.isin(side.speakers, held_out))
+                for side in (blocks.cohort_enroll, blocks.cohort_test)
+            ]
+            by_labels = blocks.trials.rows is None and isinstance(part.labels, Labels)
+            blocks = blocks.with_trials(chosen.to_matrix() if by_labels else chosen).take_cohort(*members)
+            parts.append(LabelledBlocks(blocks, part.labels if by_labels else None, part.name))
+            lists.append(chosen)
+            names.append(name)
+        codes = {"enroll": self.enroll[mask], "test": self.test[mask]}
+        return replace(self, parts=tuple(parts), lists=tuple(lists), names=tuple(names), **codes)
 
 
 def _scores_of(trials: TrialList, table: ScoreMatrix | TrialList) -> Floats:
@@ -138,8 +151,8 @@ def _refuse_contradictions(trials: Trials, side: str) -> None:
         raise InputError(f"the {side} side has {counts}, but both kinds are needed; check the key")
     wrong = np.flatnonzero((trials.labels == TARGET) & (trials.enroll != trials.test))
     if wrong.size:
-        part = int(np.searchsorted(trials.starts, wrong[0], side="right")) - 1
-        pair = trials.lists[part].pair(int(wrong[0]) - trials.starts[part])
+        part = next(at for at, span in enumerate(trials.spans) if wrong[0] < span.stop)
+        pair = trials.lists[part].pair(int(wrong[0]) - trials.spans[part].start)
         names = trials.speakers[trials.enroll[wrong[0]]], trials.speakers[trials.test[wrong[0]]]
         raise InputError(f"{pair} is a target trial of the {side} side, but of the speakers {names}; check the key")
 
