@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from evenscore.calibrate.base import Calibration, finite
-from evenscore.calibrate.training import Floats, Training
+from evenscore.calibrate.base import Calibration
+from evenscore.calibrate.trials import Floats, Trials
 from evenscore.errors import InputError
 from evenscore.metrics.hull import hull_vertices
+from evenscore.metrics.points import Points
 
 __all__ = ["PavCalibration"]
 
@@ -26,12 +26,10 @@ class PavCalibration(Calibration):
     training scores the LLR stays at that of the outermost block. Without smoothing, a block of only non-targets at the
     bottom has LLR -inf, one of only targets at the top +inf.
 
-    Attributes
-    ----------
-    llr
-        The k LLRs, rising.
-    edges
-        The k - 1 scores at which the LLR steps up.
+    The option ``smoothing`` of `fit` (1 by default) is how many artificial trials are added at each end: at +inf this
+    many non-targets, at -inf this many targets, each together with as large a share of the other class, so that they
+    carry no evidence (LLR 0). With 1, the LLR is at most about the log of the number of non-targets, and at least about
+    minus the log of the number of targets. With 0, the Cllr of the training scores is minCllr.
 
     Examples
     --------
@@ -45,48 +43,27 @@ class PavCalibration(Calibration):
     kind: ClassVar[str] = "pav"
     accepts_infinite: ClassVar[bool] = True
 
-    llr: Floats
-    edges: Floats
+    llr: Floats  #: k, rising
+    edges: Floats  #: the k - 1 scores at which the LLR steps up
 
     def __post_init__(self) -> None:
-        edges, llr = np.array(self.edges, dtype=np.float64), np.array(self.llr, dtype=np.float64)
-        if llr.ndim != 1 or edges.shape != (llr.size - 1,):
-            raise InputError(f"edges and llr have shapes {edges.shape} and {llr.shape}, but k LLRs need k - 1 edges")
-        rising = (edges[1:] > edges[:-1]).all() and (llr[1:] >= llr[:-1]).all()  # False where one is NaN
-        if not rising or np.isnan(edges).any() or np.isnan(llr).any():
-            raise InputError("edges and llr must rise and must not be NaN")
-        finite("llr", llr[1:-1])  # only the ends may be infinite
-        for name, values in (("edges", edges), ("llr", llr)):
-            values.flags.writeable = False
-            object.__setattr__(self, name, values)
+        super().__post_init__()
+        if (
+            self.edges.size != self.llr.size - 1
+            or (np.diff(self.edges) <= 0).any()
+            or (self.llr[1:] < self.llr[:-1]).any()
+        ):
+            raise InputError("edges and llr must rise, and there must be one LLR more than edges")
 
     @classmethod
-    def fit(
-        cls, scores: Any, labels: Any = None, weights: npt.ArrayLike | None = None, *, smoothing: float = 1.0
-    ) -> Self:
-        """Fit by pooling adjacent violators.
-
-        Parameters
-        ----------
-        scores, labels, weights
-            As in `Calibration.fit`; infinite scores are accepted.
-        smoothing
-            How many artificial trials to add at each end: at +inf this many non-targets, at -inf this many targets,
-            each together with as large a share of the other class, so that they carry no evidence (LLR 0). With 1,
-            the LLR is at most about the log of the number of non-targets, and at least about minus the log of the
-            number of targets. With 0, the ends may be infinite, and the Cllr of the training scores is minCllr.
-        """
-        if not 0 <= smoothing < np.inf:
-            raise InputError(f"smoothing is {smoothing}, but must be finite and at least 0")
-        training = Training.from_scores(scores, labels, weights, infinite=True)
-        points = training.points()
+    def _fit(cls, trials: Trials, smoothing: float = 1.0) -> PavCalibration:
+        points = Points.from_scores(trials.scores, trials.labels, trials.weights)
         # Weight at or below each score; it starts below 0, so that sums of whole weights are exact.
-        target, nontarget = np.cumsum(points.target).astype(np.float64), np.cumsum(points.nontarget).astype(np.float64)
-        n_target, n_nontarget = target[-1], nontarget[-1]
-        target = np.concatenate([[-smoothing, 0.0], target, [n_target + smoothing * n_target / n_nontarget]])
-        nontarget = np.concatenate([[-smoothing * n_nontarget / n_target, 0.0], nontarget, [n_nontarget + smoothing]])
-        if smoothing == 0:
-            target, nontarget = target[1:-1], nontarget[1:-1]
+        target, nontarget = np.append(0.0, np.cumsum(points.target)), np.append(0.0, np.cumsum(points.nontarget))
+        if smoothing > 0:
+            ratio = nontarget[-1] / target[-1]
+            target = np.concatenate([[-smoothing], target, [target[-1] + smoothing / ratio]])
+            nontarget = np.concatenate([[-smoothing * ratio], nontarget, [nontarget[-1] + smoothing]])
         at = hull_vertices(target, nontarget)
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
             llr = np.log(np.diff(target[at]) / np.ptp(target)) - np.log(np.diff(nontarget[at]) / np.ptp(nontarget))
@@ -94,17 +71,12 @@ class PavCalibration(Calibration):
             at = at - 1  # number of distinct scores below each vertex: -1 and one too many at the ends
             first, last = int(at[1] <= 0), llr.size - int(at[-2] >= points.score.size)  # blocks without any score
             at, llr = at[first : last + 1], llr[first:last]
-        score = points.score.astype(np.float64)
-        edges = _between(score[at[1:-1] - 1], score[at[1:-1]])
-        return cls(edges=edges, llr=np.maximum.accumulate(llr))._fitted_to(training, smoothing=smoothing)
+        below, above = points.score[at[1:-1] - 1], points.score[at[1:-1]]
+        with np.errstate(invalid="ignore"):  # -inf + inf
+            middle = below / 2 + above / 2
+        edges = np.where((middle > below) & (middle <= above), middle, above)  # there may be no number between
+        return cls(edges=edges, llr=np.maximum.accumulate(llr))
 
     def _llr(self, scores: Floats) -> Floats:
-        llr = self.llr[np.searchsorted(self.edges, scores, side="right")]
+        llr = self.llr[np.searchsorted(self.edges, scores, side="right")]  # (P1)
         return np.where(np.isnan(scores), np.nan, llr)
-
-
-def _between(high: Floats, low: Floats) -> Floats:
-    """Return the middle of each gap; the upper end of it where there is no number between, or an end is infinite."""
-    with np.errstate(invalid="ignore"):  # -inf + inf
-        middle = high / 2 + low / 2
-    return np.where((middle > high) & (middle <= low), middle, low)
