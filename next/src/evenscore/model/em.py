@@ -78,7 +78,7 @@ def run_em(start: Run, stats: Statistics, tol: float, max_iter: int, progress: T
     return Run(model, trace)
 
 
-def run_bfgs(start: Run, stats: Statistics, max_iter: int, progress: Tell = None) -> Run:
+def run_bfgs(start: Run, stats: Statistics, tol: float, max_iter: int, progress: Tell = None) -> Run:
     """Climb on by BFGS: at the current model, EM's moments are the gradient of the log-likelihood (Fisher's identity)."""
     from scipy.optimize import minimize
 
@@ -97,7 +97,7 @@ def run_bfgs(start: Run, stats: Statistics, max_iter: int, progress: Tell = None
         if progress is not None:
             progress(len(trace) - 1)
 
-    m, how = start.model, {"gtol": 1e-4, "maxiter": max_iter}
+    m, how = start.model, {"gtol": 10 * np.sqrt(tol), "maxiter": max_iter}
     first = np.concatenate([m.mu, m.alpha.ravel(), m.beta.ravel(), np.log(m.sigma2)])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = minimize(loss, first, jac=True, method="BFGS", callback=after_iteration, options=how)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FitResult", "fit_lgsm", "fit_score_model", "log_likelihood"]
 
-_EM_FIRST = 50  # iterations of EM before BFGS
+_EM_FIRST = 80  # iterations of EM before BFGS
 _BEYOND = 0.01  # share of the trials of a class beyond the vertex of the LLR from which it is worth a note
 
 
@@ -98,7 +98,7 @@ def fit_score_model(
         Dimension D of the hidden variables. 0 is Gaussian calibration, 2 is the general model, 1 forces the effects
         on targets and non-targets to be proportional. More than 2 has the likelihood of 2.
     method
-        "em" is the paper's. "bfgs" begins with 50 iterations of it and goes on with BFGS, which finds the same maximum
+        "em" is the paper's. "bfgs" begins with 80 iterations of it and goes on with BFGS, which finds the same maximum
         where EM needs thousands of iterations.
     residuals
         Density of what the model does not predict: "gaussian" is the paper's; "hyperbolic" fits heavier and skewed
@@ -133,7 +133,7 @@ def fit_score_model(
         left = max_iter - len(best.trace) + 1
         if not best.converged and left:
             tell = None if progress is None else partial(progress, total=max_iter)
-            best = run_bfgs(best, stats, left, tell) if method == "bfgs" else run_em(best, stats, tol, left, tell)
+            best = (run_bfgs if method == "bfgs" else run_em)(best, stats, tol, left, tell)
         model = best.model.rescaled(stats.scale, stats.center)
         model = model.T if stats.transposed else model
         if dim > 2:
