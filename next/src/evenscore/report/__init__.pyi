@@ -1,0 +1,1 @@
+from .page import render_report as render_report

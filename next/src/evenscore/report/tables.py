@@ -1,0 +1,353 @@
+"""The tables and sentences of the page as plain text: nothing here knows of HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenscore.comparison.record import METRICS, ComparedMetric, Comparison, MethodResult, SideSummary
+from evenscore.comparison.verdict import METRIC_NAMES
+from evenscore.metrics import (
+    Evaluation,
+    NotEvaluated,
+    OperatingPoint,
+    PairedTest,
+    as_points,
+    bayes_error_curve,
+    miss_rate_at,
+)
+from evenscore.model.parameters import ScoreModel
+from evenscore.report.numbers import count, difference, figure, interval, percent, share
+
+__all__ = ["Cell", "Model", "ResultRow", "Table", "Tile"]
+
+_EXPLANATIONS = {
+    "eer": "Equal error rate: misses and false alarms are equally frequent",
+    "min_dcf": "Detection cost at the best threshold",
+    "act_dcf": "Detection cost at the threshold that the prior and the costs demand of LLRs",
+    "cllr": "Cost of the LLRs as they are, in bits, over all priors",
+    "min_cllr": "Cost of the LLRs after the best possible calibration",
+}
+_TABLE_RATES = (0.0001, 0.001, 0.01, 0.05, 0.1)
+_TABLE_ODDS = (-6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0)
+_QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; the first cell of each row is the row's heading."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: int = 1  #: how many columns hold texts before those with numbers; 0 if all do
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure in the table of results."""
+
+    text: str
+    value: str = ""  #: for sorting; empty if there is none
+    range: str = ""
+    mood: str = ""  #: "better", "worse" or nothing
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """A method in the table of results."""
+
+    name: str
+    tag: str
+    recommended: bool
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A large figure of the summary."""
+
+    name: str
+    value: str
+    before: str
+    change: str
+    better: bool
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a score model learned."""
+
+    name: str
+    sentences: Sequence[str]
+    table: Table
+
+
+def tiles(comparison: Comparison) -> list[Tile]:
+    """Return the figures of the recommended method (of the best, if that is raw) beside those of the raw scores."""
+    used = comparison.best if comparison.verdict.use == "raw" else comparison[comparison.verdict.use]
+    raw = comparison["raw"].figures
+    found = []
+    for metric in METRICS[:-1]:
+        after, before = used.figures.value(metric), raw.value(metric)
+        relative = (after - before) / before if before > 0 and math.isfinite(before) else 0.0
+        changed = used.name != "raw" and abs(relative) >= 0.005
+        change = f"{abs(100 * relative):.0f} % {'lower' if relative < 0 else 'higher'}" if changed else ""
+        name, beside = f"{METRIC_NAMES[metric]} of {used.name}", f"raw {figure(metric, before)}"
+        found.append(Tile(name, figure(metric, after), beside if used.name != "raw" else "", change, relative < 0))
+    return found
+
+
+def columns(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return title and explanation of each column of the table of results."""
+    found = [("Method", "Name of the method")]
+    found += [(title, _EXPLANATIONS[metric]) for title, metric, _ in _shown(comparison.settings.points)]
+    found.append(("Cllr to raw", "Difference of Cllr to the raw scores"))
+    return [*found, ("Cllr to best", "Difference of Cllr to the method with the lowest one")]
+
+
+def _shown(points: Sequence[OperatingPoint]) -> list[tuple[str, ComparedMetric, int]]:
+    """Return title, metric and number of the operating point of all figures of a method."""
+    found: list[tuple[str, ComparedMetric, int]] = [("EER", "eer", 0)]
+    for number, point in enumerate(points):
+        beside = f" {point.name}" if len(points) > 1 else ""
+        found += [(f"minDCF{beside}", "min_dcf", number), (f"actDCF{beside}", "act_dcf", number)]
+    return [*found, ("Cllr", "cllr", 0), ("minCllr", "min_cllr", 0)]
+
+
+def result_rows(comparison: Comparison) -> list[ResultRow]:
+    """Return the methods of the table of results."""
+    settings, rows = comparison.settings, []
+    for method in comparison.methods:
+        used = method.name == comparison.verdict.use
+        tags = ["recommended"] * used + ["lowest Cllr"] * (method is comparison.best and not used)
+        tags += ["by its own LLRs"] * (method.judged_by == "own")
+        cells = []
+        for _, metric, point in _shown(settings.points):
+            value, ends = method.figures.value(metric, point), method.figures.interval(metric, point, settings.level)
+            cells.append(Cell(figure(metric, value), _sortable(value), interval(metric, ends.low, ends.high)))
+        cells += [_difference_cell(tests.get("cllr")) for tests in (method.to_raw, method.to_best)]
+        rows.append(ResultRow(method.name, ", ".join(tags), used, cells))
+    return rows
+
+
+def _sortable(value: float) -> str:
+    """Return a number that JavaScript reads."""
+    return f"{value:.9g}" if math.isfinite(value) else ("1e999" if value > 0 else "-1e999")
+
+
+def _difference_cell(test: PairedTest | None) -> Cell:
+    """Return a difference, and no figures for a method against itself."""
+    if test is None or test.difference == test.interval.low == test.interval.high == 0:
+        return Cell("–", "0")
+    low, high = test.interval.low, test.interval.high
+    ends = f"{difference(test.metric, low)} to {difference(test.metric, high)}"
+    mood = "better" if high < 0 else "worse" if low > 0 else ""
+    return Cell(difference(test.metric, test.difference), _sortable(test.difference), ends, mood)
+
+
+def results_text(comparison: Comparison) -> tuple[str, str]:
+    """Return what stands above the table of results, and its caption."""
+    settings = comparison.settings
+    text = (
+        f"Lower is better everywhere. Small figures are {100 * settings.level:g} % intervals from "
+        f"{settings.replicates} draws of {comparison.data.evaluation.speakers} speakers; a difference is bold and in "
+        "colour where its interval leaves out 0, and the intervals of differences hold for all methods at once. All "
+        f"methods were calibrated the same way ({settings.calibration}) on the training side; a method that gives "
+        "log-likelihood ratios itself is judged by these where they are better on the training side."
+    )
+    points = "; ".join(
+        f"target prior {point.p_target:g}, a miss costs {point.c_miss:g}, a false alarm {point.c_fa:g}"
+        for point in settings.points
+    )
+    return text, f"Methods, lowest Cllr first. Detection costs are normalized: {points}. Click on a heading to sort."
+
+
+def differences(comparison: Comparison) -> Table:
+    """Return the differences of each method to the raw scores in every metric."""
+
+    def shown(test: PairedTest) -> str:
+        ends = f"{difference(test.metric, test.interval.low)} to {difference(test.metric, test.interval.high)}"
+        return f"{difference(test.metric, test.difference)} ({ends}), p = {test.p_value:.2g}"
+
+    rows = [
+        [method.name, *(shown(method.to_raw[metric]) for metric in METRICS)]
+        for method in comparison.methods
+        if method.name != "raw"
+    ]
+    caption = (
+        "Difference to the raw scores, its interval, and the chance p of such a difference between equally good "
+        "methods. That of EER is in percentage points."
+    )
+    return Table(caption, ["Method", *METRIC_NAMES.values()], rows)
+
+
+def training(comparison: Comparison) -> Table:
+    """Return Cllr on the training side, which decides by which LLRs a method is judged, beside the evaluation side."""
+    rows = []
+    for method in comparison.methods:
+        own = "–" if method.own is None else figure("cllr", method.own.value("cllr"))
+        found = [_cllr(method.training), _cllr(method.training_own), figure("cllr", method.calibrated.value("cllr"))]
+        rows.append([method.name, *found, own, "own LLRs" if method.judged_by == "own" else "calibrated"])
+    caption = (
+        f"Cllr on the training side, each trial calibrated without its speakers ({comparison.settings.folds} folds), "
+        "and on the evaluation side; by the calibrated scores and by the LLRs that a method gives itself"
+    )
+    head = ["Method", "Training, calibrated", "Training, own", "Evaluation, calibrated", "Evaluation, own"]
+    return Table(caption, [*head, "Judged by"], rows)
+
+
+def _cllr(found: Evaluation | None) -> str:
+    return "–" if found is None else figure("cllr", found.cllr)
+
+
+def methods(comparison: Comparison) -> Table:
+    """Return what each method is, and its notes."""
+    rows = [
+        [method.name, method.norm, _options(method.options), f"{method.seconds:.1f} s", " ".join(method.notes) or "–"]
+        for method in comparison.methods
+    ]
+    return Table("What each method is", ["Method", "Norm", "Options", "Time", "Notes"], rows, texts=0)
+
+
+def _options(options: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in options.items()) or "–"
+
+
+def failed(comparison: Comparison) -> Table | None:
+    """Return the methods that could not run, with reasons."""
+    rows = [[name, reason] for name, reason in comparison.failed.items()]
+    return Table("Methods left out of the comparison", ["Method", "Reason"], rows, texts=0) if rows else None
+
+
+def det_table(comparison: Comparison) -> Table:
+    """Return miss rates at some false-alarm rates."""
+    rows = []
+    for method in comparison.methods:
+        points = as_points(method.llrs, comparison.labels, merge=False)
+        misses = [percent(miss_rate_at(points, p_fa=rate).p_miss) for rate in _TABLE_RATES]
+        rows.append([method.name, percent(method.figures.value("eer")), *misses])
+    head = ["Method", "EER", *(f"at {100 * rate:g} %" for rate in _TABLE_RATES)]
+    return Table("Equal error rate, and miss rates at these false-alarm rates", head, rows)
+
+
+def bayes_table(comparison: Comparison) -> Table:
+    """Return actual and minimum Bayes error rates at some priors."""
+    rows = []
+    for method in comparison.methods:
+        found = bayes_error_curve(method.llrs, comparison.labels, log_odds=_TABLE_ODDS)
+        both = zip(found.actual, found.minimum, strict=True)
+        rows.append([method.name, *(f"{actual:.3f} ({minimum:.3f})" for actual, minimum in both)])
+    head = ["Method", *(f"{odds:+g}".replace("-", "−") for odds in _TABLE_ODDS)]
+    return Table("Normalized Bayes error rates, actual and (minimum), at these prior log-odds", head, rows)
+
+
+def histogram_table(comparison: Comparison) -> Table:
+    """Return quantiles of the normalized scores of each class."""
+    rows = []
+    for method in comparison.methods:
+        for label, side in ((0, "non-targets"), (1, "targets")):
+            values = np.quantile(method.scores[comparison.labels == label], _QUANTILES, method="nearest")
+            rows.append([method.name, side, *(f"{value:.3g}".replace("-", "−") for value in values)])
+    head = ["Method", "Class", *(f"{100 * level:g} %" for level in _QUANTILES)]
+    return Table("Scores below which this share of a class lies, before calibration", head, rows, texts=2)
+
+
+def conditions(comparison: Comparison) -> list[Table]:
+    """Return Cllr of every method in each phrase or condition, then all metrics; nothing if there is only one."""
+    names = list(comparison.best.conditions)
+    if not names:
+        return []
+    found = {(name, method.name): method.conditions[name] for name in names for method in comparison.methods}
+    rows = [
+        [name or "(no name)", *(_metric(found[name, method.name], "cllr") for method in comparison.methods)]
+        for name in names
+    ]
+    details = [
+        [name or "(no name)", method, *(_metric(figures, metric) for metric in METRICS)]
+        for (name, method), figures in found.items()
+    ]
+    head = ["Condition", *(method.name for method in comparison.methods)]
+    return [
+        Table("Cllr in each phrase or condition alone", head, rows),
+        Table("Each condition alone", ["Condition", "Method", *METRIC_NAMES.values()], details, texts=2),
+    ]
+
+
+def _metric(found: Evaluation | NotEvaluated, metric: ComparedMetric) -> str:
+    return figure(metric, float(getattr(found, metric, math.nan)))
+
+
+def models(comparison: Comparison) -> list[Model]:
+    """Return what each score model learned about the variance of the scores."""
+    return [_model(method, method.model) for method in comparison.methods if isinstance(method.model, ScoreModel)]
+
+
+def _model(method: MethodResult, model: ScoreModel) -> Model:
+    table = model.variances
+    whole = table.sigma2 + table.nu
+    parts = [
+        ("Enrolment's hidden variable", table.nu_enroll),
+        ("Test's hidden variable", table.nu_test),
+        ("Both hidden variables (ν)", table.nu),
+        ("Unexplained (σ²)", table.sigma2),
+        ("Whole variance", whole),
+    ]
+    rows = [["Mean score (μ)", f"{model.mu[0]:#.4g}", "–", f"{model.mu[1]:#.4g}", "–"]]
+    for title, part in parts if model.dim else parts[-1:]:
+        shares = [share(float(part[h] / whole[h])) for h in (0, 1)]
+        rows.append([title, f"{part[0]:#.4g}", shares[0], f"{part[1]:#.4g}", shares[1]])
+    caption = f"Where the variance of the scores comes from, as {method.name} sees it (D = {model.dim})"
+    text = "The model has no hidden variables, so cohort scores change nothing."
+    if model.dim:
+        of_enroll, of_test = (share(float(part[0] / whole[0])) for part in (table.nu_enroll, table.nu_test))
+        text = (
+            f"{of_enroll} of the variance of non-target scores comes from the enrolment and {of_test} from the test: "
+            "all scores of the one or the other are shifted, and cohort scores show by how much. The rest "
+            f"({share(float(table.sigma2[0] / whole[0]))}) belongs to the single pair, and no cohort can tell it."
+        )
+    return Model(method.name, [text], Table(caption, ["Part", "Non-targets", "share", "Targets", "share"], rows))
+
+
+def hidden_targets(comparison: Comparison) -> Table | None:
+    """Return cohort scores that look like those of targets."""
+    rows = [
+        [str(one["cohort"]), str(one["trial"]), f"{float(one['score']):.4g}"]
+        for diagnostic in comparison.diagnostics
+        for one in diagnostic.examples
+    ]
+    caption = "Cohort scores as high as those of targets: is the trial's speaker in the cohort?"
+    return Table(caption, ["Cohort member", "Scored with", "Score"], rows, texts=2) if rows else None
+
+
+def data(comparison: Comparison) -> list[Table]:
+    """Return how much there is on each side and in the cohort."""
+    found = comparison.data
+    head = ["Side", "Speakers", "Enrolments", "Tests", "Trials", "Targets", "Non-targets"]
+    speakers = "unknown" if found.cohort_speakers is None else count(found.cohort_speakers)
+    cohort = ["Cohort", speakers, count(found.cohort_enrolments), count(found.cohort_tests), "–", "–", "–"]
+    rows = [_counts("Training", found.training), _counts("Evaluation", found.evaluation), cohort]
+    tables = [Table(f"All conditions; speakers are known from {found.speakers_from}", head, rows)]
+    if len(found.training_conditions) > 1 or len(found.evaluation_conditions) > 1:
+        rows = [_counts(f"Training: {part.name}", part) for part in found.training_conditions]
+        rows += [_counts(f"Evaluation: {part.name}", part) for part in found.evaluation_conditions]
+        tables.append(Table("Each condition", head, rows))
+    return tables
+
+
+def _counts(title: str, side: SideSummary) -> list[str]:
+    numbers = (side.speakers, side.enrolments, side.tests, side.trials, side.targets, side.nontargets)
+    return [title, *map(count, numbers)]
+
+
+def making(comparison: Comparison) -> Table:
+    """Return settings, versions and time."""
+    settings = comparison.settings
+    rows = [["Calibration", f"{settings.calibration}, {_options(settings.calibration_options)}"]]
+    rows += [["Draws of speakers", f"{settings.replicates}, seed {settings.seed}"]]
+    rows += [[name, version] for name, version in comparison.versions.items()]
+    rows += [["Finished", comparison.time.replace("T", " ")], ["Took", f"{comparison.seconds:.1f} s"]]
+    return Table("Settings, versions and time", ["What", "Value"], rows, texts=0)
