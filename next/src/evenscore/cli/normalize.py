@@ -69,7 +69,7 @@ def normalize(
         str,
         typer.Option(
             metavar="NAME[:OPTION=VALUE]",
-            help="Cohort members: utterance, or speaker (means), with length_norm=before, size=N, seed=N.",
+            help="Cohort members: utterance, or speaker (means), with length_norm=before.",
             rich_help_panel=_RARE,
         ),
     ] = "utterance",
@@ -158,7 +158,7 @@ def _read_cohort(path: str, unit: str, exclude_speakers: str | None) -> Embeddin
     from evenscore.files.streams import text_lines
     from evenscore.scoring import make_cohort
 
-    name, options = parse_name(unit, ("length_norm", "size", "seed"))
+    name, options = parse_name(unit, ("length_norm",))
     excluded = [] if exclude_speakers is None else [line.split()[0] for _, line in text_lines(exclude_speakers)]
     return make_cohort(read_embeddings(path), name, exclude_speakers=excluded, **options)  # type: ignore[arg-type]
 

@@ -18,6 +18,7 @@ from .projection import (
 from .score import (
     embedding_blocks as embedding_blocks,
     embedding_quality as embedding_quality,
+    make_trials as make_trials,
     score_by_folds as score_by_folds,
     score_embeddings as score_embeddings,
 )
@@ -29,5 +30,4 @@ from .scorers import (
     Scorer as Scorer,
     make_scorer as make_scorer,
 )
-from .trials import make_trials as make_trials
 from .verifier import Verifier as Verifier

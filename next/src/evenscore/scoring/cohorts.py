@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.embeddings import Embeddings
-from evenscore.errors import InputError
+from evenscore.errors import InputError, quoted
 from evenscore.scoring.plda import PLDA, UTTERANCES
 from evenscore.scoring.projection import unit_vectors
 from evenscore.scoring.scorers import Scorer
@@ -19,7 +18,6 @@ __all__ = ["LengthNorm", "average_embeddings", "enroll_models", "make_cohort"]
 
 LengthNorm = Literal["none", "before", "after", "both"]
 Members = Mapping[str, Sequence[str]]
-Index = npt.NDArray[np.intp]
 
 
 def average_embeddings(embeddings: Embeddings, members: Members, length_norm: LengthNorm = "none") -> Embeddings:
@@ -39,37 +37,33 @@ def average_embeddings(embeddings: Embeddings, members: Members, length_norm: Le
     if length_norm not in ("none", "before", "after", "both"):
         raise InputError(f"length_norm is {length_norm!r}, but must be 'none', 'before', 'after' or 'both'")
     empty = [name for name, parts in members.items() if not len(parts)]
-    if empty:
-        raise InputError(f"{empty[0]!r} has no utterances to average; drop it")
+    if empty or not members:
+        raise InputError(f"{quoted(empty) or 'the cohort'} has no utterances to average; drop it")
     order = embeddings.positions([name for parts in members.values() for name in parts], "utterance", "the embeddings")
-    start = np.concatenate([[0], np.cumsum([len(parts) for parts in members.values()])]).astype(np.intp)
-    vectors = embeddings.vectors
-    if length_norm in ("before", "both"):
-        vectors = unit_vectors(embeddings, embeddings.ids)
-    means = np.empty((len(members), embeddings.dim), vectors.dtype)
-    for row, (low, high) in enumerate(pairwise(start)):
-        means[row] = vectors[order[low:high]].mean(axis=0, dtype=np.float64)
+    groups = np.split(order, np.cumsum([len(parts) for parts in members.values()])[:-1])
+    vectors = unit_vectors(embeddings, embeddings.ids) if length_norm in ("before", "both") else embeddings.vectors
+    means = np.array([vectors[at].mean(axis=0, dtype=np.float64) for at in groups], vectors.dtype)
     if length_norm in ("after", "both"):
         means = unit_vectors(means, np.array([*members], object))
-    speakers = None if embeddings.speakers is None else _shared(embeddings.speakers, order, start)
-    columns = {name: _shared(values, order, start) for name, values in embeddings.columns.items()}
-    return Embeddings(members, means, speakers, {name: found for name, found in columns.items() if None not in found})
+    known = {name: _shared(values, groups) for name, values in embeddings.columns.items()}
+    columns = {name: np.array(values) for name, values in known.items() if None not in values}
+    speakers = None if embeddings.speakers is None else _shared(embeddings.speakers, groups)
+    return Embeddings(members, means, speakers, columns)
 
 
-def _shared(values: npt.NDArray[np.generic], order: Index, start: Index) -> list[str | float | None]:
+def _shared(values: npt.NDArray[np.generic], groups: Sequence[npt.NDArray[np.intp]]) -> list[Any]:
     """Return the value that all utterances of a mean have, or None."""
-    parts = (set(values[order[low:high]].tolist()) for low, high in pairwise(start))
+    parts = (set(values[at].tolist()) for at in groups)
     return [part.pop() if len(part) == 1 else None for part in parts]
 
 
 def enroll_models(
     scorer: Scorer, embeddings: Embeddings, members: Members, length_norm: LengthNorm = "none"
 ) -> Embeddings:
-    """Return enrolments of several utterances as a scorer takes them.
+    """Return enrolments of several utterances as a scorer takes them: mean vectors, see `average_embeddings`.
 
-    They are mean vectors, see `average_embeddings`. For a `PLDA`, unless a length normalization is asked for, they are
-    means of what the model sees, with the number of utterances: their scores follow from the posterior of the speaker's
-    variable given all of them, so that a speaker with ten utterances is better known than one with two.
+    For a `PLDA` without length normalization, they are means of what the model sees, with the number of utterances:
+    scores follow from the posterior of the speaker's variable, which ten utterances tell better than two.
 
     Examples
     --------
@@ -90,14 +84,11 @@ def make_cohort(
     unit: Literal["utterance", "speaker"] = "utterance",
     *,
     length_norm: LengthNorm = "none",
-    size: int | None = None,
-    seed: int = 0,
     exclude_speakers: Iterable[str] = (),
 ) -> Embeddings:
     """Return the members of a cohort: utterances, or the mean of each speaker's utterances under the speaker's name.
 
-    ``length_norm`` is that of `average_embeddings`. ``size`` members are kept, drawn at random; None keeps all.
-    ``exclude_speakers`` must not be in the cohort, such as the speakers of an evaluation.
+    ``exclude_speakers`` are left out, such as those of an evaluation; for ``length_norm`` see `average_embeddings`.
 
     Examples
     --------
@@ -112,16 +103,12 @@ def make_cohort(
         raise InputError("the cohort's embeddings have no speakers; give a map from id to speaker")
     if speakers is not None and excluded:
         embeddings = embeddings.take(np.array([name not in excluded for name in speakers], bool))
-    if unit == "speaker" or length_norm != "none":
-        members: dict[str, list[str]] = {}
-        names = embeddings.ids if unit == "utterance" else embeddings.speakers
-        for utterance, name in zip(embeddings.ids, names, strict=True):  # type: ignore[arg-type]
-            if name is None:
-                raise InputError(f"the speaker of {utterance!r} is not known, so it belongs to no mean; drop it")
-            members.setdefault(name, []).append(utterance)
-        embeddings = average_embeddings(embeddings, members, length_norm)
-    if size is None:
+    if unit == "utterance" and length_norm == "none":
         return embeddings
-    if not 1 <= size <= len(embeddings):
-        raise InputError(f"the cohort size is {size}, but must be from 1 to {len(embeddings)}, the number of members")
-    return embeddings.take(np.sort(np.random.default_rng(seed).choice(len(embeddings), size, replace=False)))
+    members: dict[str, list[str]] = {}
+    names = embeddings.ids if unit == "utterance" else embeddings.speakers
+    for utterance, name in zip(embeddings.ids, names, strict=True):  # type: ignore[arg-type]
+        if name is None:
+            raise InputError(f"the speaker of {utterance!r} is not known, so it belongs to no mean; drop it")
+        members.setdefault(name, []).append(utterance)
+    return average_embeddings(embeddings, members, length_norm)

@@ -18,7 +18,6 @@ __all__ = ["PLDA", "UTTERANCES", "PldaFit", "adapt_plda", "fit_plda"]
 
 UTTERANCES = "plda_utterances"  #: column of enrolments that are means of phi: over how many utterances
 _START = 1e-3  # smallest ratio of between to within that EM starts from: it cannot leave a variance of zero
-_RIDGE = 1e-9  # of the mean variance, for covariances that leave out some directions
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +28,9 @@ class PLDA(Scorer):
     y_g ~ N(mean, between)              for speaker g               (P1)
     phi | y_g ~ N(y_g, within)          for its utterances          (P2)
 
-    Train it with `fit_plda`. Enrolments of several utterances are posteriors of y_g, see `enroll_models`. With
-    ``model_length``, phi - mean is scaled to the length sqrt(d) that the model expects of a mean over n utterances,
-    with (between + within / n)^-1 as metric, as Kaldi's scoring does.
+    Enrolments of several utterances are posteriors of y_g, see `enroll_models`. With ``model_length``, phi - mean is
+    scaled to the length sqrt(d) that the model expects of a mean over n utterances, with (between + within / n)^-1 as
+    metric, as Kaldi's scoring does.
 
     Examples
     --------
@@ -51,11 +50,9 @@ class PLDA(Scorer):
             value = np.array(getattr(self, name), dtype=np.float64)
             if value.shape != (len(self.mean),) * ndim or not np.isfinite(value).all():
                 raise InputError(f"{name} must be finite numbers in {len(self.mean)} dimensions; it is {value.shape}")
+            if not np.allclose(value, value.T, atol=1e-8 * abs(value).max()):
+                raise InputError(f"{name} must be a covariance, but is not symmetric")
             object.__setattr__(self, name, value)
-            variances = np.linalg.eigvalsh(value) if ndim == 2 else np.ones(1)
-            symmetric = np.allclose(value, value.T, atol=1e-8 * abs(value).max())
-            if not symmetric or variances[0] < (-1e-9 if name == "between" else 0.0) * variances[-1]:
-                raise InputError(f"{name} must be a covariance: symmetric, without negative eigenvalues")
 
     @cached_property
     def _diagonal(self) -> tuple[Array, Array]:
@@ -120,23 +117,20 @@ def diagonalize(between: Array, within: Array) -> tuple[Array, Array]:
     try:
         whitener = np.linalg.inv(np.linalg.cholesky(within))
     except np.linalg.LinAlgError:
-        problem = "the within-speaker covariance has no variance in a direction"
-        raise InputError(f"{problem}; give more embeddings per speaker, or set shrinkage") from None
+        raise InputError(
+            "a covariance has no variance in a direction; give more embeddings, or set shrinkage"
+        ) from None
     psi, turn = np.linalg.eigh(whitener @ between @ whitener.T)
     return whitener.T @ turn, np.maximum(psi, 0.0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class PldaFit:
     """A trained PLDA and how the training went."""
 
     model: PLDA
     log_likelihood: Array  #: of the projected vectors and of the prior that shrinks; the start comes first
     converged: bool  #: whether the last iteration gained less than the tolerance
-
-    def __repr__(self) -> str:
-        end = "converged" if self.converged else "not converged"
-        return f"PldaFit(dimension {len(self.model.mean)}, {len(self.log_likelihood) - 1} iterations, {end})"
 
 
 def fit_plda(
@@ -157,11 +151,9 @@ def fit_plda(
     vectors, speakers
         Training embeddings and their speakers; some speakers need several embeddings.
     center, lda_dim, length_normalize
-        What is done first: the mean is subtracted; so many directions are kept in which speakers differ most; vectors
-        are scaled to length 1.
+        First the mean is subtracted, so many directions of LDA are kept, and vectors are scaled to length 1.
     shrinkage
-        Share of both covariances, from 0 to below 1, that equal variances in all directions replace: for few speakers
-        or many dimensions.
+        Share of both covariances that equal variances in all directions replace: for few speakers, many dimensions.
     tol, max_iter
         EM stops when an iteration gains less than ``tol`` nats per embedding, or after ``max_iter`` iterations.
 
@@ -174,8 +166,6 @@ def fit_plda(
     >>> fit.converged, fit.model.within.diagonal().round(1)
     (True, array([1. , 1.2, 0.9]))
     """
-    if not tol >= 0 or max_iter < 1:
-        raise InputError(f"tol is {tol} and max_iter is {max_iter}, but they must be at least 0 and 1")
     x, codes = before.training_data(vectors, speakers)
     with one_blas_thread():
         middle, matrix = x.mean(axis=0), None
@@ -194,8 +184,11 @@ def _em(scatter: Scatter, projection: Projection, share: float, tol: float, max_
     """
     n, count, n_speakers = scatter.sizes[:, None], float(scatter.sizes.sum()), len(scatter.sizes)
     start = scatter.means.mean(axis=0)
-    V, psi = _start(scatter, scatter.means - start, share)
-    z, rest, back = (scatter.means - start) @ V, V.T @ scatter.within @ V, np.linalg.inv(V)
+    raw, spread = scatter.within / (count - n_speakers), scatter.means - start
+    apparent = spread.T @ spread / (n_speakers - 1) - raw * np.mean(1 / n)  # between, unbiased
+    V, psi = diagonalize(before.shrink(apparent, share), scatter.covariance(share))
+    psi = np.maximum(psi, _START)
+    z, rest, back = spread @ V, V.T @ scatter.within @ V, np.linalg.inv(V)
     prior_between, prior_within = ((back.T * psi) @ back).trace() / len(psi), (back.T @ back).trace() / len(psi)
     trace: list[float] = []
     while True:
@@ -225,22 +218,14 @@ def _em(scatter: Scatter, projection: Projection, share: float, tol: float, max_
     return PldaFit(model, np.array(trace), converged)
 
 
-def _start(scatter: Scatter, spread: Array, share: float) -> tuple[Array, Array]:
-    """Return the coordinates of unbiased covariances, shrunk; between is not smaller than a share of within."""
-    raw = scatter.within / (scatter.sizes.sum() - len(scatter.sizes))
-    apparent = spread.T @ spread / (len(scatter.sizes) - 1) - raw * np.mean(1 / scatter.sizes)
-    V, psi = diagonalize(before.shrink(apparent, share), scatter.covariance(share))
-    return V, np.maximum(psi, _START)
-
-
 def adapt_plda(
     plda: PLDA, vectors: VectorsLike, *, within: float = 0.3, between: float = 0.7, mean_shift: float = 1.0
 ) -> PLDA:
     """Adapt PLDA to a domain by embeddings of it that need no speakers, as Kaldi's ``ivector-adapt-plda`` does.
 
-    The mean becomes that of the new embeddings, and so does the centre of the projection if it has one. What their
-    covariance, with a share ``mean_shift`` of the shift of the mean, has in excess of between + within is divided among
-    both covariances, which never shrink: the shares are ``within`` and ``between``.
+    The mean, and the centre of the projection if it has one, become those of the new embeddings. ``within`` and
+    ``between`` are the shares of both covariances in what the new one, with ``mean_shift`` times the squared shift of
+    the mean, has in excess of their sum; they never shrink.
 
     Examples
     --------
@@ -258,8 +243,8 @@ def adapt_plda(
     phi = projection(x)
     mean = phi.mean(axis=0)
     shift, expected = mean - plda.mean, plda.between + plda.within
-    total = np.cov(phi.T, bias=True).reshape(len(mean), -1) + mean_shift * np.outer(shift, shift)
-    R, s = diagonalize(total, expected + _RIDGE * expected.trace() / len(mean) * np.eye(len(mean)))
+    total = np.cov(phi.T, bias=True).reshape(expected.shape) + mean_shift * np.outer(shift, shift)
+    R, s = diagonalize(total, expected + 1e-9 * expected.trace() / len(mean) * np.eye(len(mean)))
     back = np.linalg.inv(R)
     excess = (back.T * np.maximum(s - 1, 0.0)) @ back
     covariances = {"between": plda.between + between * excess, "within": plda.within + within * excess}

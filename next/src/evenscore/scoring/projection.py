@@ -16,7 +16,6 @@ __all__ = ["Projection", "Scatter", "as_vectors", "fit_center", "fit_lda", "fit_
 
 Array = npt.NDArray[np.floating]
 VectorsLike = Embeddings | npt.ArrayLike  #: embeddings, or n x d numbers
-_NO_VARIANCE = 1e-12  # a direction with less than this share of the largest variance is constant
 
 
 def as_vectors(vectors: VectorsLike) -> Array:
@@ -29,13 +28,7 @@ def as_vectors(vectors: VectorsLike) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """phi = matrix' (x - center), then phi / |phi| if ``length_normalize``.
-
-    Examples
-    --------
-    >>> Projection(np.array([1.0, 0.0]), length_normalize=True)([[4.0, 4.0]])
-    array([[0.6, 0.8]])
-    """
+    """phi = matrix' (x - center), then phi / |phi| if ``length_normalize``."""
 
     center: Array | None = None  #: d numbers
     matrix: Array | None = None  #: d x p; None: the identity
@@ -83,20 +76,19 @@ class Scatter:
     def from_vectors(cls, vectors: Array, codes: npt.NDArray[np.intp]) -> Scatter:
         """Return the sums of vectors in float64 whose speakers have the codes 0, 1, 2, ..."""
         sizes, order = np.bincount(codes), np.argsort(codes, kind="stable")
-        first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        means = np.add.reduceat(vectors[order], first, axis=0) / sizes[:, None]
+        means = np.add.reduceat(vectors[order], np.cumsum(sizes) - sizes, axis=0) / sizes[:, None]
         rest = vectors - means[codes]
         with one_blas_thread():
             return cls(sizes.astype(float), means, rest.T @ rest)
 
     def covariance(self, shrinkage: float = 0.0) -> Array:
         """Return the unbiased within-speaker covariance, of which a share is replaced by equal variances."""
-        count = self.sizes.sum()
-        covariance = shrink(self.within / (count - len(self.sizes)), shrinkage)
+        n, n_speakers = self.sizes.sum(), len(self.sizes)
+        covariance = shrink(self.within / (n - n_speakers), shrinkage)
         variances = np.linalg.eigvalsh(covariance)
-        if not variances[0] > _NO_VARIANCE * variances[-1]:
-            sizes = f"{count:.0f} embeddings of {len(self.sizes)} speakers"
-            raise InputError(f"{sizes} give no within-speaker covariance of full rank; give more, or set shrinkage")
+        if not variances[0] > 1e-12 * variances[-1]:
+            problem = f"{n:.0f} embeddings of {n_speakers} speakers give no within-speaker covariance of full rank"
+            raise InputError(f"{problem}; give more of them, or set shrinkage")
         return covariance
 
 
@@ -115,10 +107,9 @@ def training_data(vectors: VectorsLike, speakers: IdsLike | None = None) -> tupl
     names = as_strings([] if known is None else known, "speakers").tolist()
     if None in names or "" in names or len(names) != len(x):
         raise InputError("every training embedding needs its speaker; give it, or drop the embedding")
-    index: dict[str, int] = {}
-    codes = np.array([index.setdefault(name, len(index)) for name in names], np.intp)
-    if not 2 <= len(index) < len(names):
-        found = f"{len(names)} embeddings of {len(index)} speakers"
+    known_names, codes = np.unique(names, return_inverse=True)
+    if not 2 <= len(known_names) < len(names):
+        found = f"{len(names)} embeddings of {len(known_names)} speakers"
         raise InputError(f"training needs two speakers and several embeddings of some, but there are {found}")
     return x, codes
 
@@ -131,9 +122,7 @@ def fit_center(vectors: VectorsLike) -> Projection:
 def fit_lda(
     vectors: VectorsLike, speakers: IdsLike | None = None, dim: int | None = None, shrinkage: float = 0.0
 ) -> Projection:
-    """Return the ``dim`` directions in which speakers differ most, scaled to a within-speaker covariance of I.
-
-    By default there are as many as dimensions, or one fewer than speakers. The mean is subtracted first.
+    """Return the ``dim`` directions in which speakers differ most (None: all), with a within-speaker covariance of I.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""From embeddings to scores, raw or normalized."""
+"""From embeddings to scores, raw or normalized, and from speakers to lists of trials."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -14,17 +14,20 @@ from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.norms.classical import cohort_counts, statistics_of_enrolments, statistics_of_tests
 from evenscore.norms.folds import EXACT_FOLDS, MANY_FOLDS, assign_folds
 from evenscore.norms.options import ADAPTIVE, CLASSICAL, NormOptions
 from evenscore.norms.registry import normalize
+from evenscore.norms.statistics import row_statistics
 from evenscore.scoring.plda import UTTERANCES
 from evenscore.scoring.projection import Array, VectorsLike
 from evenscore.scoring.scorers import Scorer, make_scorer
 
-__all__ = ["embedding_blocks", "embedding_quality", "score_by_folds", "score_embeddings"]
+__all__ = ["embedding_blocks", "embedding_quality", "make_trials", "score_by_folds", "score_embeddings"]
 
 Table = ScoreMatrix | TrialList
+Codes = npt.NDArray[np.intp]
+_MOST = 200_000_000  # trials of a list, which is in memory
+_POOL = 1 << 20  # pairs of one speaker to draw from
 
 
 @overload
@@ -40,7 +43,7 @@ def score_embeddings(
     method: str | None = None,
     **options: Any,
 ) -> Table | Array:
-    """Score enrolments against tests, and normalize the scores if there is a cohort.
+    """Score enrolments against tests, and normalize the scores if there is a cohort; arrays make an array.
 
     Parameters
     ----------
@@ -48,12 +51,7 @@ def score_embeddings(
         See `embedding_blocks`; embeddings may be arrays of vectors. Enrolments of several utterances are made by
         `enroll_models`.
     method, **options
-        Name of the norm, and options of it and of `normalize`; None for raw scores.
-
-    Returns
-    -------
-    ScoreMatrix, TrialList or array
-        A list for listed trials, an array for arrays.
+        Name of the norm, by default ``"as"`` if there is a cohort, and options of it and of `normalize`.
 
     Examples
     --------
@@ -66,10 +64,9 @@ def score_embeddings(
     >>> score_embeddings(takes, takes, listed, others, method="as", top_k=5).scores.round(2)
     array([-3.68, -6.78])
     """
-    if method is None and (cohort is not None or options):
-        raise InputError("a cohort or options of a norm were given, but no norm; name one with method, such as 'as'")
-    if method is not None and cohort is None:
-        raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
+    if cohort is None and (method is not None or options):
+        raise InputError(f"a norm and its options ({', '.join(options)}) need a cohort; give embeddings of others")
+    method = "as" if method is None and cohort is not None else method
     left = _as_embeddings(enroll, "e")
     right = left if test is enroll else _as_embeddings(test, "t")
     members = None if cohort is None else _as_embeddings(cohort, "c")
@@ -98,14 +95,13 @@ def embedding_blocks(
 ) -> ScoreBlocks:
     """Return trials and cohort scores as score blocks, for `normalize`; cohort scores are made when a norm uses them.
 
-    The sides of the blocks have the speakers and the columns of the embeddings, so that a norm leaves a trial's own
-    speakers out of its cohort.
+    The sides have the speakers and the columns of the embeddings, so that a trial's own speakers leave its cohort.
 
     Parameters
     ----------
     enroll, test
-        Embeddings of the two sides. They may be the same object. A pair with the same id on both sides has no score: it
-        is NaN in a matrix, and left out of a list.
+        Embeddings of the two sides, or one object for both. A pair with the same id on both sides has no score: it is
+        NaN in a matrix, and left out of a list.
     cohort
         Embeddings of the cohort, see `make_cohort`; its members are both the tests and the enrolments of the cohort.
     trials
@@ -153,10 +149,7 @@ def _side(embeddings: Embeddings) -> Side:
 
 
 def _used(enroll: Embeddings, test: Embeddings, trials: TrialList) -> tuple[Embeddings, Embeddings, TrialList]:
-    """Return the embeddings that trials name, and the trials with their positions among these.
-
-    If both sides are one object, they stay one, so that each embedding is compared with the cohort once.
-    """
+    """Return the embeddings that trials name, and the trials with their positions among these; one set stays one."""
     rows = enroll.positions(trials.enroll_ids, "enrolment", "the embeddings", test)
     cols = test.positions(trials.test_ids, "test", "the embeddings", enroll)
     if enroll is not test:
@@ -183,10 +176,8 @@ def score_by_folds(
 
     Parameters
     ----------
-    train
-        Makes a scorer from embeddings, such as ``lambda part: make_scorer("cosine", part, center="mean")``.
-    training
-        What the scorer is trained on, with speakers.
+    train, training
+        Makes a scorer from embeddings, and what it is trained on, with speakers.
     enroll, test
         The trials' embeddings with their speakers; by default the training data against itself.
     folds
@@ -200,17 +191,16 @@ def score_by_folds(
     >>> score_by_folds(lambda part: make_scorer("cosine", part, center="mean"), takes)
     ScoreMatrix(120 enrolments x 120 tests, float64)
     """
-    sides = training, training if enroll is None else enroll, training if test is None else test
-    if any(side.speakers is None or None in side.speakers.tolist() for side in sides):
+    left, right = training if enroll is None else enroll, training if test is None else test
+    names = [[] if side.speakers is None else side.speakers.tolist() for side in (training, left, right)]
+    if any(None in part or not part for part in names):
         raise InputError("folds need the speaker of every embedding; give it, or drop the embedding")
-    names = training.speakers.tolist()  # type: ignore[union-attr]
-    n_speakers = len(set(names))
+    n_speakers = len(set(names[0]))
     n_folds = (n_speakers if n_speakers <= EXACT_FOLDS else MANY_FOLDS) if folds is None else folds
     if n_folds < 3 or n_speakers < 3:
         raise InputError(f"{n_folds} folds of {n_speakers} speakers leave nothing to train on; give at least 3 of both")
-    fold = assign_folds(names, n_folds)
-    own, rows, cols = (np.array([fold.get(name, -1) for name in side.speakers], np.intp) for side in sides)  # type: ignore[union-attr]
-    _, left, right = sides
+    fold = assign_folds(names[0], n_folds)
+    own, rows, cols = (np.array([fold.get(name, -1) for name in part]) for part in names)
     out = np.empty((len(left), len(right)), np.result_type(left.vectors, right.vectors))
     trained: dict[tuple[int, int], Scorer] = {}
     for a in np.unique(rows).tolist():
@@ -224,12 +214,7 @@ def score_by_folds(
 
 
 def embedding_quality(
-    blocks: ScoreBlocks,
-    enroll: Embeddings,
-    test: Embeddings,
-    method: str = "s",
-    center: npt.ArrayLike | None = None,
-    **options: Any,
+    blocks: ScoreBlocks, enroll: Embeddings, test: Embeddings, method: str = "s", center: Any = None, **options: Any
 ) -> tuple[Side, Side]:
     """Return the sides of the trials with quality measures as columns, see `quality_columns`.
 
@@ -238,15 +223,64 @@ def embedding_quality(
     side of a trial stays in here, so that a measure is of one side and cannot tell the label.
     """
     how = NormOptions.resolve(options.pop("options", None), options.pop("convention", None), **options)
-    norm = "as" if method in ADAPTIVE else "s"
-    blocks = blocks.only(("enroll", "test"))
-    S_e, S_t = blocks.enroll and blocks.enroll.scores, blocks.test and blocks.test.scores
-    counts = cohort_counts(norm, S_e, S_t, how)
-    of_enroll = () if S_e is None else statistics_of_enrolments(norm, S_e, None, how, counts[0])
-    of_test = () if S_t is None else statistics_of_tests(norm, S_t, None, how, counts[1])
-    found = []
-    for side, vectors, numbers in ((blocks.trials.enroll, enroll, of_enroll), (blocks.trials.test, test, of_test)):
+
+    def measured(side: Side, vectors: Embeddings, scores: Any) -> Side:
         middle = np.asarray(0.0 if center is None else center)
-        lengths = np.linalg.norm(vectors.select(side.ids).vectors - middle, axis=1)
-        found.append(side.with_columns({"mag": lengths, **dict(zip(("mu", "sigma"), numbers, strict=False))}))
-    return found[0], found[1]
+        columns = {"mag": np.linalg.norm(vectors.select(side.ids).vectors - middle, axis=1)}
+        if scores is not None:
+            k = how.count("as" if method in ADAPTIVE else "s", scores.shape[1])
+            columns["mu"], columns["sigma"] = row_statistics(scores, how, k, "cohort scores of")
+        return side.with_columns(columns)
+
+    S_e, S_t = blocks.enroll and blocks.enroll.scores, blocks.test and blocks.test.scores.T
+    return measured(blocks.trials.enroll, enroll, S_e), measured(blocks.trials.test, test, S_t)
+
+
+def make_trials(
+    speakers: Mapping[str, str],
+    *,
+    targets: int | None = None,
+    nontargets: int | None = None,
+    conditions: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> TrialList:
+    """Make a list of labelled trials of utterances; none is of an utterance with itself, or of two in both orders.
+
+    Parameters
+    ----------
+    speakers
+        The speaker of each utterance.
+    targets, nontargets, seed
+        Most target and non-target trials of each speaker's enrolments, drawn at random; None: all pairs.
+    conditions
+        A condition of each utterance, such as gender or phrase: both utterances of a trial have the same one, or none.
+
+    Examples
+    --------
+    >>> make_trials({"a1": "ann", "a2": "ann", "b1": "bob", "b2": "bob"}, nontargets=1)
+    TrialList(4 trials of 4 enrolments and 3 tests, 2 target, 2 non-target, 0 unknown, no scores)
+    """
+    side, n = Side(speakers, speakers), len(speakers)
+    if min(targets or 0, nontargets or 0) < 0 or (None in (targets, nontargets) and n**2 // 2 > _MOST):
+        raise InputError(f"{n} utterances make too many trials, or a number is below 0; give so many per speaker")
+    speaker = np.unique([speakers[name] for name in side.ids], return_inverse=True)[1]
+    condition = np.unique([(conditions or {}).get(name, "") for name in side.ids], return_inverse=True)[1]
+    rng, parts = np.random.default_rng(seed), [np.empty((2, 0), np.intp)]
+    for code in range(int(speaker.max(initial=-1)) + 1):
+        own, others = np.flatnonzero(speaker == code), np.flatnonzero(speaker != code)
+        parts += [_pairs(own, own, condition, targets, rng), _pairs(own, others, condition, nontargets, rng)]
+    rows, cols = np.concatenate(parts, axis=1)
+    # Two utterances may have been drawn for both of their speakers: the first of the two trials stays.
+    first = np.sort(np.unique(np.minimum(rows, cols) * n + np.maximum(rows, cols), return_index=True)[1])
+    return TrialList.from_codes(side, side, rows, cols, labels=speaker[rows] == speaker[cols]).select(first)
+
+
+def _pairs(own: Codes, others: Codes, condition: Codes, most: int | None, rng: np.random.Generator) -> Codes:
+    """Return pairs of the utterances of a speaker with some utterances, of one condition: rows and columns."""
+    ordered = others is own or most is None  # the earlier utterance enrols
+    if most is not None and len(own) * len(others) > _POOL:
+        others = np.sort(rng.choice(others, max(1, _POOL // len(own)), replace=False))
+    at = np.flatnonzero((condition[own][:, None] == condition[others]) & ((own[:, None] < others) | (not ordered)))
+    if most is not None and most < len(at):
+        at = np.sort(rng.choice(at, most, replace=False))
+    return np.stack([own[at // max(len(others), 1)], others[at % max(len(others), 1)]])

@@ -14,15 +14,8 @@ from evenscore.errors import InputError
 from evenscore.large import CHUNKS
 from evenscore.model.bilinear import BilinearScores as Products
 from evenscore.parallel import one_blas_thread, run_blocks
-from evenscore.scoring.projection import (
-    Array,
-    Projection,
-    VectorsLike,
-    fit_center,
-    fit_lda,
-    fit_wccn,
-    unit_vectors,
-)
+from evenscore.scoring import projection as before
+from evenscore.scoring.projection import Array, Projection, VectorsLike
 
 if TYPE_CHECKING:
     from evenscore.scoring.plda import PLDA
@@ -31,11 +24,8 @@ __all__ = ["SCORERS", "BilinearScores", "CosineScorer", "DotScorer", "Scorer", "
 
 Index = npt.NDArray[np.integer]
 Where = Index | slice
-
 #: Names of scorers and their options.
-SCORERS = {
-    "cosine": ("center", "lda", "wccn", "shrinkage"),
-    "dot": ("center", "lda", "wccn", "shrinkage"),
+SCORERS = dict.fromkeys(("cosine", "dot"), ("center", "lda", "wccn", "shrinkage")) | {
     "plda": ("model", "center", "lda_dim", "length_normalize", "shrinkage", "tol", "max_iter"),
 }
 
@@ -44,16 +34,13 @@ class BilinearScores(Products):
     """Scores s_ij = left_i' right_j + left_offset_i + right_offset_j, in place of a matrix of cohort scores.
 
     Rows and columns can be selected as those of an array; scores are computed where ``np.asarray`` asks for them. So a
-    norm of m x M cohort scores needs no m x M matrix. ``missing`` are positions (rows, columns) of pairs without score,
-    at most one in each row.
+    norm of m x M cohort scores needs no m x M matrix. At most one pair of each row is ``missing``.
 
     Examples
     --------
     >>> scores = BilinearScores(np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0]]))
-    >>> np.asarray(scores[0:1])
-    array([[1., 3.]])
-    >>> scores.pairs(np.array([1]), np.array([1]))
-    array([4.])
+    >>> np.asarray(scores[0:1]), scores.pairs(np.array([1]), np.array([1]))
+    (array([[1., 3.]]), array([4.]))
     """
 
     @property
@@ -133,9 +120,7 @@ def self_pairs(enroll: VectorsLike, test: VectorsLike) -> tuple[Index, Index] | 
 
 
 class Scorer:
-    """Anything that makes one vector and one offset of an embedding, on either side of a trial.
-
-    A scorer of one's own is a subclass with `side`.
+    """Anything that makes a vector and an offset of an embedding; a scorer of one's own is a subclass with `side`.
 
     Examples
     --------
@@ -148,10 +133,7 @@ class Scorer:
         raise NotImplementedError
 
     def bilinear(self, enroll: VectorsLike, test: VectorsLike) -> BilinearScores:
-        """Return the scores of every enrolment against every test, without forming them.
-
-        Pairs with the same id on both sides are missing; arrays have no ids.
-        """
+        """Return the scores of all pairs, without forming them; pairs with the same id on both sides are missing."""
         left, left_offset = self.side(enroll)
         right, right_offset = (left, left_offset) if test is enroll else self.side(test)
         return BilinearScores(left, right, left_offset, right_offset, self_pairs(enroll, test))
@@ -178,7 +160,7 @@ class CosineScorer(DotScorer):
 
     def side(self, vectors: VectorsLike) -> tuple[Array, Array | None]:
         """Return the projected vectors at length 1."""
-        return unit_vectors(self.projection(vectors), getattr(vectors, "ids", None)), None
+        return before.unit_vectors(self.projection(vectors), getattr(vectors, "ids", None)), None
 
 
 def make_scorer(scorer: str | Scorer = "cosine", training: Embeddings | None = None, **options: Any) -> Scorer:
@@ -192,8 +174,7 @@ def make_scorer(scorer: str | Scorer = "cosine", training: Embeddings | None = N
         Embeddings to train on, with speakers for LDA, WCCN and PLDA.
     **options
         Of cosine and dot: ``center="mean"`` (of the training embeddings) or a vector, ``lda=150`` (dimensions) or
-        ``wccn=True``, ``shrinkage=0.1``. Of plda: ``model=`` a `PLDA`, with ``center=`` in place of its own; or the
-        options of `fit_plda`.
+        ``wccn=True``, ``shrinkage=0.1``. Of plda: ``model=`` a `PLDA`, ``center=``, or the options of `fit_plda`.
 
     Examples
     --------
@@ -214,7 +195,7 @@ def make_scorer(scorer: str | Scorer = "cosine", training: Embeddings | None = N
     if isinstance(center, str):
         if center != "mean" or training is None:
             raise InputError(f"center is {center!r}, but must be a vector, or 'mean' with training embeddings")
-        center = fit_center(training).center
+        center = before.fit_center(training).center
     trained = model or _trained(scorer, training, options)
     if center is None:
         return trained
@@ -229,9 +210,8 @@ def _trained(scorer: str, training: Embeddings | None, options: dict[str, Any]) 
         if training is None:
             raise InputError("the scorer 'plda' needs a trained PLDA (model) or training embeddings; give one of them")
         return fit_plda(training, **options).model
-    kind = CosineScorer if scorer == "cosine" else DotScorer
-    shrinkage = options.get("shrinkage", 0.0)
-    if training is None or not (options.get("lda") or options.get("wccn")):
+    kind, lda = CosineScorer if scorer == "cosine" else DotScorer, options.get("lda")
+    if training is None or not (lda or options.get("wccn")):
         return kind()
-    lda = options.get("lda")
-    return kind(fit_lda(training, None, lda, shrinkage) if lda else fit_wccn(training, None, shrinkage))
+    how = {"shrinkage": options.get("shrinkage", 0.0)}
+    return kind(before.fit_lda(training, dim=lda, **how) if lda else before.fit_wccn(training, **how))

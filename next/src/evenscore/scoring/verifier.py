@@ -37,12 +37,11 @@ class Enrolled:
     numbers: Numbers = ()  #: what the norm keeps of its cohort scores
 
 
-@dataclass(frozen=True, eq=False)
 class Probe(Enrolled):
     """What a `Verifier` keeps of a test, as `Enrolled` of an enrolment."""
 
 
-@dataclass(frozen=True, eq=False, init=False, repr=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Verifier:
     """Scores single trials: scorer, cohort, norm and calibration, prepared once.
 
@@ -93,80 +92,59 @@ class Verifier:
         **options: Any,
     ) -> None:
         method_named(method)
-        if method == "raw" and (cohort is not None or options):
-            raise InputError("a cohort or options of a norm were given, but no norm; name one, such as method='as'")
-        if method != "raw" and (cohort is None or not len(cohort)):
-            raise InputError(f"the norm {method!r} needs a cohort; give embeddings of other speakers as cohort")
+        if (method == "raw") != (cohort is None) or (cohort is None and options):
+            raise InputError("a norm needs a cohort, and a cohort needs a norm; give both, such as method='as'")
         set_fields(self, scorer=make_scorer(scorer), cohort=cohort, method=method, options=options)
         set_fields(self, calibration=calibration, length_norm=length_norm)
         if cohort is not None:  # what is made on first use is made before there are threads
             self.normalized(self.enroll(cohort.vectors[0]), self.test(cohort.vectors[-1]))
 
-    @property
-    def is_llr(self) -> bool:
-        """Whether there are log-likelihood ratios: from a calibration, or from a norm with a trained model."""
-        return self.calibration is not None or "model" in self.options
-
     def enroll(self, vectors: npt.ArrayLike) -> Enrolled:
         """Return what is kept of an enrolment: of one vector, or of the mean of several (a row each)."""
-        x = self._checked(vectors)
-        if x.ndim == 2:
+        x = np.atleast_2d(np.asarray(vectors))
+        if len(x) > 1:
             takes = Embeddings(range(len(x)), x)
-            x = average_embeddings(takes, {"enrolment": takes.ids.tolist()}, self.length_norm).vectors[0]
+            x = average_embeddings(takes, {"enrolment": takes.ids.tolist()}, self.length_norm).vectors
         return Enrolled(*self._prepared(x, self._norm[0]))
 
     def test(self, vector: npt.ArrayLike) -> Probe:
         """Return what is kept of a test, one vector."""
-        x = self._checked(vector)
-        if x.ndim != 1:
-            raise InputError(f"a test is one vector, but there are {len(x)}; average them, or test each of them")
-        return Probe(*self._prepared(x, self._norm[1]))
+        return Probe(*self._prepared(np.atleast_2d(np.asarray(vector)), self._norm[1]))
 
     def normalized(self, enroll: Enrolled | npt.ArrayLike, test: Probe | npt.ArrayLike) -> float:
         """Return the normalized score of a trial, before the calibration; each side is prepared, or a vector."""
         e = enroll if isinstance(enroll, Enrolled) else self.enroll(enroll)
         t = test if isinstance(test, Enrolled) else self.test(test)
-        if type(e) is not Enrolled or type(t) is not Probe:
+        if isinstance(e, Probe) or not isinstance(t, Probe):
             raise InputError("the two sides are swapped; give what was enrolled first, then what is tested")
         return self._norm[2](float(e.vector @ t.vector) + e.offset + t.offset, e.numbers, t.numbers)
 
     def llr(self, enroll: Enrolled | npt.ArrayLike, test: Probe | npt.ArrayLike) -> float:
         """Return the log-likelihood ratio of a trial; each side is prepared, or a vector."""
-        if not self.is_llr:
-            raise InputError(f"scores of the norm {self.method!r} are no log-likelihood ratios; give a calibration")
         score = self.normalized(enroll, test)
-        return score if self.calibration is None else float(self.calibration(score))
+        if self.calibration is not None:
+            return float(self.calibration(score))
+        if "model" not in self.options:
+            raise InputError(f"scores of the norm {self.method!r} are no log-likelihood ratios; give a calibration")
+        return score
 
-    def __repr__(self) -> str:
-        cohort = "no cohort" if self.cohort is None else f"cohort {len(self.cohort)} x {self.cohort.dim}"
-        end = "no calibration" if self.calibration is None else f"{self.calibration.kind} calibration"
-        return f"Verifier({type(self.scorer).__name__}, {cohort}, {self.method}, {end})"
-
-    def _checked(self, vectors: npt.ArrayLike) -> Array:
-        """Return one vector, or a row for each of several, in the precision of the cohort."""
-        x = np.asarray(vectors)
-        if x.dtype.kind not in "fiu" or x.ndim not in (1, 2) or not x.size or not np.isfinite(x).all():
-            raise InputError(f"a vector is a list of finite numbers, but this is {x.dtype} of shape {x.shape}")
-        if self.cohort is not None and x.shape[-1] != self.cohort.dim:
-            raise InputError(f"the vector has {x.shape[-1]} dimensions, but the cohort has {self.cohort.dim}")
-        dtype = x.dtype if self.cohort is None else self.cohort.vectors.dtype
-        return x.astype(dtype if dtype.kind == "f" else np.float64, copy=False)
-
-    def _prepared(self, vector: Array, numbers: Callable[[Array], Numbers]) -> tuple[Array, float, Numbers]:
-        """Return a side of the score, and what the norm keeps of its cohort scores."""
+    def _prepared(self, x: npt.NDArray[Any], numbers: Callable[[Array], Numbers]) -> tuple[Array, float, Numbers]:
+        """Return the side of the score of one vector, and what the norm keeps of its cohort scores."""
+        if x.dtype.kind not in "fiu" or x.ndim != 2 or len(x) != 1 or not x.size or not np.isfinite(x).all():
+            raise InputError(f"one vector of finite numbers is wanted, but this is {x.dtype} of shape {x.shape}")
+        if self.cohort is not None and x.shape[1] != self.cohort.dim:
+            raise InputError(f"the vector has {x.shape[1]} dimensions, but the cohort has {self.cohort.dim}")
         with one_blas_thread():
-            vectors, offsets = self.scorer.side(vector[None])
+            vectors, offsets = self.scorer.side(x if self.cohort is None else x.astype(self.cohort.vectors.dtype))
             offset = 0.0 if offsets is None else float(offsets[0])
-            if self.cohort is None:
+            if self._members is None:
                 return vectors[0], offset, ()
-            members, added = self._members
-            return vectors[0], offset, numbers((members @ vectors[0]).astype(np.float64) + (added + offset))
+            scores = (self._members[0] @ vectors[0]).astype(np.float64) + offset
+            return vectors[0], offset, numbers(scores if self._members[1] is None else scores + self._members[1])
 
     @cached_property
-    def _members(self) -> tuple[Array, Array]:
-        """The cohort's side of the scores: vectors and offsets."""
-        vectors, offsets = self.scorer.side(self.cohort)  # type: ignore[arg-type]
-        return vectors, np.zeros(len(vectors)) if offsets is None else offsets
+    def _members(self) -> tuple[Array, Array | None] | None:
+        return None if self.cohort is None else self.scorer.side(self.cohort)
 
     @cached_property
     def _norm(self) -> tuple[Callable[[Array], Numbers], Callable[[Array], Numbers], Callable[..., float]]:
@@ -192,7 +170,7 @@ class Verifier:
             trial = ScoreMatrix([[score]], ["enrolment"], ["test"])
             S_e = ScoreMatrix.trusted(enroll[None], trial.enroll, inner.test)
             S_t = ScoreMatrix.trusted(test[:, None], inner.enroll, trial.test)
-            one = ScoreBlocks(trial, S_e, S_t, inner)
-            return float(np.asarray(normalize(one, self.method, **self.options).scores)[0, 0])
+            table = normalize(ScoreBlocks(trial, S_e, S_t, inner), self.method, **self.options)
+            return float(np.asarray(table.scores)[0, 0])
 
         return np.asarray, np.asarray, whole_blocks
