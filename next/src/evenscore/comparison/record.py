@@ -92,7 +92,7 @@ class MethodResult:
                 "own": self.training_own and self.training_own.to_dict(),
             },
             "conditions": {name: found.to_dict() for name, found in self.conditions.items()},
-            "calibration": self.calibration.to_dict(),
+            "calibration": {"kind": self.calibration.kind, "parameters": asdict(self.calibration)},
             "to_raw": {metric: _test(test) for metric, test in self.to_raw.items()},
             "to_best": {metric: _test(test) for metric, test in self.to_best.items()},
             "notes": self.notes,
