@@ -14,7 +14,7 @@ from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.data.trial_list import TrialList
-    from evenscore.metrics import DetBand
+    from evenscore.metrics import DetBand, OperatingPoint
 
 __all__ = ["EXAMPLES", "plot"]
 
@@ -61,7 +61,6 @@ def plot(
     import evenscore.plot as draw
     from evenscore.cli.inputs import read_labelled
     from evenscore.files import figure_format, save_figure
-    from evenscore.plot.style import literal
 
     figure_format(output)  # refused before the work, not after it
     given = {"bootstrap": bootstrap, "points": points, "log10": log10, "p_target": p_target, "model": model}
@@ -71,17 +70,16 @@ def plot(
     if len(scores) != _FILES.get(kind, len(scores)):
         raise InputError(f"{kind} needs {_FILES[kind]} of SCORES, but there are {len(scores)}")
     names = _names(scores, name or [])
-    tables = [
-        table.to_trials(labels) if table.rows is None else table
-        for table, labels in read_labelled(scores, key or [], enroll_speakers, test_speakers)
-    ]
+    read = read_labelled(scores, key or [], enroll_speakers, test_speakers)
+    tables = [table.to_trials(labels) if table.rows is None else table for table, labels in read]
     systems = dict(zip(names, tables, strict=True))
     data: Any = systems.get("", systems)  # a system without a name is drawn as itself
-    places = [tuple(_numbers(point)) if "," in point else _numbers(point)[0] for point in points or ()] or None
+    places = [_operating_point(text) for text in points or ()] or None
     with draw.figure_style(dark=dark):
         from matplotlib.figure import Figure
 
-        ax = Figure().subplots()
+        figure = Figure()
+        ax = figure.subplots()
         if kind == "det":
             bands = {label: _band(table, bootstrap) for label, table in systems.items()} if bootstrap else None
             draw.plot_det(data, points=places, band=bands, ax=ax)
@@ -100,10 +98,10 @@ def plot(
         else:
             draw.plot_norm_effect(tables[0], tables[1], names=(names[0], names[1]), ax=ax)
         if title is not None:
-            literal(ax.set_title(""), title)
+            ax.set_title(title, parse_math=False)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # the font lacks a letter of a name: a box stands in its place
-            save_figure(ax, output)
+            save_figure(figure, output)
 
 
 def _names(paths: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -116,15 +114,17 @@ def _names(paths: Sequence[str], names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _numbers(text: str) -> list[float]:
-    """Return the prior, or the prior and the costs, of an operating point."""
+def _operating_point(text: str) -> OperatingPoint:
+    """Return the operating point of a prior, or of a prior and costs."""
+    from evenscore.metrics import OperatingPoint
+
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
         numbers = []
     if len(numbers) not in (1, 3):
         raise InputError(f"--points is {text!r}, but must be a prior or PRIOR,COST_OF_MISS,COST_OF_FALSE_ALARM")
-    return numbers
+    return OperatingPoint(*numbers)
 
 
 def _band(trials: TrialList, replicates: int) -> DetBand:

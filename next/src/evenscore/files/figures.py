@@ -10,7 +10,7 @@ from evenscore.errors import FileError
 from evenscore.files.streams import PathLike, atomic_output
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["figure_format", "save_figure"]
 
@@ -25,20 +25,20 @@ def figure_format(path: PathLike) -> str:
     return ending
 
 
-def save_figure(ax: Axes, path: PathLike) -> None:
-    """Write the figure of some axes as SVG, PDF or PNG (200 dots per inch), by the ending of the name, without margins.
+def save_figure(figure: Figure, path: PathLike) -> None:
+    """Write a figure as SVG, PDF or PNG (200 dots per inch), by the ending of its name, without empty margins.
 
     Examples
     --------
     >>> from evenscore.plot import plot_det
     >>> path = getfixture("tmp_path") / "det.svg"
-    >>> save_figure(plot_det([-1.0, 0.0, 0.5, 2.0], [0, 1, 0, 1]), path)
+    >>> save_figure(plot_det([-1.0, 0.0, 0.5, 2.0], [0, 1, 0, 1]).figure, path)
     """
     import matplotlib
 
     ending = figure_format(path)
     buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "evenscore", "pdf.fonttype": 42}):
-        ax.figure.savefig(buffer, format=ending, dpi=200, bbox_inches="tight", metadata=_METADATA[ending])
+        figure.savefig(buffer, format=ending, dpi=200, bbox_inches="tight", metadata=_METADATA[ending])
     with atomic_output(path) as stream:
         stream.write(buffer.getvalue())

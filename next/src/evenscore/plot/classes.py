@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.labels import NONTARGET, TARGET, Labels
+from evenscore.data.labels import NONTARGET, TARGET
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
@@ -64,9 +64,8 @@ def plot_histograms(
         filled = ax.stairs(heights, edges, fill=True, color=color, alpha=0.3, linewidth=0)
         ax.stairs(heights, edges, color=color, linestyle=line, linewidth=0.8)
         entries.append((filled, f"{count} {name}"))
-    for (name, _, _, color, line, _), mean, variance in zip(
-        _by_class(trials, ax), *(moments or ((), ())), strict=False
-    ):
+    model = np.empty((0, 2)) if moments is None else np.transpose(np.asarray(moments, np.float64))
+    for (name, _, _, color, line, _), (mean, variance) in zip(_by_class(trials, ax), model.tolist(), strict=False):
         density = np.exp(-((curve - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
         (drawn,) = ax.plot(curve, density, color=color, linestyle=line)
         entries.append((drawn, f"{name}, model"))
@@ -158,7 +157,7 @@ def plot_norm_effect(
     >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
     ('Score before (EER 13.94 %)', ['1800 non-targets', '200 targets', 'threshold at the EER'])
     """
-    if isinstance(before, ScoreMatrix | TrialList) and not isinstance(after, np.ndarray | list):
+    if isinstance(before, ScoreMatrix | TrialList) and isinstance(after, ScoreMatrix | TrialList):
         before, after, labels = _by_id(before, after, labels)
     x, key = labelled_scores(before, labels)
     y, _ = labelled_scores(after, key)
@@ -186,7 +185,7 @@ def plot_norm_effect(
 
 
 def _by_id(
-    before: ScoreMatrix | TrialList, after: ScoreMatrix | TrialList, labels: Labels | TrialList | None
+    before: ScoreMatrix | TrialList, after: ScoreMatrix | TrialList, labels: Any
 ) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.floating], npt.NDArray[np.int8] | None]:
     """Return both scores and the label of each trial of ``before``."""
     first, second = before.to_trials(), after.to_trials()

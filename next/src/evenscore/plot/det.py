@@ -121,13 +121,14 @@ def _set_probit_axes(ax: Axes, low: Floats, high: Floats) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
     from scipy.special import ndtr
 
-    width, height = ax.get_window_extent().size * 72 / ax.figure.dpi
+    size = ax.get_window_extent()
+    points = 72 / ax.figure.dpi  # of length in a pixel; labels need 34 of them across, 15 down
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))  # before the scale, too: its inverse knows rates only
     ax.set_xscale("function", functions=(probit, ndtr))
     ax.set_yscale("function", functions=(probit, ndtr))
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    ax.xaxis.set_major_locator(FixedLocator(probit_ticks(low[0], high[0], room=34 / width)))
-    ax.yaxis.set_major_locator(FixedLocator(probit_ticks(low[1], high[1], room=15 / height)))
+    ax.xaxis.set_major_locator(FixedLocator(probit_ticks(low[0], high[0], room=34 / (size.width * points))))
+    ax.yaxis.set_major_locator(FixedLocator(probit_ticks(low[1], high[1], room=15 / (size.height * points))))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda rate, _: f"{100 * rate:.6g}"))
         axis.set_minor_locator(NullLocator())

@@ -228,8 +228,8 @@ def plot_reliability(
         highest = max(highest, float(np.max(np.abs(found[np.isfinite(found)]), initial=0.0)))
         (line,) = ax.plot(shown(claimed), shown(found), color=color, linestyle=style)
         entries += [(line, name or "LLRs after PAV")]
-        ends = (shown(end) for end in _band(trials, grid))
-        band = ax.fill_between(shown(grid), *ends, color=color, alpha=0.2, linewidth=0, zorder=1)
+        below, above = _band(trials, grid)
+        band = ax.fill_between(shown(grid), shown(below), shown(above), color=color, alpha=0.2, linewidth=0, zorder=1)
     entries.append((band, "95 % band"))
     limits = (0.0, 1.0) if p_target is not None else (max(low, -1.6 * highest - 1), min(high, 1.6 * highest + 1))
     ax.plot(limits, limits, color=GREY, linewidth=0.8, zorder=0.9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ __all__ = ["GREY", "System", "SystemsLike", "colours", "figure_style", "legend",
 
 SystemsLike: TypeAlias = "ScoresLike | Mapping[str, ScoresLike]"
 Floats = npt.NDArray[np.float64]
+Location = Literal["best", "upper left", "upper center", "upper right"]
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart: those that stand out on white, and on black.
 _ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -29,7 +30,7 @@ _TAIL = 5e-4  # share of a class that may lie beyond either end of a figure
 GREY = "#7F7F7F"  #: for what belongs to no system; visible on both grounds
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
-_STYLE = {
+_STYLE: Any = {
     "figure.figsize": (5.2, 4.4),
     "figure.constrained_layout.use": True,
     "axes.grid": True,
@@ -50,7 +51,7 @@ class System(NamedTuple):
     name: str
     trials: Points
     color: str
-    line: object
+    line: Any  #: as matplotlib's linestyle
     marker: str
 
 
@@ -111,7 +112,7 @@ def literal(text: Text, content: str) -> None:
     text.set(parse_math=False, usetex=False, text=content)
 
 
-def legend(ax: Axes, entries: Sequence[tuple[Artist, str]], *, loc: str = "best", ncols: int = 1) -> None:
+def legend(ax: Axes, entries: Sequence[tuple[Artist, str]], *, loc: Location = "best", ncols: int = 1) -> None:
     """Give the axes a legend whose texts are shown as they stand, even those that begin with an underscore."""
     made = ax.legend([handle for handle, _ in entries], ["-"] * len(entries), loc=loc, ncols=ncols)
     for text, (_, name) in zip(made.get_texts(), entries, strict=True):

@@ -20,7 +20,8 @@ from evenscore.metrics import (
     miss_rate_at,
 )
 from evenscore.model.parameters import ScoreModel
-from evenscore.report.numbers import count, difference, figure, interval, percent, share
+from evenscore.plot.style import percent
+from evenscore.report.numbers import count, difference, figure, interval, share
 
 __all__ = ["Cell", "Model", "ResultRow", "Table", "Tile"]
 
