@@ -1,0 +1,12 @@
+"""A little of the fuzz program; it runs for minutes by itself."""
+
+import runpy
+from pathlib import Path
+
+FUZZ = str(Path(__file__).with_name("fuzz.py"))
+
+
+def test_bad_input_is_refused_or_used():
+    failures, count = runpy.run_path(FUZZ)["campaign"](count=120)
+    assert count == 120
+    assert failures == {}
