@@ -18,7 +18,7 @@ from evenscore.metrics import (
     dev_pav,
     ece_curve,
     eer,
-    elub,
+    llr_bounds,
     min_cllr,
 )
 from evenscore.metrics.points import Points
@@ -97,9 +97,8 @@ def test_areas_and_rates_agree_with_scikit_learn_and_pyeer(golden, points, eithe
 def test_forensic_figures_agree_with_lir(name):
     case = FORENSIC[name]
     llr, labels, priors = np.array(case["llr"]), case["labels"], np.array(case["priors"])
-    assert np.array(elub(llr, labels)) / math.log(10) == pytest.approx(case["elub_log10"], abs=1e-9)
+    assert np.array(llr_bounds(llr, labels)) / math.log(10) == pytest.approx(case["elub_log10"], abs=1e-9)
     assert dev_pav(llr, labels) == pytest.approx(case["dev_pav"], abs=1e-9)
-    assert dev_pav(Points.from_scores(llr, labels, merge=True)) == pytest.approx(case["dev_pav"], abs=1e-9)
     curve = ece_curve(llr, labels, log_odds=np.log(priors / (1 - priors)))
     assert curve.actual == pytest.approx(case["ece"], rel=1e-9)
     assert curve.minimum == pytest.approx(case["ece_pav"], rel=1e-9, abs=1e-12)

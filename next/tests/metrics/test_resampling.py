@@ -37,7 +37,7 @@ def test_replicates_equal_copied_trials():
     draws = np.random.default_rng(5).multinomial(7, np.full(7, 1 / 7), size=12)
     for b, draw in enumerate(draws):
         trials = copied(scores, labels, speakers, draw)
-        assert result.eer[b] == pytest.approx(naive.rocch_eer(*trials), abs=1e-12)
+        assert result.replicates("eer")[b] == pytest.approx(naive.rocch_eer(*trials), abs=1e-12)
         assert result.cllr[b] == pytest.approx(naive.cllr(*trials), rel=1e-12)
         assert result.min_cllr[b] == pytest.approx(naive.min_cllr(*trials), abs=1e-12)
         for p, point in enumerate(POINTS):

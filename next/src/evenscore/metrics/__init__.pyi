@@ -1,8 +1,15 @@
+from .cllr import (
+    PriorCurve as PriorCurve,
+    cllr as cllr,
+    dev_pav as dev_pav,
+    ece_curve as ece_curve,
+    llr_bounds as llr_bounds,
+    min_cllr as min_cllr,
+    posterior_probability as posterior_probability,
+)
 from .costs import (
-    NIST_PRESETS as NIST_PRESETS,
     SPOOF_COSTS as SPOOF_COSTS,
     DetectionCost as DetectionCost,
-    NistPreset as NistPreset,
     OperatingPoint as OperatingPoint,
     SpoofCosts as SpoofCosts,
     SpoofingEvaluation as SpoofingEvaluation,
@@ -12,25 +19,15 @@ from .costs import (
     evaluate_spoofing as evaluate_spoofing,
     min_dcf as min_dcf,
 )
-from .cross_entropy import (
-    PriorCurve as PriorCurve,
-    cllr as cllr,
-    ece_curve as ece_curve,
-    min_cllr as min_cllr,
-    posterior_probability as posterior_probability,
-)
 from .evaluation import (
+    NIST_PRESETS as NIST_PRESETS,
     Evaluation as Evaluation,
     EvaluationBy as EvaluationBy,
+    NistPreset as NistPreset,
     NotEvaluated as NotEvaluated,
-    equalized_weights as equalized_weights,
     evaluate as evaluate,
     evaluate_by as evaluate_by,
     evaluate_nist as evaluate_nist,
-)
-from .forensic import (
-    dev_pav as dev_pav,
-    elub as elub,
 )
 from .hull import Hull as Hull
 from .points import (

@@ -44,6 +44,23 @@ class Hull:
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
             return np.asarray(np.log(self.target_share) - np.log(self.nontarget_share))
 
+    @property
+    def eer(self) -> float:
+        """Equal error rate: where the hull crosses the diagonal Pmiss = Pfa."""
+        gap = self.p_miss - self.p_fa  # from -1 to 1, rising
+        b = int(np.argmax(gap >= 0))
+        step = -gap[b - 1] / (gap[b] - gap[b - 1])
+        return float(self.p_miss[b - 1] + step * (self.p_miss[b] - self.p_miss[b - 1]))
+
+    @property
+    def min_cllr(self) -> float:
+        """Cllr of the LLRs of the blocks, in bits."""
+        target, nontarget = self.target_share, self.nontarget_share
+        mixed = (target > 0) & (nontarget > 0)  # in the other blocks the LLR is infinite and right
+        target, nontarget = target[mixed], nontarget[mixed]
+        nats = target @ np.log1p(nontarget / target) + nontarget @ np.log1p(target / nontarget)
+        return float(nats / (2 * np.log(2.0)))
+
 
 def hull_vertices(targets: npt.NDArray[np.number], nontargets: npt.NDArray[np.number]) -> npt.NDArray[np.intp]:
     """Return which decisions are vertices of the hull, from how many of each class are rejected: PAV.

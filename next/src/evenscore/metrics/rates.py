@@ -9,23 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.hull import Hull
+from evenscore.large import is_dask
 from evenscore.metrics.points import LabelsLike, Points, ScoresLike, as_points
 
 __all__ = ["DetCurve", "EerMethod", "EqualErrorRate", "ErrorRates"]
-__all__ += ["auc", "det_curve", "eer", "eer_of_hull", "equal_error_rate", "miss_rate_at"]
+__all__ += ["auc", "det_curve", "eer", "equal_error_rate", "merge_for", "miss_rate_at"]
 
 EerMethod = Literal["rocch", "interpolated", "nearest-mean", "nearest-max", "kaldi"]
-
-_OF_CURVES = ("rocch", "interpolated")  # conventions that do not depend on single non-targets between two targets
 
 
 @dataclass(frozen=True)
 class EqualErrorRate:
-    """The equal error rate, a fraction, and the threshold at which the two error rates are nearest to each other.
-
-    Scores at or above the threshold are accepted; of two equally good thresholds, it is the lower one.
-    """
+    """The equal error rate, a fraction, and the (lower) threshold at which the two error rates are nearest."""
 
     eer: float
     threshold: float
@@ -46,26 +41,15 @@ def eer(scores: ScoresLike, labels: LabelsLike = None, *, method: EerMethod = "r
 
 
 def equal_error_rate(scores: ScoresLike, labels: LabelsLike = None, *, method: EerMethod = "rocch") -> EqualErrorRate:
-    """Return the equal error rate and its threshold.
+    """Return the equal error rate and its threshold, which is near a target score if there are many trials.
 
-    Parameters
-    ----------
-    scores, labels
-        As in `evaluate`, or `Points`.
-    method
-        ================  ==========================================================================================
-        ``rocch``         where the convex hull of the ROC has equal rates (BOSARIS, PYLLR); at most 0.5
-        ``interpolated``  where straight lines between neighbouring points of the ROC do (wespeaker, 3D-Speaker)
-        ``nearest-mean``  mean of the two rates at the point where they are nearest (SpeechBrain)
-        ``nearest-max``   the larger of the two at the nearest corner that scikit-learn keeps (ESPnet, VoxCeleb trainer)
-        ``kaldi``         share of targets below the first target that exceeds its counterpart among the non-targets
-                          (compute-eer)
-        ================  ==========================================================================================
-
-    Notes
-    -----
-    If all scores are equal, every convention but ``nearest-max`` (1) and ``kaldi`` gives 0.5; if the classes are
-    separated, 0. The threshold of merged points (see `Points`) is interpolated between two neighbouring targets.
+    ================  ==============================================================================================
+    ``rocch``         where the convex hull of the ROC has equal rates (BOSARIS, PYLLR); at most 0.5
+    ``interpolated``  where straight lines between neighbouring points of the ROC do (wespeaker, 3D-Speaker)
+    ``nearest-mean``  mean of the two rates at the point where they are nearest (SpeechBrain)
+    ``nearest-max``   the larger of the two at the nearest corner that scikit-learn keeps (ESPnet, VoxCeleb trainer)
+    ``kaldi``         share of targets below the first one that exceeds its counterpart in the non-targets (compute-eer)
+    ================  ==============================================================================================
 
     Examples
     --------
@@ -74,62 +58,33 @@ def equal_error_rate(scores: ScoresLike, labels: LabelsLike = None, *, method: E
     """
     if method not in get_args(EerMethod):
         raise InputError(f"there is no EER method {method!r}; choose one of {', '.join(get_args(EerMethod))}")
-    points = as_points(scores, labels, merge=None if method in _OF_CURVES else False)
-    if method in _OF_CURVES:
-        value = eer_of_hull(points.hull) if method == "rocch" else _interpolated(points)
-        return EqualErrorRate(value, _nearest_threshold(points), method)
+    points = as_points(scores, labels, merge=merge_for(method))
+    p_miss, p_fa = points.p_miss, points.p_fa
+    after = int(np.argmax(p_miss >= p_fa))  # the first decision with Pmiss >= Pfa
+    gap = p_miss[after - 1 : after + 1] - p_fa[after - 1 : after + 1]  # from below 0 to 0 or more
+    step = gap[0] / (gap[0] - gap[1])
+    nearest = after - 1 if -gap[0] <= gap[1] else after
+    if method in ("rocch", "interpolated"):
+        crossing = float(p_miss[after - 1] + step * (p_miss[after] - p_miss[after - 1]))
+        return EqualErrorRate(points.hull.eer if method == "rocch" else crossing, points.threshold(nearest), method)
     if points.target.dtype.kind != "i":
         raise InputError(f"the EER method {method!r} is defined for single trials, not for weights; use 'rocch'")
     if method == "kaldi":
         return EqualErrorRate(*_kaldi(points), method)
     if method == "nearest-max":
         at = _nearest_corner(points)
-        return EqualErrorRate(float(max(points.p_miss[at], points.p_fa[at])), points.threshold(at), method)
-    at = max(_nearest(points), 1)  # SpeechBrain rejects at least the lowest score
-    return EqualErrorRate(float(points.p_miss[at] + points.p_fa[at]) / 2, points.threshold(at), method)
+        return EqualErrorRate(float(max(p_miss[at], p_fa[at])), points.threshold(at), method)
+    at = max(nearest, 1)  # SpeechBrain rejects at least the lowest score
+    return EqualErrorRate(float(p_miss[at] + p_fa[at]) / 2, points.threshold(at), method)
 
 
-def eer_of_hull(hull: Hull) -> float:
-    """Intersect the hull with the diagonal Pmiss = Pfa."""
-    gap = hull.p_miss - hull.p_fa  # from -1 to 1, rising
-    b = int(np.argmax(gap >= 0))
-    step = -gap[b - 1] / (gap[b] - gap[b - 1])
-    return float(hull.p_miss[b - 1] + step * (hull.p_miss[b] - hull.p_miss[b - 1]))
-
-
-def _crossing(points: Points) -> int:
-    """Return the first decision with Pmiss >= Pfa."""
-    return int(np.argmax(points.p_miss >= points.p_fa))
-
-
-def _interpolated(points: Points) -> float:
-    k = _crossing(points)
-    (miss_0, miss_1), (fa_0, fa_1) = points.p_miss[k - 1 : k + 1], points.p_fa[k - 1 : k + 1]
-    step = (miss_1 - fa_1) / (fa_0 - fa_1 - (miss_0 - miss_1))
-    return float(miss_1 + step * (miss_0 - miss_1))
-
-
-def _nearest(points: Points) -> int:
-    """Return the decision whose two rates are nearest, the lower threshold if two are equally near."""
-    k = _crossing(points)
-    gaps = np.abs(points.p_miss[k - 1 : k + 1] - points.p_fa[k - 1 : k + 1])
-    return k - 1 if gaps[0] <= gaps[1] else k
-
-
-def _nearest_threshold(points: Points) -> float:
-    k = _crossing(points)
-    if not points.merged or points.nontarget[k - 1] < 2 or k == points.score.size or points.target[k - 1 : k + 1].any():
-        return points.threshold(_nearest(points))
-    gap = points.p_miss[k - 1 : k + 1] - points.p_fa[k - 1 : k + 1]
-    low, high = points.score[k - 1 : k + 1].astype(np.float64)
-    return float(low + (high - low) * gap[0] / (gap[0] - gap[1]))
+def merge_for(method: EerMethod) -> bool | None:
+    """Return how points may be merged: some conventions depend on single non-targets between two targets."""
+    return None if method in ("rocch", "interpolated") else False
 
 
 def _nearest_corner(points: Points) -> int:
-    """Return the decision with the nearest rates (the highest of several) that scikit-learn's `roc_curve` keeps.
-
-    These are the ends, and those where the step to the next lower score differs from the one before.
-    """
+    """Return the decision with the nearest rates (the highest of several) that scikit-learn's `roc_curve` keeps."""
     differs = (np.diff(points.target) != 0) | (np.diff(points.nontarget) != 0)
     kept = np.concatenate([[True], differs, [True]])
     kept[-2] = True
@@ -140,8 +95,7 @@ def _nearest_corner(points: Points) -> int:
 
 
 def _kaldi(points: Points) -> tuple[float, float]:
-    target = np.repeat(points.score, points.target.astype(np.int64))
-    nontarget = np.repeat(points.score, points.nontarget.astype(np.int64))
+    target, nontarget = np.repeat(points.score, points.target), np.repeat(points.score, points.nontarget)
     place = np.arange(target.size)
     counterpart = np.maximum(nontarget.size - 1 - (nontarget.size * place / target.size).astype(np.int64), 0)
     exceeds = nontarget[counterpart] < target
@@ -159,7 +113,7 @@ def auc(scores: ScoresLike, labels: LabelsLike = None) -> float:
     0.75
     """
     points = as_points(scores, labels)
-    below = np.concatenate([[0.0], np.cumsum(points.nontarget, dtype=np.float64)])
+    below = np.append(0.0, np.cumsum(points.nontarget, dtype=np.float64))
     pairs = points.target @ (below[1:] + below[:-1])
     return float(pairs / (2.0 * float(points.target.sum()) * below[-1]))
 
@@ -174,7 +128,9 @@ class ErrorRates:
 
 
 def miss_rate_at(scores: ScoresLike, labels: LabelsLike = None, *, p_fa: float) -> ErrorRates:
-    """Return the lowest miss rate of a threshold with a false-alarm rate of at most ``p_fa``, and that threshold.
+    """Return the lowest threshold with a false-alarm rate of at most ``p_fa``, and its error rates.
+
+    Of merged points and of dask arrays it is the next target score, which misses as many.
 
     Examples
     --------
@@ -183,7 +139,8 @@ def miss_rate_at(scores: ScoresLike, labels: LabelsLike = None, *, p_fa: float) 
     """
     if not 0 <= p_fa <= 1:
         raise InputError(f"p_fa is {p_fa}, but a rate lies between 0 and 1")
-    points = as_points(scores, labels)
+    lazy = isinstance(scores, Points) or is_dask(getattr(scores, "scores", scores))
+    points = as_points(scores, labels, merge=None if lazy else False)
     k = int(np.argmax(points.p_fa <= p_fa * (1 + 1e-12)))  # rounding must not forbid 0.29 * 100 errors
     if points.merged:  # within a gap, numbers are not known: reject all of it, which costs no target
         k += int(np.argmax(np.append(points.target[k:] > 0, True)))
@@ -211,15 +168,13 @@ def det_curve(scores: ScoresLike, labels: LabelsLike = None, *, most: int | None
     >>> curve.p_miss, curve.p_fa
     (array([0. , 0. , 0.5, 0.5, 1. ]), array([1. , 0.5, 0.5, 0. , 0. ]))
     """
-    if most is not None and most < 2:
-        raise InputError(f"most is {most}, but a curve has at least 2 points")
     points = as_points(scores, labels)
     kind = (points.target > 0) + 2 * (points.nontarget > 0)
     corner = (kind[1:] != kind[:-1]) | (kind[1:] == 3)  # within a run of one class, the ROC is a straight line
     at = np.flatnonzero(np.concatenate([[True], corner, [True]]))
     if most is not None and at.size > most:
         path = np.sqrt(points.p_miss[at]) - np.sqrt(points.p_fa[at])
-        keep = np.unique(np.searchsorted(path, np.linspace(path[0], path[-1], most)))
+        keep = np.unique(np.searchsorted(path, np.linspace(path[0], path[-1], max(most, 2))))
         keep[-1] = at.size - 1
         at = at[keep]
     threshold = np.append(points.score[at[:-1]].astype(np.float64), points.threshold(at[-1]))

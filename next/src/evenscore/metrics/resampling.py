@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN, Labels
-from evenscore.data.score_matrix import ScoreMatrix
-from evenscore.data.side import Ids, Side, SpeakersLike, as_strings, union
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
+from evenscore.data.side import Side, SpeakersLike, as_strings, union
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.metrics.costs import DEFAULT_POINTS, OperatingPoint, PointLike, as_operating_points
-from evenscore.metrics.cross_entropy import min_cllr_of_hull
-from evenscore.metrics.evaluation import evaluate
-from evenscore.metrics.hull import Hull, hull_vertices
-from evenscore.metrics.points import Floats, LabelsLike, ScoresLike, labelled_scores
-from evenscore.metrics.rates import eer_of_hull
+from evenscore.metrics.costs import DEFAULT_POINTS, PointLike, as_operating_points
+from evenscore.metrics.evaluation import Evaluation, evaluate
+from evenscore.metrics.points import Floats, LabelsLike, Points, ScoresLike, labelled_list, labelled_scores
 from evenscore.parallel import thread_count
 
 __all__ = ["Bootstrap", "DetBand", "Interval", "Metric", "PairedTest"]
@@ -29,9 +25,8 @@ __all__ += ["bootstrap", "bootstrap_det", "paired_test", "speakers_from_targets"
 
 Metric = Literal["eer", "cllr", "min_cllr", "calibration_loss", "min_dcf", "act_dcf", "min_c_primary", "act_c_primary"]
 Ints = npt.NDArray[np.int64]
-_Speakers = tuple[Ids, Ints, Ints]  # their names, and for each trial the positions of its two speakers
-
-_DRAWS = 1 << 22  # numbers drawn at a time
+Trials = tuple[Floats, npt.NDArray[np.bool_], Ints, Ints, int]  # scores, targets, both speakers, number of speakers
+Measured = TypeVar("Measured")
 
 
 @dataclass(frozen=True)
@@ -43,68 +38,48 @@ class Interval:
     level: float
 
 
-def _interval(values: Floats, level: float) -> Interval:
-    low, high = _ends(values, level).tolist()
-    return Interval(low, high, level)
-
-
-def _ends(values: Floats, level: float) -> Floats:
+def _ends(values: npt.ArrayLike, level: float) -> Floats:
     """Return the two ends of the middle ``level`` of values or of each column; they are replicates, maybe infinite."""
     if not 0 < level < 1:
         raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
-    return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    return np.quantile(np.asarray(values), [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bootstrap:
-    """Metrics of many replicates: one value per replicate; of ``min_dcf``, ``act_dcf`` one per operating point, too."""
+    """Metrics of many replicates of an evaluation."""
 
-    eer: Floats
-    cllr: Floats
-    min_cllr: Floats
-    min_dcf: Floats
-    act_dcf: Floats
-    points: tuple[OperatingPoint, ...]
+    evaluations: tuple[Evaluation, ...]  #: one for each draw of speakers
     n_speakers: int
 
     def replicates(self, metric: Metric, point: int = 0) -> Floats:
         """Return one metric of every replicate; ``point`` says which operating point."""
-        costs = {"min_c_primary": self.min_dcf.mean(axis=1), "act_c_primary": self.act_dcf.mean(axis=1)}
-        costs |= {"min_dcf": self.min_dcf[:, point], "act_dcf": self.act_dcf[:, point]}
-        cllrs = {"cllr": self.cllr, "min_cllr": self.min_cllr, "calibration_loss": self.cllr - self.min_cllr}
-        known = {"eer": self.eer, **cllrs, **costs}
-        if metric not in known:
-            raise InputError(f"there is no metric {metric!r}; choose one of {', '.join(known)}")
-        return known[metric]
+        if metric not in get_args(Metric):
+            raise InputError(f"there is no metric {metric!r}; choose one of {', '.join(get_args(Metric))}")
+        of_point = metric in ("min_dcf", "act_dcf")
+        return np.array([getattr(one.costs[point] if of_point else one, metric) for one in self.evaluations])
 
     def interval(self, metric: Metric, *, level: float = 0.95, point: int = 0) -> Interval:
         """Return the confidence interval of one metric."""
-        return _interval(self.replicates(metric, point), level)
+        return Interval(*_ends(self.replicates(metric, point), level).tolist(), level)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return ``[low, high]`` of every metric, in the shape of what `Evaluation.to_dict` returns."""
-        costs: list[dict[str, Any]] = [
-            {"p_target": at.p_target, "c_miss": at.c_miss, "c_fa": at.c_fa}
-            | {
-                "min_dcf": _ends(self.min_dcf[:, p], level).tolist(),
-                "act_dcf": _ends(self.act_dcf[:, p], level).tolist(),
-            }
-            for p, at in enumerate(self.points)
-        ]
         found: dict[str, Any] = {name: _ends(self.replicates(name), level).tolist() for name in get_args(Metric)}
-        return found | {"dcf": costs, "level": level, "replicates": len(self.eer), "n_speakers": self.n_speakers}
+        found["dcf"] = [asdict(cost.point) for cost in self.evaluations[0].costs]
+        for place, cost in enumerate(found["dcf"]):
+            for name in ("min_dcf", "act_dcf"):
+                cost[name] = _ends(self.replicates(name, place), level).tolist()
+        return found | {"level": level, "replicates": len(self.evaluations), "n_speakers": self.n_speakers}
 
 
 def bootstrap(
     scores: ScoresLike,
     labels: LabelsLike = None,
     *,
-    enroll_speakers: SpeakersLike | None = None,
-    test_speakers: SpeakersLike | None = None,
-    replicates: int = 1000,
     points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
     normalize: bool = True,
-    seed: int = 0,
+    **draws: Any,
 ) -> Bootstrap:
     """Return the metrics of replicates of the evaluation, each with speakers drawn with replacement.
 
@@ -112,15 +87,9 @@ def bootstrap(
     trial of speakers a and b counts c_a c_b times, a trial of one speaker c_a times. Replicates without targets or
     without non-targets are drawn again.
 
-    Parameters
-    ----------
-    scores, labels, points, normalize
-        As in `evaluate`, in memory.
-    enroll_speakers, test_speakers
-        One speaker per trial; with a table a mapping from id to speaker, or one speaker per id of each side. They may
-        be left out if the table knows its speakers.
-    replicates, seed
-        Number of replicates and seed of the random numbers.
+    Draws have the options ``enroll_speakers`` and ``test_speakers``: one speaker per trial, or with a table a mapping
+    from id to speaker (not needed if it knows its speakers); ``replicates``, by default 1000; ``seed``, by default 0.
+    All else is as in `evaluate`, in memory.
 
     Examples
     --------
@@ -132,41 +101,105 @@ def bootstrap(
     True
     """
     places = as_operating_points(points)
-    values, key, speakers = _with_speakers(scores, labels, enroll_speakers, test_speakers)
-    return _bootstrap(_rank(values, key, speakers, places), places, normalize, replicates, seed)
+
+    def measure(drawn: Points) -> Evaluation:
+        return evaluate(drawn, points=places, normalize=normalize)
+
+    return Bootstrap(*_draw(measure, tuple(at.threshold for at in places), scores, labels, **draws))
 
 
-@dataclass(frozen=True, eq=False)
-class _Ranked:
-    """Trials in the order of their scores, in runs: up to the next score of the other class, or a threshold."""
+def _draw(
+    measure: Callable[[Points], Measured],
+    thresholds: tuple[float, ...],
+    scores: ScoresLike,
+    labels: LabelsLike,
+    enroll_speakers: SpeakersLike | None = None,
+    test_speakers: SpeakersLike | None = None,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> tuple[tuple[Measured, ...], int]:
+    """Return a measure of each draw of as many speakers as there are, and their number."""
+    if replicates < 1:
+        raise InputError(f"replicates is {replicates}, but must be at least 1; 1000 is usual")
+    trials = _speaker_trials(scores, labels, enroll_speakers, test_speakers)
+    replicate, rng, n = _replicator(trials, thresholds), np.random.default_rng(seed), trials[-1]
 
-    n_speakers: int
-    enroll: npt.NDArray[np.intp]
-    test: npt.NDArray[np.intp]  #: ``n_speakers`` where it is the enrolled speaker, who counts only once
-    targets: Ints  #: positions of the targets
-    runs: Ints  #: and their runs
-    loss: Floats
-    starts: Ints  #: of the runs, and the number of trials
-    cuts: Ints  #: the first accepted run of each threshold
+    def one(times: Ints) -> Measured | None:
+        drawn = replicate(times)
+        return measure(drawn) if drawn.n_target and drawn.n_nontarget else None
 
-    def replicate(self, times: Ints) -> tuple[Hull, Floats, float] | None:
-        """Return hull, error rates at the thresholds and Cllr of one draw, None if a class is absent."""
+    found: list[Measured] = []
+    with ThreadPoolExecutor(thread_count()) as pool:
+        while len(found) < replicates:  # a draw with both classes is never rare: it needs three speakers at most
+            size = min(replicates - len(found), max(1, (1 << 22) // n))
+            found += [row for row in pool.map(one, rng.multinomial(n, np.full(n, 1 / n), size)) if row is not None]
+    return tuple(found), n
+
+
+def _speaker_trials(scores: Any, labels: Any, enroll: Any, test: Any) -> Trials:
+    """Return trials of known class with the numbers of their speakers; refuse those that cannot be drawn."""
+    rows = cols = slice(None)
+    if hasattr(scores, "enroll"):
+        listed = labelled_list(scores.with_speakers(enroll, test).to_trials(), labels)
+        scores, labels, rows, cols = listed.scores, listed.labels, listed.rows, listed.cols
+        enroll, test = listed.enroll.speakers, listed.test.speakers
+    values, key = labelled_scores(scores, labels)
+    known: dict[str, int] = {}
+    enroll, test = _codes(enroll, "enroll", known)[rows], _codes(test, "test", known)[cols]
+    if not len(enroll) == len(test) == len(key):
+        numbers = f"{len(enroll)} and {len(test)} speakers, but {len(key)} trials"
+        raise InputError(f"there are {numbers}; give one of each side for each trial")
+    if not (key == TARGET).any() or not (key == NONTARGET).any() or len(known) < 2:
+        raise InputError("targets, non-targets and at least two speakers are needed; check the key and the speakers")
+    wrong = np.flatnonzero((key == TARGET) & (enroll != test))
+    if wrong.size:
+        one, other = list(known)[enroll[wrong[0]]], list(known)[test[wrong[0]]]
+        raise InputError(f"trial {wrong[0]} is a target trial of two speakers, {one!r} and {other!r}; check the key")
+    used = key != UNKNOWN
+    return values[used].astype(np.float64), key[used] == TARGET, enroll[used], test[used], len(known)
+
+
+def _replicator(trials: Trials, thresholds: tuple[float, ...]) -> Callable[[Ints], Points]:
+    """Return a function from how often each speaker is drawn to the (merged) points of the trials.
+
+    The trials are sorted once, into runs: up to the next score of the other class, or a threshold.
+    """
+    scores, target, enroll, test, n_speakers = trials
+    order = np.argsort(scores, kind="stable")
+    score, target, enroll, test = scores[order], target[order], enroll[order], test[order]
+    first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+    share = np.add.reduceat(target, first, dtype=np.int64) / np.diff(np.append(first, score.size))
+    joins = np.append(False, (share[1:] == share[:-1]) & ((share[1:] == 0) | (share[1:] == 1)))
+    starts = np.union1d(first[~joins], np.searchsorted(score, thresholds)).astype(np.int64)
+    starts = starts[starts < score.size]
+    loss, targets = np.logaddexp(0.0, np.where(target, -score, score)), np.flatnonzero(target)
+    lowest, runs = score[starts], np.searchsorted(starts, targets, side="right") - 1
+    target_loss = loss[targets]
+    test = np.where(enroll == test, n_speakers, test)  # a trial of one speaker counts as often as they do
+
+    def replicate(times: Ints) -> Points:
         counts = np.append(times, 1).astype(np.float64)  # whole numbers, exact
-        weight = counts.take(self.enroll, mode="clip")  # which skips a check of the positions
-        weight *= counts.take(self.test, mode="clip")
-        of_targets = weight[self.targets]
-        target = np.bincount(self.runs, of_targets, self.starts.size - 1)
-        both = np.add.reduceat(weight, self.starts[:-1])
-        t, n = np.append(0.0, np.cumsum(target)), np.append(0.0, np.cumsum(both - target))
-        if not t[-1] or not n[-1]:
-            return None
-        target_loss = _weighted(of_targets, self.loss[self.targets])
-        weight[self.targets] = 0.0
-        cllr = (target_loss / t[-1] + _weighted(weight, self.loss) / n[-1]) / (2 * np.log(2.0))
-        p_miss, p_fa, none = t / t[-1], (n[-1] - n) / n[-1], np.empty(0)
-        some = np.append(0, np.flatnonzero(both) + 1)
-        at = some[hull_vertices(t[some], n[some])]
-        return Hull(p_miss[at], p_fa[at], none, none, none), np.stack([p_miss[self.cuts], p_fa[self.cuts]]), cllr
+        weight = counts.take(enroll, mode="clip")  # which skips a check of the positions
+        weight *= counts.take(test, mode="clip")
+        of_targets = weight[targets]
+        mass, both = np.bincount(runs, of_targets, starts.size), np.add.reduceat(weight, starts)
+        weight[targets] = 0.0
+        losses = _weighted(of_targets, target_loss), _weighted(weight, loss)
+        some, n_target = both > 0, int(mass.sum())
+        trials = (n_target, int(both.sum()) - n_target)
+        return Points(lowest[some], mass[some], (both - mass)[some], *trials, losses, thresholds)
+
+    return replicate
+
+
+def _codes(speakers: SpeakersLike | None, name: str, known: dict[str, int]) -> Ints:
+    """Return the numbers of speakers; those that are new are added to the known ones."""
+    if speakers is None:
+        raise InputError(f"the speakers of the {name} side are not known; give {name}_speakers")
+    names = as_strings(speakers, f"{name}_speakers").tolist()
+    if None in names:
+        raise InputError(f"{name}_speakers[{names.index(None)}] is not known; leave out trials of unknown speakers")
+    return np.array([known.setdefault(speaker, len(known)) for speaker in names], np.int64)
 
 
 def _weighted(weight: Floats, loss: Floats) -> float:
@@ -174,68 +207,6 @@ def _weighted(weight: Floats, loss: Floats) -> float:
     with np.errstate(invalid="ignore"):
         total = float(weight @ loss)
     return total if math.isfinite(total) else float(weight[weight > 0] @ loss[weight > 0])
-
-
-def _rank(scores: Floats, key: npt.NDArray[np.int8], speakers: _Speakers, points: Iterable[OperatingPoint]) -> _Ranked:
-    """Sort the trials once, for any number of replicates; refuse those that cannot be drawn by speaker."""
-    names, enroll, test = speakers
-    if not (key == TARGET).any() or not (key == NONTARGET).any():
-        raise InputError("both target and non-target trials are needed; check the key")
-    if len(names) < 2:
-        raise InputError(
-            f"all trials are of one speaker, {names[0]!r}; a bootstrap over speakers needs at least two (better twenty)"
-        )
-    wrong = np.flatnonzero((key == TARGET) & (enroll != test))
-    if wrong.size:
-        pair = f"{names[enroll[wrong[0]]]!r} and {names[test[wrong[0]]]!r}"
-        raise InputError(f"trial {wrong[0]} is a target trial, but its speakers are {pair}; check the key")
-    at = np.flatnonzero(key != UNKNOWN)
-    at = at[np.argsort(scores[at], kind="stable")]
-    ranked, target = scores[at].astype(np.float64), key[at] == TARGET
-    cuts = np.searchsorted(ranked, [point.threshold for point in points])
-    first = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
-    share = np.add.reduceat(target, first, dtype=np.int64) / np.diff(np.append(first, len(ranked)))
-    joins = np.concatenate(([False], (share[1:] == share[:-1]) & ((share[1:] == 0) | (share[1:] == 1))))
-    starts = np.unique(np.concatenate((first[~joins], cuts, [len(at)]))).astype(np.int64)
-    loss = np.logaddexp(0.0, np.where(target, -ranked, ranked))
-    sides = enroll[at], np.where(enroll[at] == test[at], len(names), test[at])
-    targets = np.flatnonzero(target)
-    runs = np.searchsorted(starts, targets, side="right") - 1
-    return _Ranked(len(names), *sides, targets, runs, loss, starts, np.searchsorted(starts, cuts))
-
-
-def _draw(measure: Callable[[Ints], list[float] | None], n_speakers: int, replicates: int, seed: int) -> Floats:
-    """Return one row of ``measure`` for each draw of as many speakers as there are; those of None are drawn again."""
-    if replicates < 1:
-        raise InputError(f"replicates is {replicates}, but must be at least 1; 1000 is usual")
-    rng = np.random.default_rng(seed)
-    rows: list[list[float]] = []
-    with ThreadPoolExecutor(thread_count()) as pool:
-        while len(rows) < replicates:  # a draw with both classes is never rare: it needs three given speakers at most
-            size = min(replicates - len(rows), max(1, _DRAWS // n_speakers))
-            draws = rng.multinomial(n_speakers, np.full(n_speakers, 1 / n_speakers), size=size)
-            rows += [row for row in pool.map(measure, draws) if row is not None]
-    return np.array(rows)
-
-
-def _bootstrap(
-    trials: _Ranked, points: tuple[OperatingPoint, ...], normalize: bool, replicates: int, seed: int
-) -> Bootstrap:
-    weights = np.array([(at.miss_weight, at.fa_weight, at.default_cost if normalize else 1.0) for at in points])
-    miss, false_alarm = (weights[:, :2] / weights[:, 2:]).T
-
-    def measure(times: Ints) -> list[float] | None:
-        found = trials.replicate(times)
-        if found is None:
-            return None
-        hull, (p_miss, p_fa), cllr = found
-        least = (miss[:, None] * hull.p_miss + false_alarm[:, None] * hull.p_fa).min(axis=1)
-        actual = miss * p_miss + false_alarm * p_fa
-        return [eer_of_hull(hull), cllr, min_cllr_of_hull(hull), *least.tolist(), *actual.tolist()]
-
-    rows = _draw(measure, trials.n_speakers, replicates, seed)
-    costs = rows[:, 3:].reshape(len(rows), 2, -1)
-    return Bootstrap(rows[:, 0], rows[:, 1], rows[:, 2], costs[:, 0], costs[:, 1], points, trials.n_speakers)
 
 
 @dataclass(frozen=True)
@@ -260,7 +231,7 @@ class PairedTest:
             found = np.nan_to_num(of_a - of_b, nan=0.0, posinf=np.inf, neginf=-np.inf)
         against = min(np.count_nonzero(found <= 0), np.count_nonzero(found >= 0))
         p_value = float(min(1.0, 2 * (1 + against) / (1 + len(found))))
-        interval = _interval(found, level)
+        interval = Interval(*_ends(found, level).tolist(), level)
         return cls(metric, a, b, a - b if a != b else 0.0, interval, p_value, len(found), n_speakers)
 
 
@@ -269,28 +240,16 @@ def paired_test(
     scores_b: ScoresLike,
     labels: LabelsLike = None,
     *,
-    enroll_speakers: SpeakersLike | None = None,
-    test_speakers: SpeakersLike | None = None,
     metric: Metric = "eer",
-    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
-    normalize: bool = True,
-    replicates: int = 1000,
     level: float = 0.95,
-    seed: int = 0,
+    **options: Any,
 ) -> PairedTest:
     """Test whether system A is better than system B on the same trials, by a paired bootstrap over speakers.
 
-    Both systems are measured on the same draws of speakers, so that what makes a draw easy or hard for both cancels
-    in the difference.
-
-    Parameters
-    ----------
-    scores_a, scores_b, labels
-        Scores of the same trials in the same order; or two `TrialList`, matched by id, the first of which has labels.
-    metric, level
-        What to compare (``min_dcf`` and ``act_dcf`` at the first of the ``points``), and the level of the interval.
-    enroll_speakers, test_speakers, points, normalize, replicates, seed
-        As in `bootstrap`.
+    Both systems are measured on the same draws of speakers, so that what makes a draw easy or hard for both cancels in
+    the difference. Scores are of the same trials in the same order, or two `TrialList`, matched by id. ``metric`` says
+    what to compare (costs at the first operating point), ``level`` is that of the interval; options (speakers, points,
+    normalize, replicates, seed) are as in `bootstrap`.
 
     Examples
     --------
@@ -302,23 +261,17 @@ def paired_test(
     >>> result.difference < 0 and result.p_value < 0.05
     True
     """
-    places = as_operating_points(points)
-    values, key, speakers = _with_speakers(scores_a, labels, enroll_speakers, test_speakers)
-    if isinstance(scores_b, TrialList):
-        if not isinstance(scores_a, TrialList):
-            raise InputError("give two arrays of scores, or two trial lists with scores")
+    if isinstance(scores_a, TrialList) and isinstance(scores_b, TrialList):
         at = scores_a.find(scores_b)
         if (at < 0).any():
             pair = scores_a.pair(int(np.argmin(at)))
             raise InputError(f"the trial {pair} has a score of system A only; compare systems on the same trials")
-        scores_b = scores_b.needs_scores()[at]
-    other, _ = labelled_scores(scores_b, key)
-    draws = [
-        _bootstrap(_rank(side, key, speakers, places), places, normalize, replicates, seed) for side in (values, other)
-    ]
-    a, b = (getattr(evaluate(side, key, points=places, normalize=normalize), metric) for side in (values, other))
-    of_a, of_b = (found.replicates(metric) for found in draws)
-    return PairedTest.from_replicates(metric, a, b, of_a, of_b, level, draws[0].n_speakers)
+        scores_b = scores_a.with_scores(scores_b.needs_scores()[at], infinite=True)
+    how = {name: options[name] for name in ("points", "normalize") if name in options}
+    a, b = (getattr(evaluate(scores, labels, **how), metric) for scores in (scores_a, scores_b))
+    of_a, of_b = (bootstrap(scores, labels, **options) for scores in (scores_a, scores_b))
+    draws = of_a.replicates(metric), of_b.replicates(metric)
+    return PairedTest.from_replicates(metric, a, b, *draws, level, of_a.n_speakers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,92 +288,26 @@ def bootstrap_det(
     scores: ScoresLike,
     labels: LabelsLike = None,
     *,
-    enroll_speakers: SpeakersLike | None = None,
-    test_speakers: SpeakersLike | None = None,
     p_fa: npt.ArrayLike | None = None,
-    replicates: int = 1000,
     level: float = 0.95,
-    seed: int = 0,
+    **draws: Any,
 ) -> DetBand:
-    """Return a pointwise confidence band of the miss rate on the ROC's convex hull.
+    """Return a pointwise confidence band of the miss rate at a false-alarm rate of at most ``p_fa``.
 
-    ``p_fa`` are rising false-alarm rates, by default 100 from 1e-4 to 0.9, evenly spaced in the logarithm; all else is
-    as in `bootstrap`.
+    These rates are by default 100 from 1e-4 to 0.9, evenly spaced in the logarithm; all else is as in `bootstrap`.
     """
     rates = np.geomspace(1e-4, 0.9, 100) if p_fa is None else np.asarray(p_fa, np.float64)
-    if rates.ndim != 1 or not ((rates >= 0) & (rates <= 1)).all() or (np.diff(rates) < 0).any():
-        raise InputError("p_fa must be rates between 0 and 1, in rising order")
-    values, key, speakers = _with_speakers(scores, labels, enroll_speakers, test_speakers)
-    trials = _rank(values, key, speakers, ())
 
-    def measure(times: Ints) -> list[float] | None:
-        found = trials.replicate(times)
-        if found is None:
-            return None
-        hull = found[0]
-        last = int(np.argmax(hull.p_fa <= 0))  # of several vertices without false alarms, the one with fewest misses
-        found_rates: list[float] = np.interp(rates, hull.p_fa[last::-1], hull.p_miss[last::-1]).tolist()
-        return found_rates
+    def measure(drawn: Points) -> Floats:
+        return drawn.p_miss[np.searchsorted(-drawn.p_fa, -rates * (1 + 1e-12))]
 
-    low, high = _ends(_draw(measure, trials.n_speakers, replicates, seed), level)
-    return DetBand(rates, low, high, level)
-
-
-def _with_speakers(
-    scores: ScoresLike, labels: LabelsLike, enroll: SpeakersLike | None, test: SpeakersLike | None
-) -> tuple[Floats, npt.NDArray[np.int8], _Speakers]:
-    """Return scores, labels and speakers of trials in memory."""
-    if isinstance(scores, ScoreMatrix):
-        values, key = labelled_scores(scores.compute(), labels)
-        rows, cols = (at.astype(np.int32) for at in np.nonzero(key != UNKNOWN))
-        scores = TrialList.trusted(scores.enroll, scores.test, rows, cols, values[rows, cols], key[rows, cols])
-        labels = None
-    at_enroll: npt.NDArray[np.integer]
-    at_test: npt.NDArray[np.integer]
-    if isinstance(scores, TrialList):
-        if isinstance(labels, Labels | TrialList):
-            scores, labels = scores.join(labels, unmatched="drop"), None
-        of_enroll, at_enroll = _known(scores.enroll.with_speakers(enroll).speakers, "enroll"), scores.rows
-        of_test, at_test = _known(scores.test.with_speakers(test).speakers, "test"), scores.cols
-    else:
-        of_enroll, at_enroll = _distinct(enroll, "enroll")
-        of_test, at_test = _distinct(test, "test")
-    values, key = labelled_scores(scores, labels)
-    if not len(at_enroll) == len(at_test) == len(key):
-        raise InputError(
-            f"there are {len(at_enroll)} and {len(at_test)} speakers, but {len(key)} trials; give one each"
-        )
-    names, code = np.unique(np.concatenate([of_enroll, of_test]), return_inverse=True)
-    return values, key, (names, code[: len(of_enroll)][at_enroll], code[len(of_enroll) :][at_test])
-
-
-def _known(speakers: Ids | None, name: str) -> Ids:
-    """Refuse speakers that are not known."""
-    if speakers is None:
-        raise InputError(f"the speakers of the {name} side are not known; give {name}_speakers")
-    if None in set(speakers.tolist()):
-        at = speakers.tolist().index(None)
-        raise InputError(f"{name}_speakers[{at}] is not known, but every speaker must be; leave those trials out")
-    return speakers
-
-
-def _distinct(speakers: SpeakersLike | None, name: str) -> tuple[Ids, Ints]:
-    """Return the distinct speakers of trials, and which of them each trial has."""
-    if isinstance(speakers, Mapping):
-        raise InputError(f"give {name}_speakers, one speaker per trial; only tables have ids to look up in a mapping")
-    if isinstance(speakers, np.ndarray) and speakers.dtype.kind in "iuU":
-        values, code = np.unique(speakers, return_inverse=True)
-        return as_strings(values, name), code
-    found = None if speakers is None else as_strings(speakers, f"{name}_speakers")
-    values, code = np.unique(_known(found, name), return_inverse=True)
-    return values, code
+    return DetBand(rates, *_ends(_draw(measure, (), scores, labels, **draws)[0], level), level)
 
 
 def speakers_from_targets(lists: Iterable[TrialList]) -> dict[str, str]:
     """Return the speaker of each id, as far as target trials tell: the first id that a chain of them leads to.
 
-    An id is the same utterance or model on both sides and in all lists; one without target trials is a speaker of its
-    own.
+    An id is the same utterance or model on both sides and in all lists; one without targets is a speaker of its own.
 
     Examples
     --------
@@ -428,21 +315,18 @@ def speakers_from_targets(lists: Iterable[TrialList]) -> dict[str, str]:
     >>> speakers_from_targets([trials])
     {'m1': 'm1', 'm2': 'm2', 'a': 'm1', 'b': 'm2'}
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     lists = list(lists)
     ids = union([Side(side.ids) for part in lists for side in (part.enroll, part.test)])
-    ends = []
+    ends = [np.empty((2, 0), np.intp)]
     for part in lists:
         if part.labels is None:
             raise InputError("the trials have no labels, so their speakers are not known; give a map of speakers")
-        targets = part.labels == TARGET
-        rows, cols = ids.find(part.enroll_ids)[part.rows[targets]], ids.find(part.test_ids)[part.cols[targets]]
-        ends.append(np.stack([rows, cols]))
+        rows, cols = part.rows[part.labels == TARGET], part.cols[part.labels == TARGET]
+        ends.append(np.stack([ids.find(part.enroll_ids)[rows], ids.find(part.test_ids)[cols]]))
     one, other = np.concatenate(ends, axis=1)
-    first, before = np.arange(len(ids)), None
-    while before is None or not np.array_equal(first, before):  # the lowest position travels along the chains
-        before = first.copy()
-        lowest = np.minimum(first[one], first[other])
-        np.minimum.at(first, one, lowest)
-        np.minimum.at(first, other, lowest)
-        first = first[first]
-    return dict(zip(ids.ids.tolist(), ids.ids[first].tolist(), strict=True))
+    _, group = connected_components(coo_array((np.ones(one.size), (one, other)), (len(ids), len(ids))), directed=False)
+    _, first = np.unique(group, return_index=True)
+    return dict(zip(ids.ids.tolist(), ids.ids[first[group]].tolist(), strict=True))
