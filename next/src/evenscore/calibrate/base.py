@@ -128,6 +128,8 @@ class Calibration:
     def __call__(self, scores: Any) -> Any:
         """Return the LLR of each score: numbers of any shape, or a table for a table (NumPy or dask); NaN for NaN."""
         tables = as_tables(scores)
+        if len(tables) > 1:
+            raise InputError(f"this {self.kind} calibration is of one system, but there are {len(tables)}; give one")
         return tables[0].map(lambda part: self._llr(self._valid(part))) if tables else self._llr(self._valid(scores))
 
     @classmethod
@@ -184,14 +186,17 @@ class Calibration:
                 return low, high
         raise InputError(f"most draws of the {len(names)} speakers cannot be fitted; give trials of more speakers")
 
-    def __getstate__(self) -> dict[str, Any]:  # training trials do not travel to other processes
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kind and the parameters as numbers, text and lists."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {name: np.asarray(value).tolist() for name, value in found.items() if value is not None}
+        return {"kind": self.kind, "parameters": plain}
 
     def __eq__(self, other: object) -> bool:
-        same = type(self) is type(other)
-        return same and all(
-            np.array_equal(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)
-        )
+        return isinstance(other, Calibration) and self.to_dict() == other.to_dict()
+
+    def __getstate__(self) -> dict[str, Any]:  # training trials do not travel to other processes
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -11,7 +11,7 @@ from evenscore.calibrate.base import Calibration
 from evenscore.calibrate.logistic import LogisticCalibration, prior_shares
 from evenscore.calibrate.trials import Floats, Trials
 from evenscore.data.labels import TARGET
-from evenscore.metrics.cross_entropy import expit
+from evenscore.metrics.cllr import expit
 
 __all__ = ["SHARES", "SaturatingCalibration"]
 

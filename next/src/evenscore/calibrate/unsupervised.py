@@ -10,7 +10,7 @@ import numpy as np
 from evenscore.calibrate.gaussian import GaussianCalibration
 from evenscore.calibrate.trials import Floats, Trials
 from evenscore.errors import InputError
-from evenscore.metrics.cross_entropy import expit
+from evenscore.metrics.cllr import expit
 
 __all__ = ["UnsupervisedCalibration"]
 

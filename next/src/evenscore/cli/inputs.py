@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import typer
+
 from evenscore.data.blocks import ScoreBlocks
 from evenscore.data.labels import Labels
 from evenscore.data.score_matrix import ScoreMatrix
@@ -13,7 +15,7 @@ from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError, quoted
 from evenscore.files import read_scores, read_speakers, read_trials
 
-__all__ = ["CONDITION", "facts_of_ids", "read_blocks", "read_labelled"]
+__all__ = ["CONDITION", "facts_of_ids", "read_blocks", "read_labelled", "warn_self_pairs"]
 
 CONDITION = "condition"  #: the column that --conditions gives to every side
 AnySide = TypeVar("AnySide", bound=Side)
@@ -126,3 +128,13 @@ def _with_key(table: Table, path: str) -> tuple[Table, Labels | None]:
         return table.join(key), None
     except InputError as error:
         raise FileError(path, str(error)) from None
+
+
+def warn_self_pairs(table: Table) -> None:
+    """Say so if there are trials of an utterance against itself."""
+    at = table.test.find(table.enroll_ids)
+    if (at >= 0).any():
+        trials = table.to_trials()
+        number = int((trials.test.find(trials.enroll_ids)[trials.rows] == trials.cols).sum())
+        if number:
+            typer.echo(f"warning: in {number} trials an id stands on both sides; leave these out", err=True)

@@ -108,8 +108,7 @@ def _plain(value: Any) -> Any:
     """Return a record, and whatever is in it, as numbers, text, lists and dictionaries."""
     place = f"{type(value).__module__.removeprefix('evenscore.')}:{type(value).__name__}"
     if place.startswith("calibrate."):
-        parts = {each.name: getattr(value, each.name) for each in fields(value) if getattr(value, each.name) is not None}
-        value = {"format": "evenscore-calibration", "version": VERSION, "kind": value.kind, "parameters": parts}
+        value = {"format": "evenscore-calibration", "version": VERSION, **value.to_dict()}
     elif is_dataclass(value):
         names = [name for name, known in _CLASSES.items() if known == place]
         parts = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "cohort"}
