@@ -15,9 +15,6 @@ from evenscore import (
     simulate_blocks,
 )
 from evenscore.model import lgsm_norm
-from evenscore.model.pattern import PairLabels
-from evenscore.model.prediction import Cohort, predict
-from evenscore.model.sums import matrix_sums
 from reference.dense_score_model import dense_llr, dense_posterior
 from reference.score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 
@@ -141,13 +138,6 @@ def test_large_matrices_take_the_compiled_loops(monkeypatch):
     monkeypatch.setattr(evenscore.model.sums, "COMPILED", 0)
     monkeypatch.setattr(evenscore.large, "COMPILED", 0)
     np.testing.assert_allclose(ScoreModelNormalizer(MODEL, cohort).llr(scores, enroll, test), plain, rtol=1e-5)
-
-
-def test_a_cohort_of_one_pattern_has_one_class():
-    sums = matrix_sums(np.zeros((50, 40)), PairLabels.from_key(np.zeros((50, 40), int)))
-    cohort = Cohort.from_sums(MODEL, sums)
-    assert len(cohort.pattern.row_size) == len(cohort.pattern.col_size) == 1
-    assert predict(MODEL, cohort, np.zeros(40, np.int8), np.zeros(50, np.int8)).enroll_weights.std(axis=1).max() < 1e-15
 
 
 def test_wrong_shapes_are_refused():

@@ -78,8 +78,7 @@ def fit(
         else:
             raise InputError("there is nothing to train on; give --scores, or embeddings of enrolments and of tests")
         if virtual:
-            densities = {} if options.get("dim") == 0 else {"residuals": "hyperbolic"}
-            result = fit_score_model(parts, **densities | options, progress=bar)
+            result = fit_score_model(parts, **options, progress=bar)
             model, facts, lines = result.model, _facts(result, len(parts)), _lines(result)
         else:
             model = fit_norm(name, [_own_cohort(*part) for part in parts], **options).model

@@ -83,7 +83,7 @@ def fit_evidence(
     model = None
     if all(part.blocks.cohort is not None for part in parts):
         pairs = [(part.blocks.trials, part.trials if part.labels is None else part.labels) for part in parts]
-        model = fit_score_model(pairs, dim=dim, tol=1e-6).model
+        model = fit_score_model(pairs, dim=dim, residuals="gaussian", tol=1e-6).model
     n_speakers = _count_speakers(parts)
     folds = folds or min(max(n_speakers, 2), _FOLDS if n_speakers <= _MANY else _FOLDS_OF_MANY)
     measures = [measure_by_folds(part.blocks, model, folds) for part in parts]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Formula", "ResidualDensities", "SinhArcsinhDensities", "gaussian_llr"]
 
+_RANGES = {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-8.0, 8.0), "tail": (1e-4, 1e6)}  # far beyond fits
 Values = Any  #: a number or an array of them; NumPy runs a formula on arrays, numba compiles it for numbers
 Formula = tuple[Callable[..., Values], tuple[float, ...]]  #: an LLR, and its constants
 
@@ -57,7 +58,12 @@ class ResidualDensities:
     tail: Float[np.ndarray, "2"]
 
     def __post_init__(self) -> None:
-        _check(self, {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-8.0, 8.0), "tail": (1e-4, 1e6)})
+        for name, (low, high) in _RANGES.items():
+            array = np.array(getattr(self, name), dtype=np.float64)
+            if array.shape != (2,) or not ((array >= low) & (array <= high)).all():
+                numbers = f"2 numbers from {low:g} to {high:g} (non-target, target)"
+                raise InputError(f"{name} must be {numbers}, but is {array.tolist()}")
+            object.__setattr__(self, name, array)
 
     @cached_property
     def coefficients(self) -> Float[np.ndarray, "4 2"]:
@@ -105,17 +111,8 @@ def _hyperbolic_llr(
     return constant + log1 - log0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SinhArcsinhDensities:
+class SinhArcsinhDensities(ResidualDensities):
     """Densities of model files of the first edition: sinh(tail arsinh((z - location) / scale) - skew) ~ N(0, 1)."""
-
-    location: Float[np.ndarray, "2"]
-    scale: Float[np.ndarray, "2"]
-    skew: Float[np.ndarray, "2"]
-    tail: Float[np.ndarray, "2"]
-
-    def __post_init__(self) -> None:
-        _check(self, {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-30.0, 30.0), "tail": (0.1, 10.0)})
 
     def formula(self, variance: Float[np.ndarray, "2"]) -> Formula:
         """Return (R2) for scores whose predictions have this variance."""
@@ -137,13 +134,3 @@ def _sinh_arcsinh_llr(
     log0 = np.log(np.cosh(u0)) - 0.5 * np.log(1 + x0 * x0) - 0.5 * np.sinh(u0) ** 2
     log1 = np.log(np.cosh(u1)) - 0.5 * np.log(1 + x1 * x1) - 0.5 * np.sinh(u1) ** 2
     return constant + log1 - log0
-
-
-def _check(densities: ResidualDensities | SinhArcsinhDensities, ranges: dict[str, tuple[float, float]]) -> None:
-    """Turn the parameters into arrays, and refuse those far beyond anything that data give."""
-    for name, (low, high) in ranges.items():
-        array = np.array(getattr(densities, name), dtype=np.float64)
-        if array.shape != (2,) or not ((array >= low) & (array <= high)).all():
-            numbers = f"2 numbers from {low:g} to {high:g} (non-target, target)"
-            raise InputError(f"{name} must be {numbers}, but is {array.tolist()}")
-        object.__setattr__(densities, name, array)

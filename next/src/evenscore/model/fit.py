@@ -80,7 +80,7 @@ def fit_score_model(
     dim: int = 2,
     *,
     method: Literal["bfgs", "em"] = "bfgs",
-    residuals: Literal["gaussian", "hyperbolic"] = "gaussian",
+    residuals: Literal["gaussian", "hyperbolic"] = "hyperbolic",
     tol: float = 1e-10,
     max_iter: int = 5000,
     progress: Progress | None = None,
@@ -102,7 +102,8 @@ def fit_score_model(
         where EM needs thousands of iterations.
     residuals
         Density of what the model does not predict: "gaussian" is the paper's; "hyperbolic" fits heavier and skewed
-        tails to the residuals of the training trials, whose own speakers are left out. See `ResidualDensities`.
+        tails (`ResidualDensities`) to the residuals of training trials whose own speakers are left out. It is the
+        default because Gaussian LLRs are not calibrated: see the figures in `residuals.py`.
     tol
         Stop when an iteration gains less than this, in nats per hidden variable (or less than can be computed).
     max_iter
@@ -139,7 +140,7 @@ def fit_score_model(
         if dim > 2:
             more = np.zeros((2, dim - 2))
             model = replace(model, alpha=np.hstack([model.alpha, more]), beta=np.hstack([model.beta, more]))
-        if residuals == "hyperbolic":
+        if residuals == "hyperbolic" and dim:
             model = replace(model, residuals=fit_residuals(model, parts))
     undetermined = _undetermined(stats) if dim else ()
     return FitResult(
@@ -198,7 +199,7 @@ def _notes(run: Run, model: ScoreModel) -> list[str]:
         notes.append(f"not converged after {len(run.trace) - 1} iterations; raise max_iter or tol")
     if (model.variances.share > 1 - 1e-6).any():
         notes.append("the hidden variables explain a class completely; there are too few scores for this dimension")
-    bound = model.llr_bound(large_cohort=model.dim > 0)
+    bound = model.llr_bound()
     if model.residuals is None and max(bound.beyond) > _BEYOND:
         shares = f"{bound.beyond[0]:.1%} of the non-targets and {bound.beyond[1]:.1%} of the targets"
         notes.append(f"the LLR turns at a score near {bound.vertex:.3g}, beyond which {shares} lie")

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.model.densities import ResidualDensities, SinhArcsinhDensities
+from evenscore.model.densities import ResidualDensities
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 __all__ = ["LlrBound", "ScoreModel", "VarianceTable"]
 
+Array = npt.NDArray[np.float64]
 _LARGEST = 1e30  # of means and loadings, so that products of four still fit into float64
 
 
@@ -45,17 +46,15 @@ class ScoreModel:
     Examples
     --------
     >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
-    >>> model.dim
-    1
-    >>> model.variances.nu.round(2)
-    array([0.26, 1.49])
+    >>> model.dim, model.variances.nu.round(2), model.variances.share.round(3)
+    (1, array([0.26, 1.49]), array([0.206, 0.427]))
     """
 
     mu: Float[np.ndarray, "2"]
     alpha: Float[np.ndarray, "2 d"]
     beta: Float[np.ndarray, "2 d"]
     sigma2: Float[np.ndarray, "2"]
-    residuals: ResidualDensities | SinhArcsinhDensities | None = None
+    residuals: ResidualDensities | None = None
 
     def __post_init__(self) -> None:
         for name, ndim in (("mu", 1), ("alpha", 2), ("beta", 2), ("sigma2", 1)):
@@ -78,30 +77,22 @@ class ScoreModel:
         """Where the variance comes from, per class and side."""
         return VarianceTable(self.sigma2, self.alpha @ self.alpha.T, self.beta @ self.beta.T)
 
-    def score_precision(
-        self,
-    ) -> tuple[Float[np.ndarray, "2 d d"], Float[np.ndarray, "2 d d"], Float[np.ndarray, "2 d d"]]:
-        """Return a_h, b_h, c_h: what a score of class h adds to the precision of x, of y, and between them, (E1)."""
+    def score_precision(self) -> tuple[Array, Array, Array]:
+        """Return a_h, b_h, c_h (2 x D x D): what a score of class h adds to the precision of x, y, and between them."""
         alpha, beta = self.alpha / self.sigma2[:, None], self.beta / self.sigma2[:, None]
-        a = alpha[:, :, None] * self.alpha[:, None]
-        return a, beta[:, :, None] * self.beta[:, None], alpha[:, :, None] * self.beta[:, None]
+        a, b = alpha[:, :, None] * self.alpha[:, None], beta[:, :, None] * self.beta[:, None]
+        return a, b, alpha[:, :, None] * self.beta[:, None]  # (E1)
 
     def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> ScoreModel:
         """Return the model of the scores ``scale * s + shift``; the shift may differ by class."""
-        mu = scale * self.mu + np.asarray(shift, float)
-        return replace(self, mu=mu, alpha=scale * self.alpha, beta=scale * self.beta, sigma2=scale**2 * self.sigma2)
+        loadings = {"alpha": scale * self.alpha, "beta": scale * self.beta}
+        return replace(self, mu=scale * self.mu + np.asarray(shift), sigma2=scale**2 * self.sigma2, **loadings)
 
     def llr_bound(self, *, large_cohort: bool = False) -> LlrBound:
         """Return where the LLR turns as a function of the raw score, because target and non-target variances differ.
 
         Without a cohort the score of class h has its whole variance. A large cohort tells the effects on non-target
         scores exactly; then the vertex is another one in each trial, and that of an average trial is given.
-
-        Examples
-        --------
-        >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
-        >>> round(model.llr_bound().extreme, 2), round(model.llr_bound(large_cohort=True).extreme, 2)
-        (-6.11, -12.85)
         """
         table, distance, spread = self.variances, float(self.mu[1] - self.mu[0]), 0.0
         v0, v1 = (table.with_large_cohort if large_cohort else table.sigma2 + table.nu).tolist()
@@ -131,12 +122,6 @@ class VarianceTable:
 
     The hidden variables enter only through the effects (alpha_0'x, alpha_1'x) and (beta_0'y, beta_1'y), so their 2 x 2
     covariances are what data can identify; loadings that differ by a rotation are the same model.
-
-    Examples
-    --------
-    >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
-    >>> model.variances.nu_enroll, model.variances.share.round(3)
-    (array([0.25, 1.  ]), array([0.206, 0.427]))
     """
 
     sigma2: Float[np.ndarray, "2"]  #: variance that the hidden variables do not explain
@@ -172,7 +157,7 @@ class VarianceTable:
         return left
 
 
-def _parameter(value: npt.ArrayLike, name: str, ndim: int) -> npt.NDArray[np.float64]:
+def _parameter(value: npt.ArrayLike, name: str, ndim: int) -> Array:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -180,9 +165,8 @@ def _parameter(value: npt.ArrayLike, name: str, ndim: int) -> npt.NDArray[np.flo
     if array.ndim != ndim or array.shape[0] != 2:
         wanted = "2 numbers (non-target, target)" if ndim == 1 else "2 x D numbers (non-target row, target row)"
         raise InputError(f"{name} must be {wanted}, but has shape {array.shape}")
-    if name == "sigma2" and not ((array >= _LARGEST**-2) & (array <= _LARGEST**2)).all():
-        raise InputError(f"sigma2 must be positive, from {_LARGEST**-2:g} to {_LARGEST**2:g}, but is {array.tolist()}")
-    if name != "sigma2" and not (abs(array) <= _LARGEST).all():
-        raise InputError(f"{name} must be finite, and {_LARGEST:g} at most, but is {array.tolist()}")
+    low, high = (_LARGEST**-2, _LARGEST**2) if name == "sigma2" else (-_LARGEST, _LARGEST)
+    if not ((array >= low) & (array <= high)).all():
+        raise InputError(f"{name} must be from {low:g} to {high:g}, but is {array.tolist()}")
     array.flags.writeable = False
     return array

@@ -1,7 +1,7 @@
 """Fitting the densities of residuals to training trials whose own speakers are left out.
 
 Speakers are dealt out to three folds. The trials of folds a and b are predicted from the scores of the others, as a
-trial with a cohort is. A sample of speakers is enough, so that this costs no more than training.
+trial with a cohort is. A sample of parts and speakers is enough, so that this costs no more than training.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evenscore.model.densities import Formula, ResidualDensities, Values
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern import connected
 from evenscore.model.scoring import ScoreModelNormalizer, missing_kinds
-from evenscore.model.sums import Part
+from evenscore.model.sums import Part, Scores
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -27,6 +27,7 @@ __all__ = ["fit_residuals"]
 
 Index = npt.NDArray[np.intp]
 _FOLDS = 3
+_PARTS = 4
 _MOST = 1200  # enrolments, and tests, of the speakers in the sample
 _KINDS = 6  # patterns of missing scores of enrolments, and of tests, in a pair of folds: each takes a prediction
 _FEWEST_SPEAKERS = 4
@@ -39,7 +40,7 @@ _PRIOR_STD = np.array([0.7, 0.5, 0.5, 2.0])
 def fit_residuals(model: ScoreModel, parts: Sequence[Part]) -> ResidualDensities | None:
     """Fit hyperbolic densities to the residuals of labelled scores; None, Gaussian, where there are too few speakers."""
     plain, bins, n_speakers = replace(model, residuals=None), [np.zeros((2, 0)), np.zeros((2, 0))], 0
-    for part in parts:
+    for part in parts[:: -(-len(parts) // _PARTS)]:
         scores, key, row_group, col_group = _sample(*part)
         n_speakers += len(np.intersect1d(row_group, col_group))
         for h, z in enumerate(_left_out(plain, scores, key, row_group, col_group)):
@@ -51,21 +52,18 @@ def fit_residuals(model: ScoreModel, parts: Sequence[Part]) -> ResidualDensities
     return ResidualDensities(location=location, scale=np.exp(log_scale), skew=skew, tail=np.exp(log_tail))
 
 
-def _sample(
-    scores: Part, labels: Labels | None
-) -> tuple[Float[np.ndarray, "k l"], Int[np.ndarray, "k l"], Index, Index]:
+def _sample(scores: Scores, labels: Labels | None) -> tuple[Values, Values, Index, Index]:
     """Return scores, labels, and the speakers of rows and columns, for as many speakers as fit into the sample."""
-    target = np.asarray(scores.labels) == TARGET if labels is None else None
     if labels is None:
+        target = np.asarray(scores.labels) == TARGET
         row_group, col_group = connected(scores.rows[target], scores.cols[target], scores.shape)
     elif labels.by_speaker:
         row_group, col_group, _ = labels.speaker_codes
     else:
         row_group, col_group = connected(*np.nonzero(labels.matrix == TARGET), labels.shape)
-    speakers = np.random.default_rng(0).permutation(np.unique(np.concatenate([row_group, col_group])))
-    speakers = speakers[speakers >= 0]
-    top = speakers.max(initial=0) + 1
-    sizes = np.stack([np.bincount(group[group >= 0], minlength=top)[speakers] for group in (row_group, col_group)])
+    known = np.concatenate([row_group, col_group])
+    speakers = np.random.default_rng(0).permutation(np.unique(known[known >= 0]))
+    sizes = [np.bincount(group[group >= 0], minlength=known.max() + 1)[speakers] for group in (row_group, col_group)]
     kept = speakers[: max(2 * _FOLDS, int((np.cumsum(sizes, 1).max(0) <= _MOST).sum()))]
     rows, cols = np.flatnonzero(np.isin(row_group, kept)), np.flatnonzero(np.isin(col_group, kept))
     if labels is None:
@@ -99,18 +97,17 @@ def _left_out(
     fold = np.argsort(np.argsort(-np.bincount(of), kind="stable"))[of] % _FOLDS  # the largest first
     row_fold, col_fold = fold[: len(row_group)], fold[len(row_group) :]
     found: list[list[Float[np.ndarray, " n"]]] = [[np.empty(0)], [np.empty(0)]]
-    for a in range(_FOLDS):
-        for b in range(_FOLDS):
-            rows, cols = np.flatnonzero(row_fold == a), np.flatnonzero(col_fold == b)
-            others_r, others_c = np.flatnonzero(~np.isin(row_fold, (a, b))), np.flatnonzero(~np.isin(col_fold, (a, b)))
-            rows = rows[_common_kinds(scores[np.ix_(rows, others_c)])]
-            cols = cols[_common_kinds(scores[np.ix_(others_r, cols)].T)]
-            cohort, trials = np.ix_(others_r, others_c), np.ix_(rows, cols)
-            reader = _Residual(model, scores[cohort], Labels.from_key(key[cohort]))
-            for h in (NONTARGET, TARGET):
-                reader.label = h
-                z = reader.llr(scores[trials], scores[np.ix_(rows, others_c)], scores[np.ix_(others_r, cols)])
-                found[h].append(z[(key[trials] == h) & ~np.isnan(z)])
+    for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0)):
+        rows, cols = np.flatnonzero(row_fold == a), np.flatnonzero(col_fold == b)
+        others_r, others_c = np.flatnonzero(~np.isin(row_fold, (a, b))), np.flatnonzero(~np.isin(col_fold, (a, b)))
+        rows = rows[_common_kinds(scores[np.ix_(rows, others_c)])]
+        cols = cols[_common_kinds(scores[np.ix_(others_r, cols)].T)]
+        cohort, trials = np.ix_(others_r, others_c), np.ix_(rows, cols)
+        reader = _Residual(model, scores[cohort], key[cohort])
+        for h in (NONTARGET, TARGET):
+            reader.label = h
+            z = reader.llr(scores[trials], scores[np.ix_(rows, others_c)], scores[np.ix_(others_r, cols)])
+            found[h].append(z[(key[trials] == h) & ~np.isnan(z)])
     return [np.concatenate(parts) for parts in found]
 
 
@@ -135,5 +132,4 @@ def _fit_class(z: Float[np.ndarray, " n"], number: Float[np.ndarray, " n"], n_sp
 
     bounds = [(-5.0, 5.0), (-3.0, 3.0), (-3.0, 3.0), (-5.0, 10.0)]
     runs = [minimize(loss, [0.0, -0.1, 0.0, tail], method="L-BFGS-B", bounds=bounds) for tail in (0.0, 2.5)]
-    best: Float[np.ndarray, "4"] = min(runs, key=lambda run: float(run.fun)).x
-    return best
+    return np.asarray(min(runs, key=lambda run: float(run.fun)).x)

@@ -1,14 +1,19 @@
 """Scoring with the score model: cohort scores in, log-likelihood ratios out.
 
+The cohort scores do not depend on the hypothesis, so it is enough to condition on them once:
+
+    (x~, y~) | S_I, s_e, s_t ~ N(m, V),   m = constant + F s_e + G s_t                                (S1)
+    p_h = mu_h + [alpha_h beta_h] m,      v_h = sigma_h^2 + [alpha_h beta_h] V [alpha_h beta_h]'      (S3)
     LLR = (log v_0 / v_1 + (s - p_0)^2 / v_0 - (s - p_1)^2 / v_1) / 2                                 (S4)
 
-with the predictions p_h = e_h + t_h and v_h of `prediction.py`: e_h and t_h are weighted sums of the cohort scores of the
-enrolment and of the test, so that all trials of a matrix take two thin products and one pass.
+V, F and G depend only on which scores there are, and of which class: on the labels of s_e and s_t. So all trials of a
+matrix with the same labels take two thin products, which give p_h = e_h + t_h, and one pass.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +27,9 @@ from evenscore.errors import InputError
 from evenscore.large import is_dask, map_pairs, map_rows
 from evenscore.model.densities import Formula, gaussian_llr
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.pattern import MISSING, PairLabels
-from evenscore.model.posterior import HiddenPosterior
-from evenscore.model.prediction import Cohort, Prediction, predict
+from evenscore.model.pattern import MISSING, PairLabels, Pattern, find_pattern, refine
+from evenscore.model.posterior import HiddenPosterior, background_core, factorize, solve
+from evenscore.model.statistics import lay_out
 from evenscore.model.sums import Scores, matrix_sums
 from evenscore.parallel import one_blas_thread
 
@@ -35,6 +40,7 @@ __all__ = ["ScoreModelNormalizer", "lgsm_norm", "missing_kinds"]
 
 Codes = npt.NDArray[np.int8]
 Index = npt.NDArray[np.intp]
+Array = npt.NDArray[np.float64]
 _KEPT = 64  # predictions that a normalizer remembers
 
 
@@ -96,7 +102,9 @@ class ScoreModelNormalizer:
             raise InputError(f"labels are {pairs.shape}, but the cohort scores are {cohort.shape}; make them agree")
         with one_blas_thread():
             sums = cohort.class_sums(pairs) if hasattr(cohort, "class_sums") else matrix_sums(cohort, pairs)
-            self._cohort = Cohort.from_sums(model, sums)
+        sums = sums.moved(model.mu)
+        self._shape, self._pattern = cohort.shape, find_pattern(sums.labels)
+        self._gamma = sums.rows / model.sigma2 @ model.alpha, sums.cols / model.sigma2 @ model.beta  # (E2)
         self._predictions: dict[tuple[bytes, bytes], Prediction] = {}
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
@@ -136,7 +144,7 @@ class ScoreModelNormalizer:
         rows, cols
             For listed trials, the positions of each trial's enrolment and test.
         """
-        (N, M), scores = self._cohort.shape, scores if is_dask(scores) else np.asarray(scores)
+        (N, M), scores = self._shape, scores if is_dask(scores) else np.asarray(scores)
         test, test_labels = (None if part is None else part.T for part in (test, test_labels))
         m, n = scores.shape if rows is None or cols is None else (rows.max(initial=-1) + 1, cols.max(initial=-1) + 1)
         with one_blas_thread():
@@ -214,7 +222,7 @@ class ScoreModelNormalizer:
         >>> [round(normalizer.normalize_one(2.5, enroll_targets=known), 3) for known in ([], [2.5, 2.2])]
         [0.889, 3.708]
         """
-        N, M = self._cohort.shape
+        N, M = self._shape
         e, e_key = _side(enroll, enroll_labels, enroll_targets, M, "enroll")
         t, t_key = _side(test, test_labels, test_targets, N, "test")
         p = self._predict(e_key, t_key)
@@ -231,7 +239,7 @@ class ScoreModelNormalizer:
         test_labels: npt.ArrayLike | None = None,
     ) -> HiddenPosterior:
         """Return the posterior of the hidden variables of a trial, given its cohort scores, as for `normalize_one`."""
-        (N, M), dim = self._cohort.shape, self.model.dim
+        (N, M), dim = self._shape, self.model.dim
         e, e_key = _side(enroll, enroll_labels, None, M, "enroll")
         t, t_key = _side(test, test_labels, None, N, "test")
         p = self._predict(e_key, t_key)
@@ -252,7 +260,7 @@ class ScoreModelNormalizer:
             if len(self._predictions) >= _KEPT:
                 self._predictions.clear()
             with one_blas_thread():
-                self._predictions[key] = predict(self.model, self._cohort, enroll_labels, test_labels)
+                self._predictions[key] = predict(self.model, self._pattern, self._gamma, enroll_labels, test_labels)
         return self._predictions[key]
 
 
@@ -310,3 +318,109 @@ def _weighted_rows(scores: Scores, weights: Float[np.ndarray, "2 m"]) -> Float[n
         return np.nan_to_num(rows.astype(np.float64)) @ weights.T if np.isnan(found).any() else found
 
     return map_rows(sums, scores, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a cohort says about trials whose cohort scores have the same labels."""
+
+    constant: Float[np.ndarray, " p"]  #: mean of (x~, y~) where all its cohort scores are 0; p = 2 D
+    enroll: Float[np.ndarray, "p m"]  #: weights of s_e in the mean
+    test: Float[np.ndarray, "p n"]  #: weights of s_t in the mean
+    covariance: Float[np.ndarray, "p p"]  #: of (x~, y~)
+    offset: Float[np.ndarray, "2"]  #: p_h where all cohort scores are 0
+    enroll_weights: Float[np.ndarray, "2 m"]  #: of s_e in p_h
+    test_weights: Float[np.ndarray, "2 n"]  #: of s_t in p_h
+    variance: Float[np.ndarray, "2"]  #: v_h
+
+
+def predict(
+    model: ScoreModel, pattern: Pattern, gamma: tuple[Array, Array], enroll_labels: Codes, test_labels: Codes
+) -> Prediction:
+    """Condition a trial's hidden variables on all cohort scores: those of N x M pairs, with their evidence, (E2).
+
+    The first M labels of s_e (and N of s_t) are those of the cohort's members; others are labels of scores against
+    further recordings, which have no scores with the cohort. x~ and y~ are solved for last.
+    """
+    N, M, D = len(gamma[0]), len(gamma[1]), model.dim
+    pattern = refine(pattern, test_labels[:N] % 3, enroll_labels[:M] % 3)
+    row_label, col_label = np.empty(len(pattern.row_size), np.int8), np.empty(len(pattern.col_size), np.int8)
+    row_label[pattern.row_class], col_label[pattern.col_class] = test_labels[:N], enroll_labels[:M]
+    row_z, col_z, known = _solve_cohort(model, pattern, row_label, col_label)
+    a, b, _ = model.score_precision()
+    precision = np.eye(2 * D) - known
+    precision[:D, :D] += np.tensordot(_label_counts(enroll_labels[:M]), a, 1)
+    precision[D:, D:] += np.tensordot(_label_counts(test_labels[:N]), b, 1)
+    # A recording that has a score with this trial only adds its own hidden variable to the noise of that score.
+    alone_e, alone_t = model.sigma2 + (model.beta**2).sum(1), model.sigma2 + (model.alpha**2).sum(1)
+    precision[:D, :D] += (model.alpha.T * (_label_counts(enroll_labels[M:]) / alone_e)) @ model.alpha  # (S11)
+    precision[D:, D:] += (model.beta.T * (_label_counts(test_labels[N:]) / alone_t)) @ model.beta
+    V = np.linalg.inv(precision)
+    row_cov, col_cov = -row_z @ V, -col_z @ V  # of the cohort's hidden variables with (x~, y~), by class
+    F = np.empty((2 * D, len(enroll_labels)))
+    F[:, :M] = _weights(model.sigma2, model.alpha, model.beta, col_label, V[:D], col_cov)[:, pattern.col_class]
+    F[:, M:] = _weights(alone_e, model.alpha, model.beta, enroll_labels[M:], V[:D])
+    G = np.empty((2 * D, len(test_labels)))
+    G[:, :N] = _weights(model.sigma2, model.beta, model.alpha, row_label, V[D:], row_cov)[:, pattern.row_class]
+    G[:, N:] = _weights(alone_t, model.beta, model.alpha, test_labels[N:], V[D:])
+    constant = np.zeros(2 * D) - F @ model.mu[np.maximum(enroll_labels, 0)] - G @ model.mu[np.maximum(test_labels, 0)]
+    for d in range(D):
+        constant += np.bincount(pattern.row_class, gamma[0][:, d], len(row_label)) @ row_cov[:, d]
+        constant += np.bincount(pattern.col_class, gamma[1][:, d], len(col_label)) @ col_cov[:, d]
+    both = np.concatenate([model.alpha, model.beta], axis=1)
+    variance = model.sigma2 + ((both @ V) * both).sum(1)  # (S3)
+    return Prediction(constant, F, G, V, model.mu + both @ constant, both @ F, both @ G, variance)
+
+
+def _label_counts(labels: Codes) -> Float[np.ndarray, "2"]:
+    return np.bincount(labels + 1, minlength=3)[1:].astype(float)
+
+
+def _weights(
+    noise: Float[np.ndarray, "2"], mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None
+) -> Float[np.ndarray, "p m"]:
+    """Return the weights of cohort scores in m: a score adds its loadings / noise to the evidence of its two sides.
+
+    ``own`` is the covariance of the trial's side with (x~, y~), ``others`` that of the cohort's members.
+    """
+    h = np.maximum(labels, 0)
+    found = mine[h] @ own
+    if others is not None:
+        found += (theirs[h][:, :, None] * others).sum(1)
+    return (found * ((labels != MISSING) / noise[h])[:, None]).T
+
+
+def _solve_cohort(
+    model: ScoreModel, pattern: Pattern, row_label: Codes, col_label: Codes
+) -> tuple[Float[np.ndarray, "r d p"], Float[np.ndarray, "c d p"], Float[np.ndarray, "p p"]]:
+    """Return Lambda_c^-1 B for the members of every class, and B' Lambda_c^-1 B.
+
+    Lambda_c is the precision of the cohort's hidden variables, s_e and s_t included, and B couples them with (x~, y~).
+    """
+    D, layout = model.dim, lay_out(pattern, ordered=False)
+    row_u, col_u = np.sqrt(pattern.row_size), np.sqrt(pattern.col_size)
+    c = np.concatenate([model.score_precision()[2], np.zeros((1, D, D))])  # the last one is for missing scores
+    row_B, col_B = np.zeros((len(row_u), 2 * D, D)), np.zeros((len(col_u), 2 * D, D))
+    row_B[:, D:] = (row_u[:, None, None] * c[row_label]).swapaxes(1, 2)  # x_i with y~
+    col_B[:, :D] = col_u[:, None, None] * c[col_label]  # y_j with x~
+    row_n = pattern.row_n + np.stack([row_label == 0, row_label == 1], 1)  # with the scores of s_t and s_e
+    col_n = pattern.col_n + np.stack([col_label == 0, col_label == 1], 1)
+    W, t, solved = np.zeros((2 * D, 2 * D)), np.zeros((2 * D, 2 * D)), []  # U' P^-1 U and U' P^-1 B
+    for n in range(len(layout.shapes)):
+        u, v = layout.rows(n, row_u), layout.cols(n, col_u)
+        f = factorize(model, layout.coupling(n, u, v)[0], layout.rows(n, row_n), layout.cols(n, col_n), u, v)
+        x, y = solve(f, layout.rows(n, row_B).swapaxes(1, 2), layout.cols(n, col_B).swapaxes(1, 2))
+        W += f.UPU.sum(0)
+        t[:D] += np.tensordot(u, x, ((0, 1), (0, 2))).T
+        t[D:] += np.tensordot(v, y, ((0, 1), (0, 2))).T
+        solved.append((f, x, y))
+    shift = background_core(model, W[None], np.array([pattern.background == NONTARGET]))[0][0] @ t
+    row_z, col_z = np.empty(row_B.shape), np.empty(col_B.shape)
+    for n, (f, x, y) in enumerate(solved):
+        rows, cols = layout.row_place[0] == n, layout.col_place[0] == n
+        x, y = x - (f.row_PU @ shift).transpose(0, 3, 1, 2), y - (f.col_PU @ shift).transpose(0, 3, 1, 2)  # (E4)
+        row_z[rows] = x[layout.row_place[1, rows], :, layout.row_place[2, rows]]
+        col_z[cols] = y[layout.col_place[1, cols], :, layout.col_place[2, cols]]
+    known = np.tensordot(row_B, row_z, ((0, 2), (0, 2))) + np.tensordot(col_B, col_z, ((0, 2), (0, 2)))
+    row_z, col_z = row_z / row_u[:, None, None], col_z / col_u[:, None, None]
+    return row_z.swapaxes(1, 2), col_z.swapaxes(1, 2), known
