@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from evenscore.cli.embeddings import ScorerOption
-from evenscore.cli.options import Json, file_option
+from evenscore.cli.options import Json, file_option, operating_point
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from evenscore.comparison import Comparison
     from evenscore.data.blocks import LabelledBlocks
+    from evenscore.data.embeddings import Embeddings
     from evenscore.data.labels import Labels
     from evenscore.data.score_matrix import ScoreMatrix
-    from evenscore.data.side import Side
+    from evenscore.data.side import Ids, Side
     from evenscore.data.trial_list import TrialList
-    from evenscore.metrics import OperatingPoint
 
     Labelled: TypeAlias = tuple[ScoreMatrix | TrialList, Labels | None]  # a list has its labels itself
     Sides: TypeAlias = tuple[list[LabelledBlocks], list[LabelledBlocks]]  # training and evaluation, by condition
@@ -82,7 +82,7 @@ def compare(
 
     wanted = [name.strip() for name in methods.split(",") if name.strip()]
     parse_methods(wanted)  # what is wrong is refused before the work, not after it
-    places = [_operating_point(text) for text in points or ("0.01",)]
+    places = [operating_point(text) for text in points or ("0.01",)]
     folder = check_folder(output)
     of_ids = facts_of_ids(speakers, None)
     if train_embeddings is not None:
@@ -108,19 +108,6 @@ def compare(
         return
     print_comparison(found)
     typer.echo(f"\nThe report is {folder / 'report.html'}; all figures are in {folder / 'results.json'}.")
-
-
-def _operating_point(text: str) -> OperatingPoint:
-    """Return the operating point of PRIOR or PRIOR,C_MISS,C_FA."""
-    from evenscore.metrics import OperatingPoint
-
-    try:
-        numbers = [float(number) for number in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in (1, 3):
-        raise InputError(f"--points {text!r} must be a prior such as 0.01, or a prior and two costs such as 0.01,10,1")
-    return OperatingPoint(*numbers)
 
 
 def _read_side(
@@ -178,14 +165,15 @@ def _paired_blocks(
 
     (own_name, (own, own_labels)), (name, (new, labels)) = training, evaluation
     rows, cols = own.enroll_ids, own.test_ids
+    others: Ids | None = None
     if pool is not None:
-        others = [one for one in pool.enroll_ids if one not in own.enroll.index and one not in new.enroll.index]
-        tests = [one for one in pool.test_ids if one not in own.test.index and one not in new.test.index]
-        if others or tests:
-            rows, cols = others, tests
+        others = pool.enroll_ids[(own.enroll.find(pool.enroll_ids) < 0) & (new.enroll.find(pool.enroll_ids) < 0)]
+        tests = pool.test_ids[(own.test.find(pool.test_ids) < 0) & (new.test.find(pool.test_ids) < 0)]
+        others = others if len(others) or len(tests) else None
+        rows, cols = (rows, cols) if others is None else (others, tests)
     enroll = _part(pool, new.enroll_ids, cols) if enroll is None else enroll
     test = _part(pool, rows, new.test_ids) if test is None else test
-    if rows is own.enroll_ids:
+    if others is None:
         first = _own_cohort(own, own_labels, own_name)
         blocks = ScoreBlocks(new, enroll, test, first.blocks.cohort, cohort_labels=first.blocks.cohort_labels)
     else:
@@ -196,7 +184,7 @@ def _paired_blocks(
     return first, LabelledBlocks(blocks, labels, name)
 
 
-def _part(pool: ScoreMatrix | None, rows: Sequence[str], cols: Sequence[str]) -> ScoreMatrix | None:
+def _part(pool: ScoreMatrix | None, rows: Ids, cols: Ids) -> ScoreMatrix | None:
     """Return these rows and columns of the pool, as far as it has them; None if it has no score of them."""
     import numpy as np
 
@@ -209,8 +197,6 @@ def _part(pool: ScoreMatrix | None, rows: Sequence[str], cols: Sequence[str]) ->
 
 def _own_cohort(scores: ScoreMatrix | TrialList, labels: Labels | None, name: str) -> LabelledBlocks:
     """Return labelled scores as their own cohort; a map tells who speaks, or else the target trials."""
-    import numpy as np
-
     from evenscore.data.blocks import LabelledBlocks
     from evenscore.data.labels import Labels
     from evenscore.metrics import speakers_from_targets
@@ -222,13 +208,13 @@ def _own_cohort(scores: ScoreMatrix | TrialList, labels: Labels | None, name: st
         matrix = matrix.with_speakers(known, known)
     own = LabelledBlocks.own_cohort(matrix, name=name)
     by_speaker = Labels.from_speakers(matrix.enroll, matrix.test)
-    if np.array_equal(by_speaker.pairs(listed.rows, listed.cols), listed.labels):
+    if (by_speaker.pairs(listed.rows, listed.cols) == listed.labels).all():
         return own
     return LabelledBlocks(own.blocks, Labels.from_trials(listed), name)
 
 
 def _sides_from_embeddings(
-    paths: tuple[str, str, str], key: Files, trials: Files, scorer: str, of_ids: Callable[[Side], Side]
+    paths: tuple[str, str, str], key: Files, trials: Files, scorer: str, of_ids: Callable[[Embeddings], Embeddings]
 ) -> Sides:
     """Score the training side against itself, which is the cohort, and the evaluation trials."""
     from evenscore.cli.embeddings import read_scorer, read_sides, score_training

@@ -95,11 +95,16 @@ def _read_audiomnist() -> Sides:
 
 def _simulate(seed: int) -> Sides:
     """Draw scores of 60 speakers to train on, who are the cohort too, and trials of 60 others."""
+    import numpy as np
+
     from evenscore.data import LabelledBlocks
     from evenscore.model import ScoreModel, simulate_blocks
 
     model = ScoreModel(
-        mu=[-2.0, 2.5], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5]
+        mu=np.array([-2.0, 2.5]),
+        alpha=np.array([[0.9, 0.0], [0.7, 0.5]]),
+        beta=np.array([[0.8, 0.0], [0.6, -0.5]]),
+        sigma2=np.array([1.0, 1.5]),
     )
     known, new = ([f"{group}{number:02d}" for number in range(60)] for group in ("known", "new"))
     four = [[name for name in names for _ in range(4)] for names in (new, known)]

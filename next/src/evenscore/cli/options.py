@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenscore.errors import InputError
 from evenscore.spelling import parse_name
 
+if TYPE_CHECKING:
+    from evenscore.metrics import OperatingPoint
+
 __all__ = ["Json", "MemoryLimit", "Output", "Scheduler", "ToFormat", "Workers"]
-__all__ += ["file_option", "labelled_format", "parse_name"]
+__all__ += ["file_option", "labelled_format", "operating_point", "parse_name"]
 
 _RARE = "Large data and rare options"
 
@@ -43,3 +47,16 @@ def labelled_format(table: Any, output: str, to_format: str | None) -> str | Non
     endings = tuple(ending for each in FORMATS.values() for ending in each.extensions)
     named = to_format is not None or output.lower().removesuffix(".gz").endswith(endings)
     return to_format if named or labels is None or (labels < 0).any() else "wespeaker"
+
+
+def operating_point(text: str) -> OperatingPoint:
+    """Return the operating point of a prior, or of a prior and the costs of a miss and of a false alarm."""
+    from evenscore.metrics import OperatingPoint
+
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 3):
+        raise InputError(f"--points is {text!r}, but must be a prior such as 0.01, or PRIOR,C_MISS,C_FA")
+    return OperatingPoint(*numbers)

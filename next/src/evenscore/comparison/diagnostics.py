@@ -80,7 +80,7 @@ def _overlap(training: Trials, evaluation: Trials, allowed: bool) -> Iterator[Di
 
 def _hidden_targets(parts: Sequence[LabelledBlocks], usual_target: float) -> list[Diagnostic]:
     """Find cohort scores as high as those of most targets that stand out among all other scores of both ids."""
-    found = []
+    found: list[dict[str, str | float]] = []
     for part in parts:
         for block, of_rows in ((part.blocks.enroll, True), (part.blocks.test, False)):
             if block is None:

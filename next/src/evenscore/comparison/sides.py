@@ -89,8 +89,8 @@ class Trials:
             parts.append(LabelledBlocks(blocks, part.labels if by_labels else None, part.name))
             lists.append(chosen)
             names.append(name)
-        codes = {"enroll": self.enroll[mask], "test": self.test[mask]}
-        return replace(self, parts=tuple(parts), lists=tuple(lists), names=tuple(names), **codes)
+        enroll, test = self.enroll[mask], self.test[mask]
+        return replace(self, parts=tuple(parts), lists=tuple(lists), names=tuple(names), enroll=enroll, test=test)
 
 
 def _scores_of(trials: TrialList, table: ScoreMatrix | TrialList) -> Floats:

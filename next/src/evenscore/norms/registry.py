@@ -248,7 +248,7 @@ def _imported(place: str) -> Callable[..., Any]:
 
 
 #: Every norm by name; `register_norm` adds to it.
-METHODS: dict[str, Method] = {"raw": Method(_raw)} | {
+METHODS: dict[str, Method] = {"raw": Method(_raw, lambda blocks, options: (blocks.only(()), dict(options)))} | {
     name: Method(partial(_classical, name), partial(_prepare_classical, name)) for name in CLASSICAL
 }
 METHODS |= {
