@@ -256,7 +256,7 @@ def _figures(scored: Mapping[str, Mapping[str, Scored]]) -> Figures:
     figures: Figures = {}
     for group, systems in scored.items():
         for name, (scores, llr, labels) in systems.items():
-            own, calibrated = evaluate(scores, labels), evaluate(llr, labels)
+            own, calibrated = (evaluate(values, labels.astype(int)) for values in (scores, llr))
             numbers = {"eer": own.eer, "min_dcf": own.min_dcf, "min_cllr": own.min_cllr}
             figures.setdefault(group, {})[name] = numbers | {"cllr": own.cllr, "cllr_calibrated": calibrated.cllr}
     return figures
@@ -314,7 +314,7 @@ def _write(runs: Sequence[Mapping[str, Any]], folder: Path) -> None:
     (folder / "results.json").write_text(json.dumps({"splits": numbers, "paper_eer": PAPER_EER}, indent=1))
     for group, systems in runs[0]["per-gender"]["scores"].items():
         shown = {name: systems[name] for name in ("raw", "ZT", "LGSM 1D", "LGSM 2D")}
-        labels = systems["raw"][2]
+        labels = systems["raw"][2].astype(int)
         axes = plot_det({name: scores for name, (scores, _, _) in shown.items()}, labels)
         axes.figure.savefig(folder / f"det_{group}.svg")
         lines.append(f"![DET curves, {group}](det_{group}.svg)")
