@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+import textwrap
 import time
 import traceback
 from collections.abc import Iterator, Mapping
@@ -75,8 +76,8 @@ class _Command(TyperCommand):
                 formatter.write_dl(rare)
         elif rare:
             names = ", ".join(record[0].split()[0].rstrip(",") for record in rare)
-            formatter.write_paragraph()
-            formatter.write_text(f"More options, see {_HELP_ALL}: {names}")
+            text = f"More options, see {_HELP_ALL}: {names}"
+            formatter.write("\n" + textwrap.fill(text, formatter.width, break_on_hyphens=False) + "\n")
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.

@@ -334,7 +334,7 @@ def _repeated_pair(trials: TrialList) -> int | None:
 
 
 def _refuse_unmatched(scores: TrialList, key: TrialList, at: npt.NDArray[np.intp]) -> None:
-    remedy = "make the two lists agree, or leave out the trials that do not match (unmatched='drop')"
+    remedy = "make the two lists agree, or leave out the others with `unmatched`='drop'"
     if (at < 0).any():
         pair = scores.pair(int(np.argmax(at < 0)))
         for one, side, other in ((pair[0], key.enroll, key.test), (pair[1], key.test, key.enroll)):

@@ -131,7 +131,7 @@ def _folds_of(sides: tuple[Side, Side, Side | None, Side | None], folds: int | N
     speakers = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
     shared = ({*speakers[0], *speakers[1]} & {*speakers[2], *speakers[3]}) - {None}
     if folds is not None and folds < 2:
-        raise InputError(f"folds is {folds}, but must be 2 or more")
+        raise InputError(f"`folds` is {folds}, but must be 2 or more")
     n_folds = folds or (len(shared) if len(shared) <= EXACT_FOLDS else MANY_FOLDS)
     fold = assign_folds([name for part in speakers[:2] for name in part if name in shared], n_folds)
     found = []
