@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+import evenscore
 from evenscore import InputError, ScoreModel, ScoreModelNormalizer, fit_score_model, simulate, simulate_blocks
 from evenscore.model import ResidualDensities
 
@@ -64,10 +65,12 @@ def test_llrs_with_densities_are_ratios_of_them():
     model, rng = replace(MODEL, residuals=DENSITIES), np.random.default_rng(0)
     cohort, e, t, s = rng.normal(size=(5, 4)), rng.normal(size=(2, 4)), rng.normal(size=(5, 3)), rng.normal(size=(2, 3))
     normalizer = ScoreModelNormalizer(model, cohort)
-    posterior = normalizer.posterior(e[1], t[:, 2])
+    whole = np.block([[cohort, t[:, 2:]], [e[1:], np.nan]])
+    posterior = evenscore.posterior(MODEL, whole, np.zeros((6, 5)))
     both = np.concatenate([MODEL.alpha, MODEL.beta], axis=1)
-    p = MODEL.mu + both @ np.concatenate([posterior.enroll, posterior.test])
-    scale = np.sqrt(MODEL.sigma2 + np.diag(both @ posterior.covariance @ both.T))
+    at = np.r_[10:12, 20:22]  # x and y of the trial
+    p = MODEL.mu + both @ np.concatenate([posterior.enroll[-1], posterior.test[-1]])
+    scale = np.sqrt(MODEL.sigma2 + np.diag(both @ posterior.covariance[np.ix_(at, at)] @ both.T))
     logs = [float(DENSITIES.log_density((s[1, 2] - p[h]) / scale[h], h)) - np.log(scale[h]) for h in (0, 1)]
     assert normalizer.llr(s, e, t)[1, 2] == pytest.approx(logs[1] - logs[0])
     assert normalizer.normalize_one(s[1, 2], e[1], t[:, 2]) == pytest.approx(logs[1] - logs[0])

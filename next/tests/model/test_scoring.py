@@ -15,7 +15,7 @@ from evenscore import (
     simulate_blocks,
 )
 from evenscore.model import lgsm_norm
-from reference.dense_score_model import dense_llr, dense_posterior
+from reference.dense_score_model import dense_llr
 from reference.score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])
@@ -73,14 +73,11 @@ def test_equal_to_the_papers_formula(missing, labelled, dim):
         np.testing.assert_allclose(normalizer.llr(scores[rows, cols], *sides, rows, cols), expected[rows, cols], **how)
         lazy = normalizer.llr(da.from_array(scores, (1, 2)), *sides)
         np.testing.assert_allclose(lazy.compute(), expected, **how)
-        if not labelled or all(
-            side is None or side.shape[axis] == key.shape[axis] for axis, side in ((1, sides[0]), (0, sides[1]))
-        ):
-            e, t, e_key, t_key = (
-                part if part is None else part[0] if n % 2 == 0 else part[:, 0] for n, part in enumerate(sides)
-            )
-            one = normalizer.normalize_one(scores[0, 0], e, t, enroll_labels=e_key, test_labels=t_key)
-            np.testing.assert_allclose(one, expected[0, 0], **how)
+        e, t, e_key, t_key = (
+            part if part is None else part[0] if n % 2 == 0 else part[:, 0] for n, part in enumerate(sides)
+        )
+        one = normalizer.normalize_one(scores[0, 0], e, t, enroll_labels=e_key, test_labels=t_key)
+        np.testing.assert_allclose(one, expected[0, 0], **how)
 
 
 def test_tables_are_aligned_by_id():
@@ -98,32 +95,6 @@ def test_tables_are_aligned_by_id():
     np.testing.assert_allclose(found.scores, expected.ravel())
     with pytest.raises(InputError, match="ScoreModel"):
         lgsm_norm(blocks, model="model.json")
-
-
-def test_known_targets_beyond_the_cohort_are_labelled_columns():
-    rng = np.random.default_rng(0)
-    cohort, e, t, known = rng.normal(size=(4, 3)), rng.normal(size=3), rng.normal(size=4), [3.0, 2.5]
-    normalizer = ScoreModelNormalizer(MODEL, cohort)
-    one = normalizer.normalize_one(1.0, e, t, enroll_targets=known)
-    labels = np.array([[0, 0, 0, 1, 1]], np.int8)
-    wide = np.concatenate([e, known])[None]
-    assert normalizer.llr(np.array([[1.0]]), wide, t[:, None], labels)[0, 0] == pytest.approx(one, rel=1e-12)
-    assert normalizer.normalize_one(1.0, e, t, enroll_targets=[]) == pytest.approx(normalizer.normalize_one(1.0, e, t))
-
-
-def test_posterior_of_a_trial_with_missing_scores():
-    rng = np.random.default_rng(1)
-    key, _ = draw_key(rng, "missing")
-    cohort = draw_scores(rng, key)
-    e, t = rng.normal(size=key.shape[1]), rng.normal(size=key.shape[0])
-    e[0] = np.nan
-    found = ScoreModelNormalizer(MODEL, cohort, key).posterior(e, t)
-    whole = np.block([[cohort, t[:, None]], [e[None], np.nan]])
-    labels = np.where(np.isnan(whole), -1, np.pad(key, (0, 1)))
-    precision, _, mean = dense_posterior(MODEL, whole, labels)
-    at = np.r_[2 * len(key) : 2 * len(key) + 2, len(mean) - 2 : len(mean)]
-    np.testing.assert_allclose(np.concatenate([found.enroll, found.test]), mean[at], rtol=1e-9)
-    np.testing.assert_allclose(found.covariance, np.linalg.inv(precision)[np.ix_(at, at)], rtol=1e-9)
 
 
 def test_large_matrices_take_the_compiled_loops(monkeypatch):

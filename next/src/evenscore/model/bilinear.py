@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +26,6 @@ from evenscore.large import map_rows
 from evenscore.model.pattern import PairLabels
 from evenscore.model.sums import ClassSums, split_by_class
 from evenscore.parallel import one_blas_thread, run_blocks
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 __all__ = ["BilinearScores"]
 
@@ -115,7 +111,7 @@ class BilinearScores:
             scores[self.missing] = np.nan
         return scores if dtype is None else scores.astype(dtype)
 
-    def weighted_rows(self, weights: Float[np.ndarray, "2 l"]) -> Float[np.ndarray, "k 2"]:
+    def weighted_rows(self, weights: Array) -> Array:
         """Return the weighted sums of every row, (B3)."""
         step, folded = max(1, _CHUNK // max(self.right.shape[1], 1)), np.zeros((self.right.shape[1], len(weights)))
         for start in range(0, len(self.right), step):
@@ -160,7 +156,7 @@ class BilinearScores:
             return split_by_class(labels, whole, (rows, cols, square), own, center)
 
 
-def _centered_gram(vectors: Array, mean: Float[np.ndarray, " d"]) -> Float[np.ndarray, "d d"]:
+def _centered_gram(vectors: Array, mean: Array) -> Array:
     """Return sum (u - mean)(u - mean)', in float64."""
     total, lock = np.zeros((vectors.shape[1], vectors.shape[1])), threading.Lock()
 

@@ -16,18 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.errors import InputError
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 __all__ = ["Formula", "ResidualDensities", "SinhArcsinhDensities", "gaussian_llr"]
 
 _RANGES = {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-8.0, 8.0), "tail": (1e-4, 1e6)}  # far beyond fits
+Array = npt.NDArray[np.float64]
 Values = Any  #: a number or an array of them; NumPy runs a formula on arrays, numba compiles it for numbers
 Formula = tuple[Callable[..., Values], tuple[float, ...]]  #: an LLR, and its constants
 
@@ -52,10 +51,10 @@ class ResidualDensities:
     -0.919
     """
 
-    location: Float[np.ndarray, "2"]
-    scale: Float[np.ndarray, "2"]
-    skew: Float[np.ndarray, "2"]
-    tail: Float[np.ndarray, "2"]
+    location: Array
+    scale: Array
+    skew: Array
+    tail: Array
 
     def __post_init__(self) -> None:
         for name, (low, high) in _RANGES.items():
@@ -66,7 +65,7 @@ class ResidualDensities:
             object.__setattr__(self, name, array)
 
     @cached_property
-    def coefficients(self) -> Float[np.ndarray, "4 2"]:
+    def coefficients(self) -> Array:
         """Constant, width, slope and lean of (R1) for each class."""
         from scipy.special import kve
 
@@ -81,7 +80,7 @@ class ResidualDensities:
         d = residual - self.location[label]
         return constant - slope * np.sqrt(width**2 + d**2) + lean * d  # (R1)
 
-    def formula(self, variance: Float[np.ndarray, "2"]) -> Formula:
+    def formula(self, variance: Array) -> Formula:
         """Return (R2) for scores whose predictions have this variance."""
         constant, width, slope, lean = self.coefficients
         scale = np.sqrt(variance)
@@ -114,7 +113,7 @@ def _hyperbolic_llr(
 class SinhArcsinhDensities(ResidualDensities):
     """Densities of model files of the first edition: sinh(tail arsinh((z - location) / scale) - skew) ~ N(0, 1)."""
 
-    def formula(self, variance: Float[np.ndarray, "2"]) -> Formula:
+    def formula(self, variance: Array) -> Formula:
         """Return (R2) for scores whose predictions have this variance."""
         scale = self.scale * np.sqrt(variance)
         constant = np.log(self.tail[1] / self.tail[0] * scale[0] / scale[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +13,9 @@ from evenscore.model.parameters import ScoreModel
 from evenscore.model.posterior import Moments, expect
 from evenscore.model.statistics import Statistics
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
 __all__ = ["Run", "m_step", "run_bfgs", "run_em"]
 
+Array = npt.NDArray[np.float64]
 Tell = Callable[[int], object] | None  #: called with the number of iterations
 _FLOOR = 1e-12  # of the variances of standardized scores
 
@@ -45,13 +42,13 @@ def m_step(moments: Moments) -> ScoreModel:
     return ScoreModel(mu=mu, alpha=alpha @ root[0], beta=beta @ root[1], sigma2=sigma2)  # (E12)
 
 
-def _residual(moments: Moments, weights: Float[np.ndarray, "2 v"]) -> Float[np.ndarray, "2"]:
+def _residual(moments: Moments, weights: Array) -> Array:
     """Return the expected sum of squares of s - weights'w, of each class."""
     fitted = (moments.ww @ weights[:, :, None])[:, :, 0]
     return moments.ss - 2 * (weights * moments.sw).sum(1) + (weights * fitted).sum(1)
 
 
-def _solve(matrix: Float[np.ndarray, "v v"], vector: Float[np.ndarray, " v"]) -> Float[np.ndarray, " v"]:
+def _solve(matrix: Array, vector: Array) -> Array:
     """Return the shortest solution of a system that is singular where a class has fewer scores than weights."""
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     values, vectors = np.linalg.eigh(matrix * scale[:, None] * scale)
@@ -84,7 +81,7 @@ def run_bfgs(start: Run, stats: Statistics, tol: float, max_iter: int, progress:
 
     trace = list(start.trace)
 
-    def loss(vector: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+    def loss(vector: Array) -> tuple[float, Array]:
         try:
             model = _as_model(vector)
             moments = expect(model, stats)
@@ -107,13 +104,13 @@ def run_bfgs(start: Run, stats: Statistics, tol: float, max_iter: int, progress:
     return Run(_as_model(found.x), trace, converged)
 
 
-def _as_model(vector: npt.NDArray[np.float64]) -> ScoreModel:
+def _as_model(vector: Array) -> ScoreModel:
     mu, alpha, beta, log_sigma2 = np.split(vector, [2, len(vector) // 2, len(vector) - 2])
     sigma2 = np.exp(np.clip(log_sigma2, np.log(_FLOOR), 100.0))
     return ScoreModel(mu=mu, alpha=alpha.reshape(2, -1), beta=beta.reshape(2, -1), sigma2=sigma2)
 
 
-def _gradient(model: ScoreModel, moments: Moments) -> npt.NDArray[np.float64]:
+def _gradient(model: ScoreModel, moments: Moments) -> Array:
     """Return the gradient of the log-likelihood for (mu, alpha, beta, log sigma2)."""
     D = model.dim
     weights = np.concatenate([model.mu[:, None], model.alpha, model.beta], axis=1)

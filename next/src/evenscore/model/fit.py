@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.data.blocks import LabelledBlocks
 from evenscore.errors import InputError
@@ -19,9 +20,6 @@ from evenscore.model.statistics import Statistics, collect
 from evenscore.model.sums import labelled_parts, part_sums
 from evenscore.parallel import Progress, one_blas_thread
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
 __all__ = ["FitResult", "fit_lgsm", "fit_score_model", "log_likelihood"]
 
 _EM_FIRST = 80  # iterations of EM before BFGS
@@ -30,19 +28,10 @@ _BEYOND = 0.01  # share of the trials of a class beyond the vertex of the LLR fr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FitResult:
-    """A trained score model and how the training went.
-
-    Examples
-    --------
-    >>> from evenscore import ScoreModel, fit_score_model, simulate
-    >>> truth = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5], [0.5]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
-    >>> result = fit_score_model(*simulate(truth, ["a", "b", "c"] * 4, ["a", "b", "c"] * 5, seed=0), dim=1)
-    >>> result.n_scores, result.converged, result.model.dim
-    ((120, 60), True, 1)
-    """
+    """A trained score model and how the training went."""
 
     model: ScoreModel
-    log_likelihood: Float[np.ndarray, " n"]  #: of the scores, before the first and after each iteration
+    log_likelihood: npt.NDArray[np.float64]  #: of the scores, before the first and after each iteration
     converged: bool  #: whether an iteration gained less than the tolerance
     n_iter: int  #: iterations from the best start
     n_scores: tuple[int, int]  #: numbers of non-target and of target scores
@@ -53,12 +42,7 @@ class FitResult:
 def log_likelihood(model: ScoreModel, data: Any, labels: Any = None) -> float:
     """Return the log-likelihood of labelled scores, the hidden variables integrated out (the paper's marginal).
 
-    Parameters
-    ----------
-    model
-        The score model.
-    data, labels
-        Labelled scores, as for `fit_score_model`; each part has hidden variables of its own.
+    The data are labelled scores as for `fit_score_model`; each part has hidden variables of its own.
 
     Examples
     --------
@@ -178,16 +162,15 @@ def _starts(stats: Statistics, dim: int) -> list[ScoreModel]:
         return [general]
     solved, models = run_em(Run(general, []), stats, 0.0, _EM_FIRST).model, []
     table = solved.variances
-    for weights in (None, 0, 1):  # the leading direction of each side, or that of the effect on one class
-        sides = []
-        for covariance in (table.enroll_covariance, table.test_covariance):
-            values, vectors = np.linalg.eigh(covariance)
-            leading = vectors[:, -1:] * np.sqrt(values[-1])
-            at = weights or 0
-            one = covariance[:, at : at + 1] / np.sqrt(max(covariance[at, at], 1e-12))
-            sides.append(leading if weights is None else one)
-        lost = np.maximum(table.nu - (sides[0] ** 2 + sides[1] ** 2).sum(1), 0.0)
-        models.append(ScoreModel(mu=solved.mu, alpha=sides[0], beta=sides[1], sigma2=solved.sigma2 + lost))
+    sides = table.enroll_covariance, table.test_covariance
+    leading = [np.linalg.eigh(side)[1][:, -1] for side in sides]
+    for first, second in (leading, np.eye(2)[[0, 0]], np.eye(2)[[1, 1]]):  # or the effects on one class
+        a, b = (
+            side @ w[:, None] / np.sqrt(max(w @ side @ w, 1e-12))
+            for side, w in zip(sides, (first, second), strict=True)
+        )
+        lost = np.maximum(table.nu - (a**2 + b**2).sum(1), 0.0)
+        models.append(ScoreModel(mu=solved.mu, alpha=a, beta=b, sigma2=solved.sigma2 + lost))
     return models
 
 

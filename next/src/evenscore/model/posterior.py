@@ -7,7 +7,7 @@ all rows with all columns as the background does. Equations as in docs/math.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,13 +40,8 @@ class HiddenPosterior:
 def posterior(model: ScoreModel, scores: Any, labels: Any = None) -> HiddenPosterior:
     """Return the posterior of all hidden variables, given labelled scores: the paper's z, its mean and covariance.
 
-    Parameters
-    ----------
-    model
-        The score model.
-    scores, labels
-        A matrix with labels, or a labelled `TrialList`, as for `fit_score_model`. Scores that are NaN, or of unknown
-        label, are not used.
+    The scores are a matrix with labels, or a labelled `TrialList`, as for `fit_score_model`; those that are NaN, or of
+    unknown label, are not used.
 
     Examples
     --------
@@ -96,14 +91,7 @@ class Factor:
     mostly_zero: bool  #: whether X is that of one large component with few scores
 
 
-def factorize(
-    model: ScoreModel,
-    coupling: Float[np.ndarray, "2 t r c"],
-    row_n: Float[np.ndarray, "t r 2"],
-    col_n: Float[np.ndarray, "t c 2"],
-    row_u: Float[np.ndarray, "t r"],
-    col_u: Float[np.ndarray, "t c"],
-) -> Factor:
+def factorize(model: ScoreModel, coupling: Array, row_n: Array, col_n: Array, row_u: Array, col_u: Array) -> Factor:
     """Eliminate the rows of components, (E3), and solve for U; the arrays are those of `Types`."""
     D, (T, R, C) = model.dim, coupling.shape[1:]
     a, b, c = model.score_precision()
@@ -127,8 +115,8 @@ def factorize(
     return Factor(A_inv, X, S_inv, log_det_A, log_det_S, row_PU, col_PU, UPU, mostly_zero)
 
 
-def _sum(weights: Float[np.ndarray, "t n"], values: Float[np.ndarray, "t n *s"]) -> Float[np.ndarray, "t *s"]:
-    """Return the weighted sums over the second axis."""
+def _sum(weights: Array, values: Array) -> Array:
+    """Return the weighted sums over the second axis, for each of the first."""
     T, N, *shape = values.shape
     return (weights[:, None] @ values.reshape(T, N, int(np.prod(shape)))).reshape(T, *shape)
 
@@ -159,20 +147,16 @@ def _product(left: Array, right: Array, mostly_zero: bool) -> Array:
     return left @ right
 
 
-def solve(
-    factor: Factor, row_g: Float[np.ndarray, "t n r d"], col_g: Float[np.ndarray, "t n c d"]
-) -> tuple[Array, Array]:
-    """Return P^-1 g for n vectors g of each component."""
+def solve(factor: Factor, row_g: Array, col_g: Array) -> tuple[Array, Array]:
+    """Return P^-1 g for n vectors g of each component, T x n x R x D and T x n x C x D."""
     T, N, R, D = row_g.shape
     y = (col_g.reshape(T, N, col_g.shape[2] * D) - row_g.reshape(T, N, R * D) @ factor.X) @ factor.S_inv
     x = (factor.A_inv @ row_g.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)  # A_inv is symmetric
     return x - (y @ factor.X.swapaxes(1, 2)).reshape(row_g.shape), y.reshape(col_g.shape)
 
 
-def background_core(
-    model: ScoreModel, W: Float[np.ndarray, "b p p"], background: npt.NDArray[np.bool_]
-) -> tuple[Float[np.ndarray, "b p p"], Float[np.ndarray, " b"]]:
-    """Return (I + M W)^-1 M of (E4) and log |I + M W| of (E5) for each matrix."""
+def background_core(model: ScoreModel, W: Array, background: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return (I + M W)^-1 M of (E4) and log |I + M W| of (E5) for each matrix; W is U' P^-1 U."""
     D, M, c = model.dim, np.zeros(W.shape), model.score_precision()[2][NONTARGET]
     M[background, :D, D:], M[background, D:, :D] = c, c.T
     I_MW = np.eye(2 * D) + M @ W
@@ -202,8 +186,7 @@ class Moments:
         self.second[side] += square.sum((0, 1))
 
 
-@dataclass(frozen=True, eq=False)
-class _Solved:
+class _Solved(NamedTuple):
     """Some types with P^-1 gamma, gamma of (E6); one vector for each row of phi."""
 
     types: Types

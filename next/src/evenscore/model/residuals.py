@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET, Labels
-from evenscore.model.densities import Formula, ResidualDensities, Values
+from evenscore.model.densities import ResidualDensities, Values
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern import connected
 from evenscore.model.scoring import ScoreModelNormalizer, missing_kinds
 from evenscore.model.sums import Part, Scores
 
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
 __all__ = ["fit_residuals"]
 
+Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 _FOLDS = 3
 _PARTS = 4
@@ -52,7 +49,7 @@ def fit_residuals(model: ScoreModel, parts: Sequence[Part]) -> ResidualDensities
     return ResidualDensities(location=location, scale=np.exp(log_scale), skew=skew, tail=np.exp(log_tail))
 
 
-def _sample(scores: Scores, labels: Labels | None) -> tuple[Values, Values, Index, Index]:
+def _sample(scores: Scores, labels: Labels | None) -> tuple[Array, Array, Index, Index]:
     """Return scores, labels, and the speakers of rows and columns, for as many speakers as fit into the sample."""
     if labels is None:
         target = np.asarray(scores.labels) == TARGET
@@ -76,55 +73,44 @@ def _sample(scores: Scores, labels: Labels | None) -> tuple[Values, Values, Inde
     return values, np.maximum(key, 0), row_group[rows], col_group[cols]
 
 
-class _Residual(ScoreModelNormalizer):
-    """Gives the standardized residual of one class in place of the LLR."""
-
-    label = NONTARGET
-
-    def _formula(self, variance: Float[np.ndarray, "2"]) -> Formula:
-        return _residual, (float(variance[self.label] ** -0.5), float(self.label))
-
-
 def _residual(s: Values, e0: Values, e1: Values, t0: Values, t1: Values, scale: float, target: float) -> Values:
     return (s - e0 - t0 - target * (e1 + t1 - e0 - t0)) * scale
 
 
-def _left_out(
-    model: ScoreModel, scores: Float[np.ndarray, "k l"], key: Int[np.ndarray, "k l"], row_group: Index, col_group: Index
-) -> list[Float[np.ndarray, " n"]]:
+def _left_out(model: ScoreModel, scores: Array, key: Array, row_group: Index, col_group: Index) -> list[Array]:
     """Return the residuals of non-targets and targets, predicted from the scores of other folds."""
     of = np.unique(np.concatenate([row_group, col_group]), return_inverse=True)[1]
     fold = np.argsort(np.argsort(-np.bincount(of), kind="stable"))[of] % _FOLDS  # the largest first
     row_fold, col_fold = fold[: len(row_group)], fold[len(row_group) :]
-    found: list[list[Float[np.ndarray, " n"]]] = [[np.empty(0)], [np.empty(0)]]
+    found: list[list[Array]] = [[np.empty(0)], [np.empty(0)]]
     for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0)):
         rows, cols = np.flatnonzero(row_fold == a), np.flatnonzero(col_fold == b)
         others_r, others_c = np.flatnonzero(~np.isin(row_fold, (a, b))), np.flatnonzero(~np.isin(col_fold, (a, b)))
         rows = rows[_common_kinds(scores[np.ix_(rows, others_c)])]
         cols = cols[_common_kinds(scores[np.ix_(others_r, cols)].T)]
         cohort, trials = np.ix_(others_r, others_c), np.ix_(rows, cols)
-        reader = _Residual(model, scores[cohort], key[cohort])
+        normalizer = ScoreModelNormalizer(model, scores[cohort], key[cohort])
+        S_e, S_t = scores[np.ix_(rows, others_c)], scores[np.ix_(others_r, cols)]
         for h in (NONTARGET, TARGET):
-            reader.label = h
-            z = reader.llr(scores[trials], scores[np.ix_(rows, others_c)], scores[np.ix_(others_r, cols)])
+            z = normalizer.llr(scores[trials], S_e, S_t, formula=lambda v, h=h: (_residual, (float(v[h] ** -0.5), h)))
             found[h].append(z[(key[trials] == h) & ~np.isnan(z)])
     return [np.concatenate(parts) for parts in found]
 
 
-def _common_kinds(scores: Float[np.ndarray, "m c"]) -> Index:
+def _common_kinds(scores: Array) -> Index:
     """Return the rows whose scores are missing in one of the commonest ways."""
     _, of = missing_kinds(scores)
     commonest = np.argsort(-np.bincount(of), kind="stable")[:_KINDS] if len(of) else of
     return np.flatnonzero(np.isin(of, commonest))
 
 
-def _fit_class(z: Float[np.ndarray, " n"], number: Float[np.ndarray, " n"], n_speakers: int) -> Float[np.ndarray, "4"]:
+def _fit_class(z: Array, number: Array, n_speakers: int) -> Array:
     """Return location, log scale, skew and log tail of the largest posterior likelihood."""
     from scipy.optimize import minimize
 
     share, effective = number / number.sum(), min(number.sum(), _PER_SPEAKER * n_speakers)
 
-    def loss(p: Float[np.ndarray, "4"]) -> float:
+    def loss(p: Array) -> float:
         location, log_scale, skew, log_tail = np.repeat(p[:, None], 2, axis=1)
         density = ResidualDensities(location=location, scale=np.exp(log_scale), skew=skew, tail=np.exp(log_tail))
         prior = 0.5 * (((p - _PRIOR_MEAN) / _PRIOR_STD) ** 2).sum()

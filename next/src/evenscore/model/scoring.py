@@ -13,14 +13,14 @@ matrix with the same labels take two thin products, which give p_h = e_h + t_h, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.blocks import ScoreBlocks
-from evenscore.data.labels import NONTARGET, TARGET, Labels
+from evenscore.data.labels import NONTARGET, Labels
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
@@ -28,19 +28,16 @@ from evenscore.large import is_dask, map_pairs, map_rows
 from evenscore.model.densities import Formula, gaussian_llr
 from evenscore.model.parameters import ScoreModel
 from evenscore.model.pattern import MISSING, PairLabels, Pattern, find_pattern, refine
-from evenscore.model.posterior import HiddenPosterior, background_core, factorize, solve
+from evenscore.model.posterior import background_core, factorize, solve
 from evenscore.model.statistics import lay_out
 from evenscore.model.sums import Scores, matrix_sums
 from evenscore.parallel import one_blas_thread
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
 __all__ = ["ScoreModelNormalizer", "lgsm_norm", "missing_kinds"]
 
-Codes = npt.NDArray[np.int8]
-Index = npt.NDArray[np.intp]
 Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
+Index = npt.NDArray[np.integer]
 _KEPT = 64  # predictions that a normalizer remembers
 
 
@@ -54,9 +51,7 @@ def lgsm_norm(blocks: ScoreBlocks, model: ScoreModel) -> ScoreMatrix | TrialList
     array([[1.778]])
     """
     if not isinstance(model, ScoreModel):
-        raise InputError(
-            f"the model is a {type(model).__name__}, but must be a ScoreModel; train one with fit_score_model"
-        )
+        raise InputError(f"the model is a {type(model).__name__}, but must be a ScoreModel; see fit_score_model")
     return ScoreModelNormalizer(model, blocks).normalize(blocks)
 
 
@@ -86,8 +81,7 @@ class ScoreModelNormalizer:
     def __init__(self, model: ScoreModel, cohort: Any = None, labels: Any = None) -> None:
         if isinstance(cohort, ScoreBlocks):
             cohort, labels = cohort.cohort, cohort.cohort_labels if labels is None else labels
-        self.model = model
-        self._table = cohort if hasattr(cohort, "enroll") else None
+        self.model, self._table = model, cohort if hasattr(cohort, "enroll") else None
         if self._table is not None:
             labels = labels.align(cohort.enroll, cohort.test) if isinstance(labels, Labels) else labels
             cohort = cohort.scores
@@ -102,8 +96,7 @@ class ScoreModelNormalizer:
             raise InputError(f"labels are {pairs.shape}, but the cohort scores are {cohort.shape}; make them agree")
         with one_blas_thread():
             sums = cohort.class_sums(pairs) if hasattr(cohort, "class_sums") else matrix_sums(cohort, pairs)
-        sums = sums.moved(model.mu)
-        self._shape, self._pattern = cohort.shape, find_pattern(sums.labels)
+        sums, self._pattern = sums.moved(model.mu), find_pattern(sums.labels)
         self._gamma = sums.rows / model.sigma2 @ model.alpha, sums.cols / model.sigma2 @ model.beta  # (E2)
         self._predictions: dict[tuple[bytes, bytes], Prediction] = {}
 
@@ -112,12 +105,13 @@ class ScoreModelNormalizer:
 
         The cohort of the blocks must be the one this normalizer was prepared for, or be left out of them.
         """
-        trials = blocks.trials
+        trials, labels = blocks.trials, (blocks.enroll_labels, blocks.test_labels)
         if self._table is not None and blocks.cohort is not self._table:
-            labels = {"enroll_labels": blocks.enroll_labels, "test_labels": blocks.test_labels}
-            blocks = ScoreBlocks(trials, blocks.enroll, blocks.test, self._table, **labels)  # type: ignore[arg-type]
+            given = dict(zip(("enroll_labels", "test_labels"), labels, strict=True))
+            blocks = ScoreBlocks(trials, blocks.enroll, blocks.test, self._table, **given)  # type: ignore[arg-type]
+            labels = blocks.enroll_labels, blocks.test_labels
         arrays = [block and block.scores for block in (blocks.enroll, blocks.test)]
-        keys = [labels and labels.matrix for labels in (blocks.enroll_labels, blocks.test_labels)]
+        keys = [part and part.matrix for part in labels]
         return trials.with_normalized(self.llr(trials.scores, *arrays, *keys, trials.rows, trials.cols))
 
     def llr(
@@ -127,8 +121,9 @@ class ScoreModelNormalizer:
         test: Scores | None = None,
         enroll_labels: Codes | None = None,
         test_labels: Codes | None = None,
-        rows: npt.NDArray[np.integer] | None = None,
-        cols: npt.NDArray[np.integer] | None = None,
+        rows: Index | None = None,
+        cols: Index | None = None,
+        formula: Callable[[Array], Formula] | None = None,
     ) -> Scores:
         """Return the log-likelihood ratios of arrays of scores.
 
@@ -143,51 +138,54 @@ class ScoreModelNormalizer:
             S_t) beyond the cohort are further recordings, which have no scores with the cohort.
         rows, cols
             For listed trials, the positions of each trial's enrolment and test.
+        formula
+            In place of the LLR, another function of scores, predictions and their variance.
         """
-        (N, M), scores = self._shape, scores if is_dask(scores) else np.asarray(scores)
-        test, test_labels = (None if part is None else part.T for part in (test, test_labels))
+        formula = self.formula if formula is None else formula
+        scores, columns = scores if is_dask(scores) else np.asarray(scores), None if test is None else test.T
         m, n = scores.shape if rows is None or cols is None else (rows.max(initial=-1) + 1, cols.max(initial=-1) + 1)
+
+        def apply(p: Prediction, s: Scores, S_e: Scores, S_t: Scores, m: int, n: int, *listed: Index | None) -> Scores:
+            e = p.offset + (np.zeros((m, 2)) if S_e is None else _weighted_rows(S_e, p.enroll))
+            t = np.zeros((n, 2)) if S_t is None else _weighted_rows(S_t, p.test)
+            function, constants = formula(p.variance)
+            return map_pairs(function, s, [e[:, 0], e[:, 1]], [t[:, 0], t[:, 1]], constants, *listed)
+
         with one_blas_thread():
-            e_kinds, e_of = _kinds(enroll, enroll_labels, m, M)
-            t_kinds, t_of = _kinds(test, test_labels, n, N)
+            e_kinds, e_of = _kinds(enroll, enroll_labels, m, len(self._gamma[1]))
+            t_kinds, t_of = _kinds(columns, None if test_labels is None else test_labels.T, n, len(self._gamma[0]))
             if len(e_kinds) == len(t_kinds) == 1:
-                return self._apply(self._predict(e_kinds[0], t_kinds[0]), scores, enroll, test, m, n, rows, cols)
+                return apply(self._predict(e_kinds[0], t_kinds[0]), scores, enroll, columns, m, n, rows, cols)
             if is_dask(scores):
                 return self._llr_of_chunks(scores, enroll, test, enroll_labels, test_labels)
-            i, j = (part.ravel() for part in np.indices(scores.shape)) if rows is None else (rows, cols)
+            i, j = (part.ravel() for part in np.indices(scores.shape)) if rows is None or cols is None else (rows, cols)
             kind, flat = e_of[i] * len(t_kinds) + t_of[j], scores.ravel()
             order, out = np.argsort(kind, kind="stable"), np.empty_like(flat)
             for at in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1) if len(order) else []:
                 p = self._predict(e_kinds[e_of[i[at[0]]]], t_kinds[t_of[j[at[0]]]])
                 (e_at, r), (t_at, c) = np.unique(i[at], return_inverse=True), np.unique(j[at], return_inverse=True)
-                sides = None if enroll is None else enroll[e_at], None if test is None else test[t_at]
-                out[at] = self._apply(p, flat[at], *sides, len(e_at), len(t_at), r, c)
+                some = None if enroll is None else enroll[e_at], None if columns is None else columns[t_at]
+                out[at] = apply(p, flat[at], *some, len(e_at), len(t_at), r, c)
             return out.reshape(scores.shape)
 
-    def _apply(
-        self, p: Prediction, scores: Scores, enroll: Scores, test: Scores, m: int, n: int, rows: Any, cols: Any
-    ) -> Scores:
-        """Return the LLRs of trials with one prediction; ``test`` is S_t transposed."""
-        e = p.offset + (np.zeros((m, 2)) if enroll is None else _weighted_rows(enroll, p.enroll_weights))
-        t = np.zeros((n, 2)) if test is None else _weighted_rows(test, p.test_weights)
-        formula, constants = self._formula(p.variance)
-        return map_pairs(formula, scores, [e[:, 0], e[:, 1]], [t[:, 0], t[:, 1]], constants, rows, cols)
+    def _llr_of_chunks(self, scores: Scores, *sides: Scores | None) -> Scores:
+        """Return the LLRs of a dask array whose cohort scores have several patterns; these are held in memory."""
+        enroll, test, e_labels, t_labels = (part if part is None else np.asarray(part) for part in sides)
 
-    def _llr_of_chunks(self, scores: Scores, enroll: Scores, test: Scores, e_labels: Any, t_labels: Any) -> Scores:
-        """Return the LLRs of a dask array whose cohort scores are missing in several ways, chunk by chunk."""
-        import dask.array as da
+        def chunk(part: Scores, block_info: Any) -> Scores:
+            r, c = (slice(*ends) for ends in block_info[0]["array-location"])
+            e, e_key = (side if side is None else side[r] for side in (enroll, e_labels))
+            t, t_key = (side if side is None else side[:, c] for side in (test, t_labels))
+            return self.llr(part, e, t, e_key, t_key)
 
-        sides = [part if part is None else np.asarray(part) for part in (enroll, test, e_labels, t_labels)]
-        rows = da.from_array(np.arange(scores.shape[0])[:, None], (scores.chunks[0], 1))
-        cols = da.from_array(np.arange(scores.shape[1])[None], (1, scores.chunks[1]))
+        return scores.map_blocks(chunk, dtype=scores.dtype, meta=np.empty((0, 0), scores.dtype))
 
-        def chunk(part: npt.NDArray[np.floating], i: Index, j: Index) -> Scores:
-            e, t, e_key, t_key = (
-                side if side is None else side[at] for side, at in zip(sides, (i[:, 0], j[0]) * 2, strict=True)
-            )
-            return self.llr(part, e, None if t is None else t.T, e_key, None if t_key is None else t_key.T)
-
-        return da.map_blocks(chunk, scores, rows, cols, dtype=scores.dtype, meta=np.empty((0, 0), scores.dtype))
+    def formula(self, variance: Array) -> Formula:
+        """Return the LLR of scores whose predictions have this variance, and its constants."""
+        if self.model.residuals is not None:
+            return self.model.residuals.formula(variance)
+        half = (0.5 / variance).tolist()
+        return gaussian_llr, (0.5 * math.log(half[1] / half[0]), *half)
 
     def normalize_one(
         self,
@@ -195,63 +193,30 @@ class ScoreModelNormalizer:
         enroll: npt.ArrayLike | None = None,
         test: npt.ArrayLike | None = None,
         *,
-        enroll_targets: npt.ArrayLike | None = None,
-        test_targets: npt.ArrayLike | None = None,
         enroll_labels: npt.ArrayLike | None = None,
         test_labels: npt.ArrayLike | None = None,
     ) -> float:
         """Return the log-likelihood ratio of one trial, in microseconds if its cohort scores are complete.
 
-        Parameters
-        ----------
-        score
-            The trial's raw score.
-        enroll, test
-            Scores of the enrolment against the cohort's tests, and of the cohort's enrolments against the test, in the
-            order of the cohort; None if there are none; NaN where one is missing.
-        enroll_targets, test_targets
-            Further scores of the enrolment (and of the test) against recordings that are known to be of its speaker,
-            which are not in the cohort.
-        enroll_labels, test_labels
-            Labels of ``enroll`` and ``test``: 1 target, 0 non-target, -1 not used. By default all are non-targets.
+        Takes its score, its cohort scores in the order of the cohort (NaN where one is missing, None if there are
+        none), and labels of these, as `llr` does. Further scores, behind those of the cohort, need labels: 1 for those
+        against other recordings that are known to be of its speaker.
 
         Examples
         --------
         >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.0], [1.0]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
         >>> normalizer = ScoreModelNormalizer(model)
-        >>> [round(normalizer.normalize_one(2.5, enroll_targets=known), 3) for known in ([], [2.5, 2.2])]
-        [0.889, 3.708]
+        >>> round(normalizer.normalize_one(2.5), 3)
+        0.889
+        >>> round(normalizer.normalize_one(2.5, [2.5, 2.2], enroll_labels=[1, 1]), 3)
+        3.708
         """
-        N, M = self._shape
-        e, e_key = _side(enroll, enroll_labels, enroll_targets, M, "enroll")
-        t, t_key = _side(test, test_labels, test_targets, N, "test")
+        e, e_key = _one_side(enroll, enroll_labels, len(self._gamma[1]), "enroll")
+        t, t_key = _one_side(test, test_labels, len(self._gamma[0]), "test")
         p = self._predict(e_key, t_key)
-        (e0, e1), (t0, t1) = (p.offset + p.enroll_weights @ e).tolist(), (p.test_weights @ t).tolist()
-        formula, constants = self._formula(p.variance)
-        return float(formula(float(score), e0, e1, t0, t1, *constants))
-
-    def posterior(
-        self,
-        enroll: npt.ArrayLike | None = None,
-        test: npt.ArrayLike | None = None,
-        *,
-        enroll_labels: npt.ArrayLike | None = None,
-        test_labels: npt.ArrayLike | None = None,
-    ) -> HiddenPosterior:
-        """Return the posterior of the hidden variables of a trial, given its cohort scores, as for `normalize_one`."""
-        (N, M), dim = self._shape, self.model.dim
-        e, e_key = _side(enroll, enroll_labels, None, M, "enroll")
-        t, t_key = _side(test, test_labels, None, N, "test")
-        p = self._predict(e_key, t_key)
-        mean = p.constant + p.enroll @ e + p.test @ t  # (S1)
-        return HiddenPosterior(enroll=mean[:dim], test=mean[dim:], covariance=p.covariance)
-
-    def _formula(self, variance: Float[np.ndarray, "2"]) -> Formula:
-        """Return the formula of the LLR, and its constants."""
-        if self.model.residuals is not None:
-            return self.model.residuals.formula(variance)
-        half = (0.5 / variance).tolist()
-        return gaussian_llr, (0.5 * math.log(half[1] / half[0]), *half)
+        e0, e1 = (float(o + w @ e) for o, w in zip(p.offset, p.enroll, strict=True))
+        formula, constants = self.formula(p.variance)
+        return float(formula(float(score), e0, e1, float(p.test[0] @ t), float(p.test[1] @ t), *constants))
 
     def _predict(self, enroll_labels: Codes, test_labels: Codes) -> Prediction:
         """Return the prediction of trials with these labels; the last ones are remembered."""
@@ -264,18 +229,12 @@ class ScoreModelNormalizer:
         return self._predictions[key]
 
 
-def _side(
-    scores: npt.ArrayLike | None, labels: npt.ArrayLike | None, targets: npt.ArrayLike | None, size: int, name: str
-) -> tuple[npt.NDArray[np.float64], Codes]:
+def _one_side(scores: npt.ArrayLike | None, labels: npt.ArrayLike | None, size: int, name: str) -> tuple[Array, Codes]:
     """Return the cohort scores of one side of a single trial, 0 where they are missing, and their labels."""
     s = np.full(size, np.nan) if scores is None else np.asarray(scores, np.float64)
     key = np.zeros(size, np.int8) if labels is None else np.asarray(labels, np.int8)
-    for part, what in ((s, name), (key, f"{name}_labels")):
-        if part.shape != (size,):
-            raise InputError(f"{what} has shape {part.shape}, but the cohort has {size} members")
-    if targets is not None:
-        more = np.asarray(targets, np.float64).ravel()
-        s, key = np.concatenate([s, more]), np.concatenate([key, np.full(len(more), TARGET, np.int8)])
+    if s.shape != key.shape or s.ndim != 1 or len(s) < size:
+        raise InputError(f"{name} has shape {s.shape} and its labels {key.shape}, but the cohort has {size} members")
     absent = np.isnan(s)
     return (np.where(absent, 0.0, s), np.where(absent, np.int8(MISSING), key)) if absent.any() else (s, key)
 
@@ -285,8 +244,7 @@ def _kinds(scores: Scores | None, labels: Codes | None, number: int, size: int) 
     if scores is None:
         return [np.full(size, MISSING, np.int8)], np.zeros(number, np.intp)
     if scores.shape[1] < size:
-        counts = f"{scores.shape[1]} cohort scores of each side of a trial, but {size} cohort members"
-        raise InputError(f"there are {counts}; give as many")
+        raise InputError(f"a side of the trials has {scores.shape[1]} cohort scores, but the cohort {size} members")
     if labels is None:
         return missing_kinds(scores)
     key = np.where(np.isnan(np.asarray(scores)), MISSING, np.asarray(labels)).astype(np.int8)
@@ -295,7 +253,7 @@ def _kinds(scores: Scores | None, labels: Codes | None, number: int, size: int) 
 
 
 def missing_kinds(scores: Scores) -> tuple[list[Codes], Index]:
-    """Return the labels (0, or -1 for missing) of the different rows of cohort scores, and which of them each row has."""
+    """Return the labels (0, or -1 for missing) of the different rows of cohort scores, and which of them a row has."""
     complete, of = np.full(scores.shape[1], NONTARGET, np.int8), np.zeros(scores.shape[0], np.intp)
     if hasattr(scores, "class_sums"):
         return [complete], of
@@ -307,31 +265,25 @@ def missing_kinds(scores: Scores) -> tuple[list[Codes], Index]:
     return ([complete] if len(odd) < len(of) else []) + list(kinds), of
 
 
-def _weighted_rows(scores: Scores, weights: Float[np.ndarray, "2 m"]) -> Float[np.ndarray, "k 2"]:
+class Prediction(NamedTuple):
+    """What a cohort says about trials whose cohort scores have the same labels, (S3)."""
+
+    offset: Array  #: p_h where all cohort scores are 0
+    enroll: Array  #: weights of s_e in p_h, 2 x M
+    test: Array  #: weights of s_t in p_h, 2 x N
+    variance: Array  #: v_h
+
+
+def _weighted_rows(scores: Scores, weights: Array) -> Array:
     """Return the weighted sums of rows of cohort scores; missing ones have weight 0."""
     if hasattr(scores, "weighted_rows"):
-        found: Float[np.ndarray, "k 2"] = scores.weighted_rows(weights)
-        return found
+        return np.asarray(scores.weighted_rows(weights))
 
-    def sums(rows: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    def sums(rows: npt.NDArray[np.floating]) -> Array:
         found = rows.astype(np.float64) @ weights.T
         return np.nan_to_num(rows.astype(np.float64)) @ weights.T if np.isnan(found).any() else found
 
     return map_rows(sums, scores, 2)
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """What a cohort says about trials whose cohort scores have the same labels."""
-
-    constant: Float[np.ndarray, " p"]  #: mean of (x~, y~) where all its cohort scores are 0; p = 2 D
-    enroll: Float[np.ndarray, "p m"]  #: weights of s_e in the mean
-    test: Float[np.ndarray, "p n"]  #: weights of s_t in the mean
-    covariance: Float[np.ndarray, "p p"]  #: of (x~, y~)
-    offset: Float[np.ndarray, "2"]  #: p_h where all cohort scores are 0
-    enroll_weights: Float[np.ndarray, "2 m"]  #: of s_e in p_h
-    test_weights: Float[np.ndarray, "2 n"]  #: of s_t in p_h
-    variance: Float[np.ndarray, "2"]  #: v_h
 
 
 def predict(
@@ -357,10 +309,9 @@ def predict(
     precision[D:, D:] += (model.beta.T * (_label_counts(test_labels[N:]) / alone_t)) @ model.beta
     V = np.linalg.inv(precision)
     row_cov, col_cov = -row_z @ V, -col_z @ V  # of the cohort's hidden variables with (x~, y~), by class
-    F = np.empty((2 * D, len(enroll_labels)))
+    F, G = np.empty((2 * D, len(enroll_labels))), np.empty((2 * D, len(test_labels)))
     F[:, :M] = _weights(model.sigma2, model.alpha, model.beta, col_label, V[:D], col_cov)[:, pattern.col_class]
     F[:, M:] = _weights(alone_e, model.alpha, model.beta, enroll_labels[M:], V[:D])
-    G = np.empty((2 * D, len(test_labels)))
     G[:, :N] = _weights(model.sigma2, model.beta, model.alpha, row_label, V[D:], row_cov)[:, pattern.row_class]
     G[:, N:] = _weights(alone_t, model.beta, model.alpha, test_labels[N:], V[D:])
     constant = np.zeros(2 * D) - F @ model.mu[np.maximum(enroll_labels, 0)] - G @ model.mu[np.maximum(test_labels, 0)]
@@ -368,17 +319,15 @@ def predict(
         constant += np.bincount(pattern.row_class, gamma[0][:, d], len(row_label)) @ row_cov[:, d]
         constant += np.bincount(pattern.col_class, gamma[1][:, d], len(col_label)) @ col_cov[:, d]
     both = np.concatenate([model.alpha, model.beta], axis=1)
-    variance = model.sigma2 + ((both @ V) * both).sum(1)  # (S3)
-    return Prediction(constant, F, G, V, model.mu + both @ constant, both @ F, both @ G, variance)
+    variance = model.sigma2 + ((both @ V) * both).sum(1)
+    return Prediction(model.mu + both @ constant, both @ F, both @ G, variance)  # (S3)
 
 
-def _label_counts(labels: Codes) -> Float[np.ndarray, "2"]:
+def _label_counts(labels: Codes) -> Array:
     return np.bincount(labels + 1, minlength=3)[1:].astype(float)
 
 
-def _weights(
-    noise: Float[np.ndarray, "2"], mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None
-) -> Float[np.ndarray, "p m"]:
+def _weights(noise: Array, mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None) -> Array:
     """Return the weights of cohort scores in m: a score adds its loadings / noise to the evidence of its two sides.
 
     ``own`` is the covariance of the trial's side with (x~, y~), ``others`` that of the cohort's members.
@@ -392,8 +341,8 @@ def _weights(
 
 def _solve_cohort(
     model: ScoreModel, pattern: Pattern, row_label: Codes, col_label: Codes
-) -> tuple[Float[np.ndarray, "r d p"], Float[np.ndarray, "c d p"], Float[np.ndarray, "p p"]]:
-    """Return Lambda_c^-1 B for the members of every class, and B' Lambda_c^-1 B.
+) -> tuple[Array, Array, Array]:
+    """Return Lambda_c^-1 B for the members of every class (R x D x P and C x D x P), and B' Lambda_c^-1 B.
 
     Lambda_c is the precision of the cohort's hidden variables, s_e and s_t included, and B couples them with (x~, y~).
     """

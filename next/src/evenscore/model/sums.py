@@ -1,13 +1,11 @@
-"""Sums of scores by class: all that training and scoring need of a matrix, in one pass over it.
-
-They add up over blocks, so a dask array is summed block by block, wherever its blocks are.
-"""
+"""Sums of scores by class: all that training and scoring need of a matrix, in one pass over it."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +26,8 @@ __all__ = ["ClassSums", "Scores", "labelled_parts", "list_sums", "matrix_sums", 
 
 Scores = Any  #: K x L scores: an array of NumPy or dask, or `BilinearScores`
 Index = npt.NDArray[np.intp]
-Whole = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]  # sums over rows, over columns, of squares
+Floats = npt.NDArray[np.floating]
+Whole = tuple[Floats, Floats, float]  # sums over rows, over columns, of squares
 
 _BLOCK = 1 << 17  # scores at a time in NumPy: they stay in the cache
 _LARGE_BLOCK = 1 << 22  # scores at a time in the compiled loop
@@ -95,15 +94,13 @@ def matrix_sums(scores: Scores, labels: PairLabels, center: float | None = None)
     return split_by_class(labels, (rows, cols, square), target, own, center)
 
 
-def _rough_mean(scores: npt.NDArray[np.floating]) -> float:
+def _rough_mean(scores: Floats) -> float:
     first = scores[: 1 + 10000 // max(scores.shape[1], 1)]
     known = first[~np.isnan(first)]
     return float(known.mean(dtype=float)) if known.size else 0.0
 
 
-def _sum_rows(
-    scores: npt.NDArray[np.floating], center: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, Index]:
+def _sum_rows(scores: Floats, center: float) -> tuple[Floats, Floats, float, Index]:
     """Return sums over rows and columns, the sum of squares, and how many scores each row misses."""
     K, L = scores.shape
     rows, squares, missing, cols = np.zeros(K), np.zeros(K), np.zeros(K, np.intp), np.zeros(L)
@@ -129,9 +126,7 @@ def _sum_rows(
     return rows, cols, float(squares.sum()), missing
 
 
-def split_by_class(
-    labels: PairLabels, whole: Whole, target: Whole, own: Float[np.ndarray, " e"], center: float
-) -> ClassSums:
+def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Floats, center: float) -> ClassSums:
     """Return sums by class, given those of all pairs and of the pairs that are targets by speaker.
 
     ``own`` are the scores of the pairs with labels of their own, 0 where they are missing in the sums, too.
@@ -153,19 +148,11 @@ def list_sums(
     shape: tuple[int, int],
     i: Index,
     j: Index,
-    scores: npt.NDArray[np.floating],
-    label: Int[np.ndarray, " n"],
+    scores: Floats,
+    label: npt.NDArray[np.integer],
     center: float | None = None,
 ) -> ClassSums:
-    """Return the sums of a list of trials; those of unknown label, or without a score, are not used.
-
-    Examples
-    --------
-    >>> rows, cols = np.array([0, 0, 1]), np.array([0, 1, 1])
-    >>> list_sums((2, 2), rows, cols, np.array([3.0, 1.0, 2.0]), np.array([1, 0, 1]), 0.0).cols
-    array([[0., 3.],
-           [1., 2.]])
-    """
+    """Return the sums of a list of trials; those of unknown label, or without a score, are not used."""
     used = (label != MISSING) & ~np.isnan(scores)
     i, j, label, s = i[used].astype(np.intp), j[used].astype(np.intp), label[used], scores[used].astype(float)
     center = (float(s.mean()) if len(s) else 0.0) if center is None else center
@@ -182,14 +169,13 @@ def _dask_sums(scores: Scores, labels: PairLabels) -> ClassSums:
 
     center = _rough_mean(np.asarray(scores[:10, :10000].compute()))
 
-    def sum_block(block: npt.NDArray[np.floating], part: PairLabels) -> tuple[npt.NDArray[np.generic], ...]:
+    def sum_block(block: Floats, part: PairLabels) -> tuple[npt.NDArray[np.generic], ...]:
         with busy_thread():
             _refuse_infinite(np.asarray(block))
             found = matrix_sums(np.asarray(block), part, center)
             return found.rows, found.cols, found.squares, *np.nonzero(np.isnan(block))
 
-    edges = [np.cumsum([0, *sizes]).tolist() for sizes in scores.chunks]
-    rows, cols = ([slice(*pair) for pair in zip(ends, ends[1:], strict=False)] for ends in edges)
+    rows, cols = ([slice(*ends) for ends in pairwise(np.cumsum([0, *sizes]).tolist())] for sizes in scores.chunks)
     blocks, places = scores.to_delayed(), [(n, k) for n in range(len(rows)) for k in range(len(cols))]
     tasks = [dask.delayed(sum_block)(blocks[n, k], labels.take(rows[n], cols[k])) for n, k in places]
     by_row, by_col, squares = np.zeros((len(labels.rows), 2)), np.zeros((len(labels.cols), 2)), np.zeros(2)
@@ -202,7 +188,7 @@ def _dask_sums(scores: Scores, labels: PairLabels) -> ClassSums:
     return ClassSums(labels.without(*np.concatenate(missing, axis=1)), by_row, by_col, squares, np.full(2, center))
 
 
-def _refuse_infinite(scores: npt.NDArray[np.floating]) -> None:
+def _refuse_infinite(scores: Floats) -> None:
     if scores.size and not (np.nanmax(abs(scores), initial=0.0) <= LARGEST_SCORE):
         raise InputError("a score is infinite or larger than 1e30; use NaN if it is missing")
 
@@ -214,11 +200,11 @@ def labelled_parts(data: Any, labels: Any = None) -> list[Part]:
     """Return one or more labelled matrices or lists: (scores, labels), a `TrialList`, or a list of them."""
     if labels is None and isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):
         data, labels = data
-    if labels is None and isinstance(data, list | tuple):
-        if not data:
-            raise InputError("there are no scores; give at least one labelled matrix or list")
-        return [_labelled(*part) if isinstance(part, tuple) else _labelled(part, None) for part in data]
-    return [_labelled(data, labels)]
+    if labels is not None or not isinstance(data, list | tuple):
+        return [_labelled(data, labels)]
+    if not data:
+        raise InputError("there are no scores; give at least one labelled matrix or list")
+    return [_labelled(*part) if isinstance(part, tuple) else _labelled(part, None) for part in data]
 
 
 def _labelled(scores: Any, labels: Any) -> Part:
