@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,31 +22,23 @@ __all__ = ["EXAMPLES", "evaluate"]
 EXAMPLES = """
 evenscore evaluate eval.scores --key eval.trials
 evenscore evaluate eval.scores --key eval.trials --bootstrap 1000 --at-far 0.001
-evenscore evaluate raw.npz llr.npz --key k --points 0.01 --points 0.05,10,1
+evenscore evaluate raw llr --key k --points 0.01 --points 0.05,10,1
 evenscore evaluate e.scores --key k --metadata meta.csv --by enroll:gender
 evenscore evaluate eval.zarr --enroll-speakers utt2spk --workers 4
 """
-_LISTED = 1 << 24  # pairs up to which a matrix is evaluated as a list of trials
-_UNCALIBRATED = 1.2  # actDCF / minDCF above which a remedy is named
+_LISTED, _MOST = 1 << 24, 200_000_000  # pairs up to which a matrix is, or can be, evaluated as a list of trials
 Figures = dict[str, Any]
 
 
 def evaluate(
     scores: Annotated[list[str], typer.Argument(metavar="SCORES...", help="Score files, one per system.")],
     key: Annotated[str | None, file_option("Labels of the trials.", "--key", "-k")] = None,
-    points: Annotated[
-        list[str] | None, typer.Option(metavar="PRIOR[,C_MISS,C_FA]", help="Operating points; by default 0.01.")
-    ] = None,
-    bootstrap: Annotated[int, typer.Option(min=0, metavar="N", help="Intervals from N draws of speakers.")] = 0,
+    points: Annotated[list[str] | None, typer.Option(metavar="P[,C_MISS,C_FA]", help="Priors and costs.")] = None,
+    bootstrap: Annotated[int | None, typer.Option(min=1, metavar="N", help="Intervals from N draws.")] = None,
     at_far: Annotated[float | None, typer.Option(metavar="RATE", help="Threshold at a false-alarm rate.")] = None,
-    paired: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Test system 1 against 2: eer, cllr, ...")
-    ] = None,
-    eer: Annotated[str, typer.Option(help="interpolated, nearest-mean, nearest-max or kaldi.")] = "rocch",
-    normalize: Annotated[bool, typer.Option(help="Divide costs by that of the better trivial system.")] = True,
-    by: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Conditions: [enroll:|test:|pair:|same:]COLUMN.")
-    ] = None,
+    eer: Annotated[str, typer.Option(metavar="METHOD", help="Or interpolated, nearest-mean, ...")] = "rocch",
+    normalize: Annotated[bool, typer.Option(show_default=False, help="Divide costs by the trivial cost.")] = True,
+    by: Annotated[list[str] | None, typer.Option(metavar="[enroll:|test:|pair:|same:]COLUMN")] = None,
     metadata: Annotated[str | None, file_option("Table with the columns of --by; else the key.")] = None,
     equalize: Annotated[bool, typer.Option("--equalize", help="Conditions of --by have equal weight.")] = False,
     preset: Annotated[str | None, typer.Option(help="Score as NIST: sre16, sre18, sre19, sre21, ...")] = None,
@@ -62,54 +52,49 @@ def evaluate(
     scheduler: Scheduler = None,
     memory_limit: MemoryLimit = None,
 ) -> None:
-    """Measure scores with a key: EER, detection costs, Cllr, by condition, with intervals and tests.
+    """Measure scores with a key: EER, detection costs, Cllr, by condition, with intervals.
 
-    actDCF and Cllr take the scores for natural-log likelihood ratios. Intervals and tests draw speakers: those of the
-    maps, else ids that target trials connect are of one speaker. Large matrices in .zarr and .npy are read in chunks.
+    actDCF and Cllr take scores for natural-log LLRs. Without maps, ids that target trials connect are of one speaker.
     """
     from evenscore.cli.inputs import facts_of_ids
     from evenscore.files import read_metadata
     from evenscore.large import cluster
-    from evenscore.metrics import NIST_PRESETS, paired_test
+    from evenscore.metrics import NIST_PRESETS
 
-    if (preset or spoof) and (points or by or equalize or bootstrap or paired or not normalize):
+    if (preset or spoof) and (points or by or equalize or bootstrap or not normalize):
         raise InputError("--preset and --spoof define how trials are scored; leave out other options of scoring")
-    if (equalize and len(by or ()) != 1) or (paired and len(scores) != 2):
-        raise InputError("--equalize needs one --by, and --paired needs two score files")
-    if preset is not None and preset not in NIST_PRESETS:
+    if equalize and len(by or ()) != 1:
+        raise InputError("--equalize weighs the conditions of one column; give one --by")
+    if preset and preset not in NIST_PRESETS:
         raise InputError(f"--preset is {preset!r}, but must be one of {', '.join(NIST_PRESETS)}")
     places = NIST_PRESETS[preset].points if preset else tuple(operating_point(text) for text in points or ("0.01",))
-    table_of_columns = metadata or key
-    if (by or preset) and table_of_columns is None:
+    divided, file = by or (preset and NIST_PRESETS[preset].partitions), metadata or key
+    if divided and file is None:
         raise InputError("--by and --preset need a table with columns about the trials; give --metadata")
-    columns = read_metadata(str(table_of_columns)) if by or (preset and NIST_PRESETS[preset].partitions) else None
+    columns = read_metadata(file) if divided and file else None
     maps = facts_of_ids(enroll_speakers, None), facts_of_ids(test_speakers or enroll_speakers, None)
     how: Figures = {"points": places, "eer_method": "interpolated" if preset else eer, "normalize": normalize}
     more: Figures = {"by": by or (), "equalize": equalize, "preset": preset, "forensic": forensic, "at_far": at_far}
     more |= {"replicates": bootstrap, "spoof": spoof and _spoof_costs(spoof)}
-    listed = any((spoof, preset, bootstrap, forensic, paired, equalize, eer not in ("rocch", "interpolated")))
-    tables, found = [], []
+    listed = any((spoof, preset, bootstrap, forensic, equalize, eer not in ("rocch", "interpolated")))
+    found: list[Figures] = []
     with cluster(workers, scheduler, memory_limit):
         for path in scores:
             try:
-                table, labels = _read(path, key, maps, unmatched, listed or not (workers or scheduler))
+                table, labels = _read(path, key, maps, unmatched, listed)
                 figures = _measure(table, labels, columns, how, more)
             except InputError as error:
                 raise FileError(path, str(error).replace("unmatched='drop'", "--unmatched drop")) from None
             found.append({"scores": path, "eer_method": how["eer_method"], **figures})
-            tables.append(table)
-        results: Figures = found[0] if len(found) == 1 else {"systems": found}
-        if paired:
-            draws = {"points": places, "normalize": normalize, "replicates": bootstrap or 1000}
-            test = paired_test(_with_speakers(tables[0]), tables[1], metric=paired, **draws)  # type: ignore[arg-type]
-            results["comparison"] = asdict(test)
     if json:
-        typer.echo(json_format.dumps(_plain(results), indent=2, allow_nan=False))
+        results = found[0] if len(found) == 1 else {"systems": found}
+        plain = json_format.loads(json_format.dumps(results), parse_constant=str)  # JSON has no infinite numbers
+        typer.echo(json_format.dumps(plain, indent=2))
     else:
-        typer.echo("\n".join(_lines(found, how, results.get("comparison"))))
+        typer.echo("\n".join(_lines(found, how)))
 
 
-def _read(path: str, key: str | None, maps: Any, unmatched: Any, small: bool) -> tuple[Any, TrialList | None]:
+def _read(path: str, key: str | None, maps: Any, unmatched: Any, listed: bool) -> tuple[Any, TrialList | None]:
     """Read labelled scores: a list with labels, or a large matrix and its key (None: labels by speakers)."""
     from evenscore.cli.inputs import warn_self_pairs
     from evenscore.files import read_scores, read_trials
@@ -120,7 +105,9 @@ def _read(path: str, key: str | None, maps: Any, unmatched: Any, small: bool) ->
     labels = None if key is None else read_trials(key, infinite="accept")
     if labels is None and table.enroll.speakers is None and getattr(table, "labels", None) is None:
         raise InputError("the scores have no labels; give --key or --enroll-speakers")
-    if table.cols is None and (table.scores.size > _LISTED or not small):
+    if table.scores.size > (_MOST if listed else _LISTED) and table.cols is None:
+        if listed:
+            raise InputError(f"these options need all trials in memory, but there are {table.scores.size}")
         if unmatched == "drop" and labels is not None:
             rows, cols = labels.enroll.find(table.enroll.ids) >= 0, labels.test.find(table.test.ids) >= 0
             table = table.take(np.flatnonzero(rows), np.flatnonzero(cols))
@@ -137,9 +124,8 @@ def _measure(table: Any, labels: TrialList | None, columns: Metadata | None, how
 
     if more["spoof"]:
         classes = np.array(["nontarget", "target", "spoof"])[table.labels]  # a label of -1 is the last
-        return asdict(
-            metrics.evaluate_spoofing(table.scores, classes, costs=more["spoof"], eer_method=how["eer_method"])
-        )
+        method = how["eer_method"]
+        return asdict(metrics.evaluate_spoofing(table.scores, classes, costs=more["spoof"], eer_method=method))
     conditions, pooled, at_far, replicates = {}, {}, more["at_far"], more["replicates"]
     for column in more["by"]:
         values = _conditions(table, columns, column)
@@ -157,22 +143,15 @@ def _measure(table: Any, labels: TrialList | None, columns: Metadata | None, how
     if at_far is not None:
         pooled["at_far"] = {"rate": at_far, **asdict(metrics.miss_rate_at(table, labels, p_fa=at_far))}
     if replicates:
-        table, draws = _with_speakers(table), {"points": how["points"], "normalize": how["normalize"]}
-        pooled["intervals"] = metrics.bootstrap(table, replicates=replicates, **draws).to_dict()
+        if table.enroll.speakers is None or table.test.speakers is None:
+            speakers = metrics.speakers_from_targets([table])
+            table = table.with_speakers(speakers, speakers)
+        draws = {"points": how["points"], "normalize": how["normalize"], "replicates": replicates}
+        pooled["intervals"] = metrics.bootstrap(table, **draws).to_dict()
         if at_far is not None:
             band = metrics.bootstrap_det(table, p_fa=[at_far], replicates=replicates)
             pooled["at_far"]["interval"] = [float(band.low[0]), float(band.high[0])]
     return {"pooled": pooled, "conditions": conditions} if conditions else {"pooled": pooled}
-
-
-def _with_speakers(table: TrialList) -> TrialList:
-    """Return trials with speakers; without maps, ids that target trials connect are of one speaker."""
-    from evenscore.metrics import speakers_from_targets
-
-    if table.enroll.speakers is not None and table.test.speakers is not None:
-        return table
-    known = speakers_from_targets([table])
-    return table.with_speakers(known, known)
 
 
 def _spoof_costs(text: str) -> SpoofCosts:
@@ -215,17 +194,7 @@ def _conditions(table: Any, columns: Any, asked: str) -> Any:
     return np.char.add(np.char.add(of_enroll, "-"), of_test)
 
 
-def _plain(value: Any) -> Any:
-    """Return figures for JSON, which has no infinite numbers: they become text, and NaN becomes null."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    finite = not isinstance(value, float) or math.isfinite(value)
-    return value if finite else None if math.isnan(value) else str(value)
-
-
-def _cells(figures: Figures, names: Sequence[str]) -> list[str]:
+def _cells(figures: Figures, names: list[str]) -> list[str]:
     """Return figures as text: numbers, intervals of two ends, or nothing where a figure is absent."""
     cells = []
     for name in names:
@@ -238,7 +207,7 @@ def _cells(figures: Figures, names: Sequence[str]) -> list[str]:
     return cells
 
 
-def _lines(found: Sequence[Figures], how: Figures, comparison: Figures | None) -> list[str]:
+def _lines(found: list[Figures], how: Figures) -> list[str]:
     """Return the table that people read, and what must be said about it."""
     titles = {"eer": "EER %"}
     for place, point in enumerate(how["points"]):
@@ -258,22 +227,13 @@ def _lines(found: Sequence[Figures], how: Figures, comparison: Figures | None) -
         for column, values in one.get("conditions", {}).items():
             rows += [[f"  {column} = {value}", *_cells(part, list(titles))] for value, part in values.items()]
         notes += _notes(f"{name}: " if len(found) > 1 else "", pooled, how) if pooled is not one else []
-    points = "; ".join(f"p_target {at.p_target:g}, c_miss {at.c_miss:g}, c_fa {at.c_fa:g}" for at in how["points"])
     if "sasv_eer" not in found[0]:
+        points = "; ".join(f"p_target {at.p_target:g}, c_miss {at.c_miss:g}, c_fa {at.c_fa:g}" for at in how["points"])
         unit = "" if how["normalize"] else ", not normalized"
         notes.insert(0, f"DCF at {points}{unit}; EER by {how['eer_method']}")
-    if comparison:
-        low, high = comparison["interval"]["low"], comparison["interval"]["high"]
-        sure = "" if low < 0 < high else f": {found[comparison['difference'] > 0]['scores']} is better"
-        difference = f"{comparison['metric']} differs by {comparison['difference']:.4g} ({low:.4g} to {high:.4g})"
-        notes.append(f"{difference}, p = {comparison['p_value']:.3g}{sure or ': neither is clearly better'}")
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    table = [
-        "   ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        )
-        for row in rows
-    ]
+    first, *widths = (max(map(len, column)) + 3 for column in zip(*rows, strict=True))
+    cells = [[f"{cell:>{width}}" for cell, width in zip(row[1:], widths, strict=True)] for row in rows]
+    table = [f"{row[0]:{first - 3}}" + "".join(line) for row, line in zip(rows, cells, strict=True)]
     return [line.rstrip() for line in [table[0], "─" * len(table[0]), *table[1:], *notes]]
 
 
@@ -283,23 +243,18 @@ def _notes(name: str, pooled: Figures, how: Figures) -> list[str]:
     if pooled["auc"] < 0.5:
         lines.append(f"{name}targets score below non-targets: are these distances, or are the labels swapped?")
     for point, cost in zip(how["points"], pooled["dcf"], strict=True):
-        if cost["act_dcf"] > _UNCALIBRATED * cost["min_dcf"]:
-            prior = point.weights[0] / sum(point.weights)
-            remedy = f"evenscore calibrate --calibration logistic:p_target={prior:.3g}"
+        if cost["act_dcf"] > 1.2 * cost["min_dcf"]:
+            remedy = f"evenscore calibrate --calibration logistic:p_target={point.weights[0] / sum(point.weights):.3g}"
             lines.append(f"{name}actDCF {point.name} is far above minDCF: calibrate the scores ({remedy})")
-    if "at_far" in pooled:
-        at = pooled["at_far"]
-        ends = "".join(
-            f"{sign}{100 * end:.2f}" for sign, end in zip((", 95 %: ", ".."), at.get("interval", ()), strict=False)
-        )
-        rates = f"threshold {at['threshold']:.6g}, miss rate {100 * at['p_miss']:.2f} %{ends}"
+    if at := pooled.get("at_far"):
+        ends = "..".join(f"{100 * end:.2f}" for end in at.get("interval", ()))
+        rates = f"threshold {at['threshold']:.6g}, miss rate {100 * at['p_miss']:.2f} %{ends and f' ({ends})'}"
         lines.append(f"{name}at a false-alarm rate of {at['rate']:g}: {rates}")
     if "dev_pav" in pooled:
         low, high = pooled["llr_bounds"]
         lines.append(f"{name}devPAV {pooled['dev_pav']:.4f}; the trials support LLRs from {low:.2f} to {high:.2f}")
     if pooled.get("n_unknown"):
         lines.append(f"{name}{pooled['n_unknown']} trials of unknown class were left out")
-    if "intervals" in pooled:
-        drawn = pooled["intervals"]
+    if drawn := pooled.get("intervals"):
         lines.append(f"{name}intervals from {drawn['replicates']} draws of {drawn['n_speakers']} speakers")
     return lines
