@@ -10,9 +10,11 @@ from .cross_validation import (
 from .gaussian import (
     BayesianCalibration as BayesianCalibration,
     GaussianCalibration as GaussianCalibration,
+    UnsupervisedCalibration as UnsupervisedCalibration,
 )
-from .logistic import LogisticCalibration as LogisticCalibration
+from .logistic import (
+    LogisticCalibration as LogisticCalibration,
+    SaturatingCalibration as SaturatingCalibration,
+)
 from .pav import PavCalibration as PavCalibration
-from .saturating import SaturatingCalibration as SaturatingCalibration
 from .trials import quality_columns as quality_columns
-from .unsupervised import UnsupervisedCalibration as UnsupervisedCalibration

@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.calibrate.trials import Floats, SystemsLike, Trials, as_tables, as_trials, speaker_codes
+from evenscore.calibrate.trials import (
+    Floats,
+    Speakers,
+    SystemsLike,
+    Trials,
+    Weights,
+    as_tables,
+    as_trials,
+    speaker_codes,
+)
 from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.data.score_matrix import LARGEST_SCORE, as_scores, set_fields
-from evenscore.data.side import SpeakersLike
 from evenscore.errors import InputError
 from evenscore.metrics.points import LabelsLike
 
@@ -23,8 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CALIBRATIONS", "Calibration", "Pair", "calibration_class"]
 
-#: The calibrations by name.
-CALIBRATIONS = ("logistic", "gaussian", "pav", "bayesian", "unsupervised", "saturating")
+CALIBRATIONS = ("logistic", "gaussian", "pav", "bayesian", "unsupervised", "saturating")  #: their names
 Pair = npt.NDArray[np.float64]  #: of non-targets and of targets
 _LARGEST = LARGEST_SCORE**2  # squares of scores are parameters
 _LIMITS = {"p_target": (1e-300, 1 - 2**-53)}  # smallest and largest values of parameters and options
@@ -65,7 +72,7 @@ class Calibration:
         cls,
         scores: SystemsLike,
         labels: LabelsLike = None,
-        weights: npt.ArrayLike | None = None,
+        weights: Weights = None,
         quality: Any = None,
         **options: Any,
     ) -> Self:
@@ -75,20 +82,16 @@ class Calibration:
         ----------
         scores, labels
             Arrays of one shape; or a table with labels or speakers, or with a key or `Labels`. Labels are 1 (target), 0
-            (non-target) or -1 (not used). For a fusion, scores are n x k numbers of k systems, or a list of k tables,
-            whose trials are found by id.
+            (non-target) or -1 (not used). Several systems are n x k numbers, or tables with the same trials in a list.
         weights
             How many trials each trial counts for; by default 1.
-        quality
-            Quality measures for the logistic calibration: n x q numbers; for tables also names as in `quality_columns`.
-        **options
-            Of the kind of calibration, see its class.
+        quality, **options
+            Quality measures (n x q numbers, or names as in `quality_columns`), and options of the kind of calibration.
         """
         for name, value in options.items():
             if name not in cls.option_names():
                 raise InputError(f"{cls.kind} has no option {name!r}; it has {', '.join(cls.option_names())}")
-            if value is not None:
-                _checked(name, value)
+            _checked(name, 0.25 if value is None else value)
         trials = as_trials(scores, labels, weights, quality, labelled=cls.supervised)
         found = cls._fit(cls._usable(trials), **options)
         set_fields(found, _training=(trials, options))
@@ -109,9 +112,9 @@ class Calibration:
         keep = trials.weights > 0
         keep &= trials.labels != UNKNOWN if cls.supervised else ~np.isnan(trials.scores)
         found = trials if keep.all() else trials.take(keep)
-        counts = [int(np.count_nonzero(found.labels == label)) for label in (TARGET, NONTARGET)]
-        if cls.supervised and not all(counts):
-            raise InputError(f"there are {counts[0]} target and {counts[1]} non-target trials; both are needed")
+        targets, nontargets = (int(np.count_nonzero(found.labels == label)) for label in (TARGET, NONTARGET))
+        if cls.supervised and not (targets and nontargets):
+            raise InputError(f"there are {targets} target and {nontargets} non-target trials, but both are needed")
         if np.isnan(cls._valid(found.scores)).any() or np.isnan(cls._valid(found.measures)).any():
             raise InputError("a score or a quality measure to fit to is nan; drop the trial or label it -1")
         return found
@@ -144,21 +147,18 @@ class Calibration:
     def interval(
         self,
         scores: npt.ArrayLike,
-        speakers: tuple[SpeakersLike | None, SpeakersLike | None] = (None, None),
+        speakers: tuple[Speakers, Speakers] = (None, None),
         level: float = 0.95,
         *,
         replicates: int = 200,
         seed: int = 0,
     ) -> tuple[Floats, Floats]:
-        """Return the ends of an interval for the LLR of each score: how much it depends on the training speakers.
+        """Return the ends of an interval for the LLR of each score, by a bootstrap over the training speakers.
 
         Speakers are drawn with replacement, and the calibration is fitted to the trials of those drawn: one of two
-        speakers that were drawn m and n times counts m n times, one of a single speaker m times. Draws that cannot
-        be fitted are drawn again. A calibration that was read from a file has no training trials, and no intervals.
-
-        ``speakers`` are the enrolled and the tested speakers of the *training* trials: one per trial; if the
-        calibration was fitted to a table, one per id, a mapping, or None where the table knows its speakers. ``level``
-        is the share of the replicates inside the interval.
+        speakers that were drawn m and n times counts m n times, one of a single speaker m times. Draws that cannot be
+        fitted are drawn again. ``speakers`` are the enrolled and the tested ones of the *training* trials: one per
+        trial; if the calibration was fitted to a table, one per id, a mapping, or None where the table knows them.
 
         Examples
         --------
@@ -182,8 +182,7 @@ class Calibration:
             except InputError:
                 continue
             if len(llrs) == replicates:
-                low, high = np.quantile(llrs, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
-                return low, high
+                return tuple(np.quantile(llrs, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf"))
         raise InputError(f"most draws of the {len(names)} speakers cannot be fitted; give trials of more speakers")
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,13 +191,8 @@ class Calibration:
         plain = {name: np.asarray(value).tolist() for name, value in found.items() if value is not None}
         return {"kind": self.kind, "parameters": plain}
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Calibration) and self.to_dict() == other.to_dict()
-
     def __getstate__(self) -> dict[str, Any]:  # training trials do not travel to other processes
         return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def calibration_class(name: str) -> type[Calibration]:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.calibrate.base import Calibration, calibration_class
-from evenscore.calibrate.trials import SystemsLike, as_trials, speaker_codes
+from evenscore.calibrate.trials import Speakers, SystemsLike, Weights, as_trials, speaker_codes
 from evenscore.data.labels import TARGET
-from evenscore.data.side import SpeakersLike
 from evenscore.errors import InputError
 from evenscore.metrics.points import LabelsLike
 from evenscore.norms.folds import assign_folds
@@ -31,10 +29,10 @@ class CrossValidation:
 def cross_validate(
     scores: SystemsLike,
     labels: LabelsLike = None,
-    weights: npt.ArrayLike | None = None,
+    weights: Weights = None,
     *,
-    enroll_speakers: SpeakersLike | None = None,
-    test_speakers: SpeakersLike | None = None,
+    enroll_speakers: Speakers = None,
+    test_speakers: Speakers = None,
     calibration: str | type[Calibration] = "logistic",
     folds: int = 5,
     quality: Any = None,
@@ -42,17 +40,15 @@ def cross_validate(
 ) -> CrossValidation:
     """Calibrate each trial with a calibration that was fitted without its speakers.
 
-    Speakers are divided into folds. A trial of speakers in folds a and b is calibrated by a fit to the trials whose
-    speakers, on both sides, are all in other folds. Speakers are dealt out to the folds in turn, those with many target
-    trials first, so that the result depends on nothing but the trials.
+    Speakers are dealt out to folds, those with many target trials first. A trial of speakers in folds a and b is
+    calibrated by a fit to the trials whose speakers, on both sides, are all in other folds.
 
     Parameters
     ----------
     scores, labels, weights, quality, **options
-        As in the calibration's ``fit``. Trials with unknown label (-1) are calibrated, but never fitted to.
+        As in `Calibration.fit`. Trials with unknown label (-1) are calibrated, but never fitted to.
     enroll_speakers, test_speakers
-        One speaker per trial; for a table a mapping from id to speaker, one speaker per id of each side, or nothing if
-        its sides know their speakers.
+        One speaker per trial; of a table one per id, a mapping from id to speaker, or nothing if it knows them.
     calibration, folds
         A name in `CALIBRATIONS`, or a class, and the number of folds, at least 3.
 
@@ -70,19 +66,17 @@ def cross_validate(
     names, enroll, test = speaker_codes(trials, enroll_speakers, test_speakers)
     if not 3 <= folds <= len(names):
         raise InputError(f"{len(names)} speakers can be in 3 to {len(names)} folds, not in {folds}")
-    often = [names[code] for code in enroll[trials.labels == TARGET]]
-    fold = assign_folds([*names, *often], folds)
+    fold = assign_folds([*names, *(names[code] for code in enroll[trials.labels == TARGET])], folds)
     one, other = (np.array([fold[name] for name in names])[codes] for codes in (enroll, test))
     pair = np.minimum(one, other) * folds + np.maximum(one, other)
     llr, fits = np.empty(len(pair)), {}
     for a, b in (divmod(code, folds) for code in np.unique(pair).tolist()):
         members = trials.take(pair == a * folds + b)
+        rest = trials.take(~np.isin(one, (a, b)) & ~np.isin(other, (a, b)))
         try:
-            fits[a, b] = kind._fit(
-                kind._usable(trials.take(~np.isin(one, (a, b)) & ~np.isin(other, (a, b)))), **options
-            )
+            fits[a, b] = kind._fit(kind._usable(rest), **options)
         except InputError as error:
             raise InputError(f"without the speakers of folds {a} and {b}: {error}; or give other folds") from None
-        extra = (members.measures,) if members.measures.size else ()
-        llr[pair == a * folds + b] = fits[a, b](members.scores, *extra)
+        quality = (members.measures,) if members.measures.size else ()
+        llr[pair == a * folds + b] = fits[a, b](members.scores, *quality)
     return CrossValidation(trials.with_llrs(llr), fold, fits)

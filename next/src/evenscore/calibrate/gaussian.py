@@ -1,4 +1,4 @@
-"""Calibration by a density of scores for each class: a Gaussian, or a Gaussian whose parameters are integrated out."""
+"""Calibration by a density of the scores of each class: Gaussian, with parameters integrated out, or without labels."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ import numpy as np
 from evenscore.calibrate.base import Calibration, Pair
 from evenscore.calibrate.trials import Floats, Trials
 from evenscore.errors import InputError
+from evenscore.metrics.cllr import expit
 
-__all__ = ["BayesianCalibration", "GaussianCalibration"]
+__all__ = ["BayesianCalibration", "GaussianCalibration", "UnsupervisedCalibration"]
+
+_REMEDY = "label some trials and use another calibration"
+_SPLITS = (0.5, 0.7, 0.85, 0.95, 0.99)  # shares of non-targets to start from
+_SAMPLE = 2000  # evenly spaced order statistics that the starts are compared on
+
+Mixture = tuple[Floats, Floats, Floats]  # means, variances and shares of the two components
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,7 +34,6 @@ class GaussianCalibration(Calibration):
     """
 
     kind: ClassVar[str] = "gaussian"
-
     mean: Pair
     variance: Pair
 
@@ -65,14 +71,11 @@ class BayesianCalibration(Calibration):
     Examples
     --------
     >>> calibration = BayesianCalibration.fit([0.0, 1.0, 2.0, 5.0, 6.0, 7.0], [0, 0, 0, 1, 1, 1])
-    >>> calibration.mean, calibration.df
-    (array([1., 6.]), array([2., 2.]))
     >>> calibration([1.0, 3.5, 6.0]).round(3)
     array([-3.509,  0.   ,  3.509])
     """
 
     kind: ClassVar[str] = "bayesian"
-
     mean: Pair  #: of the predictive density of non-targets and of targets: location,
     scale2: Pair  #: squared scale,
     df: Pair  #: and degrees of freedom
@@ -90,9 +93,102 @@ class BayesianCalibration(Calibration):
     def _llr(self, scores: Floats) -> Floats:
         from scipy.special import betaln
 
-        scaled = [
-            (scores - mean) ** 2 / (df * s2) for mean, s2, df in zip(self.mean, self.scale2, self.df, strict=True)
-        ]
-        constant = -betaln(0.5, self.df / 2) - 0.5 * np.log(self.df * self.scale2)  # exact for millions of trials
-        nontarget, target = (c - (df + 1) / 2 * np.log1p(x) for c, df, x in zip(constant, self.df, scaled, strict=True))
-        return np.asarray(target - nontarget)  # (B2)
+        spread, power = self.df * self.scale2, (self.df + 1) / 2
+        constant = -betaln(0.5, self.df / 2) - 0.5 * np.log(spread)  # exact for millions of trials
+        log_t = [constant[h] - power[h] * np.log1p((scores - self.mean[h]) ** 2 / spread[h]) for h in (0, 1)]
+        return np.asarray(log_t[1] - log_t[0])  # (B2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnsupervisedCalibration(GaussianCalibration):
+    """Unlabelled scores are a mixture of non-targets and targets, each Gaussian, fitted by EM from several starts.
+
+    s ~ (1 - p_target) N(mean_0, variance_0) + p_target N(mean_1, variance_1),  mean_0 < mean_1     (U1)
+
+    The LLR is that of the two Gaussians, (G2). It is an error if the scores do not show two groups: one Gaussian
+    explains them as well (by the Bayesian information criterion), the means are less than one standard deviation apart,
+    or one group has fewer than 5 trials. Options of `fit`: ``p_target``, the share of targets, if it is known, and
+    ``shared_variance=True``, one variance for both.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = np.concatenate((rng.normal(-3, 1, 900), rng.normal(3, 1, 100)))
+    >>> round(UnsupervisedCalibration.fit(scores).p_target, 2)
+    0.1
+    """
+
+    kind: ClassVar[str] = "unsupervised"
+    supervised: ClassVar[bool] = False
+    p_target: float
+
+    @classmethod
+    def _fit(
+        cls, trials: Trials, shared_variance: bool = False, p_target: float | None = None
+    ) -> UnsupervisedCalibration:
+        order = np.argsort(trials.scores, kind="stable")
+        scores, weights = trials.scores[order], trials.weights[order]
+        if weights.sum() < 20 or not np.ptp(scores) > 0:
+            raise InputError("the scores do not show two groups; give at least 20 scores, not all of them equal")
+        known = None if p_target is None else np.array([1 - p_target, p_target])
+        running = np.cumsum(weights)
+        size = int(min(running[-1], _SAMPLE))
+        at = np.searchsorted(running, (np.arange(size) + 0.5) * running[-1] / size, side="right")
+        sample, once, ends = scores[np.minimum(at, len(scores) - 1)], np.ones(size), []
+        for split in _SPLITS if known is None else (known[0], *_SPLITS):
+            start = _split(sample, split, known, shared_variance)
+            ends += _run_em(sample, once, start, known, shared_variance)
+        ends.sort(key=lambda end: end[1])
+        found = [end for start, _ in ends[-1:] for end in _run_em(scores, weights, start, known, shared_variance)]
+        if not found:
+            raise InputError(f"no two Gaussians fit the scores: one of them shrinks to a point; {_REMEDY}")
+        mixture, likelihood = found[0]
+        _refuse_one_group(scores, weights, mixture, likelihood, (p_target is None) + (not shared_variance) + 1)
+        return cls(mean=mixture[0], variance=mixture[1], p_target=float(mixture[2][1]))
+
+
+def _split(ranked: Floats, split: float, known: Floats | None, shared_variance: bool) -> Mixture:
+    """Split sorted scores; each part starts a component."""
+    cut = int(np.clip(round(split * ranked.size), 2, ranked.size - 2))
+    low, high = ranked[:cut], ranked[cut:]
+    variance = np.array([low.var(), high.var()])
+    if shared_variance or not (variance > 0).all():
+        variance = np.full(2, max(np.average(variance, weights=[low.size, high.size]), 1e-4 * ranked.var()))
+    share = np.array([cut, ranked.size - cut]) / ranked.size if known is None else known
+    return np.array([low.mean(), high.mean()]), variance, share
+
+
+def _run_em(
+    scores: Floats, weights: Floats, mixture: Mixture, known: Floats | None, shared_variance: bool
+) -> list[tuple[Mixture, float]]:
+    """Return the mixture and its mean log-likelihood; nothing if one shrinks to a point or they change places."""
+    least, before = 1e-6 * np.cov(scores, aweights=weights, ddof=0), -np.inf
+    for _ in range(400):
+        mean, variance, share = (part[:, None] for part in mixture)
+        joint = np.log(share) - 0.5 * (np.log(2 * np.pi * variance) + (scores - mean) ** 2 / variance)
+        value = float(np.average(np.logaddexp(*joint), weights=weights))
+        if value - before < 1e-9:
+            break
+        posterior = expit(joint[1] - joint[0])
+        parts = weights * np.stack((1 - posterior, posterior))
+        count = np.maximum(parts.sum(axis=1), np.finfo(float).tiny)
+        centre = parts @ scores / count
+        scatter = np.einsum("hn,hn->h", parts, (scores - centre[:, None]) ** 2)
+        width = np.full(2, scatter.sum() / count.sum()) if shared_variance else scatter / count
+        if not (width > least).all() or not 0 < count[1] < count.sum():
+            return []
+        mixture, before = (centre, width, count / count.sum() if known is None else known), value
+    return [(mixture, value)] if mixture[0][0] < mixture[0][1] else []
+
+
+def _refuse_one_group(scores: Floats, weights: Floats, mixture: Mixture, likelihood: float, n_parameters: int) -> None:
+    """Raise an error if the data do not support two components, which have so many parameters more than one."""
+    mean, variance, share = mixture
+    number, alone = weights.sum(), -0.5 * (np.log(2 * np.pi * np.cov(scores, aweights=weights, ddof=0)) + 1)
+    problems = {
+        "one Gaussian explains them as well": 2 * number * (likelihood - alone) <= n_parameters * np.log(number),
+        "one of them has fewer than 5 trials": number * share.min() < 5,
+        "they overlap": mean[1] - mean[0] < np.sqrt(variance.mean()),
+    }
+    for problem in (name for name, found in problems.items() if found):
+        raise InputError(f"the scores do not show two groups: {problem}; {_REMEDY}")

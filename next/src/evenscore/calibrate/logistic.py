@@ -1,10 +1,12 @@
-"""Calibration and fusion by prior-weighted logistic regression."""
+"""Affine calibrations, by prior-weighted logistic regression: of one or several systems, or with bounded LLRs."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,14 +16,18 @@ from evenscore.calibrate.base import Calibration
 from evenscore.calibrate.trials import Floats, Trials, as_tables, as_trials
 from evenscore.data.labels import TARGET
 from evenscore.errors import InputError
+from evenscore.metrics.cllr import expit
 from evenscore.parallel import one_blas_thread
 
-__all__ = ["LogisticCalibration", "prior_shares"]
+__all__ = ["LogisticCalibration", "SaturatingCalibration"]
 
 _CHUNK = 1 << 13  # rows at a time: intermediate results stay in the cache
 _SAMPLE = 1 << 15  # trials that give a start near the optimum
-_NEW = 1e-4  # least share of a quality measure's variance that the inputs before it do not explain
 _REMEDY = "give a penalty such as l2=0.001"
+SHARES = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)  #: candidates of the shares of outliers
+Shares = tuple[float, float]  # of target outliers, of non-target outliers
+_GAIN, _BINS = 0.02, 4096  # part of the loss that a share must save; scores of a class while they are chosen
+_PENALTY = 1e-6  # on the weight, in units of the scores' spread: without its outliers, a class may be free of errors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,8 +42,7 @@ class LogisticCalibration(Calibration):
     With p_target = 0.5 and no penalty, this is the Cllr (times log 2). Several systems at once are a fusion.
 
     Options of `fit`: ``p_target``, the prior at which the LLRs should be best (0.5), and ``l2``, a penalty on the
-    weights. Scores that separate the classes without error need one. A quality measure that is constant, or a weighted
-    sum of the inputs before it, gets the weight 0.
+    weights, which scores that separate the classes need. Inputs that tell the same share their weight.
 
     Examples
     --------
@@ -48,7 +53,6 @@ class LogisticCalibration(Calibration):
 
     kind: ClassVar[str] = "logistic"
     fuses: ClassVar[bool] = True
-
     weights: Floats = field(default_factory=lambda: np.ones(1))
     quality_weights: Floats = field(default_factory=lambda: np.zeros(0))
     offset: float = 0.0
@@ -58,21 +62,18 @@ class LogisticCalibration(Calibration):
 
     @classmethod
     def _fit(cls, trials: Trials, p_target: float = 0.5, l2: float = 0.0) -> LogisticCalibration:
-        inputs = trials.scores.reshape(len(trials.labels), -1)
-        n_systems = inputs.shape[1]
-        if trials.measures.size:
-            inputs = np.column_stack((inputs, trials.measures))
+        k = 1 if trials.scores.ndim == 1 else trials.scores.shape[1]
+        inputs = np.column_stack((trials.scores, trials.measures)) if trials.measures.size else trials.scores
         with one_blas_thread():
-            slopes, offset = _regress(inputs, trials.labels == TARGET, trials.weights, n_systems, p_target, l2)
-        parts = {"weights": slopes[:n_systems], "quality_weights": slopes[n_systems:], "offset": offset}
-        return cls(**parts, p_target=p_target, l2=l2)  # type: ignore[arg-type]
+            slopes, offset = _regress(
+                inputs.reshape(len(inputs), -1), trials.labels == TARGET, trials.weights, k, p_target, l2
+            )
+        return cls(weights=slopes[:k], quality_weights=slopes[k:], offset=offset, p_target=p_target, l2=l2)
 
     def __call__(self, scores: Any, quality: Any = None) -> Any:
-        """Return the LLRs; a table for a table, and NaN for NaN.
+        """Return the LLRs, as `Calibration`; of k systems given along the last axis, or as k tables in a list.
 
-        Scores of k systems are numbers whose last axis has the k scores of a trial, or a list of k tables, of which the
-        first gives the trials. ``quality`` are the q measures of a trial, along one more axis; of tables names, by
-        default those of `fit`.
+        ``quality`` are the q measures of a trial, along one more axis; of tables also names, by default those of `fit`.
         """
         tables, n_systems, n_measures = as_tables(scores), self.weights.size, self.quality_weights.size
         if n_systems == 1 and not n_measures and quality is None and len(tables) <= 1:
@@ -82,7 +83,7 @@ class LogisticCalibration(Calibration):
         inputs = np.column_stack((self._valid(trials.scores), self._valid(trials.measures)))
         if inputs.shape[1] != n_systems + n_measures or trials.measures.shape[1] != n_measures:
             raise InputError(
-                f"this calibration needs {n_systems} systems and {n_measures} quality measures; give these"
+                f"this calibration is of {n_systems} systems and {n_measures} quality measures; give these"
             )
         return trials.with_llrs(inputs @ np.append(self.weights, self.quality_weights) + self.offset)  # (L1)
 
@@ -101,35 +102,21 @@ def _regress(
         np.subtract(inputs[start : start + _CHUNK], mean, out=part)
         covariance += (part * weights[start : start + _CHUNK, None]).T @ part / weights.sum()
     std = np.sqrt(np.diag(covariance))
-    kept = _informative(covariance, std > 1e-12 * np.abs(mean), n_systems, l2)
-    rows = rows if len(kept) == len(mean) else rows[:, [*kept, -1]]
-    theta, scale = np.zeros(len(kept) + 1), np.append(std[kept], 1.0)
+    varies = std > 1e-12 * np.abs(mean)
+    if not varies[:n_systems].any():
+        raise InputError("the scores are the same in all trials, so that they have no weight; give others")
+    theta, scale = np.zeros(len(mean) + 1), np.append(np.where(varies, std, 1.0), 1.0)
     thin = max(1, len(rows) // _SAMPLE)
     if thin >= 4 and target[::thin].any():  # some of the trials give a start near the optimum
-        some = prior_shares(weights[::thin], target[::thin], p_target)
+        some = _prior_shares(weights[::thin], target[::thin], p_target)
         with suppress(InputError):  # all trials may have an optimum nevertheless
             theta = _newton(_Problem(rows[::thin], target[::thin], some, scale, p_target, l2), theta, flat=1e-3)
-    theta = _newton(_Problem(rows, target, prior_shares(weights, target, p_target), scale, p_target, l2), theta)
-    slopes = np.zeros(len(mean))
-    slopes[kept] = theta[:-1] / std[kept]
+    theta = _newton(_Problem(rows, target, _prior_shares(weights, target, p_target), scale, p_target, l2), theta)
+    slopes = theta[:-1] / scale[:-1]
     return slopes, float(theta[-1] - slopes @ mean)
 
 
-def _informative(covariance: Floats, varies: npt.NDArray[np.bool_], n_systems: int, l2: float) -> list[int]:
-    """Return which inputs are fitted: all systems, and the measures that the inputs before them do not explain."""
-    kept: list[int] = []
-    for at in range(len(covariance)):
-        known, own = covariance[kept, at], covariance[at, at]
-        new = own - known @ np.linalg.lstsq(covariance[np.ix_(kept, kept)], known, rcond=None)[0]
-        if varies[at] and (l2 > 0 or new > (1e-12 if at < n_systems else _NEW) * own):
-            kept.append(at)
-        elif at < n_systems:
-            cause = "a weighted sum of those before it" if varies[at] else "the same in all trials"
-            raise InputError(f"the scores of system {at + 1} are {cause}, so it has no weight; leave it out")
-    return kept
-
-
-def prior_shares(weights: Floats, target: npt.NDArray[np.bool_], p_target: float) -> Floats:
+def _prior_shares(weights: Floats, target: npt.NDArray[np.bool_], p_target: float) -> Floats:
     """Return the share of each trial in the objective; those of a class sum up to its prior."""
     scale = p_target / weights[target].sum(), (1 - p_target) / weights[~target].sum()
     return weights * np.where(target, *scale)
@@ -152,7 +139,8 @@ class _Problem(NamedTuple):
         lowest, highest = math.inf, -math.inf  # log-odds of a target, of a non-target
         logit = math.log(self.p_target) - math.log1p(-self.p_target)
         for start in range(0, len(self.rows), _CHUNK):
-            rows, target, share = (part[start : start + _CHUNK] for part in self[:3])
+            at = slice(start, start + _CHUNK)
+            rows, target, share = self.rows[at], self.target[at], self.share[at]
             odds = rows @ (theta / self.scale) + logit
             small = np.exp(-np.abs(odds))  # the one exponential of loss and probability: most of the time goes here
             likelier = 1.0 / (1.0 + small)
@@ -173,9 +161,7 @@ def _newton(problem: _Problem, theta: Floats, flat: float = 1e-12) -> Floats:
     for _ in range(200):
         if np.abs(gradient).max() <= flat:
             return theta
-        if np.linalg.cond(hessian) > 1e15:
-            break
-        step = np.linalg.solve(hessian, gradient)
+        step = np.linalg.lstsq(hessian, gradient, rcond=1e-9)[0]  # inputs that tell the same share their weight
         fall, length = float(gradient @ step), 1.0  # twice the expected fall of the objective
         there = problem.evaluate(theta - step)
         while there[0] > value - 1e-4 * length * fall + 1e-14 * abs(value) and length > 1e-6:
@@ -189,3 +175,131 @@ def _newton(problem: _Problem, theta: Floats, flat: float = 1e-12) -> Floats:
         if fall < 1e-16:  # this step has squared it: what is left is rounding
             return theta
     raise InputError(f"the logistic regression does not converge; leave out scores far from all others, or {_REMEDY}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SaturatingCalibration(Calibration):
+    """An affine map of scores whose log-likelihood ratios are bounded on both sides.
+
+    z = offset + weight score                                                                   (T1)
+    llr = log((1 - e) exp(z) + e) - log((1 - d) + d exp(z)),   log e < llr < -log d             (T2)
+
+    It is the likelihood ratio if a share e (target_outliers) of the targets has scores of non-targets, and a share d
+    (nontarget_outliers) of the non-targets scores of targets: wrong labels, broken recordings. With e = d = 0 it is the
+    logistic calibration, in which a single outlier flattens the slope of all LLRs.
+
+    Options of `fit`: ``target_outliers`` and ``nontarget_outliers``, if they are known, else those of `SHARES` with the
+    smallest cross-entropy, but 0 if that saves less than 2 % of it; ``p_target``, ``l2`` as in `LogisticCalibration`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = np.concatenate([rng.normal(0, 1, 2000), rng.normal(6, 1, 200), rng.normal(0, 1, 4)])
+    >>> labels = np.repeat([0, 1], [2000, 204])
+    >>> [float(kind.fit(scores, labels)(-100.0).round(1)) for kind in (SaturatingCalibration, LogisticCalibration)]
+    [-4.6, -183.9]
+    """
+
+    kind: ClassVar[str] = "saturating"
+    weight: float = 1.0
+    offset: float = 0.0
+    target_outliers: float = 0.0
+    nontarget_outliers: float = 0.0
+    p_target: float = 0.5
+
+    @classmethod
+    def _fit(
+        cls,
+        trials: Trials,
+        target_outliers: float | None = None,
+        nontarget_outliers: float | None = None,
+        p_target: float = 0.5,
+        l2: float = 0.0,
+    ) -> SaturatingCalibration:
+        target = trials.labels == TARGET
+        logistic = LogisticCalibration._fit(trials, p_target, l2)
+        start = float(logistic.weights[0]), logistic.offset
+        data = _Data(trials.scores, np.where(target, 1.0, -1.0), _prior_shares(trials.weights, target, p_target))
+        grids = [SHARES if share is None else (share,) for share in (target_outliers, nontarget_outliers)]
+        e, d = _choose_shares(data.condensed(), grids, start, l2)
+        weight, offset = start if e == d == 0 else _fit_affine(data, (e, d), start, l2)[:2]
+        return cls(weight=weight, offset=offset, target_outliers=e, nontarget_outliers=d, p_target=p_target)
+
+    def _llr(self, scores: Floats) -> Floats:
+        above, below = _log_terms(scores * self.weight + self.offset, self.target_outliers, self.nontarget_outliers)
+        return np.asarray(above - below)  # (T2)
+
+
+def _log_terms(z: Floats, e: float, d: float) -> tuple[Floats, Floats]:
+    """Return log((1 - e) exp(z) + e) and log((1 - d) + d exp(z))."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 sets no bound; NaN stays NaN
+        return np.logaddexp(np.log1p(-e) + z, np.log(e)), np.logaddexp(np.log1p(-d), np.log(d) + z)
+
+
+class _Data(NamedTuple):
+    """Scores, 1 (target) or -1 (non-target), and shares: those of a class sum up to its prior."""
+
+    score: Floats
+    sign: Floats
+    share: Floats
+
+    def condensed(self) -> _Data:
+        """Return at most about 2 x 4096 scores: neighbours of the same class are averaged."""
+        if len(self.score) <= _BINS:
+            return self
+        score, sign, share = (values[np.argsort(self.score)] for values in self)
+        at = np.unique((np.cumsum(share) * _BINS).astype(np.intp) * 2 + (sign > 0), return_inverse=True)[1]
+        total = np.bincount(at, share).astype(np.float64)
+        return _Data(np.bincount(at, share * score) / total, np.sign(np.bincount(at, sign)), total)
+
+    def middle(self, sign: int) -> tuple[float, float]:
+        """Return the median of a class, and half the width of its middle two thirds: about the standard deviation."""
+        order = np.argsort(self.score)[self.sign[np.argsort(self.score)] == sign]
+        running = np.cumsum(self.share[order])
+        low, median, high = np.interp([1 / 6, 1 / 2, 5 / 6], running / running[-1], self.score[order])
+        return float(median), float(high - low) / 2
+
+
+def _fit_affine(data: _Data, shares: Shares, start: tuple[float, float], l2: float) -> tuple[float, float, float]:
+    """Return weight, offset and their prior-weighted cross-entropy; the search is in units of the scores' spread."""
+    from scipy.optimize import minimize
+
+    (low, low_width), (high, high_width) = data.middle(-1), data.middle(1)
+    spread, mean = float(data.score.std()), 0.5 * (low + high)
+    scale = max(low_width, high_width, 0.5 * abs(high - low)) or spread
+    score, p_target = (data.score - mean) / scale, data.share[data.sign > 0].sum()
+    penalty = max(l2 * (spread / scale) ** 2, _PENALTY if max(shares) > 0 else 0.0)
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        z = theta[0] * score + theta[1]
+        above, below = _log_terms(z, *shares)
+        slope = (1 - shares[0]) * np.exp(z - above) - shares[1] * np.exp(z - below)  # d llr / dz
+        margin = data.sign * (above - below + np.log(p_target / (1 - p_target)))
+        pull = -data.sign * data.share * expit(-margin) * slope
+        value = float(data.share @ np.logaddexp(0.0, -margin)) + 0.5 * penalty * theta[0] ** 2
+        return value, np.array([pull @ score + penalty * theta[0], pull.sum()])
+
+    within = 0.5 * (low_width**2 + high_width**2) or scale**2
+    # a few scores that are far away may have flattened the logistic calibration
+    starts = [start[0] * scale, start[1] + start[0] * mean], [scale * (high - low) / within, 0.0]
+    found = minimize(
+        loss, min(starts, key=lambda theta: loss(np.array(theta))[0]), jac=True, method="BFGS", options={"gtol": 1e-9}
+    )
+    weight = float(found.x[0] / scale)
+    return weight, float(found.x[1] - weight * mean), float(found.fun)
+
+
+def _choose_shares(data: _Data, grids: Sequence[Sequence[float]], start: tuple[float, float], l2: float) -> Shares:
+    """Return the shares with the smallest loss: one share after the other, twice."""
+
+    @cache
+    def loss(e: float, d: float) -> float:
+        return _fit_affine(data, (e, d), start, l2)[2]
+
+    first = e, d = grids[0][0], grids[1][0]
+    for _ in range(2 if len(grids[0]) + len(grids[1]) > 2 else 0):
+        best = min(grids[0], key=lambda share: loss(share, d))
+        e = best if loss(best, d) < (1 - _GAIN) * loss(first[0], d) else first[0]
+        best = min(grids[1], key=lambda share: loss(e, share))
+        d = best if loss(e, best) < (1 - _GAIN) * loss(e, first[1]) else first[1]
+    return e, d

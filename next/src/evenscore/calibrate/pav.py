@@ -26,33 +26,26 @@ class PavCalibration(Calibration):
     training scores the LLR stays at that of the outermost block. Without smoothing, a block of only non-targets at the
     bottom has LLR -inf, one of only targets at the top +inf.
 
-    The option ``smoothing`` of `fit` (1 by default) is how many artificial trials are added at each end: at +inf this
-    many non-targets, at -inf this many targets, each together with as large a share of the other class, so that they
-    carry no evidence (LLR 0). With 1, the LLR is at most about the log of the number of non-targets, and at least about
-    minus the log of the number of targets. With 0, the Cllr of the training scores is minCllr.
+    The option ``smoothing`` of `fit` (1) is how many artificial trials are added at each end: non-targets at +inf and
+    targets at -inf, with as large a share of the other class, so that they carry no evidence. With 1, LLRs are at most
+    about the log of the number of non-targets. With 0, the Cllr of the training scores is minCllr.
 
     Examples
     --------
     >>> calibration = PavCalibration.fit([-2.0, -1.0, 0.0, 1.0, 2.0], [0, 1, 0, 1, 1], smoothing=0)
-    >>> calibration.edges, calibration.llr.round(3)
-    (array([-1.5,  0.5]), array([  -inf, -0.405,    inf]))
     >>> calibration([-5.0, -1.0, 0.4, 9.0]).round(3)
     array([  -inf, -0.405, -0.405,    inf])
     """
 
     kind: ClassVar[str] = "pav"
     accepts_infinite: ClassVar[bool] = True
-
     llr: Floats  #: k, rising
     edges: Floats  #: the k - 1 scores at which the LLR steps up
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (
-            self.edges.size != self.llr.size - 1
-            or (np.diff(self.edges) <= 0).any()
-            or (self.llr[1:] < self.llr[:-1]).any()
-        ):
+        rising = (np.diff(self.edges) > 0).all() and (self.llr[1:] >= self.llr[:-1]).all()
+        if self.edges.size != self.llr.size - 1 or not rising:
             raise InputError("edges and llr must rise, and there must be one LLR more than edges")
 
     @classmethod

@@ -11,15 +11,27 @@ import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN, Labels
 from evenscore.data.score_matrix import ScoreMatrix, as_scores
-from evenscore.data.side import Side, SpeakersLike, as_strings
+from evenscore.data.side import SpeakersLike, as_strings
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
 from evenscore.metrics.points import LabelsLike, ScoresLike, as_labels
 
-__all__ = ["Floats", "SystemsLike", "Trials", "as_tables", "as_trials", "quality_columns", "speaker_codes"]
+__all__ = [
+    "Floats",
+    "Speakers",
+    "SystemsLike",
+    "Trials",
+    "Weights",
+    "as_tables",
+    "as_trials",
+    "quality_columns",
+    "speaker_codes",
+]
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+Speakers: TypeAlias = "SpeakersLike | None"
+Weights: TypeAlias = "npt.ArrayLike | None"
 Table = ScoreMatrix | TrialList
 #: Scores of one system, or of several: numbers with a last axis of systems, or a list of tables.
 SystemsLike: TypeAlias = "ScoresLike | Sequence[Table]"
@@ -42,13 +54,10 @@ class Trials:
 
     def moments(self) -> tuple[Floats, Floats, Floats]:
         """Return number, mean and variance of the scores of non-targets and of targets."""
-        found = []
-        for label in (NONTARGET, TARGET):
-            scores, weights = self.scores[self.labels == label], self.weights[self.labels == label]
-            mean = np.average(scores, weights=weights)
-            found.append((weights.sum(), mean, np.average((scores - mean) ** 2, weights=weights)))
-        number, mean, variance = np.array(found, np.float64).T
-        return number, mean, variance
+        classes = [(self.scores[at], self.weights[at]) for at in (self.labels == NONTARGET, self.labels == TARGET)]
+        mean = np.array([np.average(scores, weights=weights) for scores, weights in classes])
+        variance = [np.average((scores - m) ** 2, weights=w) for (scores, w), m in zip(classes, mean, strict=True)]
+        return np.array([weights.sum() for _, weights in classes]), mean, np.array(variance)
 
     def with_llrs(self, llr: Floats) -> Any:
         """Return LLRs in the form that the scores had: an array, or the first table."""
@@ -58,7 +67,7 @@ class Trials:
         return trials if self.tables[0].rows is not None else trials.to_matrix()
 
 
-def as_tables(scores: object) -> list[Table]:
+def as_tables(scores: Any) -> list[Table]:
     """Return the table or tables that scores are; an empty list if they are numbers."""
     found = list(scores) if isinstance(scores, list | tuple) else [scores]
     return found if found and isinstance(found[0], Table) else []
@@ -67,22 +76,20 @@ def as_tables(scores: object) -> list[Table]:
 def as_trials(
     scores: SystemsLike,
     labels: LabelsLike = None,
-    weights: npt.ArrayLike | None = None,
+    weights: Weights = None,
     quality: Any = None,
     *,
     labelled: bool = True,
     several: bool | None = None,
 ) -> Trials:
-    """Return trials as rows.
-
-    Labels and weights are those of `Calibration.fit`; ``labelled`` tells whether labels are needed, ``several`` whether
-    the last axis of an array has several systems, by default if labels have one axis less.
-    """
+    """Return what `Calibration.fit` gets as rows; ``several``: the last axis of an array has several systems."""
     tables, shape = as_tables(scores), ()
     if tables:
         table = tables[0].to_trials()
-        values, weights = _stack([table, *tables[1:]]), _listed(weights, table)
-        key = _key(table, _listed(labels, table)) if labelled else np.full(len(table), UNKNOWN, np.int8)
+        values, pairs = _stack([table, *tables[1:]]), (table.rows, table.cols)
+        weights = np.asarray(weights)[pairs] if np.ndim(weights) == 2 else weights  # type: ignore[arg-type]
+        labels = np.asarray(labels)[pairs] if np.ndim(labels) == 2 else labels  # type: ignore[arg-type]
+        key = _key(table, labels) if labelled else np.full(len(table), UNKNOWN, np.int8)
     else:
         values = as_scores(scores, ndim=np.ndim(scores))  # type: ignore[arg-type]
         several = labels is not None and np.ndim(labels) < values.ndim if several is None else several  # type: ignore[arg-type]
@@ -96,24 +103,17 @@ def as_trials(
         raise InputError(f"weights must be finite and not negative, one for each of {key.size} trials")
     measures = np.empty((key.size, 0)) if quality is None else np.asarray(quality)
     if measures.dtype.kind == "U" and tables:
-        measures = quality_columns(table, measures.reshape(-1).tolist())
+        measures = quality_columns(table, np.ravel(quality).tolist())
     if measures.dtype.kind not in "fiu" or measures.size % max(key.size, 1):
         raise InputError(f"quality must be numbers of {key.size} trials, a row for each, or names of a table's columns")
     rows = values.astype(np.float64, copy=False), key.reshape(-1), mass, measures.reshape(key.size, -1)
     return Trials(*rows, shape, tables)
 
 
-def _listed(values: Any, table: TrialList) -> Any:
-    """Return numbers of all pairs of a matrix as those of its trials; all else as it is."""
-    return np.asarray(values)[table.rows, table.cols] if np.ndim(values) == 2 else values
-
-
 def _key(table: TrialList, labels: LabelsLike) -> npt.NDArray[np.int8]:
     """Return the labels of the trials of a table; those that a key does not have are unknown."""
-    if labels is None and table.labels is not None:
-        return table.labels
     if labels is None:
-        labels = Labels.from_speakers(table.enroll, table.test)
+        labels = Labels.from_speakers(table.enroll, table.test) if table.labels is None else table.labels
     if isinstance(labels, Labels):
         return labels.align(table.enroll, table.test).pairs(table.rows, table.cols)
     if not isinstance(labels, TrialList):
@@ -137,13 +137,8 @@ def _stack(tables: Sequence[Table]) -> npt.NDArray[np.floating]:
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
 
 
-def speaker_codes(
-    trials: Trials, enroll: SpeakersLike | None, test: SpeakersLike | None
-) -> tuple[list[str], Codes, Codes]:
-    """Return the names of all speakers, sorted, and for each trial the positions of its two speakers among them.
-
-    Speakers are one per trial; for a table one per id, a mapping from id to speaker, or None if it knows them.
-    """
+def speaker_codes(trials: Trials, enroll: Speakers, test: Speakers) -> tuple[list[str], Codes, Codes]:
+    """Return the names of all speakers, sorted, and for each trial the positions of its two speakers among them."""
     sides = [None if given is None else as_strings(given, "speakers") for given in (enroll, test)]
     if trials.tables:
         table = trials.tables[0].to_trials().with_speakers(enroll, test)
@@ -152,7 +147,7 @@ def speaker_codes(
     for name, side in zip(("enroll", "test"), sides, strict=True):
         if side is None or len(side) != len(trials.labels) or not all(side.tolist()):
             raise InputError(f"every trial needs a speaker on the {name} side; give {name}_speakers that have all")
-    names, code = np.unique(np.concatenate(sides), return_inverse=True)  # type: ignore[arg-type]
+    names, code = np.unique(np.concatenate([side for side in sides if side is not None]), return_inverse=True)
     return names.tolist(), code[: len(trials.labels)], code[len(trials.labels) :]
 
 
@@ -165,12 +160,15 @@ def quality_columns(trials: TrialList, names: Sequence[str]) -> Floats:
 
     Examples
     --------
-    >>> enroll, test = Side(["e"], columns={"dur": [3.0]}), Side(["t1", "t2"], columns={"dur": [1.0, 6.0]})
-    >>> quality_columns(TrialList(["e", "e"], ["t1", "t2"]).with_sides(enroll, test), ["test:dur", "ratio:dur"])
-    array([[1., 3.],
-           [6., 2.]])
+    >>> trials = TrialList(["e"], ["t"], columns={"dur_e": [3.0], "dur_t": [6.0]})
+    >>> quality_columns(trials, ["test:dur", "ratio:dur"])
+    array([[6., 2.]])
     """
-    columns = [_measure(trials, name) for name in names]
+    known: dict[str, tuple[npt.NDArray[Any], Any]] = {name: (each, ...) for name, each in trials.columns.items()}
+    for side, at, suffix in ((trials.enroll, trials.rows, "_e"), (trials.test, trials.cols, "_t")):
+        numbers = {name: values for name, values in side.columns.items() if values.dtype.kind in "fiu"}
+        known = {name + suffix: (values, at) for name, values in numbers.items()} | known
+    columns = [_measure(name, known) for name in names]
     for name, values in zip(names, columns, strict=True):
         if not np.isfinite(values).all():
             pair = trials.pair(int(np.argmin(np.isfinite(values))))
@@ -178,34 +176,21 @@ def quality_columns(trials: TrialList, names: Sequence[str]) -> Floats:
     return np.stack(columns, axis=-1)
 
 
-def _measure(trials: TrialList, name: str) -> Floats:
+def _measure(name: str, known: dict[str, tuple[npt.NDArray[Any], Any]]) -> Floats:
     prefix, _, rest = name.partition(":") if ":" in name else ("", "", name)
     if prefix == "log":
-        values = _measure(trials, rest)
+        values = _measure(rest, known)
         return np.log(values, out=np.full(values.shape, np.nan), where=values > 0)
-    if prefix not in ("", "enroll", "test", "min", "max", "diff", "ratio"):
-        raise InputError(f"there is no quality measure {name!r}; use log:, enroll:, test:, min:, max:, diff: or ratio:")
-    if name in trials.columns:
-        return trials.columns[name].astype(np.float64)
-    sides = [] if prefix == "test" else [_of_side(trials, rest, trials.enroll, trials.rows, "_e")]
-    sides += [] if prefix == "enroll" else [_of_side(trials, rest, trials.test, trials.cols, "_t")]
-    known = [values for values in sides if values is not None]
-    if not known or (prefix and len(known) < len(sides)):
-        there = " and ".join(", ".join(side.columns) or "none" for side in (trials.enroll, trials.test))
-        raise InputError(f"the quality measure {name!r} needs numbers in a column {rest!r}; the sides have {there}")
-    if not prefix and len(known) > 1:
-        raise InputError(f"both sides have a column {name!r}; say enroll:{name}, test:{name} or min:{name}")
-    low, high = np.minimum.reduce(known), np.maximum.reduce(known)
+    enroll, test = f"{rest}_e", f"{rest}_t"
+    both = [each for each in ((name,) if name in known else (enroll, test)) if each in known]
+    wanted = {"": both if len(both) == 1 else [name], "enroll": [enroll], "test": [test]}.get(prefix, [enroll, test])
+    if not {*wanted} <= known.keys() or prefix not in ("", "enroll", "test", "min", "max", "diff", "ratio"):
+        there = ", ".join(known) or "none"
+        raise InputError(
+            f"there is no quality measure {name!r}; write such as log:min:dur; there are the columns {there}"
+        )
+    columns = [known[each][0].astype(np.float64)[known[each][1]] for each in wanted]
+    low, high = np.minimum.reduce(columns), np.maximum.reduce(columns)
     if prefix == "ratio":
         return np.divide(high, low, out=np.full(low.shape, np.nan), where=low > 0)
     return np.asarray(high - low if prefix == "diff" else low if prefix == "min" else high)
-
-
-def _of_side(trials: TrialList, name: str, side: Side, at: npt.NDArray[np.int32], suffix: str) -> Floats | None:
-    """Return the column of the trials for a side, or that of each trial's id; None if there are no such numbers."""
-    if name + suffix in trials.columns:
-        return trials.columns[name + suffix].astype(np.float64)
-    for known in (name, name.removesuffix(suffix)):
-        if known in side.columns and side.columns[known].dtype.kind in "fiu":
-            return side.columns[known].astype(np.float64)[at]
-    return None

@@ -73,7 +73,8 @@ def calibrate(
     if posterior is not None and form not in ("csv", "tsv", "parquet", "npz"):
         raise InputError("--posterior adds a column, which this output does not have; write csv, tsv, parquet or npz")
     names = [name for text in quality or () for name in text.split(",")] or None
-    found, info, labels = None, {}, None
+    found: Any = None
+    info, labels = {}, None
     if load:
         found = read_model(load, Calibration)
     elif kind.supervised or cross_validate:
