@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 from evenscore.report import charts, tables
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from evenscore.comparison.record import Comparison
 
 __all__ = ["render_report"]
@@ -34,7 +32,8 @@ def render_report(comparison: Comparison) -> str:
 
     Examples
     --------
-    >>> from evenscore import LabelledBlocks, ScoreModel, compare, simulate, simulate_blocks
+    >>> from evenscore import LabelledBlocks, ScoreModel, simulate, simulate_blocks
+    >>> from evenscore.comparison import compare
     >>> model = ScoreModel(mu=[0.0, 4.0], alpha=[[1.5], [1.5]], beta=[[1.0], [1.0]], sigma2=[1.0, 1.0])
     >>> dev, coh, new = ([f"{group}{n // 2}" for n in range(40)] for group in ("dev", "coh", "new"))
     >>> training = LabelledBlocks.own_cohort(*simulate(model, dev, dev, seed=1))
@@ -45,18 +44,20 @@ def render_report(comparison: Comparison) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
+    loader = PackageLoader("evenscore.report", "template")
     templates = Environment(
-        loader=PackageLoader("evenscore.report", "template"),
+        loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_visible,
     )
-    style, script = _text(templates, "style.css"), _text(templates, "script.js")
+    sources = [loader.get_source(templates, name)[0] for name in ("style.css", "script.js")]
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in sources]
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"script-src {_hash(script)}; style-src {_hash(style)}"
+        f"style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
     )
     systems = charts.looks(comparison)
     return templates.get_template("report.html").render(
@@ -67,20 +68,9 @@ def render_report(comparison: Comparison) -> str:
         bayes=charts.bayes_chart(comparison, systems),
         histograms=charts.histogram_charts(comparison),
         policy=policy,
-        style=Markup(style),  # noqa: S704  (the program's own text)
-        script=Markup(script),  # noqa: S704
+        style=Markup(sources[0]),  # noqa: S704  (the program's own text)
+        script=Markup(sources[1]),  # noqa: S704
     )
-
-
-def _text(templates: Environment, name: str) -> str:
-    """Return a file of the template as it is."""
-    assert templates.loader is not None  # noqa: S101
-    return templates.loader.get_source(templates, name)[0]
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-    return f"'sha256-{digest}'"
 
 
 def _visible(value: object) -> object:

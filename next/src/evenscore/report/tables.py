@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenscore.comparison.record import METRICS, ComparedMetric, Comparison, MethodResult, SideSummary
+from evenscore.comparison.record import METRICS, ComparedMetric, Comparison
 from evenscore.comparison.verdict import METRIC_NAMES
 from evenscore.metrics import (
-    Evaluation,
-    NotEvaluated,
     OperatingPoint,
     PairedTest,
     as_points,
@@ -21,7 +19,6 @@ from evenscore.metrics import (
 )
 from evenscore.model.parameters import ScoreModel
 from evenscore.plot.style import percent
-from evenscore.report.numbers import count, difference, figure, interval, share
 
 __all__ = ["Cell", "Model", "ResultRow", "Table", "Tile"]
 
@@ -52,7 +49,7 @@ class Cell:
     """A figure in the table of results."""
 
     text: str
-    value: str = ""  #: for sorting; empty if there is none
+    value: float  #: for sorting
     range: str = ""
     mood: str = ""  #: "better", "worse" or nothing
 
@@ -83,8 +80,50 @@ class Model:
     """What a score model learned."""
 
     name: str
-    sentences: Sequence[str]
+    text: str
     table: Table
+
+
+def figure(metric: str, value: float) -> str:
+    """Return a metric as text: an error rate in percent, a cost with three decimals.
+
+    Examples
+    --------
+    >>> figure("eer", 0.01234), figure("cllr", 0.12345), figure("cllr", float("inf"))
+    ('1.23 %', '0.123', '∞')
+    """
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞"
+    return percent(value) if metric == "eer" else f"{value:.3f}"
+
+
+def difference(metric: str, value: float) -> str:
+    """Return a difference of a metric with its sign; that of error rates is in percentage points.
+
+    Examples
+    --------
+    >>> difference("eer", -0.0012), difference("cllr", 0.5), difference("cllr", 0.0)
+    ('−0.12', '+0.500', '0.000')
+    """
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else f"{value:+f}".replace("inf", "∞").replace("-", "−")
+    text = f"{100 * value:.2f}" if metric == "eer" else f"{value:.3f}"
+    if float(text) == 0:
+        return text.removeprefix("-")
+    return f"+{text}" if value > 0 else text.replace("-", "−")
+
+
+def share(part: float) -> str:
+    """Return a share in whole percents.
+
+    Examples
+    --------
+    >>> share(0.256), share(0.001), share(0.9999), share(1.0)
+    ('26 %', 'below 1 %', 'above 99 %', '100 %')
+    """
+    if 0 < part < 0.005:
+        return "below 1 %"
+    return "above 99 %" if 0.995 <= part < 1 else f"{100 * part:.0f} %"
 
 
 def tiles(comparison: Comparison) -> list[Tile]:
@@ -129,25 +168,21 @@ def result_rows(comparison: Comparison) -> list[ResultRow]:
         cells = []
         for _, metric, point in _shown(settings.points):
             value, ends = method.figures.value(metric, point), method.figures.interval(metric, point, settings.level)
-            cells.append(Cell(figure(metric, value), _sortable(value), interval(metric, ends.low, ends.high)))
+            span = f"{figure(metric, ends.low)} to {figure(metric, ends.high)}".replace(" %", "")
+            cells.append(Cell(figure(metric, value), value, span))
         cells += [_difference_cell(tests.get("cllr")) for tests in (method.to_raw, method.to_best)]
         rows.append(ResultRow(method.name, ", ".join(tags), used, cells))
     return rows
 
 
-def _sortable(value: float) -> str:
-    """Return a number that JavaScript reads."""
-    return f"{value:.9g}" if math.isfinite(value) else ("1e999" if value > 0 else "-1e999")
-
-
 def _difference_cell(test: PairedTest | None) -> Cell:
     """Return a difference, and no figures for a method against itself."""
     if test is None or test.difference == test.interval.low == test.interval.high == 0:
-        return Cell("–", "0")
+        return Cell("–", 0.0)
     low, high = test.interval.low, test.interval.high
     ends = f"{difference(test.metric, low)} to {difference(test.metric, high)}"
     mood = "better" if high < 0 else "worse" if low > 0 else ""
-    return Cell(difference(test.metric, test.difference), _sortable(test.difference), ends, mood)
+    return Cell(difference(test.metric, test.difference), test.difference, ends, mood)
 
 
 def results_text(comparison: Comparison) -> tuple[str, str]:
@@ -169,16 +204,11 @@ def results_text(comparison: Comparison) -> tuple[str, str]:
 
 def differences(comparison: Comparison) -> Table:
     """Return the differences of each method to the raw scores in every metric."""
-
-    def shown(test: PairedTest) -> str:
-        ends = f"{difference(test.metric, test.interval.low)} to {difference(test.metric, test.interval.high)}"
-        return f"{difference(test.metric, test.difference)} ({ends}), p = {test.p_value:.2g}"
-
-    rows = [
-        [method.name, *(shown(method.to_raw[metric]) for metric in METRICS)]
-        for method in comparison.methods
-        if method.name != "raw"
-    ]
+    rows = []
+    for method in comparison.methods:
+        cells = [(_difference_cell(test), test.p_value) for test in map(method.to_raw.get, METRICS) if test]
+        if method.name != "raw":
+            rows.append([method.name, *(f"{cell.text} ({cell.range}), p = {p_value:.2g}" for cell, p_value in cells)])
     caption = (
         "Difference to the raw scores, its interval, and the chance p of such a difference between equally good "
         "methods. That of EER is in percentage points."
@@ -190,9 +220,10 @@ def training(comparison: Comparison) -> Table:
     """Return Cllr on the training side, which decides by which LLRs a method is judged, beside the evaluation side."""
     rows = []
     for method in comparison.methods:
-        own = "–" if method.own is None else figure("cllr", method.own.value("cllr"))
-        found = [_cllr(method.training), _cllr(method.training_own), figure("cllr", method.calibrated.value("cllr"))]
-        rows.append([method.name, *found, own, "own LLRs" if method.judged_by == "own" else "calibrated"])
+        on_evaluation = (method.calibrated.evaluation, method.own and method.own.evaluation)
+        found = (method.training, method.training_own, *on_evaluation)
+        cells = [figure("cllr", getattr(one, "cllr", math.nan)) for one in found]
+        rows.append([method.name, *cells, "own LLRs" if method.judged_by == "own" else "calibrated"])
     caption = (
         f"Cllr on the training side, each trial calibrated without its speakers ({comparison.settings.folds} folds), "
         "and on the evaluation side; by the calibrated scores and by the LLRs that a method gives itself"
@@ -201,27 +232,21 @@ def training(comparison: Comparison) -> Table:
     return Table(caption, [*head, "Judged by"], rows)
 
 
-def _cllr(found: Evaluation | None) -> str:
-    return "–" if found is None else figure("cllr", found.cllr)
-
-
-def methods(comparison: Comparison) -> Table:
-    """Return what each method is, and its notes."""
+def methods(comparison: Comparison) -> tuple[Table, Table]:
+    """Return what each method is, and those that could not run, with reasons."""
     rows = [
         [method.name, method.norm, _options(method.options), f"{method.seconds:.1f} s", " ".join(method.notes) or "–"]
         for method in comparison.methods
     ]
-    return Table("What each method is", ["Method", "Norm", "Options", "Time", "Notes"], rows, texts=0)
+    failed = [[name, reason] for name, reason in comparison.failed.items()]
+    return (
+        Table("What each method is", ["Method", "Norm", "Options", "Time", "Notes"], rows, texts=0),
+        Table("Methods left out of the comparison", ["Method", "Reason"], failed, texts=0),
+    )
 
 
 def _options(options: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in options.items()) or "–"
-
-
-def failed(comparison: Comparison) -> Table | None:
-    """Return the methods that could not run, with reasons."""
-    rows = [[name, reason] for name, reason in comparison.failed.items()]
-    return Table("Methods left out of the comparison", ["Method", "Reason"], rows, texts=0) if rows else None
 
 
 def det_table(comparison: Comparison) -> Table:
@@ -264,11 +289,14 @@ def conditions(comparison: Comparison) -> list[Table]:
         return []
     found = {(name, method.name): method.conditions[name] for name in names for method in comparison.methods}
     rows = [
-        [name or "(no name)", *(_metric(found[name, method.name], "cllr") for method in comparison.methods)]
+        [
+            name or "(no name)",
+            *(figure("cllr", getattr(found[name, method.name], "cllr", math.nan)) for method in comparison.methods),
+        ]
         for name in names
     ]
     details = [
-        [name or "(no name)", method, *(_metric(figures, metric) for metric in METRICS)]
+        [name or "(no name)", method, *(figure(metric, getattr(figures, metric, math.nan)) for metric in METRICS)]
         for (name, method), figures in found.items()
     ]
     head = ["Condition", *(method.name for method in comparison.methods)]
@@ -278,16 +306,14 @@ def conditions(comparison: Comparison) -> list[Table]:
     ]
 
 
-def _metric(found: Evaluation | NotEvaluated, metric: ComparedMetric) -> str:
-    return figure(metric, float(getattr(found, metric, math.nan)))
-
-
 def models(comparison: Comparison) -> list[Model]:
     """Return what each score model learned about the variance of the scores."""
-    return [_model(method, method.model) for method in comparison.methods if isinstance(method.model, ScoreModel)]
+    found = [(method.name, method.model) for method in comparison.methods if isinstance(method.model, ScoreModel)]
+    return [Model(name, *_variances(name, model)) for name, model in found]
 
 
-def _model(method: MethodResult, model: ScoreModel) -> Model:
+def _variances(name: str, model: ScoreModel) -> tuple[str, Table]:
+    """Return in words and as a table where the variance of the scores comes from."""
     table = model.variances
     whole = table.sigma2 + table.nu
     parts = [
@@ -301,7 +327,7 @@ def _model(method: MethodResult, model: ScoreModel) -> Model:
     for title, part in parts if model.dim else parts[-1:]:
         shares = [share(float(part[h] / whole[h])) for h in (0, 1)]
         rows.append([title, f"{part[0]:#.4g}", shares[0], f"{part[1]:#.4g}", shares[1]])
-    caption = f"Where the variance of the scores comes from, as {method.name} sees it (D = {model.dim})"
+    caption = f"Where the variance of the scores comes from, as {name} sees it (D = {model.dim})"
     text = "The model has no hidden variables, so cohort scores change nothing."
     if model.dim:
         of_enroll, of_test = (share(float(part[0] / whole[0])) for part in (table.nu_enroll, table.nu_test))
@@ -310,7 +336,7 @@ def _model(method: MethodResult, model: ScoreModel) -> Model:
             "all scores of the one or the other are shifted, and cohort scores show by how much. The rest "
             f"({share(float(table.sigma2[0] / whole[0]))}) belongs to the single pair, and no cohort can tell it."
         )
-    return Model(method.name, [text], Table(caption, ["Part", "Non-targets", "share", "Targets", "share"], rows))
+    return text, Table(caption, ["Part", "Non-targets", "share", "Targets", "share"], rows)
 
 
 def hidden_targets(comparison: Comparison) -> Table | None:
@@ -325,23 +351,21 @@ def hidden_targets(comparison: Comparison) -> Table | None:
 
 
 def data(comparison: Comparison) -> list[Table]:
-    """Return how much there is on each side and in the cohort."""
+    """Return how much there is on each side and in the cohort, and in each condition, if there are several."""
     found = comparison.data
+    sides = [("Training", found.training), ("Evaluation", found.evaluation)]
+    parts = [(f"Training: {part.name}", part) for part in found.training_conditions]
+    parts += [(f"Evaluation: {part.name}", part) for part in found.evaluation_conditions]
+    rows = []
+    for title, side in (*sides, *parts):
+        numbers = side.speakers, side.enrolments, side.tests, side.trials, side.targets, side.nontargets
+        rows.append([title, *(f"{number:,}".replace(",", "\u202f") for number in numbers)])
+    cohort = [found.cohort_speakers, found.cohort_enrolments, found.cohort_tests]
+    known = ["unknown" if number is None else f"{number:,}".replace(",", "\u202f") for number in cohort]
     head = ["Side", "Speakers", "Enrolments", "Tests", "Trials", "Targets", "Non-targets"]
-    speakers = "unknown" if found.cohort_speakers is None else count(found.cohort_speakers)
-    cohort = ["Cohort", speakers, count(found.cohort_enrolments), count(found.cohort_tests), "–", "–", "–"]
-    rows = [_counts("Training", found.training), _counts("Evaluation", found.evaluation), cohort]
-    tables = [Table(f"All conditions; speakers are known from {found.speakers_from}", head, rows)]
-    if len(found.training_conditions) > 1 or len(found.evaluation_conditions) > 1:
-        rows = [_counts(f"Training: {part.name}", part) for part in found.training_conditions]
-        rows += [_counts(f"Evaluation: {part.name}", part) for part in found.evaluation_conditions]
-        tables.append(Table("Each condition", head, rows))
-    return tables
-
-
-def _counts(title: str, side: SideSummary) -> list[str]:
-    numbers = (side.speakers, side.enrolments, side.tests, side.trials, side.targets, side.nontargets)
-    return [title, *map(count, numbers)]
+    whole = [*rows[:2], ["Cohort", *known, "–", "–", "–"]]
+    tables = [Table(f"All conditions; speakers are known from {found.speakers_from}", head, whole)]
+    return tables if len(parts) == 2 else [*tables, Table("Each condition", head, rows[2:])]
 
 
 def making(comparison: Comparison) -> Table:
