@@ -21,7 +21,7 @@ from evenscore.metrics.costs import (
     detection_costs,
 )
 from evenscore.metrics.points import LabelsLike, Points, ScoresLike, as_points, labelled_scores
-from evenscore.metrics.rates import EerMethod, auc, equal_error_rate, merge_for
+from evenscore.metrics.rates import MERGE, EerMethod, auc, equal_error_rate
 
 __all__ = ["NIST_PRESETS", "Evaluation", "EvaluationBy", "NistPreset", "NotEvaluated"]
 __all__ += ["evaluate", "evaluate_by", "evaluate_nist"]
@@ -94,7 +94,7 @@ def evaluate(
     """
     places = as_operating_points(points)
     thresholds = [point.threshold for point in places]
-    found = as_points(scores, labels, weights, thresholds=thresholds, merge=merge_for(eer_method))
+    found = as_points(scores, labels, weights, thresholds=thresholds, merge=MERGE.get(eer_method, False))
     equal = equal_error_rate(found, method=eer_method)
     costs = tuple(detection_costs(found, points=places, normalize=normalize))
     minimum, actual = [cost.min_dcf for cost in costs], [cost.act_dcf for cost in costs]
@@ -164,7 +164,7 @@ def evaluate_by(
     names, code = np.unique(groups.astype(str), return_inverse=True)
     code = code.reshape(groups.shape)
     how: dict[str, Any] = {"points": places, "eer_method": eer_method, "normalize": normalize}
-    counting: dict[str, Any] = {"thresholds": [at.threshold for at in places], "merge": merge_for(eer_method)}
+    counting: dict[str, Any] = {"thresholds": [at.threshold for at in places], "merge": MERGE.get(eer_method, False)}
     found: dict[str, Evaluation | NotEvaluated] = {}
     for place, name in enumerate(names.tolist()):
         part = Points.from_scores(values, np.where(code == place, key, UNKNOWN), **counting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
@@ -35,7 +36,7 @@ class Points:
 
     All that the ROC, its convex hull and PAV need of the non-targets is how many lie between two neighbouring target
     scores; their order there does not matter. So, if there are many trials, the non-targets of such a gap are *merged*:
-    all of them count just above the lower target. Metrics are the same; memory grows with the number of targets only.
+    they count just above the lower target. Metrics are the same; memory grows with the number of targets only.
 
     Examples
     --------
@@ -112,20 +113,14 @@ class Points:
 
     def threshold(self, k: int) -> float:
         """Return the lowest accepted score if the k lowest are rejected; above all scores if nothing is accepted."""
-        if k < self.score.size:
-            return float(self.score[k])
-        with np.errstate(over="ignore"):  # after the largest number comes infinity
-            return float(np.nextafter(self.score[-1], np.inf, dtype=self.score.dtype))
+        last = math.inf if self.merged else math.nextafter(float(self.score[-1]), math.inf)
+        return float(self.score[k]) if k < self.score.size else last
 
     def rejected(self, threshold: float) -> int:
         """Return how many of the distinct scores lie below a threshold: a position in `p_miss` and `p_fa`."""
         if self.merged and threshold not in self.thresholds:
             raise InputError(f"the scores were not counted at the threshold {threshold:g}; give it to from_scores")
         return int(np.searchsorted(self.score, threshold))
-
-    def __repr__(self) -> str:
-        merged = ", merged" if self.merged else ""
-        return f"Points({self.n_target} targets, {self.n_nontarget} non-targets, {self.score.size} scores{merged})"
 
 
 def as_points(
@@ -137,8 +132,8 @@ def as_points(
 
     Examples
     --------
-    >>> as_points([2.0, -1.0, 3.0], [1, 0, 1])
-    Points(2 targets, 1 non-targets, 3 scores)
+    >>> as_points([2.0, -1.0, 3.0], [1, 0, 1]).p_miss
+    array([0. , 0. , 0.5, 1. ])
     """
     if isinstance(scores, Points):
         if labels is not None or weights is not None:
@@ -159,8 +154,6 @@ def as_points(
 
 def labelled_scores(scores: ScoresLike, labels: LabelsLike = None) -> tuple[Any, Any]:
     """Return scores and labels as arrays of one shape, without NaN where the label is known; or both as dask arrays."""
-    if isinstance(scores, Points):
-        raise InputError("sorted scores have lost their order; give scores and labels, one for each trial")
     if isinstance(scores, ScoreMatrix):
         scores, labels = scores.scores, _matrix_labels(scores, labels)
     elif isinstance(scores, TrialList):
@@ -214,47 +207,28 @@ def _matrix_labels(scores: ScoreMatrix, labels: Any) -> Any:
     return labels if is_dask(scores.scores) else np.where(np.isnan(scores.scores), UNKNOWN, labels)
 
 
-@dataclass(frozen=True)
-class _Gaps:
-    """Non-targets of a block between and at the cuts; those of two blocks are added."""
-
-    below: npt.NDArray[np.int64]  #: how many lie below each cut
-    upto: npt.NDArray[np.int64]  #: how many lie below or at each cut
-    low: float
-    high: float
-    number: int
-    loss: float  #: sum of log(1 + exp(score))
-
-    def __add__(self, other: _Gaps) -> _Gaps:
-        below, upto = self.below + other.below, self.upto + other.upto
-        low, high = min(self.low, other.low), max(self.high, other.high)
-        return _Gaps(below, upto, low, high, self.number + other.number, self.loss + other.loss)
-
-
 def _count_gaps(scores: Any, labels: Any, thresholds: Iterable[float]) -> dict[str, Any]:
     """Count scores and labels, flat NumPy or dask arrays; return the fields of merged `Points`.
 
-    Gaps are also divided at the thresholds. The blocks are passed twice: for the targets, which are kept in memory, and
-    for the non-targets between them.
+    The blocks are passed twice: for the targets, which are kept in memory, and for the non-targets between them.
     """
-    targets = np.sort(np.concatenate(_add_up(lambda s, key: [s[key == TARGET]], scores, labels, 1)))
+    targets = np.sort(np.concatenate(_add_up(lambda block, key: [block[key == TARGET]], scores, labels, 1)))
     exact = np.array(list(thresholds), np.float64)
     limits = exact.astype(targets.dtype)  # rounded up to the type of the scores
     limits = np.where(limits < exact, np.nextafter(limits, np.inf, dtype=limits.dtype), limits)
     cuts = np.unique(np.concatenate([targets, limits]))
-    gaps: _Gaps = _add_up(partial(_block_gaps, cuts), scores, labels, cuts.size)
+    sums = _add_up(partial(_block_sums, cuts), scores, labels, cuts.size)
+    (below, upto), n_nontarget = sums[:-2].astype(np.int64).reshape(2, -1), int(sums[-2])
     target, nontarget = np.zeros((2, cuts.size + 1, 2), np.int64)  # in each gap, and at the cut above it
     target[:-1, 1] = np.diff(np.append(np.searchsorted(targets, cuts), targets.size))
-    nontarget[:, 0] = np.append(gaps.below, gaps.number) - np.append(0, gaps.upto)
-    nontarget[:-1, 1] = gaps.upto - gaps.below
-    low, high = np.array([gaps.low, gaps.high], cuts.dtype)
-    score = np.stack([np.append(low, np.nextafter(cuts, cuts.dtype.type(np.inf))), np.append(cuts, high)], axis=1)
-    if high > score[-1, 0]:  # the highest of all scores is a point of its own
-        nontarget[-1] += (-1, 1)
+    nontarget[:, 0] = np.append(below, n_nontarget) - np.append(0, upto)
+    nontarget[:-1, 1] = upto - below
+    infinity = cuts.dtype.type(np.inf)
+    score = np.stack([np.append(-infinity, np.nextafter(cuts, infinity)), np.append(cuts, infinity)], axis=1)
     some = target + nontarget > 0
     counts = {"score": score[some], "target": target[some], "nontarget": nontarget[some]}
-    losses = (_softplus_sum(-targets), gaps.loss)
-    return {**counts, "n_target": targets.size, "n_nontarget": gaps.number, "losses": losses}
+    losses = (_softplus_sum(-targets), float(sums[-1]))
+    return {**counts, "n_target": targets.size, "n_nontarget": n_nontarget, "losses": losses}
 
 
 def _add_up(function: Callable[[Array, Array], Any], scores: Any, labels: Any, smallest: int) -> Any:
@@ -267,7 +241,8 @@ def _add_up(function: Callable[[Array, Array], Any], scores: Any, labels: Any, s
     return reduce(add, parts)
 
 
-def _block_gaps(cuts: Array, scores: Array, labels: Array) -> _Gaps:
+def _block_sums(cuts: Array, scores: Array, labels: Array) -> Floats:
+    """Return how many non-targets lie below each cut, how many below or at it, their number and the sum of losses."""
     block = scores[labels == NONTARGET]
     loss = _softplus_sum(block)
     block.sort()
@@ -275,15 +250,13 @@ def _block_gaps(cuts: Array, scores: Array, labels: Array) -> _Gaps:
     upto, tied = below.copy(), below < block.size
     tied[tied] = block[below[tied]] == cuts[tied]
     upto[tied] = np.searchsorted(block, cuts[tied], side="right")
-    low, high = (block[0], block[-1]) if block.size else (np.inf, -np.inf)
-    return _Gaps(below, upto, low, high, block.size, loss)
+    return np.concatenate([below, upto, [block.size, loss]])
 
 
 def _softplus_sum(x: Array) -> float:
-    """Return the sum of log(1 + exp(x)), with one logarithm for many scores.
+    """Return the sum of log(1 + exp(x)) = max(x, 0) + log(1 + u), u = exp(-|x|), with one logarithm for many scores.
 
-    It is max(x, 0) + log(1 + u) with u = exp(-|x|). The product of 256 factors 1 + u, less 1, is built up as
-    q + u + q u, so that small u keep all their digits.
+    The product of 256 factors 1 + u, less 1, is built up as q + u + q u, so that small u keep all their digits.
     """
     total, piece, fold = 0.0, 1 << 16, 256  # the terms of a piece stay in the cache
     for start in range(0, x.size, piece):

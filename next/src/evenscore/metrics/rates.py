@@ -12,10 +12,11 @@ from evenscore.errors import InputError
 from evenscore.large import is_dask
 from evenscore.metrics.points import LabelsLike, Points, ScoresLike, as_points
 
-__all__ = ["DetCurve", "EerMethod", "EqualErrorRate", "ErrorRates"]
-__all__ += ["auc", "det_curve", "eer", "equal_error_rate", "merge_for", "miss_rate_at"]
+__all__ = ["MERGE", "DetCurve", "EerMethod", "EqualErrorRate", "ErrorRates"]
+__all__ += ["auc", "det_curve", "eer", "equal_error_rate", "miss_rate_at"]
 
 EerMethod = Literal["rocch", "interpolated", "nearest-mean", "nearest-max", "kaldi"]
+MERGE = {"rocch": None, "interpolated": None}  #: others depend on single non-targets, so points must not be merged
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,6 @@ def eer(scores: ScoresLike, labels: LabelsLike = None, *, method: EerMethod = "r
     --------
     >>> eer([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1])
     0.25
-    >>> eer([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1], method="nearest-mean")
-    0.5
     """
     return equal_error_rate(scores, labels, method=method).eer
 
@@ -58,7 +57,7 @@ def equal_error_rate(scores: ScoresLike, labels: LabelsLike = None, *, method: E
     """
     if method not in get_args(EerMethod):
         raise InputError(f"there is no EER method {method!r}; choose one of {', '.join(get_args(EerMethod))}")
-    points = as_points(scores, labels, merge=merge_for(method))
+    points = as_points(scores, labels, merge=MERGE.get(method, False))
     p_miss, p_fa = points.p_miss, points.p_fa
     after = int(np.argmax(p_miss >= p_fa))  # the first decision with Pmiss >= Pfa
     gap = p_miss[after - 1 : after + 1] - p_fa[after - 1 : after + 1]  # from below 0 to 0 or more
@@ -76,11 +75,6 @@ def equal_error_rate(scores: ScoresLike, labels: LabelsLike = None, *, method: E
         return EqualErrorRate(float(max(p_miss[at], p_fa[at])), points.threshold(at), method)
     at = max(nearest, 1)  # SpeechBrain rejects at least the lowest score
     return EqualErrorRate(float(p_miss[at] + p_fa[at]) / 2, points.threshold(at), method)
-
-
-def merge_for(method: EerMethod) -> bool | None:
-    """Return how points may be merged: some conventions depend on single non-targets between two targets."""
-    return None if method in ("rocch", "interpolated") else False
 
 
 def _nearest_corner(points: Points) -> int:
