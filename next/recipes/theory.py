@@ -126,14 +126,14 @@ def _little_data(level: int, seed: int) -> World:
 
 
 def _noise(level: int, seed: int) -> World:
-    """Recordings that vary 1.5 to 4 times as much as the recognizer believes."""
+    """Let recordings vary 1.5 to 4 times as much as the recognizer believes."""
     truth = draw_truth(seed)
     actual = _changed(truth, within=truth.within * (1.0, 1.5, 2.0, 3.0, 4.0)[level])
     return World(truth, [(actual, actual)])
 
 
 def _rotated(level: int, seed: int) -> World:
-    """Recordings that vary in directions turned by up to 45 degrees."""
+    """Let recordings vary in directions that are turned by up to 45 degrees."""
     truth = draw_truth(seed)
     angle = np.radians((0, 10, 20, 30, 45)[level])
     axes, turn = np.linalg.eigh(truth.within)[1], np.cos(angle) * np.eye(DIM)
@@ -218,7 +218,7 @@ def _halves(embeddings: Embeddings, each: int) -> tuple[Embeddings, Embeddings]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table for each break: Cllr of raw scores and of the true parameters, and what each norm adds."""
-    parser = argparse.ArgumentParser("recipes.theory", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--breaks", default=",".join(BREAKS), help="some of " + ", ".join(BREAKS))
     parser.add_argument("--seeds", type=int, default=5, help="draws of everything")
     parser.add_argument("--levels", type=int, default=5, help="levels of each break, from ideal")
