@@ -97,13 +97,12 @@ def test_gaussian_scores_have_nearly_gaussian_residuals_and_skewed_ones_do_not()
 
 def test_simulation_draws_from_the_model():
     speakers = [f"s{n % 40}" for n in range(200)]
-    scores, labels = simulate(MODEL, speakers, speakers, seed=7, dtype=np.float32)
-    assert scores.scores.dtype == np.float32
+    scores, labels = simulate(MODEL, speakers, speakers, seed=7)
     for h in (0, 1):
         part = scores.scores[labels.matrix == h]
         assert part.mean() == pytest.approx(MODEL.mu[h], abs=0.35)
         assert part.var() == pytest.approx(MODEL.sigma2[h] + MODEL.variances.nu[h], rel=0.2)
-    again, _ = simulate(MODEL, speakers, speakers, seed=7, dtype=np.float32)
+    again, _ = simulate(MODEL, speakers, speakers, seed=7)
     np.testing.assert_array_equal(again.scores, scores.scores)
     blocks, key = simulate_blocks(MODEL, ["a"], ["a", "b"], ["c"] * 3, ["c", "d"], seed=1)
     assert (blocks.enroll.shape, blocks.test.shape, blocks.cohort_labels.counts) == ((1, 2), (3, 2), (3, 3, 0))

@@ -39,15 +39,6 @@ _TILE = 1 << 20  # scores at a time in a product
 class BilinearScores:
     """The scores (B1) of K enrolments against L tests, for `fit_score_model` and `ScoreModelNormalizer`.
 
-    Parameters
-    ----------
-    left, right
-        Vectors of enrolments and tests, K x d and L x d.
-    left_offset, right_offset
-        Offsets a and b; None: 0.
-    missing
-        Pairs (i, j) that have no score, such as utterances against themselves.
-
     Examples
     --------
     >>> scores = BilinearScores(np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[0.0, 1.0]]))
@@ -59,11 +50,11 @@ class BilinearScores:
            [1.6, 0.8]])
     """
 
-    left: Array
-    right: Array
-    left_offset: Array | None = None
+    left: Array  #: vectors of enrolments, K x d
+    right: Array  #: vectors of tests, L x d
+    left_offset: Array | None = None  #: offsets a; None: 0
     right_offset: Array | None = None
-    missing: tuple[Index, Index] | None = None
+    missing: tuple[Index, Index] | None = None  #: pairs (i, j) without score, such as utterances against themselves
 
     def __post_init__(self) -> None:
         if self.left.ndim != 2 or self.right.ndim != 2 or self.left.shape[1] != self.right.shape[1]:
@@ -142,9 +133,7 @@ class BilinearScores:
             )
             for r0, r1, c0, c1 in zip(*row_at.tolist(), *col_at.tolist(), strict=True):
                 r, c = row_order[r0:r1], col_order[c0:c1]
-                block = (self.left[r] - left_mean) @ (self.right[c] - right_mean).T
-                block += f[r, None]
-                block += g[c]
+                block = (self.left[r] - left_mean) @ (self.right[c] - right_mean).T + (f[r, None] + g[c])
                 rows[r], cols[c] = block.sum(1), block.sum(0)
                 square += float(np.vdot(block, block))
             own, step = np.empty(len(labels.i)), max(1, _CHUNK // max(self.left.shape[1], 1))

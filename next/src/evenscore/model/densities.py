@@ -35,15 +35,6 @@ Formula = tuple[Callable[..., Values], tuple[float, ...]]  #: an LLR, and its co
 class ResidualDensities:
     """The hyperbolic density of the standardized residual of each class (non-target, target), (R1).
 
-    Parameters
-    ----------
-    location, scale
-        Where it lies, and the standard deviation of its middle.
-    skew
-        Positive: the longer tail is on the right.
-    tail
-        Small: the tails of a Laplace density; large: a Gaussian.
-
     Examples
     --------
     >>> nearly_gaussian = ResidualDensities(location=[0, 0], scale=[1, 1], skew=[0, 0], tail=[1e5, 1e5])
@@ -51,10 +42,10 @@ class ResidualDensities:
     -0.919
     """
 
-    location: Array
-    scale: Array
-    skew: Array
-    tail: Array
+    location: Array  #: where it lies, of each class
+    scale: Array  #: the standard deviation of its middle
+    skew: Array  #: positive: the longer tail is on the right
+    tail: Array  #: small: the tails of a Laplace density; large: a Gaussian
 
     def __post_init__(self) -> None:
         for name, (low, high) in _RANGES.items():

@@ -76,7 +76,7 @@ def run_em(start: Run, stats: Statistics, tol: float, max_iter: int, progress: T
 
 
 def run_bfgs(start: Run, stats: Statistics, tol: float, max_iter: int, progress: Tell = None) -> Run:
-    """Climb on by BFGS: at the current model, EM's moments are the gradient of the log-likelihood (Fisher's identity)."""
+    """Climb on by BFGS: at the current model, EM's moments are the log-likelihood's gradient (Fisher's identity)."""
     from scipy.optimize import minimize
 
     trace = list(start.trace)

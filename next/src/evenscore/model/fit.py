@@ -23,6 +23,10 @@ from evenscore.parallel import Progress, one_blas_thread
 __all__ = ["FitResult", "fit_lgsm", "fit_score_model", "log_likelihood"]
 
 _EM_FIRST = 80  # iterations of EM before BFGS
+_UNDETERMINED = (
+    "no {0} has two target scores: only the sum of the {0}'s effect on targets and the unexplained variance of targets "
+    "is known, not how it splits"
+)
 _BEYOND = 0.01  # share of the trials of a class beyond the vertex of the LLR from which it is worth a note
 
 
@@ -126,7 +130,8 @@ def fit_score_model(
             model = replace(model, alpha=np.hstack([model.alpha, more]), beta=np.hstack([model.beta, more]))
         if residuals == "hyperbolic" and dim:
             model = replace(model, residuals=fit_residuals(model, parts))
-    undetermined = _undetermined(stats) if dim else ()
+    most = zip(("test", "enrolment") if stats.transposed else ("enrolment", "test"), stats.most_targets, strict=True)
+    undetermined = tuple(_UNDETERMINED.format(side) for side, number in most if number < 2 and dim)
     return FitResult(
         model=model,
         log_likelihood=np.array(best.trace) - stats.log_units,
@@ -139,14 +144,9 @@ def fit_score_model(
 
 
 def fit_lgsm(training: Sequence[LabelledBlocks], *, dim: int = 2, **options: Any) -> ScoreModel:
-    """Train a score model on the trials of labelled blocks: the trainer of the norm "lgsm".
+    """Train a score model on the trials of blocks, such as phrases, that share it: the trainer of the norm "lgsm".
 
-    Parameters
-    ----------
-    training
-        Parts that share the model, such as phrases; their cohort scores are not used.
-    dim, **options
-        As for `fit_score_model`: method, residuals, tol, max_iter.
+    Options are those of `fit_score_model`: method, residuals, tol, max_iter. Cohort scores are not used.
     """
     return fit_score_model([(part.blocks.trials, part.labels) for part in training], dim=dim, **options).model
 
@@ -176,43 +176,27 @@ def _starts(stats: Statistics, dim: int) -> list[ScoreModel]:
 
 def _notes(run: Run, model: ScoreModel) -> list[str]:
     notes = []
-    if model.dim > 2:
-        notes.append(f"D = {model.dim} has the likelihood of D = 2: only two effects per side can be told apart")
     if not run.converged:
         notes.append(f"not converged after {len(run.trace) - 1} iterations; raise max_iter or tol")
     if (model.variances.share > 1 - 1e-6).any():
         notes.append("the hidden variables explain a class completely; there are too few scores for this dimension")
-    bound = model.llr_bound()
-    if model.residuals is None and max(bound.beyond) > _BEYOND:
-        shares = f"{bound.beyond[0]:.1%} of the non-targets and {bound.beyond[1]:.1%} of the targets"
-        notes.append(f"the LLR turns at a score near {bound.vertex:.3g}, beyond which {shares} lie")
+    vertex, _, beyond = model.llr_bound()
+    if model.residuals is None and max(beyond) > _BEYOND:
+        shares = f"{beyond[0]:.1%} of the non-targets and {beyond[1]:.1%} of the targets"
+        notes.append(f"the LLR turns at a score near {vertex:.3g}, beyond which {shares} lie")
     return notes
 
 
-def _undetermined(stats: Statistics) -> tuple[str, ...]:
-    """Return what the data say only about sums of variances: no side has two target scores of one element."""
-    rows, cols = stats.most_targets[::-1] if stats.transposed else stats.most_targets
-    return tuple(
-        f"no {name} has two target scores: only the sum of the {name}'s effect on targets and the unexplained variance of "
-        "targets is known, not how it splits"
-        for name, most in (("enrolment", rows), ("test", cols))
-        if most < 2
-    )
-
-
 def _check_options(dim: int, method: str, residuals: str, tol: float, max_iter: int) -> None:
-    for name, value, choices in (
-        ("method", method, ("bfgs", "em")),
-        ("residuals", residuals, ("gaussian", "hyperbolic")),
-    ):
-        if value not in choices:
-            raise InputError(f"{name} is {value!r}, but must be {' or '.join(map(repr, choices))}")
-    for name, number, least in (("dim", dim, 0), ("tol", tol, 0), ("max_iter", max_iter, 1)):
-        whole = isinstance(number, int | np.integer) or name == "tol"
-        if isinstance(number, str) or not whole or not number >= least:
-            raise InputError(
-                f"{name} is {number!r}, but must be a {'number' if name == 'tol' else 'whole number'}, {least} or more"
-            )
+    if method not in ("bfgs", "em"):
+        raise InputError(f"method is {method!r}, but must be 'bfgs' or 'em'")
+    if residuals not in ("gaussian", "hyperbolic"):
+        raise InputError(f"residuals is {residuals!r}, but must be 'gaussian' or 'hyperbolic'")
+    for name, number, least in (("dim", dim, 0), ("max_iter", max_iter, 1)):
+        if not isinstance(number, int | np.integer) or number < least:
+            raise InputError(f"{name} is {number!r}, but must be a whole number, {least} or more")
+    if isinstance(tol, str) or not tol >= 0:
+        raise InputError(f"tol is {tol!r}, but must be a number, 0 or more")
 
 
 def _check_scores(stats: Statistics) -> None:

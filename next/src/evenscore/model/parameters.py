@@ -75,7 +75,12 @@ class ScoreModel:
     @property
     def variances(self) -> VarianceTable:
         """Where the variance comes from, per class and side."""
-        return VarianceTable(self.sigma2, self.alpha @ self.alpha.T, self.beta @ self.beta.T)
+        enroll, test = self.alpha @ self.alpha.T, self.beta @ self.beta.T
+        nu_enroll, nu_test, left = np.diag(enroll), np.diag(test), self.sigma2.copy()
+        nu = nu_enroll + nu_test
+        for (own, both), (_, target) in (enroll, test):
+            left[1] += max(target - both**2 / own, 0.0) if own > 0 else target
+        return VarianceTable(self.sigma2, enroll, test, nu_enroll, nu_test, nu, nu / (nu + self.sigma2), left)
 
     def score_precision(self) -> tuple[Array, Array, Array]:
         """Return a_h, b_h, c_h (2 x D x D): what a score of class h adds to the precision of x, y, and between them."""
@@ -116,45 +121,23 @@ class LlrBound(NamedTuple):
     beyond: tuple[float, float]  #: share of non-target and of target trials beyond the vertex, if the model holds
 
 
-@dataclass(frozen=True, eq=False)
-class VarianceTable:
+class VarianceTable(NamedTuple):
     """Where the variance of the scores of each class (non-target, target) comes from: it is ``sigma2 + nu``.
 
     The hidden variables enter only through the effects (alpha_0'x, alpha_1'x) and (beta_0'y, beta_1'y), so their 2 x 2
     covariances are what data can identify; loadings that differ by a rotation are the same model.
     """
 
-    sigma2: Float[np.ndarray, "2"]  #: variance that the hidden variables do not explain
-    enroll_covariance: Float[np.ndarray, "2 2"]  #: covariance of the enrolment's effects on the two classes
-    test_covariance: Float[np.ndarray, "2 2"]  #: covariance of the test's effects on the two classes
-
-    @property
-    def nu_enroll(self) -> Float[np.ndarray, "2"]:
-        """Variance of the enrolment's effect, |alpha_h|^2."""
-        return np.diag(self.enroll_covariance)
-
-    @property
-    def nu_test(self) -> Float[np.ndarray, "2"]:
-        """Variance of the test's effect, |beta_h|^2."""
-        return np.diag(self.test_covariance)
-
-    @property
-    def nu(self) -> Float[np.ndarray, "2"]:
-        """Variance that the hidden variables explain, both sides together."""
-        return self.nu_enroll + self.nu_test
-
-    @property
-    def share(self) -> Float[np.ndarray, "2"]:
-        """Share of the whole variance that the hidden variables explain."""
-        return self.nu / (self.nu + self.sigma2)
-
-    @property
-    def with_large_cohort(self) -> Float[np.ndarray, "2"]:
-        """Variance that is left when the effects on non-target scores are known exactly, from a large cohort."""
-        left = self.sigma2.copy()
-        for (own, both), (_, target) in (self.enroll_covariance, self.test_covariance):
-            left[1] += max(target - both**2 / own, 0.0) if own > 0 else target
-        return left
+    sigma2: Array  #: variance that the hidden variables do not explain
+    enroll_covariance: Array  #: covariance of the enrolment's effects on the two classes
+    test_covariance: Array  #: covariance of the test's effects on the two classes
+    nu_enroll: Array  #: variance of the enrolment's effect, |alpha_h|^2
+    nu_test: Array  #: variance of the test's effect, |beta_h|^2
+    nu: Array  #: variance that the hidden variables explain, both sides together
+    share: Array  #: share of the whole variance that they explain
+    with_large_cohort: (
+        Array  #: variance that is left when a large cohort tells the effects on non-target scores exactly
+    )
 
 
 def _parameter(value: npt.ArrayLike, name: str, ndim: int) -> Array:

@@ -2,8 +2,8 @@
 
 One label fills most of a matrix: non-target, or, in a list of trials, missing. That is the *background*. All other
 pairs are *exceptions*; they connect rows and columns into *components*. Rows of a component with the same labels are a
-*class*: they are exchangeable, and so are columns. Where each row of a class has an exceptional pair of its own with one
-column of another class (an utterance that is not scored against itself), the two classes are *matched*.
+*class*: they are exchangeable, and so are columns. Where each row of a class has an exceptional pair with one column of
+its own (an utterance that is not scored against itself), the classes of these rows and columns are *matched*.
 
     complete matrix, targets = same speaker     a component per speaker: 1 row class, 1 column class
     the same, nothing scored against itself     the same, matched
@@ -94,9 +94,9 @@ class PairLabels:
 
     def take(self, rows: slice, cols: slice) -> PairLabels:
         """Return the labels of a block."""
-        at = (self.i >= rows.start) & (self.i < rows.stop) & (self.j >= cols.start) & (self.j < cols.stop)
-        i, j = self.i[at] - rows.start, self.j[at] - cols.start
-        return PairLabels(self.rows[rows], self.cols[cols], i, j, self.label[at], self.background)
+        i, j = self.i - rows.start, self.j - cols.start
+        at = (i >= 0) & (self.i < rows.stop) & (j >= 0) & (self.j < cols.stop)
+        return PairLabels(self.rows[rows], self.cols[cols], i[at], j[at], self.label[at], self.background)
 
     def without(self, i: Index, j: Index) -> PairLabels:
         """Return the labels with these pairs missing."""

@@ -28,12 +28,11 @@ _LARGE = 128  # rows of a matrix that is worth a Cholesky factorization of its o
 _MOST = 20_000  # hidden numbers whose covariance fits into memory (3 GB)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class HiddenPosterior:
-    """Gaussian posterior of hidden variables: of all x and y of a matrix, or of those of one trial."""
+class HiddenPosterior(NamedTuple):
+    """Gaussian posterior of the hidden variables of a matrix."""
 
-    enroll: Float[np.ndarray, "*k d"]  #: means of x
-    test: Float[np.ndarray, "*l d"]  #: means of y
+    enroll: Float[np.ndarray, "k d"]  #: means of x
+    test: Float[np.ndarray, "l d"]  #: means of y
     covariance: Float[np.ndarray, "z z"]  #: of z = (x_1, ..., x_K, y_1, ..., y_L), which has (K + L) D elements
 
 
@@ -51,6 +50,8 @@ def posterior(model: ScoreModel, scores: Any, labels: Any = None) -> HiddenPoste
     (array([[ 0.195],
            [-0.293]]), (4, 4))
     """
+    from scipy.sparse import csr_array
+
     ((scores, known),) = labelled_parts(scores, labels)
     if known is None:
         scores, known = scores.to_matrix().scores, Labels.from_trials(scores)
@@ -58,22 +59,16 @@ def posterior(model: ScoreModel, scores: Any, labels: Any = None) -> HiddenPoste
     if (K + L) * D > _MOST:
         raise InputError(f"the posterior of {K} + {L} hidden variables does not fit into memory; take fewer of them")
     values = np.asarray(scores, dtype=float)
-    key = np.where(np.isnan(values), -1, known.matrix)
-    a, b, c = model.score_precision()
-    precision, gamma = np.zeros((K + L, D, K + L, D)), np.zeros((K + L, D))
-    x, y, rows, cols = np.arange(K), np.arange(K, K + L), slice(K), slice(K, None)
-    for h in (NONTARGET, TARGET):
-        there = (key == h).astype(float)
-        evidence = np.where(key == h, values - model.mu[h], 0.0) / model.sigma2[h]
-        precision[x, :, x] += there.sum(1)[:, None, None] * a[h]  # (E1)
-        precision[y, :, y] += there.sum(0)[:, None, None] * b[h]
-        precision[rows, :, cols] += there[:, None, :, None] * c[h][None, :, None]
-        precision[cols, :, rows] += there.T[:, None, :, None] * c[h].T[None, :, None]
-        gamma[rows] += evidence.sum(1)[:, None] * model.alpha[h]  # (E2)
-        gamma[cols] += evidence.sum(0)[:, None] * model.beta[h]
-    covariance = np.linalg.inv(precision.reshape((K + L) * D, (K + L) * D) + np.eye((K + L) * D))
-    mean = (covariance @ gamma.ravel()).reshape(K + L, D)
-    return HiddenPosterior(enroll=mean[rows], test=mean[cols], covariance=covariance)
+    i, j = np.nonzero(~np.isnan(values) & (known.matrix >= 0))
+    h, columns = known.matrix[i, j], np.arange(D)
+    # Every score is one row of a regression on z, whose noise has variance 1: s = mu + H z + noise.
+    at = np.hstack([i[:, None] * D + columns, (K + j)[:, None] * D + columns])
+    loadings = np.hstack([model.alpha, model.beta])[h] / np.sqrt(model.sigma2[h])[:, None]
+    H = csr_array((loadings.ravel(), at.ravel(), np.arange(len(i) + 1) * 2 * D), (len(i), (K + L) * D))
+    covariance = np.linalg.inv(np.eye((K + L) * D) + (H.T @ H).toarray())  # (E1)
+    gamma = H.T @ ((values[i, j] - model.mu[h]) / np.sqrt(model.sigma2[h]))  # (E2)
+    mean = (covariance @ gamma).reshape(K + L, D)
+    return HiddenPosterior(mean[:K], mean[K:], covariance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +135,11 @@ def _inverse(matrices: Array) -> tuple[Array, Array]:
 
 def _product(left: Array, right: Array, mostly_zero: bool) -> Array:
     """Return the products of matrices."""
-    if mostly_zero:
-        from scipy.sparse import csr_array
+    if not mostly_zero:
+        return left @ right
+    from scipy.sparse import csr_array
 
-        return (csr_array(left[0]) @ right[0])[None]
-    return left @ right
+    return (csr_array(left[0]) @ right[0])[None]
 
 
 def solve(factor: Factor, row_g: Array, col_g: Array) -> tuple[Array, Array]:

@@ -299,14 +299,13 @@ def predict(
     row_label, col_label = np.empty(len(pattern.row_size), np.int8), np.empty(len(pattern.col_size), np.int8)
     row_label[pattern.row_class], col_label[pattern.col_class] = test_labels[:N], enroll_labels[:M]
     row_z, col_z, known = _solve_cohort(model, pattern, row_label, col_label)
-    a, b, _ = model.score_precision()
-    precision = np.eye(2 * D) - known
-    precision[:D, :D] += np.tensordot(_label_counts(enroll_labels[:M]), a, 1)
-    precision[D:, D:] += np.tensordot(_label_counts(test_labels[:N]), b, 1)
-    # A recording that has a score with this trial only adds its own hidden variable to the noise of that score.
+    # A recording that has a score with this trial only adds its own hidden variable to the noise of that score, (S11).
     alone_e, alone_t = model.sigma2 + (model.beta**2).sum(1), model.sigma2 + (model.alpha**2).sum(1)
-    precision[:D, :D] += (model.alpha.T * (_label_counts(enroll_labels[M:]) / alone_e)) @ model.alpha  # (S11)
-    precision[D:, D:] += (model.beta.T * (_label_counts(test_labels[N:]) / alone_t)) @ model.beta
+    parts = enroll_labels[:M], enroll_labels[M:], test_labels[:N], test_labels[N:]
+    e, e_more, t, t_more = (np.bincount(part + 1, minlength=3)[1:] for part in parts)  # scores of each class
+    precision = np.eye(2 * D) - known
+    precision[:D, :D] += (model.alpha.T * (e / model.sigma2 + e_more / alone_e)) @ model.alpha
+    precision[D:, D:] += (model.beta.T * (t / model.sigma2 + t_more / alone_t)) @ model.beta
     V = np.linalg.inv(precision)
     row_cov, col_cov = -row_z @ V, -col_z @ V  # of the cohort's hidden variables with (x~, y~), by class
     F, G = np.empty((2 * D, len(enroll_labels))), np.empty((2 * D, len(test_labels)))
@@ -321,10 +320,6 @@ def predict(
     both = np.concatenate([model.alpha, model.beta], axis=1)
     variance = model.sigma2 + ((both @ V) * both).sum(1)
     return Prediction(model.mu + both @ constant, both @ F, both @ G, variance)  # (S3)
-
-
-def _label_counts(labels: Codes) -> Array:
-    return np.bincount(labels + 1, minlength=3)[1:].astype(float)
 
 
 def _weights(noise: Array, mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None) -> Array:

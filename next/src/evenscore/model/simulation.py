@@ -18,23 +18,11 @@ _SCORES = 1 << 20  # drawn at once
 
 
 def simulate(
-    model: ScoreModel,
-    enroll_speakers: IdsLike,
-    test_speakers: IdsLike,
-    *,
-    seed: int = 0,
-    dtype: npt.DTypeLike = np.float64,
+    model: ScoreModel, enroll_speakers: IdsLike, test_speakers: IdsLike, *, seed: int = 0
 ) -> tuple[ScoreMatrix, Labels]:
-    """Draw a labelled score matrix from a score model.
+    """Draw a labelled score matrix from a score model; the same seed gives the same scores.
 
-    Parameters
-    ----------
-    model
-        The score model.
-    enroll_speakers, test_speakers
-        The speaker of each enrolment (e0, e1, ...) and of each test (t0, t1, ...); pairs of one speaker are targets.
-    seed, dtype
-        The same seed gives the same scores, in float64 or float32.
+    Takes the speaker of each enrolment (e0, e1, ...) and of each test (t0, t1, ...); pairs of one speaker are targets.
 
     Examples
     --------
@@ -45,7 +33,7 @@ def simulate(
     """
     enroll, test = _side("e", enroll_speakers), _side("t", test_speakers)
     labels = Labels.from_speakers(enroll, test)
-    return ScoreMatrix(_draw(model, labels, seed, dtype), Side(enroll.ids), Side(test.ids)), labels
+    return ScoreMatrix(_draw(model, labels, seed), Side(enroll.ids), Side(test.ids)), labels
 
 
 def simulate_blocks(
@@ -56,7 +44,6 @@ def simulate_blocks(
     cohort_test_speakers: IdsLike,
     *,
     seed: int = 0,
-    dtype: npt.DTypeLike = np.float64,
 ) -> tuple[ScoreBlocks, Labels]:
     """Draw trials together with their cohort scores from a score model.
 
@@ -66,14 +53,13 @@ def simulate_blocks(
     Examples
     --------
     >>> model = ScoreModel(mu=[-2.0, 3.0], alpha=[[0.5], [1.0]], beta=[[0.1], [0.7]], sigma2=[1.0, 2.0])
-    >>> blocks, labels = simulate_blocks(model, ["ann", "bob"], ["ann"], ["eve", "joe"], ["eve", "sam", "sam"])
-    >>> blocks
+    >>> simulate_blocks(model, ["ann", "bob"], ["ann"], ["eve", "joe"], ["eve", "sam", "sam"])[0]
     ScoreBlocks(trials 2 x 1, enroll 2 x 3, test 2 x 1, cohort 2 x 3)
     """
     enroll, test = _side("e", enroll_speakers), _side("t", test_speakers)
     members_enroll, members_test = _side("ce", cohort_enroll_speakers), _side("ct", cohort_test_speakers)
-    rows, cols = (np.concatenate([a.speakers, b.speakers]) for a, b in ((enroll, members_enroll), (test, members_test)))  # type: ignore[arg-type]
-    whole, m, n = _draw(model, Labels.from_speakers(rows, cols), seed, dtype), len(enroll), len(test)
+    rows, cols = ([*a.speakers, *b.speakers] for a, b in ((enroll, members_enroll), (test, members_test)))  # type: ignore[misc]
+    whole, m, n = _draw(model, Labels.from_speakers(rows, cols), seed), len(enroll), len(test)
     blocks = ScoreBlocks(
         ScoreMatrix(whole[:m, :n], enroll, test),
         enroll=ScoreMatrix(whole[:m, n:], enroll, members_test),
@@ -90,21 +76,19 @@ def _side(prefix: str, speakers: IdsLike) -> Side:
     return Side([f"{prefix}{n}" for n in range(len(names))], names)
 
 
-def _draw(model: ScoreModel, labels: Labels, seed: int, dtype: npt.DTypeLike) -> npt.NDArray[np.floating]:
+def _draw(model: ScoreModel, labels: Labels, seed: int) -> npt.NDArray[np.float64]:
     """Draw the hidden variables, then the scores, a few rows at a time; the draw does not depend on how many."""
-    kind = np.dtype(dtype)
-    if kind not in (np.float32, np.float64):
-        raise InputError(f"dtype is {kind}, but must be float32 or float64")
     rng, (n_rows, n_cols) = np.random.default_rng(seed), labels.shape
     row_codes, col_codes, _ = labels.speaker_codes
     enroll = model.mu + rng.standard_normal((n_rows, model.dim)) @ model.alpha.T  # (M1)
     test = rng.standard_normal((n_cols, model.dim)) @ model.beta.T
-    sigma, scores = np.sqrt(model.sigma2), np.empty((n_rows, n_cols), dtype=kind)
+    sigma, scores = np.sqrt(model.sigma2), np.empty((n_rows, n_cols))
     size = max(_SCORES // max(n_cols, 1), 1)
     for first in range(0, n_rows, size):
         rows = slice(first, first + size)
-        noise = rng.standard_normal(scores[rows].shape)
-        other = enroll[rows, NONTARGET, None] + test[:, NONTARGET] + sigma[NONTARGET] * noise  # (M2)
-        same = enroll[rows, TARGET, None] + test[:, TARGET] + sigma[TARGET] * noise
-        scores[rows] = np.where(row_codes[rows, None] == col_codes, same, other)
+        target = (row_codes[rows, None] == col_codes).astype(np.intp)
+        effects = np.where(
+            target, enroll[rows, TARGET, None] + test[:, TARGET], enroll[rows, NONTARGET, None] + test[:, NONTARGET]
+        )
+        scores[rows] = effects + sigma[target] * rng.standard_normal(effects.shape)  # (M2)
     return scores

@@ -2,8 +2,8 @@
 
 A class of n exchangeable members is represented by their mean times sqrt(n), which has the prior of one member; their
 deviations from it are independent of everything else, but for those of a matched class. Components with the same sizes
-and labels are of one *type* and need one factorization. Posterior means are linear in the sums of a component, so of all
-components of a type only the products of their sums are kept. An iteration costs the same for 10^4 and 10^12 scores.
+and labels are of one *type* and need one factorization. Posterior means are linear in the sums of a component, so only
+products of the sums of all components of a type are kept: an iteration costs the same for 10^4 and 10^12 scores.
 """
 
 from __future__ import annotations
@@ -61,11 +61,7 @@ class Statistics:
     scale: float
     transposed: bool  #: rows are tests, since there are more of them; so the model is that of transposed scores
     most_targets: Float[np.ndarray, "2"]  #: most target scores that a row has, and a column
-
-    @property
-    def log_units(self) -> float:
-        """What the log-likelihood of the scores is less than that of the standardized scores."""
-        return float(self.count.sum() * np.log(self.scale))
+    log_units: float  #: what the log-likelihood of the scores is less than that of the standardized scores
 
 
 def collect(sums: Sequence[ClassSums]) -> Statistics:
@@ -96,6 +92,7 @@ def collect(sums: Sequence[ClassSums]) -> Statistics:
         scale=scale,
         transposed=transposed,
         most_targets=np.max([[n[:, 1].max(initial=0) for n in s.counts] for s in sums], 0),
+        log_units=float(count.sum() * np.log(scale)),
     )
 
 
@@ -125,10 +122,10 @@ class Layout:
         return place
 
     def coupling(self, n: int, row_u: Array, col_u: Array) -> tuple[Array, Array]:
-        """Return how strongly scores of each class couple two scaled means of batch n beyond the background, 2 x G x R x C.
+        """Return how strongly scores of each class couple scaled means of batch n beyond the background.
 
-        And how many scores of each class a matched pair has more than other pairs of its classes, 2 x G x C.
-        """  # fmt: skip
+        2 x G x R x C; and how many scores a matched pair has more than other pairs of its classes, 2 x G x C.
+        """
         pattern, whole = self.pattern, row_u[:, :, None] * col_u[:, None]
         label = np.full(self.shapes[n], pattern.background, np.int8)
         here = self.row_place[0, pattern.a] == n
@@ -171,10 +168,9 @@ def lay_out(pattern: Pattern, ordered: bool = True) -> Layout:
         sizes[:] = sizes.max(0)
     _, first, batch, number = np.unique(sizes @ [1 << 32, 1], True, True, True)
     component = _position(batch)
-    row_place, col_place = (
-        np.stack([batch[of], component[of], slot]) for of, slot in zip(sides, (row_slot, col_slot), strict=True)
-    )
     shapes = [(int(g), int(r), int(c)) for g, (r, c) in zip(number, sizes[first], strict=True)]
+    row_place = np.stack([batch[pattern.row_component], component[pattern.row_component], row_slot])
+    col_place = np.stack([batch[pattern.col_component], component[pattern.col_component], col_slot])
     return Layout(pattern, shapes, row_place, col_place)
 
 

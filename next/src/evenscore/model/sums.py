@@ -20,7 +20,7 @@ from evenscore.model.pattern import MISSING, PairLabels, group_pairs
 from evenscore.parallel import busy_thread, run_blocks
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Float
 
 __all__ = ["ClassSums", "Scores", "labelled_parts", "list_sums", "matrix_sums", "part_sums", "split_by_class"]
 
@@ -61,15 +61,7 @@ class ClassSums:
 
 
 def matrix_sums(scores: Scores, labels: PairLabels, center: float | None = None) -> ClassSums:
-    """Return the sums of a K x L matrix, NumPy or dask; NaN is a missing score.
-
-    Examples
-    --------
-    >>> labels = PairLabels.from_key(np.array([[1, 0], [0, 1]]))
-    >>> matrix_sums(np.array([[3.0, 1.0], [0.0, np.nan]]), labels, center=0.0).rows
-    array([[1., 3.],
-           [0., 0.]])
-    """
+    """Return the sums of a K x L matrix, NumPy or dask; NaN is a missing score."""
     if labels.background == MISSING:
         i, j = labels.i, labels.j
         values = scores.vindex[i, j].compute() if is_dask(scores) else scores[i, j]
@@ -83,10 +75,9 @@ def matrix_sums(scores: Scores, labels: PairLabels, center: float | None = None)
         key = np.where((labels.rows[:, None] == labels.cols) & (labels.rows[:, None] >= 0), TARGET, NONTARGET)
         key[labels.i, labels.j] = labels.label
         return list_sums(labels.shape, i, j, scores[i, j], key[i, j], center)
-    if missing.any():
-        there = np.flatnonzero(missing)
-        i, j = np.nonzero(np.isnan(scores[there]))
-        labels = labels.without(there[i], j)
+    there = np.flatnonzero(missing)
+    i, j = np.nonzero(np.isnan(scores[there]))
+    labels = labels.without(there[i], j) if len(i) else labels
     i, j = group_pairs(labels.rows, labels.cols)
     s = np.nan_to_num(scores[i, j].astype(float) - center)
     target = np.bincount(i, s, len(rows)), np.bincount(j, s, len(cols)), float(s @ s)
@@ -127,10 +118,7 @@ def _sum_rows(scores: Floats, center: float) -> tuple[Floats, Floats, float, Ind
 
 
 def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Floats, center: float) -> ClassSums:
-    """Return sums by class, given those of all pairs and of the pairs that are targets by speaker.
-
-    ``own`` are the scores of the pairs with labels of their own, 0 where they are missing in the sums, too.
-    """
+    """Return sums by class, given those of all pairs, of the targets by speaker, and scores of pairs with own labels."""
     (rows, cols, square), (target_rows, target_cols, target_square) = whole, target
     i, j, missing = labels.i, labels.j, labels.label == MISSING
     into = 1.0 * (labels.label == TARGET) - (labels.by_speaker(i, j) == TARGET)  # into the targets, or out of them
