@@ -14,7 +14,9 @@ BLOCKS = "--trials - --enroll-cohort $D/eval/enroll.scores --test-cohort $D/eval
 
 def test_scores_go_through_a_pipe_and_nothing_else_does(start, data):
     given = (data / "eval" / "trials.scores").read_bytes()
-    done = start(f"normalize --norm s {BLOCKS} -o -", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = start(
+        f"normalize --norm s {BLOCKS} -o -", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     out, err = done.communicate(given)
     assert (done.returncode, err) == (0, b"")
     assert [line.split()[:2] for line in out.splitlines()] == [line.split()[:2] for line in given.splitlines()]
@@ -74,7 +76,9 @@ def read_or_nothing(source):
 
 
 def test_an_interrupted_command_leaves_nothing(start, tmp_path):
-    done = start("simulate --speakers 400 --test-per-speaker 8 -o out.csv", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    done = start(
+        "simulate --speakers 400 --test-per-speaker 8 -o out.csv", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     time.sleep(1.5)
     done.send_signal(signal.SIGINT)
     _, err = done.communicate()

@@ -59,7 +59,9 @@ def test_large_arrays_are_done_in_blocks_on_threads():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(600, 5000)).astype(np.float32)  # several blocks of rows and of tiles
     mean = scores.mean(1, dtype=np.float64)
-    np.testing.assert_allclose(large.map_rows(lambda rows: rows.mean(1, dtype=np.float64)[:, None], scores, 1)[:, 0], mean)
+    np.testing.assert_allclose(
+        large.map_rows(lambda rows: rows.mean(1, dtype=np.float64)[:, None], scores, 1)[:, 0], mean
+    )
     found = large.map_pairs(lambda s, m: s - m, scores, [mean], [])
     np.testing.assert_allclose(found, scores - mean[:, None], atol=1e-6)
     np.testing.assert_array_equal(large.in_row_order(scores.T), scores.T)
