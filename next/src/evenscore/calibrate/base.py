@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.calibrate.trials import (
-    Floats,
-    Speakers,
-    SystemsLike,
-    Trials,
-    Weights,
-    as_tables,
-    as_trials,
-    speaker_codes,
-)
+from evenscore.calibrate.trials import Floats, Speakers, Systems, Trials, Weights, as_tables, as_trials, speaker_codes
 from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.data.score_matrix import LARGEST_SCORE, as_scores, set_fields
 from evenscore.errors import InputError
@@ -47,11 +38,8 @@ class Calibration:
 
     Examples
     --------
-    >>> calibration = calibration_class("gaussian").fit([0.0, 2.0, 4.0, 8.0], [0, 0, 1, 1], shared_variance=False)
-    >>> calibration
+    >>> calibration_class("gaussian").fit([0.0, 2.0, 4.0, 8.0], [0, 0, 1, 1], shared_variance=False)
     GaussianCalibration(mean=array([1., 6.]), variance=array([1., 4.]))
-    >>> calibration([1.0, 6.0]).round(3)
-    array([-3.818, 11.807])
     """
 
     kind: ClassVar[str]
@@ -70,7 +58,7 @@ class Calibration:
     @classmethod
     def fit(
         cls,
-        scores: SystemsLike,
+        scores: Systems,
         labels: LabelsLike = None,
         weights: Weights = None,
         quality: Any = None,
@@ -81,8 +69,8 @@ class Calibration:
         Parameters
         ----------
         scores, labels
-            Arrays of one shape; or a table with labels or speakers, or with a key or `Labels`. Labels are 1 (target), 0
-            (non-target) or -1 (not used). Several systems are n x k numbers, or tables with the same trials in a list.
+            Arrays of one shape; a table with labels or speakers, or with a key or `Labels`; or `Points`. Labels are 1
+            (target), 0 (non-target), -1 (not used). Several systems are n x k numbers, or a list of tables.
         weights
             How many trials each trial counts for; by default 1.
         quality, **options

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenscore.calibrate.base import Calibration, calibration_class
-from evenscore.calibrate.trials import Speakers, SystemsLike, Weights, as_trials, speaker_codes
+from evenscore.calibrate.trials import Speakers, Systems, Weights, as_trials, speaker_codes
 from evenscore.data.labels import TARGET
 from evenscore.errors import InputError
 from evenscore.metrics.points import LabelsLike
@@ -27,7 +27,7 @@ class CrossValidation:
 
 
 def cross_validate(
-    scores: SystemsLike,
+    scores: Systems,
     labels: LabelsLike = None,
     weights: Weights = None,
     *,

@@ -221,8 +221,9 @@ class SaturatingCalibration(Calibration):
         start = float(logistic.weights[0]), logistic.offset
         data = _Data(trials.scores, np.where(target, 1.0, -1.0), _prior_shares(trials.weights, target, p_target))
         grids = [SHARES if share is None else (share,) for share in (target_outliers, nontarget_outliers)]
-        e, d = _choose_shares(data.condensed(), grids, start, l2)
-        weight, offset = start if e == d == 0 else _fit_affine(data, (e, d), start, l2)[:2]
+        ridge = l2 * float(np.cov(trials.scores, aweights=trials.weights, ddof=0))
+        e, d = _choose_shares(data.condensed(), grids, start, ridge)
+        weight, offset = start if e == d == 0 else _fit_affine(data, (e, d), start, ridge)[:2]
         return cls(weight=weight, offset=offset, target_outliers=e, nontarget_outliers=d, p_target=p_target)
 
     def _llr(self, scores: Floats) -> Floats:
@@ -256,24 +257,24 @@ class _Data(NamedTuple):
         """Return the median of a class, and half the width of its middle two thirds: about the standard deviation."""
         order = np.argsort(self.score)[self.sign[np.argsort(self.score)] == sign]
         running = np.cumsum(self.share[order])
-        low, median, high = np.interp([1 / 6, 1 / 2, 5 / 6], running / running[-1], self.score[order])
+        low, median, high = self.score[order[np.searchsorted(running, running[-1] * np.array([1 / 6, 1 / 2, 5 / 6]))]]
         return float(median), float(high - low) / 2
 
 
-def _fit_affine(data: _Data, shares: Shares, start: tuple[float, float], l2: float) -> tuple[float, float, float]:
+def _fit_affine(data: _Data, shares: Shares, start: tuple[float, float], ridge: float) -> tuple[float, float, float]:
     """Return weight, offset and their prior-weighted cross-entropy; the search is in units of the scores' spread."""
     from scipy.optimize import minimize
 
     (low, low_width), (high, high_width) = data.middle(-1), data.middle(1)
-    spread, mean = float(data.score.std()), 0.5 * (low + high)
-    scale = max(low_width, high_width, 0.5 * abs(high - low)) or spread
+    mean, scale = 0.5 * (low + high), max(low_width, high_width, 0.5 * abs(high - low)) or float(data.score.std())
     score, p_target = (data.score - mean) / scale, data.share[data.sign > 0].sum()
-    penalty = max(l2 * (spread / scale) ** 2, _PENALTY if max(shares) > 0 else 0.0)
+    penalty = max(ridge / scale**2, _PENALTY if max(shares) > 0 else 0.0)
+    logits = [math.log(share / (1 - share)) if share else -math.inf for share in shares]
 
     def loss(theta: Floats) -> tuple[float, Floats]:
         z = theta[0] * score + theta[1]
         above, below = _log_terms(z, *shares)
-        slope = (1 - shares[0]) * np.exp(z - above) - shares[1] * np.exp(z - below)  # d llr / dz
+        slope = expit(z - logits[0]) - expit(z + logits[1])  # d llr / dz
         margin = data.sign * (above - below + np.log(p_target / (1 - p_target)))
         pull = -data.sign * data.share * expit(-margin) * slope
         value = float(data.share @ np.logaddexp(0.0, -margin)) + 0.5 * penalty * theta[0] ** 2
@@ -289,13 +290,9 @@ def _fit_affine(data: _Data, shares: Shares, start: tuple[float, float], l2: flo
     return weight, float(found.x[1] - weight * mean), float(found.fun)
 
 
-def _choose_shares(data: _Data, grids: Sequence[Sequence[float]], start: tuple[float, float], l2: float) -> Shares:
+def _choose_shares(data: _Data, grids: Sequence[Sequence[float]], start: tuple[float, float], ridge: float) -> Shares:
     """Return the shares with the smallest loss: one share after the other, twice."""
-
-    @cache
-    def loss(e: float, d: float) -> float:
-        return _fit_affine(data, (e, d), start, l2)[2]
-
+    loss = cache(lambda e, d: _fit_affine(data, (e, d), start, ridge)[2])
     first = e, d = grids[0][0], grids[1][0]
     for _ in range(2 if len(grids[0]) + len(grids[1]) > 2 else 0):
         best = min(grids[0], key=lambda share: loss(share, d))

@@ -10,8 +10,7 @@ import numpy as np
 from evenscore.calibrate.base import Calibration
 from evenscore.calibrate.trials import Floats, Trials
 from evenscore.errors import InputError
-from evenscore.metrics.hull import hull_vertices
-from evenscore.metrics.points import Points
+from evenscore.metrics.points import Points, hull_vertices
 
 __all__ = ["PavCalibration"]
 

@@ -14,19 +14,10 @@ from evenscore.data.score_matrix import ScoreMatrix, as_scores
 from evenscore.data.side import SpeakersLike, as_strings
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.metrics.points import LabelsLike, ScoresLike, as_labels
+from evenscore.metrics.points import LabelsLike, Points, ScoresLike, as_labels, as_points
 
-__all__ = [
-    "Floats",
-    "Speakers",
-    "SystemsLike",
-    "Trials",
-    "Weights",
-    "as_tables",
-    "as_trials",
-    "quality_columns",
-    "speaker_codes",
-]
+__all__ = ["Floats", "Speakers", "Systems", "Trials", "Weights", "as_tables", "as_trials", "speaker_codes"]
+__all__ += ["quality_columns"]
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -34,7 +25,7 @@ Speakers: TypeAlias = "SpeakersLike | None"
 Weights: TypeAlias = "npt.ArrayLike | None"
 Table = ScoreMatrix | TrialList
 #: Scores of one system, or of several: numbers with a last axis of systems, or a list of tables.
-SystemsLike: TypeAlias = "ScoresLike | Sequence[Table]"
+Systems: TypeAlias = "ScoresLike | Sequence[Table]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +65,7 @@ def as_tables(scores: Any) -> list[Table]:
 
 
 def as_trials(
-    scores: SystemsLike,
+    scores: Systems,
     labels: LabelsLike = None,
     weights: Weights = None,
     quality: Any = None,
@@ -83,6 +74,10 @@ def as_trials(
     several: bool | None = None,
 ) -> Trials:
     """Return what `Calibration.fit` gets as rows; ``several``: the last axis of an array has several systems."""
+    if isinstance(scores, Points):
+        points = as_points(scores, labels, weights, merge=False)
+        labels = np.repeat([TARGET, NONTARGET], points.score.size)
+        scores, weights = np.tile(points.score, 2), np.concatenate([points.target, points.nontarget])
     tables, shape = as_tables(scores), ()
     if tables:
         table = tables[0].to_trials()
