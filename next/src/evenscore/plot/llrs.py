@@ -13,8 +13,7 @@ from evenscore.errors import InputError
 from evenscore.metrics import bayes_error_curve
 from evenscore.metrics.cllr import PriorCurve, cllr, ece_curve, min_cllr, posterior_probability
 from evenscore.metrics.costs import PointLike, as_operating_points
-from evenscore.metrics.hull import hull_vertices
-from evenscore.metrics.points import LabelsLike, Points
+from evenscore.metrics.points import LabelsLike, Points, hull_vertices
 from evenscore.plot.style import (
     GREY,
     Floats,

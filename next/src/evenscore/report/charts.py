@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,8 +67,8 @@ class Chart:
     title: str  #: for those who cannot see it
     x_title: str
     y_title: str
-    x_ticks: Sequence[tuple[float, str]]
-    y_ticks: Sequence[tuple[float, str]]
+    x_ticks: Sequence[tuple[float, str, bool]]  #: place, label, and whether it is for a closer look only
+    y_ticks: Sequence[tuple[float, str, bool]]
     upright: Sequence[float]  #: places of thin lines
     level: Sequence[float]
     curves: Sequence[Curve]
@@ -100,13 +100,15 @@ class _Frame:
         self,
         kind: str,
         titles: tuple[str, str, str],
-        ticks: tuple[Mapping[float, str], Mapping[float, str]],
+        ticks: tuple[dict[float, str], dict[float, str]],
+        fine: tuple[dict[float, str], dict[float, str]],
         rules: tuple[Sequence[float], Sequence[float]],
         curves: Sequence[Curve],
         tip: str,
     ) -> Chart:
         """Return a chart; titles are those of the whole and of both axes, ticks and rules are values on both axes."""
-        across, down = self.place(list(ticks[0]), list(ticks[1]))
+        x_ticks, y_ticks = ticks[0] | fine[0], ticks[1] | fine[1]
+        across, down = self.place(list(x_ticks), list(y_ticks))
         upright, level = self.place(rules[0], rules[1])
         return Chart(
             kind=kind,
@@ -116,8 +118,8 @@ class _Frame:
             title=titles[0],
             x_title=titles[1],
             y_title=titles[2],
-            x_ticks=list(zip(across.tolist(), ticks[0].values(), strict=True)),
-            y_ticks=list(zip(down.tolist(), ticks[1].values(), strict=True)),
+            x_ticks=[(at, x_ticks[x], x not in ticks[0]) for at, x in zip(across.tolist(), x_ticks, strict=True)],
+            y_ticks=[(at, y_ticks[y], y not in ticks[1]) for at, y in zip(down.tolist(), y_ticks, strict=True)],
             upright=upright.tolist(),
             level=level.tolist(),
             curves=curves,
@@ -165,15 +167,17 @@ def det_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
                 dot=(float(a), float(b), f"{look.name}: EER {percent(rate)}"),
             )
         )
-    x_rates, y_rates = (
-        probit_ticks(low[0], high[0], room=64 / across),
-        probit_ticks(low[1], high[1], room=34 / down),
+    ticks, fine = (
+        tuple(
+            {float(probit(rate)): f"{100 * rate:g}" for rate in probit_ticks(low[k], high[k], room=room / closer)}
+            for k, room in ((0, 64 / across), (1, 34 / down))
+        )
+        for closer in (1, 4)
     )
-    x_ticks, y_ticks = ({float(probit(rate)): f"{100 * rate:g}" for rate in rates} for rates in (x_rates, y_rates))
     few = probit(RULE_OF_30 / np.array([trials[0].n_nontarget, trials[0].n_target])).tolist()
     titles = f"DET curves of {len(curves)} methods on probit axes", "False-alarm rate (%)", "Miss rate (%)"
     tip = "misses {0} %, false alarms {1} %, threshold {2}"
-    return frame.chart("det", titles, (x_ticks, y_ticks), (few[:1], few[1:]), curves, tip)
+    return frame.chart("det", titles, ticks, fine, (few[:1], few[1:]), curves, tip)
 
 
 def bayes_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
@@ -197,8 +201,9 @@ def bayes_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
     points = [-point.threshold for point in comparison.settings.points if abs(point.threshold) < 8]
     titles = f"Normalized Bayes error rates of {len(systems)} methods against the prior log-odds from -8 to 8"
     axes = "Prior log-odds of a target", "Normalized Bayes error rate"
-    ticks = round_ticks(*frame.x), round_ticks(*frame.y)
-    return frame.chart("bayes", (titles, *axes), ticks, (points, [1.0]), curves, "prior log-odds {0}, Bayes error {1}")
+    ticks, fine = ((round_ticks(*frame.x, most), round_ticks(*frame.y, most)) for most in (8, 32))
+    tip = "prior log-odds {0}, Bayes error {1}"
+    return frame.chart("bayes", (titles, *axes), ticks, fine, (points, [1.0]), curves, tip)
 
 
 def histogram_charts(comparison: Comparison) -> list[Chart]:
@@ -221,7 +226,7 @@ def histogram_charts(comparison: Comparison) -> list[Chart]:
         title = f"Histograms of the scores of non-targets and of targets, {method.name}"
         ticks = round_ticks(low, high, 6), round_ticks(*frame.y)
         tip = "score {0}, density {1}"
-        charts.append(frame.chart("histogram", (title, "Score", "Density"), ticks, ((), ()), curves, tip))
+        charts.append(frame.chart("histogram", (title, "Score", "Density"), ticks, ticks, ((), ()), curves, tip))
     return charts
 
 
