@@ -86,33 +86,38 @@ class ScoreBlocks:
         for name, block in {"trials": trials, "enroll": enroll, "test": test, "cohort": cohort}.items():
             if not isinstance(block, ScoreMatrix | TrialList if name == "trials" else ScoreMatrix | None):
                 raise InputError(f"`{name}` is a {type(block).__name__}, but must be a ScoreMatrix")
-        if isinstance(trials, TrialList):
-            trials.needs_scores()
-        trials = trials.with_speakers(enroll_speakers, test_speakers)
-        rows = _cohort_side(_enroll_of(cohort), _enroll_of(test), test_labels, "enrolments")
-        cols = _cohort_side(_test_of(cohort), _test_of(enroll), enroll_labels, "tests")
-        rows = rows and rows.with_speakers(cohort_enroll_speakers)
-        cols = cols and cols.with_speakers(cohort_test_speakers)
+        trials.needs_scores()
+        if enroll_speakers is not None or test_speakers is not None:
+            trials = trials.with_speakers(enroll_speakers, test_speakers)
+        rows = _cohort_side(cohort and cohort.enroll, test and test.enroll, test_labels, "enrolments")
+        cols = _cohort_side(cohort and cohort.test, enroll and enroll.test, enroll_labels, "tests")
+        rows = rows if rows is None or cohort_enroll_speakers is None else rows.with_speakers(cohort_enroll_speakers)
+        cols = cols if cols is None or cohort_test_speakers is None else cols.with_speakers(cohort_test_speakers)
         if enroll is not None and cols is not None:
             enroll = _aligned(enroll, trials.enroll, cols, "enroll")
         if test is not None and rows is not None:
             test = _aligned(test, rows, trials.test, "test")
         if cohort is not None and rows is not None and cols is not None:
             cohort = _aligned(cohort, rows.take(slice(cohort.shape[0])), cols.take(slice(cohort.shape[1])), "cohort")
+        if cohort_labels is None and cohort is not None:
+            known = cohort.enroll.speakers is not None and cohort.test.speakers is not None
+            cohort_labels = Labels.from_speakers(cohort.enroll, cohort.test) if known else None
+        given = {"enroll": (enroll, enroll_labels), "test": (test, test_labels), "cohort": (cohort, cohort_labels)}
         set_fields(self, trials=trials, enroll=enroll, test=test, cohort=cohort)
-        set_fields(self, enroll_labels=_labels_of(enroll, enroll_labels, "enroll"))
-        set_fields(self, test_labels=_labels_of(test, test_labels, "test"))
-        set_fields(self, cohort_labels=_labels_of(cohort, cohort_labels, "cohort") or _labels_by_speaker(cohort))
+        for name, (block, labels) in given.items():
+            set_fields(self, **{f"{name}_labels": None if labels is None else _labels_of(block, labels, name)})
 
     @property
     def cohort_enroll(self) -> Side | None:
         """The enrolment cohort: rows of ``test`` and ``cohort``."""
-        return _enroll_of(self.cohort if self.test is None else self.test)
+        block = self.cohort if self.test is None else self.test
+        return None if block is None else block.enroll
 
     @property
     def cohort_test(self) -> Side | None:
         """The test cohort: columns of ``enroll`` and ``cohort``."""
-        return _test_of(self.cohort if self.enroll is None else self.enroll)
+        block = self.cohort if self.enroll is None else self.enroll
+        return None if block is None else block.test
 
     def nontargets(self) -> ScoreBlocks:
         """Return the blocks for norms that know impostors only: other cohort scores are missing, or left out."""
@@ -174,14 +179,6 @@ def _unchecked(blocks: ScoreBlocks, **changed: Any) -> ScoreBlocks:
     return found
 
 
-def _enroll_of(block: ScoreMatrix | None) -> Side | None:
-    return None if block is None else block.enroll
-
-
-def _test_of(block: ScoreMatrix | None) -> Side | None:
-    return None if block is None else block.test
-
-
 def _cohort_side(cohort: Side | None, block: Side | None, labels: Any, what: str) -> Side | None:
     """Return the members of a cohort: those of S_I first, then those that only labelled scores of a side have."""
     if cohort is None or block is None:
@@ -207,27 +204,19 @@ def _aligned(block: ScoreMatrix, enroll: Side, test: Side, name: str) -> ScoreMa
         raise InputError(f"block `{name}`: {error}") from None
 
 
-def _labels_of(block: ScoreMatrix | None, labels: Labels | TrialList | None, name: str) -> Labels | None:
+def _labels_of(block: ScoreMatrix | None, labels: Labels | TrialList, name: str) -> Labels:
     """Return the labels of a block in its order; pairs that a key does not list are non-targets."""
-    if labels is None:
-        return None
     if block is None:
-        raise InputError(f"{name}_labels were given without `{name}`; give these scores, too")
+        raise InputError(f"`{name}_labels` were given without `{name}`; give these scores, too")
     if isinstance(labels, Labels):
         return labels.align(block.enroll, block.test)
     key = np.full(block.shape, NONTARGET, np.int8)
     rows, cols = block.enroll.find(labels.enroll_ids)[labels.rows], block.test.find(labels.test_ids)[labels.cols]
     inside = (rows >= 0) & (cols >= 0)
     if labels.labels is None or not inside.any():
-        raise InputError(f"{name}_labels have no label of a pair of `{name}`; give a key of these scores")
+        raise InputError(f"`{name}_labels` have no label of a pair of `{name}`; give a key of these scores")
     key[rows[inside], cols[inside]] = labels.labels[inside]
     return Labels(block.shape, block.enroll, block.test, key=key)
-
-
-def _labels_by_speaker(block: ScoreMatrix | None) -> Labels | None:
-    if block is None or block.enroll.speakers is None or block.test.speakers is None:
-        return None
-    return Labels.from_speakers(block.enroll, block.test)
 
 
 def _only_nontargets(block: ScoreMatrix, labels: Labels) -> ScoreMatrix:
@@ -243,9 +232,9 @@ def _only_nontargets(block: ScoreMatrix, labels: Labels) -> ScoreMatrix:
             by_col = da.from_array(cols[None], (1, block.scores.chunks[1]))
             other = (by_row == by_col) | (by_row < 0) | (by_col < 0)
         return block.with_scores(da.where(other, np.nan, block.scores).astype(block.scores.dtype))
-    scores = block.scores
     other = labels.matrix != NONTARGET
-    return block.with_scores(np.where(other, np.nan, scores).astype(scores.dtype, copy=False)) if other.any() else block
+    masked = np.where(other, np.nan, block.scores).astype(block.scores.dtype, copy=False) if other.any() else None
+    return block if masked is None else block.with_scores(masked)
 
 
 @dataclass(frozen=True, eq=False)

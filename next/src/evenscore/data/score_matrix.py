@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.side import Ids, IdsLike, Side, SpeakersLike, union
+from evenscore.data.side import Ids, IdsLike, Side, SpeakersLike, set_fields, union
 from evenscore.errors import InputError
 from evenscore.large import is_dask, map_pairs
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from evenscore.data.labels import Labels
     from evenscore.data.trial_list import TrialList
 
-__all__ = ["LARGEST_SCORE", "ScoreMatrix", "Scores", "as_scores", "first_bad_score", "set_fields"]
+__all__ = ["LARGEST_SCORE", "Pairs", "ScoreMatrix", "Scores", "as_scores", "first_bad_score", "set_fields"]
 
 #: Scores are smaller than this, so that squares of their squares still fit into float64.
 LARGEST_SCORE = float(np.float32(1e30))
@@ -25,8 +27,68 @@ LARGEST_SCORE = float(np.float32(1e30))
 Scores = npt.NDArray[np.floating]
 
 
+class Pairs:
+    """What a matrix of scores and a list of trials share: two sides, and the scores of all or some pairs of them."""
+
+    enroll: Side
+    test: Side
+    rows: Any  #: position of each trial's enrolment; None if all pairs have a score
+    cols: Any
+    scores: Any
+
+    def with_sides(self, enroll: Side, test: Side) -> Self:
+        """Return the same scores with sides that know more about the same ids."""
+        return self._replace(enroll=enroll, test=test)
+
+    def with_normalized(self, scores: Any) -> Self:
+        """Return other scores of the same pairs, which are not validated; a list drops trials whose score is NaN."""
+        return self._replace(scores=scores)
+
+    def _replace(self, **changed: Any) -> Self:
+        """Return a copy in which some fields are others, which are known to be valid."""
+        made = object.__new__(type(self))
+        set_fields(made, **{**vars(self), **changed})
+        return made
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of enrolments and of tests."""
+        return len(self.enroll), len(self.test)
+
+    @property
+    def enroll_ids(self) -> Ids:
+        """Ids of the enrolments, each once."""
+        return self.enroll.ids
+
+    @property
+    def test_ids(self) -> Ids:
+        """Ids of the tests, each once."""
+        return self.test.ids
+
+    def needs_scores(self) -> Any:
+        """Return the scores; a list without scores is an error."""
+        if self.scores is None:
+            raise InputError("the trials have no scores; give a score file or a score matrix")
+        return self.scores
+
+    def map(
+        self,
+        formula: Callable[..., Any],
+        enroll: Sequence[npt.NDArray[Any]] = (),
+        test: Sequence[npt.NDArray[Any]] = (),
+        constants: Sequence[float] = (),
+    ) -> Self:
+        """Return ``formula(scores, *enroll, *test, *constants)``, given some numbers per enrolment and per test."""
+        scores = map_pairs(formula, self.needs_scores(), enroll, test, constants, self.rows, self.cols)
+        return self.with_normalized(scores)
+
+    def with_speakers(self, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> Self:
+        """Return the same trials with speakers; None keeps those that are known."""
+        return self.with_sides(self.enroll.with_speakers(enroll), self.test.with_speakers(test))
+
+
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class ScoreMatrix:
+class ScoreMatrix(Pairs):
     """Scores of every enrolment against every test.
 
     Parameters
@@ -79,50 +141,13 @@ class ScoreMatrix:
         return matrix
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of enrolments and of tests."""
-        return len(self.enroll), len(self.test)
-
-    @property
-    def enroll_ids(self) -> Ids:
-        """Ids of the rows."""
-        return self.enroll.ids
-
-    @property
-    def test_ids(self) -> Ids:
-        """Ids of the columns."""
-        return self.test.ids
-
-    @property
     def T(self) -> ScoreMatrix:  # noqa: N802
         """The same scores with the sides swapped."""
         return ScoreMatrix.trusted(self.scores.T, self.test, self.enroll)
 
-    def map(
-        self,
-        formula: Callable[..., Any],
-        enroll: Sequence[npt.NDArray[Any]] = (),
-        test: Sequence[npt.NDArray[Any]] = (),
-        constants: Sequence[float] = (),
-    ) -> ScoreMatrix:
-        """Return ``formula(scores, *enroll, *test, *constants)``, given some numbers per enrolment and per test."""
-        return self.with_scores(map_pairs(formula, self.scores, enroll, test, constants))
-
     def with_scores(self, scores: Any) -> ScoreMatrix:
         """Return other scores of the same pairs, which are not validated."""
         return ScoreMatrix.trusted(scores, self.enroll, self.test)
-
-    def with_normalized(self, scores: Any) -> ScoreMatrix:
-        """Return other scores of the same pairs; the word that matrices and lists share."""
-        return self.with_scores(scores)
-
-    def with_sides(self, enroll: Side, test: Side) -> ScoreMatrix:
-        """Return the same scores with sides that know more about the same ids."""
-        return ScoreMatrix.trusted(self.scores, enroll, test)
-
-    def with_speakers(self, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> ScoreMatrix:
-        """Return the same scores with speakers; None keeps those that are known."""
-        return self.with_sides(self.enroll.with_speakers(enroll), self.test.with_speakers(test))
 
     def take(self, rows: npt.ArrayLike | slice | None = None, cols: npt.ArrayLike | slice | None = None) -> ScoreMatrix:
         """Return the rows and columns at these positions, in this order; None takes all."""
@@ -139,8 +164,10 @@ class ScoreMatrix:
 
     def align(self, enroll: Side, test: Side) -> ScoreMatrix:
         """Return the scores in the order of these sides, which may be a part of the matrix."""
-        same = (self.enroll.same_ids(enroll), self.test.same_ids(test))
-        found = self.select(None if same[0] else enroll.ids, None if same[1] else test.ids)
+        same_rows, same_cols = self.enroll.same_ids(enroll), self.test.same_ids(test)
+        rows = None if same_rows else self.enroll.positions(enroll.ids, "enrolment", "the scores", self.test)
+        cols = None if same_cols else self.test.positions(test.ids, "test", "the scores", self.enroll)
+        found = self.take(rows, cols)
         return ScoreMatrix.trusted(found.scores, enroll.completed_by(found.enroll), test.completed_by(found.test))
 
     def astype(self, dtype: npt.DTypeLike) -> ScoreMatrix:
@@ -201,12 +228,6 @@ class ScoreMatrix:
     def __repr__(self) -> str:
         lazy = ", dask" if is_dask(self.scores) else ""
         return f"ScoreMatrix({self.shape[0]} enrolments x {self.shape[1]} tests, {self.scores.dtype}{lazy})"
-
-
-def set_fields(table: object, **fields: Any) -> None:
-    """Set fields of a frozen record that is being made."""
-    for name, value in fields.items():
-        object.__setattr__(table, name, value)
 
 
 def _as_side(ids: IdsLike | Side, name: str, length: int) -> Side:

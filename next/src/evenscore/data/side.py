@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evenscore.errors import InputError, quoted
 
-__all__ = ["Ids", "IdsLike", "Side", "SpeakersLike", "as_strings", "union"]
+__all__ = ["Ids", "IdsLike", "Side", "SpeakersLike", "as_strings", "set_fields", "union"]
 
 Ids = npt.NDArray[np.object_]  #: Python strings, in an object array
 IdsLike = Iterable[Any]
@@ -58,14 +58,16 @@ class Side:
         _refuse_bad_ids(names, name)
         arrays = {column: np.asarray(values) for column, values in (columns or {}).items()}
         for column, values in arrays.items():
-            _refuse_length(len(values), len(names), f"column {column!r}")
-        _set(self, names, None if speakers is None else _speakers_of(speakers, names, name), arrays)
+            if len(values) != len(names):
+                raise InputError(f"column {column!r} has {len(values)} values, but {len(names)} are needed")
+        known = None if speakers is None else _speakers_of(speakers, names, name)
+        set_fields(self, ids=names, speakers=known, columns=arrays)
 
     @classmethod
     def trusted(cls, ids: Ids, speakers: Ids | None = None, columns: Mapping[str, Any] | None = None) -> Side:
         """Return a side of arrays that are known to be valid."""
         side = object.__new__(cls)
-        _set(side, ids, speakers, columns or {})
+        set_fields(side, ids=ids, speakers=speakers, columns=dict(columns or {}))
         return side
 
     def __len__(self) -> int:
@@ -151,10 +153,10 @@ class Side:
         return f"Side({len(self)} ids{known}{', ' if self.columns else ''}{', '.join(self.columns)})"
 
 
-def _set(side: Side, ids: Ids, speakers: Ids | None, columns: Mapping[str, Any]) -> None:
-    object.__setattr__(side, "ids", ids)
-    object.__setattr__(side, "speakers", speakers)
-    object.__setattr__(side, "columns", dict(columns))
+def set_fields(table: object, **fields: Any) -> None:
+    """Set fields of a frozen record that is being made."""
+    for name, value in fields.items():
+        object.__setattr__(table, name, value)
 
 
 def as_strings(values: IdsLike, what: str) -> Ids:
@@ -189,11 +191,6 @@ def _refuse_bad_ids(ids: Ids, what: str) -> None:
         raise InputError(f"{what} has {repeated!r} more than once; make ids unique")
 
 
-def _refuse_length(found: int, wanted: int, what: str) -> None:
-    if found != wanted:
-        raise InputError(f"{what} has {found} values, but {wanted} are needed")
-
-
 def _speakers_of(speakers: SpeakersLike, ids: Ids, what: str) -> Ids:
     """Return the speaker of each id, from a mapping that has them all or a sequence in the order of the ids."""
     if isinstance(speakers, Mapping):
@@ -202,7 +199,8 @@ def _speakers_of(speakers: SpeakersLike, ids: Ids, what: str) -> Ids:
             raise InputError(f"{what}: there is no speaker for {quoted(absent)}; add them, or map them to None")
         speakers = [speakers[name] for name in ids]
     found = as_strings(speakers, f"speakers of {what}")
-    _refuse_length(len(found), len(ids), f"speakers of {what}")
+    if len(found) != len(ids):
+        raise InputError(f"speakers of {what} has {len(found)} values, but {len(ids)} are needed")
     found[found == ""] = None
     return found
 

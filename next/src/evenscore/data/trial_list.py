@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.score_matrix import ScoreMatrix, Scores, as_scores, first_bad_score, set_fields
-from evenscore.data.side import Ids, IdsLike, Side, SpeakersLike, as_strings, union
+from evenscore.data.score_matrix import Pairs, ScoreMatrix, Scores, as_scores, first_bad_score, set_fields
+from evenscore.data.side import IdsLike, Side, as_strings, union
 from evenscore.errors import InputError
-from evenscore.large import map_pairs
 
 if TYPE_CHECKING:
     from evenscore.data.labels import Labels
@@ -23,7 +22,7 @@ Codes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class TrialList:
+class TrialList(Pairs):
     """A list of trials in memory: ids are stored once, and each trial has two codes that point to them.
 
     Parameters
@@ -123,41 +122,9 @@ class TrialList:
         """What the list is, as files name it."""
         return "trials" if self.scores is None else "scores"
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of enrolments and of tests."""
-        return len(self.enroll), len(self.test)
-
-    @property
-    def enroll_ids(self) -> Ids:
-        """Ids of the enrolments, each once."""
-        return self.enroll.ids
-
-    @property
-    def test_ids(self) -> Ids:
-        """Ids of the tests, each once."""
-        return self.test.ids
-
     def pair(self, at: int) -> tuple[str, str]:
         """Return the two ids of one trial."""
         return self.enroll_ids[self.rows[at]], self.test_ids[self.cols[at]]
-
-    def map(
-        self,
-        formula: Callable[..., Any],
-        enroll: Sequence[npt.NDArray[Any]] = (),
-        test: Sequence[npt.NDArray[Any]] = (),
-        constants: Sequence[float] = (),
-    ) -> TrialList:
-        """Return ``formula(scores, *enroll, *test, *constants)``, given some numbers per enrolment and per test."""
-        scores = map_pairs(formula, self.needs_scores(), enroll, test, constants, self.rows, self.cols)
-        return self.with_normalized(scores)
-
-    def needs_scores(self) -> Scores:
-        """Return the scores; a list without scores is an error."""
-        if self.scores is None:
-            raise InputError("the trials have no scores; give a score file or a score matrix")
-        return self.scores
 
     def with_scores(self, scores: npt.ArrayLike, *, infinite: bool = False) -> TrialList:
         """Return the same trials with other scores; ``infinite`` accepts LLRs of plus and minus infinity."""
@@ -180,14 +147,6 @@ class TrialList:
         if array.shape != (len(self),) or array.dtype.kind not in "biuf" or not np.isin(array, (-1, 0, 1)).all():
             raise InputError(f"labels must be {len(self)} numbers: 1 (target), 0 (non-target) or -1 (unknown)")
         return self._replace(labels=array.astype(np.int8))
-
-    def with_sides(self, enroll: Side, test: Side) -> TrialList:
-        """Return the same trials with sides that know more about the same ids."""
-        return self._replace(enroll=enroll, test=test)
-
-    def with_speakers(self, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> TrialList:
-        """Return the same trials with speakers; None keeps those that are known."""
-        return self.with_sides(self.enroll.with_speakers(enroll), self.test.with_speakers(test))
 
     def select(self, which: npt.ArrayLike) -> TrialList:
         """Return the trials of a mask or of positions; ids that no trial has any more are dropped."""
@@ -299,9 +258,6 @@ class TrialList:
         if len(array) != len(self):
             raise InputError(f"{what} has {len(array)} values, but there are {len(self)} trials")
         return array
-
-    def _replace(self, **changed: Any) -> TrialList:
-        return TrialList.trusted(**{**vars(self), **changed})
 
 
 def _same(one: npt.NDArray[Any] | None, two: npt.NDArray[Any] | None) -> bool:
