@@ -206,7 +206,7 @@ def test_posterior_probability():
         ([1.0, 2.0], [1, 0, 0], {}, "labels have shape"),
         ([1.0, 2.0], [1, 2], {}, "labels must be"),
         ([1.0, 2.0], None, {}, "labels are missing"),
-        ([1.0, 2.0], [1, 0], {"points": 1.5}, "p_target is 1.5"),
+        ([1.0, 2.0], [1, 0], {"points": 1.5}, "p_target=1.5"),
         ([1.0, 2.0], [1, 0], {"points": []}, "empty"),
         ([1.0, 2.0], [1, 0], {"points": "0.1"}, "0.1"),
         ([1.0, 2.0], [1, 0], {"eer_method": "best"}, "'best'"),
@@ -243,7 +243,7 @@ def test_nist_presets_follow_the_rules(preset, seed):
     for values in columns.values():
         scores += (values == values[0]) * rng.normal()
     partitions = {name: tuple(VALUES[name]) for name in columns}
-    priors = [point.p_target for point in NIST_PRESETS[preset].points]
+    priors = list(NIST_PRESETS[preset].points)
     expected = nist_figures(scores, labels, columns, partitions, priors)
     found = evaluate_nist(scores, labels, preset=preset, columns=columns).pooled
     assert [found.eer, found.min_c_primary, found.act_c_primary] == pytest.approx(expected, rel=1e-9)

@@ -67,7 +67,7 @@ def evaluate(
         raise InputError("--equalize weighs the conditions of one column; give one --by")
     if preset and preset not in NIST_PRESETS:
         raise InputError(f"--preset is {preset!r}, but must be one of {', '.join(NIST_PRESETS)}")
-    places = NIST_PRESETS[preset].points if preset else tuple(operating_point(text) for text in points or ("0.01",))
+    places = tuple(map(operating_point, map(str, NIST_PRESETS[preset].points) if preset else points or ["0.01"]))
     divided, file = by or (preset and NIST_PRESETS[preset].partitions), metadata or key
     if divided and file is None:
         raise InputError("--by and --preset need a table with columns about the trials; give --metadata")

@@ -29,8 +29,8 @@ from .evaluation import (
     evaluate_by as evaluate_by,
     evaluate_nist as evaluate_nist,
 )
-from .hull import Hull as Hull
 from .points import (
+    Hull as Hull,
     Points as Points,
     as_points as as_points,
 )

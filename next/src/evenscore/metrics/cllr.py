@@ -11,8 +11,7 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.metrics.points import Floats, LabelsLike, ScoresLike, as_points
 
-__all__ = ["PriorCurve", "cllr", "dev_pav", "ece_curve", "expit", "llr_bounds"]
-__all__ += ["min_cllr", "posterior_probability"]
+__all__ = ["PriorCurve", "cllr", "dev_pav", "ece_curve", "expit", "llr_bounds", "min_cllr", "posterior_probability"]
 
 
 def cllr(llr: ScoresLike, labels: LabelsLike = None) -> float:
@@ -96,7 +95,6 @@ def ece_curve(llr: ScoresLike, labels: LabelsLike = None, *, log_odds: npt.Array
     hull, one = points.hull, np.ones(1)
 
     def entropy(llr: Floats, target: npt.NDArray[np.number], nontarget: npt.NDArray[np.number]) -> Floats:
-        """Return the cross-entropy of LLRs with these weights at each prior."""
         losses = []
         for sign, weight in ((-1.0, target), (1.0, nontarget)):
             present = weight > 0  # 0 * inf is 0: what is not there costs nothing
@@ -141,10 +139,8 @@ def llr_bounds(llr: ScoresLike, labels: LabelsLike = None) -> tuple[float, float
 
     At a threshold t, decisions by the LLRs cost t Pfa + Pmiss, and decisions without them min(t, 1). One misleading
     target and one misleading non-target are added to the trials; the bounds, at most 0 and at least 0, are where the
-    LLRs cease to be worth more than none (Vergeer et al., 2016), to 1/100 of a power of ten.
-
-    The trials are taken to be independent. Trials that share a speaker are not: with many trials of few speakers, the
-    bounds are too wide.
+    LLRs cease to be worth more than none (Vergeer et al., 2016), to 1/100 of a power of ten. Trials are taken to be
+    independent. Those that share a speaker are not: with many trials of few speakers, the bounds are too wide.
 
     Examples
     --------

@@ -17,8 +17,15 @@ from evenscore.metrics.cllr import PriorCurve, expit
 from evenscore.metrics.points import LabelsLike, ScoresLike, as_points
 from evenscore.metrics.rates import EerMethod, eer
 
-__all__ = ["DEFAULT_POINTS", "SPOOF_COSTS", "DetectionCost", "OperatingPoint", "PointLike", "SpoofCosts"]
-__all__ += ["SpoofingEvaluation", "act_dcf", "as_operating_points", "bayes_error_curve", "detection_costs"]
+__all__ = ["DEFAULT_POINTS", "SPOOF_COSTS", "DetectionCost", "OperatingPoint", "PointLike", "PointsLike"]
+__all__ += [
+    "SpoofCosts",
+    "SpoofingEvaluation",
+    "act_dcf",
+    "as_operating_points",
+    "bayes_error_curve",
+    "detection_costs",
+]
 __all__ += ["evaluate_spoofing", "min_dcf"]
 
 
@@ -37,10 +44,8 @@ class OperatingPoint:
     c_fa: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.p_target < 1:
-            raise InputError(f"p_target is {self.p_target}, but must lie between 0 and 1")
-        if not (0 < self.c_miss < math.inf and 0 < self.c_fa < math.inf):
-            raise InputError(f"costs are {self.c_miss} and {self.c_fa}, but must be finite numbers above 0")
+        if not 0 < self.p_target < 1 or not 0 < min(self.c_miss, self.c_fa) <= max(self.c_miss, self.c_fa) < math.inf:
+            raise InputError(f"{self} must have a prior between 0 and 1, and finite costs above 0")
 
     @property
     def name(self) -> str:
@@ -55,19 +60,17 @@ class OperatingPoint:
     @property
     def threshold(self) -> float:
         """The Bayes threshold of LLRs: log((1 - p_target) c_fa / (p_target c_miss))."""
-        miss, false_alarm = self.weights
-        return math.log(false_alarm) - math.log(miss)
+        return math.log(self.weights[1]) - math.log(self.weights[0])
 
 
 PointLike: TypeAlias = "OperatingPoint | float | tuple[float, float, float]"
+PointsLike: TypeAlias = "PointLike | Iterable[PointLike]"
 
 DEFAULT_POINTS = (OperatingPoint(0.01),)  #: p_target 0.01, costs of 1
 
 
-def as_operating_points(points: PointLike | Iterable[PointLike]) -> tuple[OperatingPoint, ...]:
-    """Return operating points from one prior or `OperatingPoint`, or from a list of priors, triples or points.
-
-    A triple is (p_target, c_miss, c_fa); it must stand in a list, because three numbers alone are three priors.
+def as_operating_points(points: PointsLike) -> tuple[OperatingPoint, ...]:
+    """Return operating points from a prior, or from a list of priors, (p_target, c_miss, c_fa) triples or points.
 
     Examples
     --------
@@ -109,11 +112,7 @@ class DetectionCost:
 
 
 def detection_costs(
-    scores: ScoresLike,
-    labels: LabelsLike = None,
-    *,
-    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
-    normalize: bool = True,
+    scores: ScoresLike, labels: LabelsLike = None, *, points: PointsLike = DEFAULT_POINTS, normalize: bool = True
 ) -> list[DetectionCost]:
     """Return minimum and actual detection costs at each operating point.
 
@@ -134,11 +133,10 @@ def detection_costs(
         unit = min(point.weights) if normalize else 1.0
         minimum = miss * hull.p_miss + false_alarm * hull.p_fa
         best, at = int(np.argmin(minimum)), found.rejected(point.threshold)
-        best_rates = float(hull.threshold[best]), float(hull.p_miss[best]), float(hull.p_fa[best])
+        least = [float(x[best]) for x in (minimum / unit, hull.threshold, hull.p_miss, hull.p_fa)]
         p_miss, p_fa = float(found.p_miss[at]), float(found.p_fa[at])
         actual = (miss * p_miss + false_alarm * p_fa) / unit
-        rates = (actual, point.threshold, p_miss, p_fa)
-        costs.append(DetectionCost(point, float(minimum[best]) / unit, *best_rates, *rates))
+        costs.append(DetectionCost(point, *least, actual, point.threshold, p_miss, p_fa))
     return costs
 
 
@@ -261,5 +259,4 @@ def evaluate_spoofing(
     (cost,) = detection_costs(as_points(values, target, weights), points=[point])
     pairs = (target | ~target, ~spoof, ~nontarget)
     rates = [eer(values[pair], target[pair], method=eer_method) for pair in pairs]
-    figures = (cost.min_dcf, cost.min_threshold, cost.act_dcf, cost.act_threshold)
-    return SpoofingEvaluation(*rates, *figures, *numbers)
+    return SpoofingEvaluation(*rates, cost.min_dcf, cost.min_threshold, cost.act_dcf, cost.act_threshold, *numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,14 +12,7 @@ import numpy.typing as npt
 from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.errors import InputError
 from evenscore.metrics.cllr import cllr
-from evenscore.metrics.costs import (
-    DEFAULT_POINTS,
-    DetectionCost,
-    OperatingPoint,
-    PointLike,
-    as_operating_points,
-    detection_costs,
-)
+from evenscore.metrics.costs import DEFAULT_POINTS, DetectionCost, PointsLike, as_operating_points, detection_costs
 from evenscore.metrics.points import LabelsLike, Points, ScoresLike, as_points, labelled_scores
 from evenscore.metrics.rates import MERGE, EerMethod, auc, equal_error_rate
 
@@ -51,19 +44,16 @@ class Evaluation:
         return figures | {"dcf": [cost.to_dict() for cost in self.costs]}
 
     def __repr__(self) -> str:
-        figures = [f"EER {100 * self.eer:.2f} %"]
-        for cost in self.costs:
-            mark = f" at {cost.point.name}" if len(self.costs) > 1 else ""
-            figures += [f"minDCF{mark} {cost.min_dcf:.3f}", f"actDCF{mark} {cost.act_dcf:.3f}"]
-        figures += [f"minCllr {self.min_cllr:.3f}", f"Cllr {self.cllr:.3f}"]
-        return f"Evaluation({', '.join(figures)}; {self.n_target} targets, {self.n_nontarget} non-targets)"
+        dcf = ", ".join(f"minDCF {at.min_dcf:.3f}, actDCF {at.act_dcf:.3f} at {at.point.name}" for at in self.costs)
+        figures = f"EER {100 * self.eer:.2f} %, {dcf}, minCllr {self.min_cllr:.3f}, Cllr {self.cllr:.3f}"
+        return f"Evaluation({figures}; {self.n_target} targets, {self.n_nontarget} non-targets)"
 
 
 def evaluate(
     scores: ScoresLike,
     labels: LabelsLike = None,
     *,
-    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
+    points: PointsLike = DEFAULT_POINTS,
     eer_method: EerMethod = "rocch",
     normalize: bool = True,
     weights: npt.ArrayLike | None = None,
@@ -88,7 +78,7 @@ def evaluate(
     --------
     >>> result = evaluate([-3.0, -1.0, 0.0, 4.0], [0, 1, 0, 1], points=0.5)
     >>> result
-    Evaluation(EER 25.00 %, minDCF 0.500, actDCF 1.000, minCllr 0.500, Cllr 0.748; 2 targets, 2 non-targets)
+    Evaluation(EER 25.00 %, minDCF 0.500, actDCF 1.000 at 0.5, minCllr 0.500, Cllr 0.748; 2 targets, 2 non-targets)
     >>> result.eer, result.to_dict()["min_cllr"]
     (0.25, 0.5)
     """
@@ -99,8 +89,7 @@ def evaluate(
     costs = tuple(detection_costs(found, points=places, normalize=normalize))
     minimum, actual = [cost.min_dcf for cost in costs], [cost.act_dcf for cost in costs]
     dcfs = (minimum[0], actual[0], sum(minimum) / len(costs), sum(actual) / len(costs))
-    bits = cllr(found), found.hull.min_cllr
-    numbers = (auc(found), found.n_target, found.n_nontarget)
+    bits, numbers = (cllr(found), found.hull.min_cllr), (auc(found), found.n_target, found.n_nontarget)
     return Evaluation(equal.eer, equal.threshold, *dcfs, *bits, bits[0] - bits[1], *numbers, costs)
 
 
@@ -137,7 +126,7 @@ def evaluate_by(
     *,
     conditions: npt.ArrayLike,
     equalize: bool = False,
-    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
+    points: PointsLike = DEFAULT_POINTS,
     eer_method: EerMethod = "rocch",
     normalize: bool = True,
 ) -> EvaluationBy:
@@ -184,21 +173,19 @@ def evaluate_by(
 class NistPreset:
     """How one evaluation of NIST is scored: each combination of values of columns of the key is a partition."""
 
-    points: tuple[OperatingPoint, ...]  #: C_primary is the mean of the costs at these
+    points: tuple[float, ...]  #: priors, with costs of 1; C_primary is the mean of the costs at these
     partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: columns and values; none: any value
 
 
-_CTS, _AV = as_operating_points((0.01, 0.005)), as_operating_points(0.05)
 _ENROLLED = {"num_enroll_segs": ("1", "3"), "phone_num_match": ("Y", "N"), "gender": ("male", "female")}
-_MATCHED = {"source_type_match": ("Y", "N"), "language_match": ("Y", "N")}
 
 NIST_PRESETS: Mapping[str, NistPreset] = {
-    "sre16": NistPreset(_CTS, {**_ENROLLED, "language": ()}),
-    "sre18": NistPreset(_CTS, {**_ENROLLED, "source_type": ("pstn", "voip")}),
-    "sre18-vast": NistPreset(_AV, {"data_source": ("vast",)}),
-    "sre19": NistPreset(_CTS, {**_ENROLLED, "source_type": ("pstn", "voip")}),
-    "sre19-av": NistPreset(_AV),
-    "sre21": NistPreset(as_operating_points((0.01, 0.05)), {**_ENROLLED, **_MATCHED}),
+    "sre16": NistPreset((0.01, 0.005), {**_ENROLLED, "language": ()}),
+    "sre18": NistPreset((0.01, 0.005), {**_ENROLLED, "source_type": ("pstn", "voip")}),
+    "sre18-vast": NistPreset((0.05,), {"data_source": ("vast",)}),
+    "sre19": NistPreset((0.01, 0.005), {**_ENROLLED, "source_type": ("pstn", "voip")}),
+    "sre19-av": NistPreset((0.05,)),
+    "sre21": NistPreset((0.01, 0.05), {**_ENROLLED, "source_type_match": ("Y", "N"), "language_match": ("Y", "N")}),
 }
 
 
@@ -211,15 +198,10 @@ def evaluate_nist(
     of that class's errors. Non-target trials over one phone number are left out, and so are trials of values that the
     evaluation does not name. The EER is that of straight lines between neighbouring points of the ROC.
 
-    ``preset`` is ``sre16``, ``sre18`` (CMN2), ``sre18-vast``, ``sre19`` (CTS), ``sre19-av`` or ``sre21`` (audio);
     ``columns`` has the columns of the trial key that make the partitions, by name, with a text for each trial.
-
-    Notes
-    -----
-    Points, partitions and rules of ``sre18`` and ``sre18-vast`` were checked against NIST's scoring program of 2018,
-    and the points of ``sre19``, a corpus of the same kind, against that of its CTS challenge. The points of ``sre21``
-    and the columns of its partitions are those of Hyperion's recipe, by participants. No program of NIST was found for
-    ``sre16`` and ``sre19-av``, nor for the partitions of ``sre21``.
+    ``preset`` is ``sre18`` (CMN2) or ``sre18-vast``, checked against NIST's scoring program of 2018; ``sre19`` (CTS),
+    whose points were checked against a public copy of the program of its challenge; ``sre21`` (audio), whose points and
+    columns are those of Hyperion's recipe, by participants; or ``sre16``, ``sre19-av``, for which no program was found.
 
     Examples
     --------

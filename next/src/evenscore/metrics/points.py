@@ -17,10 +17,10 @@ from evenscore.data.score_matrix import ScoreMatrix, as_scores
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
 from evenscore.large import is_dask, map_pairs, reduce_blocks
-from evenscore.metrics.hull import Hull, hull_vertices
 from evenscore.parallel import run_blocks, thread_count
 
-__all__ = ["LabelsLike", "Points", "ScoresLike", "as_labels", "as_points", "labelled_list", "labelled_scores"]
+__all__ = ["Hull", "LabelsLike", "Points", "ScoresLike"]
+__all__ += ["as_labels", "as_points", "hull_vertices", "labelled_list", "labelled_scores"]
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -55,25 +55,18 @@ class Points:
 
     @classmethod
     def from_scores(
-        cls,
-        scores: Any,
-        labels: Any,
-        weights: Any = None,
-        *,
-        thresholds: Iterable[float] = (),
-        merge: bool | None = None,
+        cls, scores: Any, labels: Any, weights: Any = None, thresholds: Iterable[float] = (), merge: bool | None = None
     ) -> Points:
         """Sort and count valid scores with labels and maybe weights, NumPy or dask arrays of one shape.
 
         ``thresholds`` are where error rates will be asked for, if points are merged; ``merge`` says whether they are,
         by default if there are many trials without weights.
         """
-        if is_dask(scores):
-            if weights is not None or merge is False:
-                raise InputError("weights and this metric need all trials in memory; evaluate a part of the scores")
-            return cls(**_count_gaps(scores, labels, thresholds), thresholds=tuple(thresholds))
-        values, key = np.ravel(scores), np.ravel(labels)
-        if merge or (merge is None and weights is None and values.size >= _MANY):
+        lazy = is_dask(scores)
+        if lazy and (weights is not None or merge is False):
+            raise InputError("weights and this metric need all trials in memory; evaluate a part of the scores")
+        values, key = (scores, labels) if lazy else (np.ravel(scores), np.ravel(labels))
+        if lazy or merge or (merge is None and weights is None and values.size >= _MANY):
             return cls(**_count_gaps(values, key, thresholds), thresholds=tuple(thresholds))
         mass = np.ones(values.size, np.int64) if weights is None else np.ravel(weights)
         used = (key != UNKNOWN) & (mass > 0)
@@ -123,6 +116,88 @@ class Points:
         return int(np.searchsorted(self.score, threshold))
 
 
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """Convex hull of the ROC, with v vertices from "accept everything" (0, 1) to "reject everything" (1, 0).
+
+    Between vertices b and b + 1 lies block b of the isotonic fit: the scores from ``low[b]`` to ``high[b]``. Equal
+    scores always share a block, and three vertices never lie on one line.
+    """
+
+    p_miss: Floats
+    p_fa: Floats
+    threshold: Floats  #: lowest accepted score at each vertex; at the last one the next number after the highest score
+    low: Floats  #: lowest score of each of the v - 1 blocks
+    high: Floats
+
+    @property
+    def target_share(self) -> Floats:
+        """Share of the targets in each block."""
+        return np.diff(self.p_miss)
+
+    @property
+    def nontarget_share(self) -> Floats:
+        """Share of the non-targets in each block."""
+        return -np.diff(self.p_fa)
+
+    @property
+    def llr(self) -> Floats:
+        """Optimal log-likelihood ratio of each block; -inf without targets, +inf without non-targets."""
+        with np.errstate(divide="ignore"):  # log(0) = -inf is meant
+            return np.asarray(np.log(self.target_share) - np.log(self.nontarget_share))
+
+    @property
+    def eer(self) -> float:
+        """Equal error rate: where the hull crosses the diagonal Pmiss = Pfa."""
+        gap = self.p_miss - self.p_fa  # from -1 to 1, rising
+        b = int(np.argmax(gap >= 0))
+        step = -gap[b - 1] / (gap[b] - gap[b - 1])
+        return float(self.p_miss[b - 1] + step * (self.p_miss[b] - self.p_miss[b - 1]))
+
+    @property
+    def min_cllr(self) -> float:
+        """Cllr of the LLRs of the blocks, in bits."""
+        target, nontarget = self.target_share, self.nontarget_share
+        mixed = (target > 0) & (nontarget > 0)  # in the other blocks the LLR is infinite and right
+        target, nontarget = target[mixed], nontarget[mixed]
+        nats = target @ np.log1p(nontarget / target) + nontarget @ np.log1p(target / nontarget)
+        return float(nats / (2 * np.log(2.0)))
+
+
+def hull_vertices(targets: npt.NDArray[np.number], nontargets: npt.NDArray[np.number]) -> npt.NDArray[np.intp]:
+    """Return which decisions are vertices of the hull, from how many of each class are rejected: PAV.
+
+    A decision on or above the line between its neighbours is no vertex, so all such ones can be dropped at once, and
+    again; a walk with a stack does the rest. With whole numbers, this is exact. Neighbours must differ: of two equal
+    ones, both would be dropped.
+
+    Examples
+    --------
+    >>> hull_vertices(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 2, 2]))
+    array([0, 1, 3, 4])
+    """
+    kept = np.arange(targets.size)
+    while kept.size > 2:
+        dt, dn = np.diff(targets[kept]), np.diff(nontargets[kept])
+        convex = dt[:-1] * dn[1:] < dt[1:] * dn[:-1]
+        n_dropped = convex.size - np.count_nonzero(convex)
+        kept = kept[np.concatenate(([True], convex, [True]))]
+        if n_dropped == 0:
+            return kept
+        if n_dropped < convex.size / 16:  # then a round is slower than walking over the rest
+            break
+    t, n = targets[kept].tolist(), nontargets[kept].tolist()
+    stack: list[int] = []
+    for k in range(len(t)):
+        while len(stack) > 1:
+            i, j = stack[-2], stack[-1]
+            if (t[j] - t[i]) * (n[k] - n[j]) < (t[k] - t[j]) * (n[j] - n[i]):
+                break
+            stack.pop()
+        stack.append(k)
+    return kept[stack]
+
+
 def as_points(
     scores: ScoresLike, labels: LabelsLike = None, weights: npt.ArrayLike | None = None, **counting: Any
 ) -> Points:
@@ -147,8 +222,9 @@ def as_points(
         raise InputError(f"weights must be finite and not negative, one for each of {values.size} scores")
     found = Points.from_scores(values, key, mass, **counting)
     if not found.n_target or not found.n_nontarget:
-        numbers = f"{found.n_target} target and {found.n_nontarget} non-target trials"
-        raise InputError(f"there are {numbers} of weight above 0, but both kinds are needed; check the key")
+        raise InputError(
+            f"there are {found.n_target} target and {found.n_nontarget} non-target trials; both are needed"
+        )
     return found
 
 
@@ -165,10 +241,9 @@ def labelled_scores(scores: ScoresLike, labels: LabelsLike = None) -> tuple[Any,
         return scores, np.where(np.isnan(scores), UNKNOWN, labels)
     values = as_scores(scores, "scores", ndim=np.ndim(scores))
     key = as_labels(labels, values.shape)
-    missing = np.isnan(values)
-    if missing.any() and (missing & (key != UNKNOWN)).any():
-        at = np.argwhere(missing & (key != UNKNOWN))[0].tolist()
-        raise InputError(f"scores{at} is nan, so the trial cannot be ranked; drop the trial or label it -1")
+    missing = np.isnan(values) & (key != UNKNOWN)
+    if missing.any():
+        raise InputError(f"scores{np.argwhere(missing)[0].tolist()} is nan; drop the trial or label it -1 (unknown)")
     return values, key
 
 
@@ -226,9 +301,8 @@ def _count_gaps(scores: Any, labels: Any, thresholds: Iterable[float]) -> dict[s
     infinity = cuts.dtype.type(np.inf)
     score = np.stack([np.append(-infinity, np.nextafter(cuts, infinity)), np.append(cuts, infinity)], axis=1)
     some = target + nontarget > 0
-    counts = {"score": score[some], "target": target[some], "nontarget": nontarget[some]}
-    losses = (_softplus_sum(-targets), float(sums[-1]))
-    return {**counts, "n_target": targets.size, "n_nontarget": n_nontarget, "losses": losses}
+    counts = {"score": score[some], "target": target[some], "nontarget": nontarget[some], "n_target": targets.size}
+    return {**counts, "n_nontarget": n_nontarget, "losses": (_softplus_sum(-targets), float(sums[-1]))}
 
 
 def _add_up(function: Callable[[Array, Array], Any], scores: Any, labels: Any, smallest: int) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.data.side import Side, SpeakersLike, as_strings, union
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.metrics.costs import DEFAULT_POINTS, PointLike, as_operating_points
+from evenscore.metrics.costs import DEFAULT_POINTS, PointsLike, as_operating_points
 from evenscore.metrics.evaluation import Evaluation, evaluate
 from evenscore.metrics.points import Floats, LabelsLike, Points, ScoresLike, labelled_list, labelled_scores
 from evenscore.parallel import thread_count
@@ -77,7 +77,7 @@ def bootstrap(
     scores: ScoresLike,
     labels: LabelsLike = None,
     *,
-    points: PointLike | Iterable[PointLike] = DEFAULT_POINTS,
+    points: PointsLike = DEFAULT_POINTS,
     normalize: bool = True,
     **draws: Any,
 ) -> Bootstrap:
@@ -101,10 +101,7 @@ def bootstrap(
     True
     """
     places = as_operating_points(points)
-
-    def measure(drawn: Points) -> Evaluation:
-        return evaluate(drawn, points=places, normalize=normalize)
-
+    measure = partial(evaluate, points=places, normalize=normalize)
     return Bootstrap(*_draw(measure, tuple(at.threshold for at in places), scores, labels, **draws))
 
 
@@ -147,8 +144,7 @@ def _speaker_trials(scores: Any, labels: Any, enroll: Any, test: Any) -> Trials:
     known: dict[str, int] = {}
     enroll, test = _codes(enroll, "enroll", known)[rows], _codes(test, "test", known)[cols]
     if not len(enroll) == len(test) == len(key):
-        numbers = f"{len(enroll)} and {len(test)} speakers, but {len(key)} trials"
-        raise InputError(f"there are {numbers}; give one of each side for each trial")
+        raise InputError(f"there are {len(enroll)} and {len(test)} speakers, but {len(key)} trials; give one for each")
     if not (key == TARGET).any() or not (key == NONTARGET).any() or len(known) < 2:
         raise InputError("targets, non-targets and at least two speakers are needed; check the key and the speakers")
     wrong = np.flatnonzero((key == TARGET) & (enroll != test))
@@ -206,7 +202,7 @@ def _weighted(weight: Floats, loss: Floats) -> float:
     """Return the sum of weighted losses; 0 * inf is 0: what is not drawn costs nothing."""
     with np.errstate(invalid="ignore"):
         total = float(weight @ loss)
-    return total if math.isfinite(total) else float(weight[weight > 0] @ loss[weight > 0])
+    return total if np.isfinite(total) else float(weight[weight > 0] @ loss[weight > 0])
 
 
 @dataclass(frozen=True)
@@ -246,10 +242,9 @@ def paired_test(
 ) -> PairedTest:
     """Test whether system A is better than system B on the same trials, by a paired bootstrap over speakers.
 
-    Both systems are measured on the same draws of speakers, so that what makes a draw easy or hard for both cancels in
-    the difference. Scores are of the same trials in the same order, or two `TrialList`, matched by id. ``metric`` says
-    what to compare (costs at the first operating point), ``level`` is that of the interval; options (speakers, points,
-    normalize, replicates, seed) are as in `bootstrap`.
+    Both are measured on the same draws, so that what makes a draw easy or hard for both cancels in the difference.
+    Scores are of the same trials in the same order, or two `TrialList`, matched by id. Costs are those at the first
+    operating point, ``level`` is that of the interval; options (speakers, points, ...) are as in `bootstrap`.
 
     Examples
     --------
@@ -285,23 +280,16 @@ class DetBand:
 
 
 def bootstrap_det(
-    scores: ScoresLike,
-    labels: LabelsLike = None,
-    *,
-    p_fa: npt.ArrayLike | None = None,
-    level: float = 0.95,
-    **draws: Any,
+    scores: ScoresLike, labels: LabelsLike = None, *, p_fa: npt.ArrayLike = (), level: float = 0.95, **draws: Any
 ) -> DetBand:
     """Return a pointwise confidence band of the miss rate at a false-alarm rate of at most ``p_fa``.
 
     These rates are by default 100 from 1e-4 to 0.9, evenly spaced in the logarithm; all else is as in `bootstrap`.
     """
-    rates = np.geomspace(1e-4, 0.9, 100) if p_fa is None else np.asarray(p_fa, np.float64)
-
-    def measure(drawn: Points) -> Floats:
-        return drawn.p_miss[np.searchsorted(-drawn.p_fa, -rates * (1 + 1e-12))]
-
-    return DetBand(rates, *_ends(_draw(measure, (), scores, labels, **draws)[0], level), level)
+    rates = np.asarray(p_fa, np.float64) if np.size(p_fa) else np.geomspace(1e-4, 0.9, 100)
+    limits = -rates * (1 + 1e-12)  # rounding must not forbid 0.29 * 100 errors
+    found, _ = _draw(lambda at: at.p_miss[np.searchsorted(-at.p_fa, limits)], (), scores, labels, **draws)
+    return DetBand(rates, *_ends(found, level), level)
 
 
 def speakers_from_targets(lists: Iterable[TrialList]) -> dict[str, str]:
