@@ -198,7 +198,7 @@ def cllr_of_norms(world: World, seed: int, n_development: int = 100, n_evaluatio
     found = {"truth": cllr(best.scores, best.labels)}
     for name, (method, options) in NORMS.items():
         norm = fit_norm(method, training, **options)
-        seen = TrialList.concat([part.labelled(norm.normalize(part.blocks)) for part in training])
+        seen = TrialList.concat([part.labelled(norm.normalize(part.blocks, folds=10)) for part in training])
         new = TrialList.concat([part.labelled(norm.normalize(part.blocks)) for part in evaluation])
         calibration = LogisticCalibration.fit(seen.scores, seen.labels, l2=1e-6)
         found[name] = cllr(calibration(new.scores), new.labels)
