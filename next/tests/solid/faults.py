@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 FAULTS = {"SIGKILL": 0, "ENOSPC": errno.ENOSPC, "EIO": errno.EIO}
+TIMES = re.compile(rb'"(time|\w*seconds)": ("[^"]*"|\{[^}]*\}|[\d.e-]+)|<bdi>(Finished|Took)</bdi>.*')
 BLOCKS = "--trials trials.npz --enroll-cohort enroll.npz --test-cohort test.npz"
 JOBS = {
     "text": f"normalize {BLOCKS} -o out/o.scores",
@@ -83,7 +84,7 @@ def contents(folder):
     for path in sorted(folder.rglob("*")):
         name, *parts = path.relative_to(folder).parts
         if path.is_file() and not name.startswith(".") and not name.endswith(".partial"):
-            data = re.sub(rb'"(seconds|time|created)[^,}]*[,}]|\d+(\.\d+)? (s|ms)\b', b"", path.read_bytes())
+            data = TIMES.sub(b"", path.read_bytes())
             found.setdefault(name, {})["/".join(parts)] = data
     return found
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -242,14 +242,17 @@ def write_npy(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, forma
     else:
         table = table.to_matrix()
         matrix, lists = table.scores, {".enroll_ids": table.enroll_ids, ".test_ids": table.test_ids}
-    for ending, ids in lists.items():
+    for ids in lists.values():
         refuse_unwritable(ids, "")
         if any(name != name.strip() or len(name.splitlines()) > 1 for name in ids):
             raise InputError("ids with spaces at an end or line breaks cannot be written one per line; choose npz")
-        with atomic_output(Path(path).with_suffix(ending)) as stream:
-            stream.writelines(f"{name}\n".encode() for name in ids)
     header = {"descr": matrix.dtype.str, "fortran_order": False, "shape": matrix.shape}
-    with atomic_output(path) as stream:
+    with ExitStack() as files:  # the matrix appears after its ids
+        stream = files.enter_context(atomic_output(path))
+        for ending, ids in lists.items():
+            beside = files.enter_context(atomic_output(Path(path).with_suffix(ending)))
+            beside.writelines(f"{name}\n".encode() for name in ids)
         np.lib.format.write_array_header_1_0(stream, header)
         for start in range(0, matrix.shape[0], CHUNKS[0]):
             stream.write(np.ascontiguousarray(matrix[start : start + CHUNKS[0]]).data)
+        Path(os.path.realpath(path)).unlink(missing_ok=True)  # an old matrix never stands beside new ids

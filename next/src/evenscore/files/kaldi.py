@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -130,13 +132,15 @@ def write(table: Embeddings, path: PathLike, format: str) -> None:
     archive = Path(str(path).removesuffix(".gz")).with_suffix(".ark") if format == "kaldi-scp" else path
     kind, places = b"FV" if table.vectors.dtype == np.float32 else b"DV", []
     head, at = b" \0B" + kind + b" \4" + table.dim.to_bytes(4, "little"), 0
-    with atomic_output(archive) as stream:
+    with ExitStack() as files:  # an scp appears after its archive
+        listed = files.enter_context(atomic_output(path)) if format == "kaldi-scp" else None
+        stream = files.enter_context(atomic_output(archive))
         for name, vector in zip(table.ids.tolist(), table.vectors, strict=True):
             places.append(f"{name} {archive}:{at + len(name.encode()) + 1}\n".encode())
             if format == "kaldi-ark-text":
                 at += stream.write(f"{name}  [ {' '.join(map(str, vector))} ]\n".encode())
             else:
                 at += stream.write(name.encode() + head + vector.astype(_TYPES[kind + b" "][0]).tobytes())
-    if format == "kaldi-scp":
-        with atomic_output(path) as stream:
-            stream.writelines(places)
+        if listed is not None:
+            listed.writelines(places)
+            Path(os.path.realpath(path)).unlink(missing_ok=True)  # an old one never points into the new archive

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -101,7 +103,7 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
     partial = target.with_name(target.name + ".partial")
     if str(path) == "-":
         raise FileError("<stdout>", "a zarr store is a directory; give it a name, or choose npz")
-    with writing(path):
+    with writing(path), _alone(target, path):
         _refuse_other_files(target, path)
         _refuse_other_files(partial, path)
         arrays, scores = to_arrays(table), None
@@ -123,11 +125,29 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
         shutil.rmtree(old, ignore_errors=True)
 
 
+@contextmanager
+def _alone(target: Path, path: PathLike) -> Iterator[None]:
+    """Refuse to write a store that another run is writing."""
+    import fcntl
+
+    lock = target.with_name(f".{target.name}.lock")
+    with open(lock, "wb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(path, "another run is writing it; wait for it, or choose another name") from None
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
 def _refuse_other_files(target: Path, path: PathLike) -> None:
     """Refuse to replace anything but a zarr store or an empty directory."""
     if target.exists() and not target.is_dir():
         raise FileError(path, f"{target.name} is a file, but a zarr store is a directory; choose another name")
-    if target.exists() and any(target.iterdir()) and not any((target / name).exists() for name in _METADATA):
+    names = os.listdir(target) if target.exists() else []
+    if names and not any(name.startswith(_METADATA) for name in names):
         raise FileError(path, f"{target.name} is a directory with other files; choose another name")
 
 
