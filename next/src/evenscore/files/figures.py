@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -26,19 +25,9 @@ def figure_format(path: PathLike) -> str:
 
 
 def save_figure(figure: Figure, path: PathLike) -> None:
-    """Write a figure as SVG, PDF or PNG (200 dots per inch), by the ending of its name, without empty margins.
-
-    Examples
-    --------
-    >>> from evenscore.plot import plot_det
-    >>> path = getfixture("tmp_path") / "det.svg"
-    >>> save_figure(plot_det([-1.0, 0.0, 0.5, 2.0], [0, 1, 0, 1]).figure, path)
-    """
+    """Write a figure as SVG, PDF or PNG (200 dots per inch), by the ending of its name, without empty margins."""
     import matplotlib
 
     ending = figure_format(path)
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "evenscore", "pdf.fonttype": 42}):
-        figure.savefig(buffer, format=ending, dpi=200, bbox_inches="tight", metadata=_METADATA[ending])
-    with atomic_output(path) as stream:
-        stream.write(buffer.getvalue())
+    with matplotlib.rc_context({"svg.hashsalt": "evenscore", "pdf.fonttype": 42}), atomic_output(path) as stream:
+        figure.savefig(stream, format=ending, dpi=200, bbox_inches="tight", metadata=_METADATA[ending])

@@ -100,9 +100,9 @@ class _Frame:
         self,
         kind: str,
         titles: tuple[str, str, str],
-        ticks: tuple[dict[float, str], dict[float, str]],
-        fine: tuple[dict[float, str], dict[float, str]],
-        rules: tuple[Sequence[float], Sequence[float]],
+        ticks: Sequence[dict[float, str]],
+        fine: Sequence[dict[float, str]],
+        rules: Sequence[Sequence[float]],
         curves: Sequence[Curve],
         tip: str,
     ) -> Chart:
