@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from inspect import signature
@@ -76,12 +77,8 @@ class Calibration:
         quality, **options
             Quality measures (n x q numbers, or names as in `quality_columns`), and options of the kind of calibration.
         """
-        for name, value in options.items():
-            if name not in cls.option_names():
-                raise InputError(f"{cls.kind} has no option {name!r}; it has {', '.join(cls.option_names())}")
-            _checked(name, 0.25 if value is None else value)
         trials = as_trials(scores, labels, weights, quality, labelled=cls.supervised)
-        found = cls._fit(cls._usable(trials), **options)
+        found = cls._fit_used(trials, options)
         set_fields(found, _training=(trials, options))
         if np.asarray(quality).dtype.kind == "U":
             set_fields(found, quality_names=tuple(np.atleast_1d(quality).tolist()))
@@ -93,8 +90,12 @@ class Calibration:
         return tuple(signature(cls._fit).parameters)[1:]
 
     @classmethod
-    def _usable(cls, trials: Trials) -> Trials:
-        """Return the trials to fit to: with a label and a weight above 0."""
+    def _fit_used(cls, trials: Trials, options: Mapping[str, Any]) -> Self:
+        """Fit to the trials with a label and a weight above 0."""
+        for name, value in options.items():
+            if name not in cls.option_names():
+                raise InputError(f"{cls.kind} has no option {name!r}; it has {', '.join(cls.option_names())}")
+            _checked(name, 0.25 if value is None else value)
         if not cls.fuses and (trials.scores.ndim > 1 or trials.measures.size):
             raise InputError(f"several systems and quality measures are for the logistic calibration, not {cls.kind}")
         keep = trials.weights > 0
@@ -105,7 +106,7 @@ class Calibration:
             raise InputError(f"there are {targets} target and {nontargets} non-target trials, but both are needed")
         if np.isnan(cls._valid(found.scores)).any() or np.isnan(cls._valid(found.measures)).any():
             raise InputError("a score or a quality measure to fit to is nan; drop the trial or label it -1")
-        return found
+        return cls._fit(found, **options)
 
     @classmethod
     def _fit(cls, trials: Trials, *args: Any, **options: Any) -> Self:
@@ -166,7 +167,7 @@ class Calibration:
             times = rng.multinomial(len(names), np.full(len(names), 1 / len(names)))
             weights = trials.weights * times[enroll] * np.where(enroll == test, 1, times[test])
             try:
-                llrs.append(self._fit(self._usable(replace(trials, weights=weights)), **options)(scores))
+                llrs.append(self._fit_used(replace(trials, weights=weights), options)(scores))
             except InputError:
                 continue
             if len(llrs) == replicates:

@@ -74,7 +74,7 @@ def cross_validate(
         members = trials.take(pair == a * folds + b)
         rest = trials.take(~np.isin(one, (a, b)) & ~np.isin(other, (a, b)))
         try:
-            fits[a, b] = kind._fit(kind._usable(rest), **options)
+            fits[a, b] = kind._fit_used(rest, options)
         except InputError as error:
             raise InputError(f"without the speakers of folds {a} and {b}: {error}; or give other folds") from None
         quality = (members.measures,) if members.measures.size else ()
