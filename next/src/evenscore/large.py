@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ import numpy.typing as npt
 
 from evenscore.parallel import Progress, busy_thread, run_blocks
 
-__all__ = ["CHUNKS", "COMPILED", "cluster", "in_row_order", "is_dask", "map_pairs", "map_rows", "reduce_blocks"]
+__all__ = [
+    *("CHUNKS", "COMPILED", "cluster", "in_row_order", "is_dask", "map_pairs", "map_rows", "reduce_blocks"),
+    *("regular_chunks", "store"),
+]
 __all__ += ["task_progress"]
 
 Array = npt.NDArray[Any]
@@ -190,6 +194,28 @@ def reduce_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
     while len(layer) > 1:  # add in a tree, so that no worker holds all results
         layer = [dask.delayed(sum)(layer[i + 1 : i + 8], layer[i]) for i in range(0, len(layer), 8)]
     return layer[0].compute()
+
+
+def store(array: Any, target: Any, is_stored: Callable[[int, int], bool]) -> None:
+    """Compute the blocks of a dask matrix that are not stored yet, and assign each to its place in the target.
+
+    The chunks of the target are those of the matrix (`regular_chunks`), so that no two blocks change one chunk.
+    """
+    import dask.array as da
+
+    rows, cols = (np.cumsum((0, *sizes)).tolist() for sizes in array.chunks)
+    missing = [(i, j) for i, j in product(*map(range, array.numblocks)) if not is_stored(i, j)]
+    if len(missing) == array.npartitions:
+        da.store(array, target, lock=False)
+    elif missing:
+        regions = [(slice(rows[i], rows[i + 1]), slice(cols[j], cols[j + 1])) for i, j in missing]
+        da.store([array.blocks[at] for at in missing], [target] * len(missing), regions=regions, lock=False)
+
+
+def regular_chunks(array: Any) -> Any:
+    """Return a dask matrix in chunks of one size."""
+    regular = all({*sizes[:-1]} <= {size} for sizes, size in zip(array.chunks, array.chunksize, strict=True))
+    return array if regular else array.rechunk(tuple(map(min, CHUNKS, array.shape)))
 
 
 def _like(array: Any, model: Any) -> Any:

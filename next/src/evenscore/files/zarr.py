@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from evenscore.errors import FileError
 from evenscore.files.arrays import StoredScores, from_arrays, parsing, to_arrays
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, writing
-from evenscore.large import CHUNKS, is_dask
+from evenscore.large import CHUNKS, is_dask, regular_chunks, store
 
 __all__ = ["read", "write"]
 
@@ -108,7 +108,7 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
         _refuse_other_files(partial, path)
         arrays, scores = to_arrays(table), None
         if is_dask(arrays.get("scores")):
-            arrays["scores"] = scores = _regular(arrays["scores"])
+            arrays["scores"] = scores = regular_chunks(arrays["scores"])
         group = _begun(zarr, partial, None if scores is None else scores.name)
         if group is None:
             shutil.rmtree(partial, ignore_errors=True)
@@ -117,7 +117,10 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
                 _create(group, name.replace("measure:", "measure."), values)
             group.attrs["computation"] = "" if scores is None else scores.name  # from here on it can be continued
         if scores is not None:
-            _store(scores, group["scores"], partial / "scores" / "c")
+            folder = partial / "scores" / "c"
+            store(scores, group["scores"], lambda i, j: (folder / str(i) / str(j)).is_file())
+            for left in folder.glob("**/*.partial"):  # by a worker that was stopped
+                left.unlink()
         old = target.with_name(f".{target.name}.{os.getpid()}.old")
         if target.exists():
             target.rename(old)
@@ -149,13 +152,6 @@ def _refuse_other_files(target: Path, path: PathLike) -> None:
     names = os.listdir(target) if target.exists() else []
     if names and not any(name.startswith(_METADATA) for name in names):
         raise FileError(path, f"{target.name} is a directory with other files; choose another name")
-
-
-def _regular(scores: Any) -> Any:
-    """Return a dask array in chunks of one size, as zarr needs them."""
-    sizes = scores.chunksize
-    regular = all(set(chunks[:-1]) <= {size} for chunks, size in zip(scores.chunks, sizes, strict=True))
-    return scores if regular else scores.rechunk(tuple(map(min, CHUNKS, scores.shape)))
 
 
 def _begun(zarr: Any, partial: Path, computation: str | None) -> Any:
@@ -193,18 +189,3 @@ def _create(group: Any, name: str, values: Any) -> None:
     )
     if values.size and not is_dask(values):
         array[...] = values
-
-
-def _store(scores: Any, array: Any, folder: Path) -> None:
-    """Compute and write the chunks that are not there yet."""
-    import dask.array as da
-
-    rows, cols = (np.cumsum((0, *sizes)).tolist() for sizes in scores.chunks)
-    missing = [(i, j) for i, j in product(*map(range, scores.numblocks)) if not (folder / str(i) / str(j)).is_file()]
-    if len(missing) == scores.npartitions:
-        da.store(scores, array, lock=False)
-    elif missing:
-        regions = [(slice(rows[i], rows[i + 1]), slice(cols[j], cols[j + 1])) for i, j in missing]
-        da.store([scores.blocks[at] for at in missing], [array] * len(missing), regions=regions, lock=False)
-    for left in folder.glob("**/*.partial"):  # by a worker that was stopped
-        left.unlink()
