@@ -121,16 +121,14 @@ class BilinearScores:
             g = map_rows(lambda rows: rows.astype(float) @ left_mean[:, None], self.right, 1)[:, 0] + self.right_offset
             center = float(f.mean() + g.mean() - left_mean @ right_mean)  # the mean score
             f, g = f - f.mean(), g - g.mean()
-            product = np.vdot(_centered_gram(self.left, left_mean), _centered_gram(self.right, right_mean))
-            whole = L * f, K * g, float(product + L * (f @ f) + K * (g @ g))  # (B2)
+            whole_product = np.vdot(_centered_gram(self.left, left_mean), _centered_gram(self.right, right_mean))
+            whole = L * f, K * g, float(whole_product + L * (f @ f) + K * (g @ g))  # (B2)
             rows, cols, square = np.zeros(K), np.zeros(L), 0.0  # of the pairs of one speaker, speaker by speaker
             row_order, col_order = np.argsort(labels.rows, kind="stable"), np.argsort(labels.cols, kind="stable")
             shared = np.intersect1d(labels.rows, labels.cols)
             ends = [shared[shared >= 0], shared[shared >= 0] + 1]
-            row_at, col_at = (
-                np.searchsorted(labels.rows[row_order], ends),
-                np.searchsorted(labels.cols[col_order], ends),
-            )
+            row_at = np.searchsorted(labels.rows[row_order], ends)
+            col_at = np.searchsorted(labels.cols[col_order], ends)
             for r0, r1, c0, c1 in zip(*row_at.tolist(), *col_at.tolist(), strict=True):
                 r, c = row_order[r0:r1], col_order[c0:c1]
                 block = (self.left[r] - left_mean) @ (self.right[c] - right_mean).T + (f[r, None] + g[c])
@@ -139,9 +137,8 @@ class BilinearScores:
             own, step = np.empty(len(labels.i)), max(1, _CHUNK // max(self.left.shape[1], 1))
             for start in range(0, len(own), step):
                 i, j = labels.i[start : start + step], labels.j[start : start + step]
-                own[start : start + step] = (
-                    np.vecdot(self.left[i] - left_mean, self.right[j] - right_mean) + f[i] + g[j]
-                )
+                product = np.vecdot(self.left[i] - left_mean, self.right[j] - right_mean)
+                own[start : start + step] = product + f[i] + g[j]
             return split_by_class(labels, whole, (rows, cols, square), own, center)
 
 

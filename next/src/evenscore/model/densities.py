@@ -80,13 +80,11 @@ class ResidualDensities:
         return _hyperbolic_llr, (float(first), *each.ravel().tolist())
 
 
-def gaussian_llr(
-    s: Values, e0: Values, e1: Values, t0: Values, t1: Values, constant: float, half0: float, half1: float
-) -> Values:
-    """Return the LLR of Gaussian scores, (S4); half_h is 1 / 2 v_h."""
+def gaussian_llr(s: Values, e0: Values, e1: Values, t0: Values, t1: Values, c: float, h0: float, h1: float) -> Values:
+    """Return the LLR of Gaussian scores, (S4), with c = log(v_0 / v_1) / 2 and h_h = 1 / 2 v_h."""
     d0 = s - e0 - t0
     d1 = s - e1 - t1
-    return constant + half0 * d0 * d0 - half1 * d1 * d1
+    return c + h0 * d0 * d0 - h1 * d1 * d1
 
 
 def _hyperbolic_llr(

@@ -51,10 +51,7 @@ def _residual(moments: Moments, weights: Array) -> Array:
 def _solve(matrix: Array, vector: Array) -> Array:
     """Return the shortest solution of a system that is singular where a class has fewer scores than weights."""
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    values, vectors = np.linalg.eigh(matrix * scale[:, None] * scale)
-    kept = values > 1e-13 * max(values[-1], 1e-300)
-    vectors = vectors[:, kept]
-    return scale * (vectors @ ((vectors.T @ (scale * vector)) / values[kept]))
+    return scale * np.linalg.lstsq(matrix * scale[:, None] * scale, scale * vector, rcond=1e-13)[0]
 
 
 def run_em(start: Run, stats: Statistics, tol: float, max_iter: int, progress: Tell = None) -> Run:

@@ -135,9 +135,7 @@ class VarianceTable(NamedTuple):
     nu_test: Array  #: variance of the test's effect, |beta_h|^2
     nu: Array  #: variance that the hidden variables explain, both sides together
     share: Array  #: share of the whole variance that they explain
-    with_large_cohort: (
-        Array  #: variance that is left when a large cohort tells the effects on non-target scores exactly
-    )
+    with_large_cohort: Array  #: variance that is left when a cohort tells the effects on non-targets exactly
 
 
 def _parameter(value: npt.ArrayLike, name: str, ndim: int) -> Array:

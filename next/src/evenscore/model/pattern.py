@@ -14,21 +14,18 @@ its own (an utterance that is not scored against itself), the classes of these r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN, Labels
 
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
 __all__ = ["MISSING", "PairLabels", "Pattern", "connected", "find_pattern", "group_pairs", "refine"]
 
 MISSING = UNKNOWN  #: label of a pair without a score, or whose score is not used
 
-Index = npt.NDArray[np.intp]
+Shape = tuple[int, int]
+Index = npt.NDArray[np.integer]
 _FACTOR = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)  # of labels 0, 1, -1 in a hash
 
 
@@ -36,11 +33,11 @@ _FACTOR = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)  
 class PairLabels:
     """Labels of K x L pairs: target where ``rows[i] == cols[j] >= 0``, else the background; but those of (i, j)."""
 
-    rows: Int[np.ndarray, " k"]  #: speaker codes; -1: a speaker of no column
-    cols: Int[np.ndarray, " l"]
-    i: Int[np.ndarray, " e"]  #: pairs with a label of their own, each once
-    j: Int[np.ndarray, " e"]
-    label: Int[np.ndarray, " e"]  #: their labels: 0, 1, or -1 for missing
+    rows: Index  #: speaker codes; -1: a speaker of no column
+    cols: Index
+    i: Index  #: pairs with a label of their own, each once
+    j: Index
+    label: Index  #: their labels: 0, 1, or -1 for missing
     background: int = NONTARGET
 
     @classmethod
@@ -54,7 +51,7 @@ class PairLabels:
         return cls(rows, cols, i, j, np.full(len(i), MISSING, np.int8))
 
     @classmethod
-    def from_key(cls, key: Int[np.ndarray, "k l"]) -> PairLabels:
+    def from_key(cls, key: Index) -> PairLabels:
         """Return the labels of a matrix of 0, 1, and -1 for a pair that is not used; speakers are those it implies."""
         if 3 * np.count_nonzero(key == NONTARGET) <= 2 * key.size:
             i, j = np.nonzero(key != MISSING)
@@ -67,9 +64,7 @@ class PairLabels:
         return cls(rows, cols, i, j, key[i, j].astype(np.int8))
 
     @classmethod
-    def from_exceptions(
-        cls, shape: tuple[int, int], i: Index, j: Index, label: Int[np.ndarray, " e"], background: int = NONTARGET
-    ) -> PairLabels:
+    def from_exceptions(cls, shape: Shape, i: Index, j: Index, label: Index, background: int = NONTARGET) -> PairLabels:
         """Return labels that are the background but for those of some pairs."""
         if background == MISSING and 2 * len(i) >= shape[0] * shape[1] > 0:  # a list that is nearly a matrix
             key = np.full(shape, MISSING, np.int8)
@@ -79,7 +74,7 @@ class PairLabels:
         return cls(np.full(shape[0], -1), np.full(shape[1], -1), i, j, label.astype(np.int8), background)
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> Shape:
         """Number of rows and columns."""
         return len(self.rows), len(self.cols)
 
@@ -88,7 +83,7 @@ class PairLabels:
         """The labels of the transposed matrix."""
         return PairLabels(self.cols, self.rows, self.j, self.i, self.label, self.background)
 
-    def by_speaker(self, i: Index, j: Index) -> Int[np.ndarray, " n"]:
+    def by_speaker(self, i: Index, j: Index) -> Index:
         """Return the labels that pairs would have without labels of their own."""
         return np.where((self.rows[i] == self.cols[j]) & (self.rows[i] >= 0), TARGET, self.background)
 
@@ -104,7 +99,7 @@ class PairLabels:
         label = np.concatenate([self.label[keep], np.full(len(i), MISSING, np.int8)])
         return replace(self, i=np.concatenate([self.i[keep], i]), j=np.concatenate([self.j[keep], j]), label=label)
 
-    def row_counts(self) -> Float[np.ndarray, "k 2"]:
+    def row_counts(self) -> npt.NDArray[np.float64]:
         """Return how many scores of each class every row has."""
         size = np.bincount(self.cols[self.cols >= 0], minlength=self.rows.max(initial=0) + 1)
         target = np.where(self.rows >= 0, size[self.rows], 0)
@@ -119,20 +114,20 @@ class PairLabels:
 class Pattern:
     """Classes of exchangeable rows and columns, and how they are connected."""
 
-    row_class: Int[np.ndarray, " k"]  #: class of each row
-    col_class: Int[np.ndarray, " l"]
-    row_size: Int[np.ndarray, " r"]  #: members of each class
-    col_size: Int[np.ndarray, " c"]
-    row_n: Float[np.ndarray, "r 2"]  #: scores of each label that a member of a class has
-    col_n: Float[np.ndarray, "c 2"]
-    row_component: Int[np.ndarray, " r"]  #: component of each class
-    col_component: Int[np.ndarray, " c"]
-    a: Int[np.ndarray, " e"]  #: row class and column class of exceptions, and their label
-    b: Int[np.ndarray, " e"]
-    label: Int[np.ndarray, " e"]
-    match: Int[np.ndarray, " r"]  #: matched column class of each row class, or -1
-    own: Int[np.ndarray, " r"]  #: label of the matched pairs
-    partner: Int[np.ndarray, " k"]  #: matched column of each row, or -1
+    row_class: Index  #: class of each row
+    col_class: Index
+    row_size: Index  #: members of each class
+    col_size: Index
+    row_n: npt.NDArray[np.float64]  #: scores of each label that a member of a class has
+    col_n: npt.NDArray[np.float64]
+    row_component: Index  #: component of each class
+    col_component: Index
+    a: Index  #: row class and column class of exceptions, and their label
+    b: Index
+    label: Index
+    match: Index  #: matched column class of each row class, or -1
+    own: Index  #: label of the matched pairs
+    partner: Index  #: matched column of each row, or -1
     background: int
 
 
@@ -169,7 +164,7 @@ def find_pattern(labels: PairLabels) -> Pattern:
     )
 
 
-def _hashes(labels: PairLabels, i: Index, j: Index, label: Int[np.ndarray, " e"]) -> npt.NDArray[np.uint64]:
+def _hashes(labels: PairLabels, i: Index, j: Index, label: Index) -> npt.NDArray[np.uint64]:
     """Return a number for each row that tells which columns are exceptions to it, and of which label."""
     token = np.random.default_rng(len(labels.rows)).integers(1 << 62, size=len(labels.cols), dtype=np.uint64)
     n_speakers = max(labels.rows.max(initial=-1), labels.cols.max(initial=-1)) + 1
@@ -183,7 +178,7 @@ def _hashes(labels: PairLabels, i: Index, j: Index, label: Int[np.ndarray, " e"]
     return found
 
 
-def connected(i: Index, j: Index, shape: tuple[int, int]) -> tuple[Index, Index]:
+def connected(i: Index, j: Index, shape: Shape) -> tuple[Index, Index]:
     """Return the component of each row and of each column in a graph whose edges are pairs (i, j)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -209,7 +204,7 @@ def group_pairs(rows: Index, cols: Index) -> tuple[Index, Index]:
     return i, order[start[i] + within]
 
 
-def refine(pattern: Pattern, row_codes: Int[np.ndarray, " k"], col_codes: Int[np.ndarray, " l"]) -> Pattern:
+def refine(pattern: Pattern, row_codes: Index, col_codes: Index) -> Pattern:
     """Split classes whose members have different codes (0, 1, 2), or matched partners with different codes.
 
     The counts of scores stay those of the whole classes; components stay whole.

@@ -20,24 +20,23 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.blocks import ScoreBlocks
-from evenscore.data.labels import NONTARGET, Labels
+from evenscore.data.labels import NONTARGET
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
 from evenscore.large import is_dask, map_pairs, map_rows
 from evenscore.model.densities import Formula, gaussian_llr
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.pattern import MISSING, PairLabels, Pattern, find_pattern, refine
+from evenscore.model.pattern import MISSING, Index, PairLabels, Pattern, find_pattern, refine
 from evenscore.model.posterior import background_core, factorize, solve
 from evenscore.model.statistics import lay_out
-from evenscore.model.sums import Scores, matrix_sums
+from evenscore.model.sums import Scores, labelled_parts, matrix_sums
 from evenscore.parallel import one_blas_thread
 
 __all__ = ["ScoreModelNormalizer", "lgsm_norm", "missing_kinds"]
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
-Index = npt.NDArray[np.integer]
 _KEPT = 64  # predictions that a normalizer remembers
 
 
@@ -82,20 +81,14 @@ class ScoreModelNormalizer:
         if isinstance(cohort, ScoreBlocks):
             cohort, labels = cohort.cohort, cohort.cohort_labels if labels is None else labels
         self.model, self._table = model, cohort if hasattr(cohort, "enroll") else None
-        if self._table is not None:
-            labels = labels.align(cohort.enroll, cohort.test) if isinstance(labels, Labels) else labels
-            cohort = cohort.scores
-        cohort = np.empty((0, 0)) if cohort is None else cohort
-        cohort = cohort if is_dask(cohort) or hasattr(cohort, "class_sums") else np.asarray(cohort)
+        scores = np.empty((0, 0)) if cohort is None else cohort if self._table is None else cohort.scores
+        scores = scores if is_dask(scores) or hasattr(scores, "class_sums") else np.asarray(scores)
         if labels is None:
-            none = np.empty(0, np.intp)
-            pairs = PairLabels.from_exceptions(cohort.shape, none, none, none)
+            pairs = PairLabels.from_exceptions(scores.shape, *np.empty((3, 0), np.intp))
         else:
-            pairs = PairLabels.from_labels(labels if isinstance(labels, Labels) else Labels.from_key(labels))
-        if pairs.shape != cohort.shape:
-            raise InputError(f"labels are {pairs.shape}, but the cohort scores are {cohort.shape}; make them agree")
+            pairs = PairLabels.from_labels(labelled_parts(cohort, labels)[0][1])  # type: ignore[arg-type]
         with one_blas_thread():
-            sums = cohort.class_sums(pairs) if hasattr(cohort, "class_sums") else matrix_sums(cohort, pairs)
+            sums = scores.class_sums(pairs) if hasattr(scores, "class_sums") else matrix_sums(scores, pairs)
         sums, self._pattern = sums.moved(model.mu), find_pattern(sums.labels)
         self._gamma = sums.rows / model.sigma2 @ model.alpha, sums.cols / model.sigma2 @ model.beta  # (E2)
         self._predictions: dict[tuple[bytes, bytes], Prediction] = {}
@@ -105,13 +98,12 @@ class ScoreModelNormalizer:
 
         The cohort of the blocks must be the one this normalizer was prepared for, or be left out of them.
         """
-        trials, labels = blocks.trials, (blocks.enroll_labels, blocks.test_labels)
+        trials = blocks.trials
         if self._table is not None and blocks.cohort is not self._table:
-            given = dict(zip(("enroll_labels", "test_labels"), labels, strict=True))
-            blocks = ScoreBlocks(trials, blocks.enroll, blocks.test, self._table, **given)  # type: ignore[arg-type]
-            labels = blocks.enroll_labels, blocks.test_labels
+            labels = {"enroll_labels": blocks.enroll_labels, "test_labels": blocks.test_labels}
+            blocks = ScoreBlocks(trials, blocks.enroll, blocks.test, self._table, **labels)  # type: ignore[arg-type]
         arrays = [block and block.scores for block in (blocks.enroll, blocks.test)]
-        keys = [part and part.matrix for part in labels]
+        keys = [labels and labels.matrix for labels in (blocks.enroll_labels, blocks.test_labels)]
         return trials.with_normalized(self.llr(trials.scores, *arrays, *keys, trials.rows, trials.cols))
 
     def llr(

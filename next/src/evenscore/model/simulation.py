@@ -14,8 +14,6 @@ from evenscore.model.parameters import ScoreModel
 
 __all__ = ["simulate", "simulate_blocks"]
 
-_SCORES = 1 << 20  # drawn at once
-
 
 def simulate(
     model: ScoreModel, enroll_speakers: IdsLike, test_speakers: IdsLike, *, seed: int = 0
@@ -77,18 +75,11 @@ def _side(prefix: str, speakers: IdsLike) -> Side:
 
 
 def _draw(model: ScoreModel, labels: Labels, seed: int) -> npt.NDArray[np.float64]:
-    """Draw the hidden variables, then the scores, a few rows at a time; the draw does not depend on how many."""
+    """Draw the hidden variables, then the scores."""
     rng, (n_rows, n_cols) = np.random.default_rng(seed), labels.shape
-    row_codes, col_codes, _ = labels.speaker_codes
-    enroll = model.mu + rng.standard_normal((n_rows, model.dim)) @ model.alpha.T  # (M1)
-    test = rng.standard_normal((n_cols, model.dim)) @ model.beta.T
-    sigma, scores = np.sqrt(model.sigma2), np.empty((n_rows, n_cols))
-    size = max(_SCORES // max(n_cols, 1), 1)
-    for first in range(0, n_rows, size):
-        rows = slice(first, first + size)
-        target = (row_codes[rows, None] == col_codes).astype(np.intp)
-        effects = np.where(
-            target, enroll[rows, TARGET, None] + test[:, TARGET], enroll[rows, NONTARGET, None] + test[:, NONTARGET]
-        )
-        scores[rows] = effects + sigma[target] * rng.standard_normal(effects.shape)  # (M2)
+    x, y = rng.standard_normal((n_rows, model.dim)), rng.standard_normal((n_cols, model.dim))  # (M1)
+    noise, scores = rng.standard_normal(labels.shape), np.empty(labels.shape)
+    for h in (NONTARGET, TARGET):
+        effects = (model.mu[h] + x @ model.alpha[h])[:, None] + y @ model.beta[h]
+        np.copyto(scores, effects + np.sqrt(model.sigma2[h]) * noise, where=labels.matrix == h)  # (M2)
     return scores

@@ -27,7 +27,6 @@ __all__ = ["Layout", "Statistics", "Types", "collect", "lay_out"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 _ONE_BATCH = 1 << 14  # pairs of classes up to which one batch takes less time than several
-_PADDED = 8  # up to so many classes, components are padded to a power of two
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +160,7 @@ def lay_out(pattern: Pattern, ordered: bool = True) -> Layout:
     n_components = max(pattern.row_component.max(initial=-1), pattern.col_component.max(initial=-1)) + 1
     sides = pattern.row_component, pattern.col_component
     sizes = np.stack([np.bincount(of, minlength=n_components) for of in sides], 1)
-    small = sizes <= _PADDED
-    sizes[small] = 1 << np.ceil(np.log2(np.maximum(sizes[small], 1))).astype(int)
+    sizes = np.where(sizes <= 8, 1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(int), sizes)  # fewer batches
     sizes[:, 0] = sizes.max(1)
     if not ordered and sizes.size and len(sizes) * sizes.max() ** 2 < _ONE_BATCH:
         sizes[:] = sizes.max(0)
@@ -183,20 +181,18 @@ def _position(group: Index, *keys: npt.NDArray[np.generic]) -> Index:
     return place
 
 
-def _types_of_matrix(
-    matrix: int, pattern: Pattern, rows: Float[np.ndarray, "k 2"], cols: Float[np.ndarray, "l 2"]
-) -> list[Types]:
+def _types_of_matrix(matrix: int, pattern: Pattern, rows: Array, cols: Array) -> list[Types]:
     """Return the types of a matrix: of scaled class means by batch, and of deviations from them."""
     layout, found = lay_out(pattern), []
     row_u, col_u = np.sqrt(pattern.row_size), np.sqrt(pattern.col_size)
-    row_sums = np.stack([np.bincount(pattern.row_class, side) for side in rows.T], 1) / row_u[:, None]
-    col_sums = np.stack([np.bincount(pattern.col_class, side) for side in cols.T], 1) / col_u[:, None]
+    row_sums = _by_class(rows, pattern.row_class) / row_u[:, None]
+    col_sums = _by_class(cols, pattern.col_class) / col_u[:, None]
     row_dev = rows - (row_sums / row_u[:, None])[pattern.row_class]
     col_dev = cols - (col_sums / col_u[:, None])[pattern.col_class]
     partner_dev = np.where(pattern.partner[:, None] >= 0, col_dev[pattern.partner], 0.0)
-    row_scatter = _class_products(row_dev, row_dev, pattern.row_class)
-    cross_scatter = _class_products(row_dev, partner_dev, pattern.row_class)
-    col_scatter = _class_products(col_dev, col_dev, pattern.col_class)
+    row_scatter = _by_class(row_dev[:, :, None] * row_dev[:, None], pattern.row_class)
+    cross_scatter = _by_class(row_dev[:, :, None] * partner_dev[:, None], pattern.row_class)
+    col_scatter = _by_class(col_dev[:, :, None] * col_dev[:, None], pattern.col_class)
     for n, (G, R, C) in enumerate(layout.shapes):
         u, v = layout.rows(n, row_u), layout.cols(n, col_u)
         scatter = np.zeros((G, R, 4, 4))
@@ -222,12 +218,10 @@ def _types_of_matrix(
     return found
 
 
-def _class_products(
-    left: Float[np.ndarray, "k 2"], right: Float[np.ndarray, "k 2"], of: Int[np.ndarray, " k"]
-) -> Float[np.ndarray, "r 2 2"]:
-    """Return the sums of left right' over the members of each class."""
-    sums = [np.bincount(of, left[:, g] * right[:, h]) for g in (0, 1) for h in (0, 1)]
-    return np.stack(sums, 1).reshape(-1, 2, 2)
+def _by_class(values: Array, of: Index) -> Array:
+    """Return the sums of values over the members of each class."""
+    columns = values.reshape(len(values), -1).T
+    return np.stack([np.bincount(of, column) for column in columns], 1).reshape(-1, *values.shape[1:])
 
 
 def _deviations(

@@ -6,26 +6,22 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET, Labels
-from evenscore.data.score_matrix import LARGEST_SCORE, ScoreMatrix, as_scores
+from evenscore.data.score_matrix import ScoreMatrix, as_scores
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
 from evenscore.large import COMPILED, is_dask
-from evenscore.model.pattern import MISSING, PairLabels, group_pairs
+from evenscore.model.pattern import MISSING, Index, PairLabels, Shape, group_pairs
 from evenscore.parallel import busy_thread, run_blocks
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 __all__ = ["ClassSums", "Scores", "labelled_parts", "list_sums", "matrix_sums", "part_sums", "split_by_class"]
 
 Scores = Any  #: K x L scores: an array of NumPy or dask, or `BilinearScores`
-Index = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.floating]
 Whole = tuple[Floats, Floats, float]  # sums over rows, over columns, of squares
 
@@ -38,13 +34,13 @@ class ClassSums:
     """Sums of the scores of a matrix, less ``center``, by class; ``labels`` tells which scores there are."""
 
     labels: PairLabels
-    rows: Float[np.ndarray, "k 2"]  #: sums over each row
-    cols: Float[np.ndarray, "l 2"]  #: sums over each column
-    squares: Float[np.ndarray, "2"]  #: sums of squares over the matrix
-    center: Float[np.ndarray, "2"]  #: what was subtracted from the scores, so that squares keep their digits
+    rows: Floats  #: sums over each row, K x 2
+    cols: Floats  #: sums over each column, L x 2
+    squares: Floats  #: sums of squares over the matrix
+    center: Floats  #: what was subtracted from the scores, so that squares keep their digits
 
     @cached_property
-    def counts(self) -> tuple[Float[np.ndarray, "k 2"], Float[np.ndarray, "l 2"]]:
+    def counts(self) -> tuple[Floats, Floats]:
         """Numbers of scores of each class in every row, and in every column."""
         return self.labels.row_counts(), self.labels.T.row_counts()
 
@@ -53,7 +49,7 @@ class ClassSums:
         """The sums of the transposed matrix."""
         return ClassSums(self.labels.T, self.cols, self.rows, self.squares, self.center)
 
-    def moved(self, center: Float[np.ndarray, "2"]) -> ClassSums:
+    def moved(self, center: Floats) -> ClassSums:
         """Return the sums of the same scores less another center of each class."""
         (row_n, col_n), step = self.counts, center - self.center
         squares = self.squares - 2 * step * self.rows.sum(0) + row_n.sum(0) * step**2
@@ -68,7 +64,7 @@ def matrix_sums(scores: Scores, labels: PairLabels, center: float | None = None)
         return list_sums(labels.shape, i, j, values, labels.label, center)
     if is_dask(scores):
         return _dask_sums(scores, labels)
-    center = _rough_mean(scores) if center is None else center
+    center = _rough_center(scores) if center is None else center
     rows, cols, square, missing = _sum_rows(scores, center)
     if 2 * missing.sum() > scores.size:
         i, j = np.nonzero(~np.isnan(scores))
@@ -85,10 +81,11 @@ def matrix_sums(scores: Scores, labels: PairLabels, center: float | None = None)
     return split_by_class(labels, (rows, cols, square), target, own, center)
 
 
-def _rough_mean(scores: Floats) -> float:
+def _rough_center(scores: Floats) -> float:
+    """Return the median of some scores: taken from all, it keeps the digits of their squares."""
     first = scores[: 1 + 10000 // max(scores.shape[1], 1)]
-    known = first[~np.isnan(first)]
-    return float(known.mean(dtype=float)) if known.size else 0.0
+    known = first[np.isfinite(first)]
+    return float(np.median(known)) if known.size else 0.0
 
 
 def _sum_rows(scores: Floats, center: float) -> tuple[Floats, Floats, float, Index]:
@@ -105,20 +102,24 @@ def _sum_rows(scores: Floats, center: float) -> tuple[Floats, Floats, float, Ind
             sum_scores(scores[block], center, rows[block], part, squares[block], missing[block])
         else:
             x = scores[block] - np.float64(center)
-            absent = np.isnan(x)
-            if absent.any():
-                x[absent] = 0.0
-                missing[block] = absent.sum(1)
+            missing[block] = np.isnan(x).sum(1)
+            x = np.where(np.isnan(x), 0.0, x) if missing[block].any() else x
             rows[block], squares[block], part = x.sum(1), np.einsum("ij,ij->i", x, x), x.sum(0)
         with lock:
             cols[:] += part
 
     run_blocks(sum_block, K, L, _LARGE_BLOCK if large else _BLOCK)
+    _refuse_infinite(squares)
     return rows, cols, float(squares.sum()), missing
 
 
+def _refuse_infinite(values: Floats) -> None:
+    if not np.isfinite(values).all():
+        raise InputError("a score is infinite or too large; use NaN if it is missing")
+
+
 def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Floats, center: float) -> ClassSums:
-    """Return sums by class, given those of all pairs, of the targets by speaker, and scores of pairs with own labels."""
+    """Return sums by class, given those of all pairs, of targets by speaker, and scores of pairs with own labels."""
     (rows, cols, square), (target_rows, target_cols, target_square) = whole, target
     i, j, missing = labels.i, labels.j, labels.label == MISSING
     into = 1.0 * (labels.label == TARGET) - (labels.by_speaker(i, j) == TARGET)  # into the targets, or out of them
@@ -132,17 +133,11 @@ def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Floats,
     return ClassSums(labels, by_row, by_col, squares, np.full(2, center))
 
 
-def list_sums(
-    shape: tuple[int, int],
-    i: Index,
-    j: Index,
-    scores: Floats,
-    label: npt.NDArray[np.integer],
-    center: float | None = None,
-) -> ClassSums:
+def list_sums(shape: Shape, i: Index, j: Index, scores: Floats, label: Index, center: float | None = None) -> ClassSums:
     """Return the sums of a list of trials; those of unknown label, or without a score, are not used."""
     used = (label != MISSING) & ~np.isnan(scores)
     i, j, label, s = i[used].astype(np.intp), j[used].astype(np.intp), label[used], scores[used].astype(float)
+    _refuse_infinite(s)
     center = (float(s.mean()) if len(s) else 0.0) if center is None else center
     weights = [(s - center) * (label == h) for h in (NONTARGET, TARGET)]
     rows = np.stack([np.bincount(i, w, shape[0]) for w in weights], 1)
@@ -155,11 +150,10 @@ def _dask_sums(scores: Scores, labels: PairLabels) -> ClassSums:
     """Sum every block where it is, then put the parts together."""
     import dask
 
-    center = _rough_mean(np.asarray(scores[:10, :10000].compute()))
+    center = _rough_center(np.asarray(scores[:10, :10000].compute()))
 
     def sum_block(block: Floats, part: PairLabels) -> tuple[npt.NDArray[np.generic], ...]:
         with busy_thread():
-            _refuse_infinite(np.asarray(block))
             found = matrix_sums(np.asarray(block), part, center)
             return found.rows, found.cols, found.squares, *np.nonzero(np.isnan(block))
 
@@ -169,16 +163,10 @@ def _dask_sums(scores: Scores, labels: PairLabels) -> ClassSums:
     by_row, by_col, squares = np.zeros((len(labels.rows), 2)), np.zeros((len(labels.cols), 2)), np.zeros(2)
     missing = [np.empty((2, 0), np.intp)]
     for (n, k), (in_rows, in_cols, in_all, i, j) in zip(places, dask.compute(*tasks), strict=True):
-        by_row[rows[n]] += in_rows
-        by_col[cols[k]] += in_cols
+        by_row[rows[n]], by_col[cols[k]] = by_row[rows[n]] + in_rows, by_col[cols[k]] + in_cols
         squares += in_all
         missing.append(np.stack([i + rows[n].start, j + cols[k].start]))
     return ClassSums(labels.without(*np.concatenate(missing, axis=1)), by_row, by_col, squares, np.full(2, center))
-
-
-def _refuse_infinite(scores: Floats) -> None:
-    if scores.size and not (np.nanmax(abs(scores), initial=0.0) <= LARGEST_SCORE):
-        raise InputError("a score is infinite or larger than 1e30; use NaN if it is missing")
 
 
 Part = tuple[Scores, Labels | None]  #: a matrix and its labels, or a labelled `TrialList` and None
@@ -210,7 +198,6 @@ def _labelled(scores: Any, labels: Any) -> Part:
         scores = scores.scores
     elif not is_dask(scores) and not hasattr(scores, "class_sums"):
         scores = as_scores(scores, ndim=2)
-        _refuse_infinite(scores)
     if labels is None:
         raise InputError("the scores have no labels; give Labels, or a matrix of 1 (target), 0 and -1 (unknown)")
     labels = labels if isinstance(labels, Labels) else Labels.from_key(labels)
