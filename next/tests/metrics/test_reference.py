@@ -133,6 +133,42 @@ def test_tables_in_memory_and_in_ragged_chunks_agree(dtype, by_key):
         assert found.eer_threshold == pytest.approx(expected.eer_threshold, abs=0.2)
 
 
+@st.composite
+def lazy_trials(draw):
+    """A dask matrix in ragged chunks with ties, infinite LLRs and missing scores, and its labels."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    rows, cols = draw(st.integers(1, 9)), draw(st.integers(2, 9))
+    scores = rng.normal(size=(rows, cols)).round(draw(st.integers(0, 1))).astype(draw(st.sampled_from(["f4", "f8"])))
+    scores[rng.random(scores.shape) < 0.1] = draw(st.sampled_from([-np.inf, np.inf, np.nan]))
+    labels = rng.choice([1, 0, 0, -1], scores.shape).astype(np.int8)
+    scores[0, :2], labels[0, :2] = rng.normal(size=2), (1, 0)
+    cuts = tuple(draw(st.integers(1, n)) for n in scores.shape)
+    return (
+        scores,
+        labels,
+        da.from_array(scores, tuple((c, n - c) if c < n else (n,) for c, n in zip(cuts, scores.shape, strict=True))),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(lazy_trials(), st.booleans())
+def test_dask_arrays_give_what_numpy_arrays_give(data, labels_are_lazy):
+    scores, labels, lazy = data
+    key = da.from_array(labels, lazy.chunks) if labels_are_lazy else labels
+    known = ~np.isnan(scores)
+    expected = evaluate(scores[known], labels[known], points=POINTS)
+    found = evaluate(lazy, key, points=POINTS)
+    for name in NUMBERS:
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-12, abs=1e-12), name
+    for one, two in zip(found.costs, expected.costs, strict=True):
+        assert (one.min_dcf, one.act_dcf) == pytest.approx((two.min_dcf, two.act_dcf), rel=1e-12)
+    assert miss_rate_at(lazy, key, p_fa=0.2).p_miss == miss_rate_at(scores[known], labels[known], p_fa=0.2).p_miss
+    with pytest.raises(InputError, match="in memory"):
+        evaluate(lazy, key, eer_method="kaldi")
+    with pytest.raises(InputError, match="in memory"):
+        evaluate(lazy, key, weights=np.ones(scores.shape))
+
+
 @pytest.mark.parametrize("equalize", [False, True])
 def test_conditions_in_memory_and_in_chunks_agree(equalize):
     matrix = crossed(seed=3)

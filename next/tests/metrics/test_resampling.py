@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from evenscore import InputError, ScoreMatrix, TrialList
-from evenscore.metrics import as_points, bootstrap, bootstrap_det, evaluate, paired_test
+from evenscore.metrics import bootstrap, bootstrap_det, evaluate, paired_test
 from reference import naive_metrics as naive
 
 POINTS = [(0.01, 1.0, 1.0), (0.3, 2.0, 1.0)]
@@ -35,26 +35,31 @@ def test_replicates_equal_copied_trials():
     scores, labels, speakers = crossed()
     result = bootstrap(scores, labels, **speakers, replicates=12, points=POINTS, seed=5)
     draws = np.random.default_rng(5).multinomial(7, np.full(7, 1 / 7), size=12)
-    for b, draw in enumerate(draws):
+    for found, draw in zip(result.evaluations, draws, strict=True):
         trials = copied(scores, labels, speakers, draw)
-        assert result.replicates("eer")[b] == pytest.approx(naive.rocch_eer(*trials), abs=1e-12)
-        assert result.cllr[b] == pytest.approx(naive.cllr(*trials), rel=1e-12)
-        assert result.min_cllr[b] == pytest.approx(naive.min_cllr(*trials), abs=1e-12)
-        for p, point in enumerate(POINTS):
-            assert result.min_dcf[b, p] == pytest.approx(naive.min_dcf(*trials, *point), abs=1e-12)
-            assert result.act_dcf[b, p] == pytest.approx(naive.act_dcf(*trials, *point), abs=1e-12)
+        assert found.eer == pytest.approx(naive.rocch_eer(*trials), abs=1e-12)
+        assert found.cllr == pytest.approx(naive.cllr(*trials), rel=1e-12)
+        assert found.min_cllr == pytest.approx(naive.min_cllr(*trials), abs=1e-12)
+        assert (found.n_target, found.n_nontarget) == (trials[1].count(1), trials[1].count(0))
+        for cost, point in zip(found.costs, POINTS, strict=True):
+            assert cost.min_dcf == pytest.approx(naive.min_dcf(*trials, *point), abs=1e-12)
+            assert cost.act_dcf == pytest.approx(naive.act_dcf(*trials, *point), abs=1e-12)
 
 
-def test_band_equals_the_hulls_of_copied_trials():
+def test_infinite_llrs_that_are_not_drawn_cost_nothing():
+    scores, labels, speakers = crossed(decimals=6)
+    scores[np.flatnonzero((labels == 0) & (speakers["enroll_speakers"] == "spk3"))[0]] = np.inf
+    found = bootstrap(scores, labels, **speakers, replicates=50).replicates("cllr")
+    assert np.isinf(found).any()
+    assert np.isfinite(found).any()
+
+
+def test_band_is_the_miss_rate_of_copied_trials():
     scores, labels, speakers = crossed()
     rates = np.array([0.0, 0.01, 0.2, 0.5, 1.0])
     band = bootstrap_det(scores, labels, **speakers, p_fa=rates, replicates=3, level=0.5, seed=5)
-    rows = []
-    for draw in np.random.default_rng(5).multinomial(7, np.full(7, 1 / 7), size=3):
-        hull = as_points(*copied(scores, labels, speakers, draw)).hull
-        at = np.interp(rates, hull.p_fa[::-1], hull.p_miss[::-1])
-        at[0] = hull.p_miss[hull.p_fa == 0].min()
-        rows.append(at)
+    draws = np.random.default_rng(5).multinomial(7, np.full(7, 1 / 7), size=3)
+    rows = [[naive.p_miss_at(r, *copied(scores, labels, speakers, draw)) for r in rates] for draw in draws]
     low, high = np.quantile(rows, [0.25, 0.75], axis=0, method="inverted_cdf")
     assert_allclose([band.low, band.high], [low, high], atol=1e-12)
 
@@ -66,14 +71,14 @@ def test_tables_bring_their_speakers():
     speaker_of = {name: f"spk{name[1]}" for name in ids}
     known = trials.with_speakers(speaker_of, speaker_of)
     matrix = ScoreMatrix(scores.reshape(8, 8), ids, ids).with_speakers(speaker_of, speaker_of)
-    expected = bootstrap(scores, labels, **speakers, replicates=20).eer
+    expected = bootstrap(scores, labels, **speakers, replicates=20).evaluations
     given = {"enroll_speakers": speaker_of, "test_speakers": speaker_of}
     for found in (
         bootstrap(known, replicates=20),
         bootstrap(matrix, replicates=20),
         bootstrap(trials, **given, replicates=20),
     ):
-        assert np.array_equal(found.eer, expected)
+        assert found.evaluations == expected
     order = np.random.default_rng(0).permutation(len(trials))
     assert paired_test(known, trials.select(order), replicates=20).p_value == 1.0
     with pytest.raises(InputError, match="of system A only"):
@@ -91,13 +96,13 @@ def test_intervals_cover_the_value_and_narrow_with_more_speakers():
         assert interval.low <= evaluate(scores, labels).eer <= interval.high
         widths.append(interval.high - interval.low)
     assert widths[1] < widths[0]
-    assert np.array_equal(result.eer, bootstrap(scores, labels, **names, replicates=300).eer)
-    assert not np.array_equal(result.eer, bootstrap(scores, labels, **names, replicates=300, seed=1).eer)
+    assert result.evaluations == bootstrap(scores, labels, **names, replicates=300).evaluations
+    assert result.evaluations != bootstrap(scores, labels, **names, replicates=300, seed=1).evaluations
 
 
 def test_draws_without_a_class_are_drawn_again():
     scores, labels, speakers = crossed(speakers=2)
-    assert np.isfinite(bootstrap(scores, labels, **speakers, replicates=200).eer).sum() == 200
+    assert np.isfinite(bootstrap(scores, labels, **speakers, replicates=200).replicates("eer")).sum() == 200
 
 
 def test_to_dict_has_the_shape_of_evaluate():
@@ -124,11 +129,11 @@ def test_a_clearly_better_system_is_found(metric):
 @pytest.mark.parametrize(
     ("options", "culprit"),
     [
-        ({"test_speakers": ["a", "a", "b"]}, "speakers are 'b' and 'a'"),
+        ({"test_speakers": ["a", "a", "b"]}, "'b' and 'a'"),
         ({"test_speakers": ["a", None, "b"]}, r"test_speakers\[1\]"),
         ({"test_speakers": ["a", "b"]}, "3 and 2 speakers, but 3 trials"),
-        ({"test_speakers": {"a": "a"}}, "test_speakers, one speaker per trial"),
-        ({"enroll_speakers": ["a"] * 3, "test_speakers": ["a"] * 3}, "one speaker, 'a'"),
+        ({"test_speakers": {"a": "a"}}, "3 and 1 speakers"),
+        ({"enroll_speakers": ["a"] * 3, "test_speakers": ["a"] * 3}, "at least two speakers"),
         ({"replicates": 0}, "at least 1"),
     ],
 )

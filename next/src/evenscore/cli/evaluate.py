@@ -38,7 +38,7 @@ def evaluate(
     at_far: Annotated[float | None, typer.Option(metavar="RATE", help="Threshold at a false-alarm rate.")] = None,
     eer: Annotated[str, typer.Option(metavar="METHOD", help="Or interpolated, nearest-mean, ...")] = "rocch",
     normalize: Annotated[bool, typer.Option(show_default=False, help="Divide costs by the trivial cost.")] = True,
-    by: Annotated[list[str] | None, typer.Option(metavar="[enroll:|test:|pair:|same:]COLUMN")] = None,
+    by: Annotated[list[str] | None, typer.Option(metavar="SIDE:COLUMN", help="SIDE: enroll, test, pair, same.")] = None,
     metadata: Annotated[str | None, file_option("Table with the columns of --by; else the key.")] = None,
     equalize: Annotated[bool, typer.Option("--equalize", help="Conditions of --by have equal weight.")] = False,
     preset: Annotated[str | None, typer.Option(help="Score as NIST: sre16, sre18, sre19, sre21, ...")] = None,
