@@ -1,5 +1,6 @@
 """Figures show the right numbers: values are read back from their lines and legends."""
 
+import dask.array as da
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -81,6 +82,20 @@ def test_det_ticks_are_round_percentages_at_their_probits_with_one_unit_on_both_
     assert shown["10"] == pytest.approx(0.1)
     (x1, y1), (x2, y2) = ax.transData.transform([(0.02, 0.02), (0.3, 0.3)])
     assert x2 - x1 == pytest.approx(y2 - y1)
+
+
+def test_the_det_curve_of_many_trials_and_of_a_dask_array_is_that_of_all_points():
+    rng = np.random.default_rng(2)
+    labels = (np.arange(150_000).reshape(300, 500) % 300 == 0).astype(np.int8)
+    scores = rng.normal(3.0 * labels)
+    ids = [f"e{k}" for k in range(300)], [f"t{k}" for k in range(500)]
+    key = Labels.from_key(labels, enroll_ids=ids[0], test_ids=ids[1])
+    expected = plot_det(as_points(scores, labels, merge=False), points=0.01)
+    lazy = ScoreMatrix(da.from_array(scores, chunks=(70, 333)), *ids)
+    for ax in (plot_det(scores, labels, points=0.01), plot_det(lazy, key, points=0.01)):
+        assert texts(ax) == texts(expected)
+        for one, other in zip(ax.get_lines(), expected.get_lines(), strict=True):
+            assert one.get_xydata() == pytest.approx(other.get_xydata())
 
 
 def test_a_det_band_lies_around_its_curve(llrs):

@@ -63,11 +63,11 @@ def plot_det(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['clean (EER 6.33 %)', 'noisy (EER 13.94 %)', 'min (open), act DCF, p = 0.05', '30 misses or false alarms']
     """
-    ax, systems = start_figure(scores, labels, ax)
+    places = () if points is None else as_operating_points(points)
+    ax, systems = start_figure(scores, labels, ax, thresholds=[place.threshold for place in places])
     bands = {systems[0].name: band} if isinstance(band, DetBand) else band or {}
     for name in {*bands}.difference(system.name for system in systems):
         raise InputError(f"there is a band for {name!r}, but no such system; give bands by name of system")
-    places = () if points is None else as_operating_points(points)
     low, high = det_limits([system.trials for system in systems])
     entries: list[tuple[Artist, str]] = []
     marks: dict[str, Artist] = {}

@@ -40,8 +40,6 @@ _STYLE: Any = {
     "grid.linewidth": 0.6,
     "lines.linewidth": 1.6,
     "legend.fontsize": 9,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
 }
 
 
@@ -90,15 +88,18 @@ def colours(ax: Axes) -> tuple[str, ...]:
     return _ON_DARK if np.dot(to_rgb(ax.get_facecolor()), (0.3, 0.6, 0.1)) < 0.5 else _ON_LIGHT
 
 
-def start_figure(scores: SystemsLike, labels: LabelsLike, ax: Axes | None) -> tuple[Axes, list[System]]:
-    """Validate the scores of one system or of several by name; return the axes and the systems with their look."""
+def start_figure(
+    scores: SystemsLike, labels: LabelsLike, ax: Axes | None, *, thresholds: Sequence[float] | None = None
+) -> tuple[Axes, list[System]]:
+    """Return the axes, and the systems with their look; those whose rates only matter at thresholds may be merged."""
+    how = {"merge": False} if thresholds is None else {"thresholds": thresholds}
     named = {str(name): system for name, system in scores.items()} if isinstance(scores, Mapping) else {"": scores}
     if not named:
         raise InputError("there is no system to draw; give at least one")
     systems = []
     for at, (name, system) in enumerate(named.items()):
         try:
-            trials = as_points(system, None if isinstance(system, Points) else labels, merge=False)
+            trials = as_points(system, None if isinstance(system, Points) else labels, **how)
         except InputError as error:
             raise InputError(f"system {name!r}: {error}" if name else str(error)) from None
         systems.append(System(name, trials, "", _LINES[at % len(_LINES)], _MARKERS[at % len(_MARKERS)]))
