@@ -70,7 +70,10 @@ def parsing(path: PathLike, what: str) -> Iterator[None]:
 
 
 def to_arrays(table: ScoreMatrix | TrialList | Embeddings) -> dict[str, Any]:
-    """Return the arrays that hold a table; ids are object arrays of text, and must be valid text."""
+    """Return the arrays that hold a table; ids are object arrays of text. Names must be valid text, and no paths."""
+    for name in table.columns:
+        if not name.isprintable() or not name.strip(". ") or "/" in name or "\\" in name:
+            raise InputError(f"{name!r} cannot be the name of a further column; rename it")
     if table.kind == "embeddings":
         refuse_unwritable(table.ids, "")
         texts = {name: values for name, values in table.columns.items() if values.dtype.kind not in "biuf"}

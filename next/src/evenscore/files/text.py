@@ -49,8 +49,6 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
     """Read trials, with the scores, labels and further columns that the file has."""
     with open_input(path) as stream, reading(path):
         first = stream.read(CHUNK_SIZE) + stream.readline(LONGEST_LINE + 1)
-        if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise FileError(path, "it is text in UTF-16; convert it to UTF-8", line=1)
         sample = tc.Sample(first)
         if not sample.lines:
             raise FileError(path, "the file is empty; there is nothing to read")
@@ -334,20 +332,15 @@ def _without_repeats(
 ) -> TrialList:
     """Drop repeats with the same values if that is wished, or name the line of a repeat."""
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    repeats = np.flatnonzero(first[inverse] != np.arange(len(codes)))
-    earlier = first[inverse][repeats]
-    values = {"score": trials.scores, "label": trials.labels, **trials.columns}
+    is_first = first[inverse] == np.arange(len(codes))
+    repeats, earlier = np.flatnonzero(~is_first), first[inverse][~is_first]
     same = np.ones(len(repeats), bool)
-    for array in values.values():
+    for array in (trials.scores, trials.labels, *trials.columns.values()):
         if array is not None:
             same &= (array[repeats] == array[earlier]) | (np.isnan(array[repeats]) & np.isnan(array[earlier]))
     if options.duplicates == "drop" and same.all():
-        keep = np.ones(len(trials), bool)
-        keep[repeats] = False
-        return trials.select(keep)
+        return trials.select(is_first)
     at = int(np.argmin(same)) if options.duplicates == "drop" else 0
-    how = "with other values; keep one"
-    if same[at]:
-        how = "with the same values; remove it, or read it with duplicates='drop'"
-    problem = f"the trial {trials.pair(int(repeats[at]))} is in line {line_of(int(earlier[at]))} already, {how}"
+    how = ("other values; keep one", "the same values; remove it, or read it with duplicates='drop'")[int(same[at])]
+    problem = f"the trial {trials.pair(int(repeats[at]))} is in line {line_of(int(earlier[at]))} already, with {how}"
     raise FileError(path, problem, line=line_of(int(repeats[at])))

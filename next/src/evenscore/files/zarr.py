@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,9 +43,13 @@ def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | Tri
         for name in sorted(child.name for child in folder.iterdir() if child.is_dir()):
             if (folder / name / "utf8").is_dir():
                 arrays[name] = _texts(group, folder, name)
-            elif any((folder / name / metadata).is_file() for metadata in _METADATA):
-                values = _scores(path) if name == "scores" else np.asarray(_safe(group, folder, name)[...])
-                arrays[name.replace("measure.", "measure:")] = values
+            elif metadata := [file for one in _METADATA if (file := folder / name / one).is_file()]:
+                array = _safe(group, folder, name)
+                if name == "scores" and array.ndim == 2:
+                    changed = metadata[0].stat().st_mtime_ns, metadata[0].stat().st_ino
+                    arrays[name] = StoredScores(path, _open_scores).as_dask(array.shards or array.chunks, changed)
+                else:
+                    arrays[name.replace("measure.", "measure:")] = np.asarray(array[...])
         return from_arrays(arrays, path, options)
 
 
@@ -83,16 +87,6 @@ def _open_scores(path: str) -> Any:
     return _safe(_library(path).open_group(path, mode="r", use_consolidated=False), Path(path), "scores")
 
 
-def _scores(path: PathLike) -> Any:
-    """Return scores as a dask array; those of a list of trials are read."""
-    array = _open_scores(str(path))
-    if array.ndim != 2:
-        return np.asarray(array[...])
-    metadata = next(file for name in _METADATA if (file := Path(path) / "scores" / name).is_file()).stat()
-    changed = metadata.st_mtime_ns, metadata.st_ino
-    return StoredScores(path, _open_scores).as_dask(array.shards or array.chunks, changed)
-
-
 def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
     """Write a store, which appears under its name when it is complete.
 
@@ -104,12 +98,17 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
     if str(path) == "-":
         raise FileError("<stdout>", "a zarr store is a directory; give it a name, or choose npz")
     with writing(path), _alone(target, path):
-        _refuse_other_files(target, path)
-        _refuse_other_files(partial, path)
+        for place in (target, partial):  # nothing but a zarr store or an empty directory is replaced
+            names = os.listdir(place) if place.is_dir() else []
+            if place.is_file() or (names and not any(name.startswith(_METADATA) for name in names)):
+                raise FileError(path, f"{place.name} is a file, or a directory with other files; choose another name")
         arrays, scores = to_arrays(table), None
         if is_dask(arrays.get("scores")):
             arrays["scores"] = scores = regular_chunks(arrays["scores"])
-        group = _begun(zarr, partial, None if scores is None else scores.name)
+        group = None
+        with suppress(Exception):  # a store that is not there or damaged is begun anew
+            begun = zarr.open_group(str(partial), mode="r+", use_consolidated=False)
+            group = begun if scores is not None and begun.attrs.get("computation") == scores.name else None
         if group is None:
             shutil.rmtree(partial, ignore_errors=True)
             group = zarr.open_group(str(partial), mode="w-", zarr_format=3)
@@ -143,26 +142,6 @@ def _alone(target: Path, path: PathLike) -> Iterator[None]:
             yield
         finally:
             lock.unlink(missing_ok=True)
-
-
-def _refuse_other_files(target: Path, path: PathLike) -> None:
-    """Refuse to replace anything but a zarr store or an empty directory."""
-    if target.exists() and not target.is_dir():
-        raise FileError(path, f"{target.name} is a file, but a zarr store is a directory; choose another name")
-    names = os.listdir(target) if target.exists() else []
-    if names and not any(name.startswith(_METADATA) for name in names):
-        raise FileError(path, f"{target.name} is a directory with other files; choose another name")
-
-
-def _begun(zarr: Any, partial: Path, computation: str | None) -> Any:
-    """Return the group of an unfinished output of the same computation, or None."""
-    if computation is None or not (partial / "zarr.json").is_file():
-        return None
-    try:
-        group = zarr.open_group(str(partial), mode="r+", use_consolidated=False)
-        return group if group.attrs.get("computation") == computation else None
-    except Exception:  # what is damaged is begun anew
-        return None
 
 
 def _create(group: Any, name: str, values: Any) -> None:
