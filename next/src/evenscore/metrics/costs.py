@@ -17,16 +17,8 @@ from evenscore.metrics.cllr import PriorCurve, expit
 from evenscore.metrics.points import LabelsLike, ScoresLike, as_points
 from evenscore.metrics.rates import EerMethod, eer
 
-__all__ = ["DEFAULT_POINTS", "SPOOF_COSTS", "DetectionCost", "OperatingPoint", "PointLike", "PointsLike"]
-__all__ += [
-    "SpoofCosts",
-    "SpoofingEvaluation",
-    "act_dcf",
-    "as_operating_points",
-    "bayes_error_curve",
-    "detection_costs",
-]
-__all__ += ["evaluate_spoofing", "min_dcf"]
+__all__ = ["SPOOF_COSTS", "DetectionCost", "OperatingPoint", "SpoofCosts", "SpoofingEvaluation", "act_dcf"]
+__all__ += ["as_operating_points", "bayes_error_curve", "detection_costs", "evaluate_spoofing", "min_dcf"]
 
 
 @dataclass(frozen=True)
@@ -132,8 +124,8 @@ def detection_costs(
         miss, false_alarm = point.weights
         unit = min(point.weights) if normalize else 1.0
         minimum = miss * hull.p_miss + false_alarm * hull.p_fa
-        best, at = int(np.argmin(minimum)), found.rejected(point.threshold)
-        least = [float(x[best]) for x in (minimum / unit, hull.threshold, hull.p_miss, hull.p_fa)]
+        b, at = int(np.argmin(minimum)), found.rejected(point.threshold)
+        least = float(minimum[b]) / unit, float(hull.threshold[b]), float(hull.p_miss[b]), float(hull.p_fa[b])
         p_miss, p_fa = float(found.p_miss[at]), float(found.p_fa[at])
         actual = (miss * p_miss + false_alarm * p_fa) / unit
         costs.append(DetectionCost(point, *least, actual, point.threshold, p_miss, p_fa))
@@ -258,5 +250,6 @@ def evaluate_spoofing(
     point = OperatingPoint(costs.p_target, costs.c_miss, (fa + fa_spoof) / (1 - costs.p_target))
     (cost,) = detection_costs(as_points(values, target, weights), points=[point])
     pairs = (target | ~target, ~spoof, ~nontarget)
-    rates = [eer(values[pair], target[pair], method=eer_method) for pair in pairs]
-    return SpoofingEvaluation(*rates, cost.min_dcf, cost.min_threshold, cost.act_dcf, cost.act_threshold, *numbers)
+    sasv, sv, spf = (eer(values[pair], target[pair], method=eer_method) for pair in pairs)
+    figures = (cost.min_dcf, cost.min_threshold, cost.act_dcf, cost.act_threshold)
+    return SpoofingEvaluation(sasv, sv, spf, *figures, numbers[0], numbers[1], numbers[2])

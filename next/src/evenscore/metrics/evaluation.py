@@ -89,8 +89,9 @@ def evaluate(
     costs = tuple(detection_costs(found, points=places, normalize=normalize))
     minimum, actual = [cost.min_dcf for cost in costs], [cost.act_dcf for cost in costs]
     dcfs = (minimum[0], actual[0], sum(minimum) / len(costs), sum(actual) / len(costs))
-    bits, numbers = (cllr(found), found.hull.min_cllr), (auc(found), found.n_target, found.n_nontarget)
-    return Evaluation(equal.eer, equal.threshold, *dcfs, *bits, bits[0] - bits[1], *numbers, costs)
+    total, least = cllr(found), found.hull.min_cllr
+    others = (total, least, total - least, auc(found))
+    return Evaluation(equal.eer, equal.threshold, *dcfs, *others, found.n_target, found.n_nontarget, costs)
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def evaluate_nist(
     values, key = labelled_scores(scores, labels)
     used, part = key != UNKNOWN, np.full(values.shape, "", object)
     for name, wanted in rules.partitions.items():
-        if columns is None or np.shape(columns.get(name)) != values.shape:
+        if columns is None or name not in columns or np.shape(columns[name]) != values.shape:
             raise InputError(f"{preset} divides the trials by the column {name!r}; give it, with a text for each trial")
         texts = np.asarray(columns[name]).astype(str)
         part += texts.astype(object) + " "

@@ -27,8 +27,6 @@ Floats = npt.NDArray[np.float64]
 ScoresLike: TypeAlias = "npt.ArrayLike | ScoreMatrix | TrialList | Points"
 LabelsLike: TypeAlias = "npt.ArrayLike | Labels | TrialList | None"
 
-_MANY = 1 << 17  # trials from which non-targets between two targets are counted instead of listed
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Points:
@@ -60,13 +58,13 @@ class Points:
         """Sort and count valid scores with labels and maybe weights, NumPy or dask arrays of one shape.
 
         ``thresholds`` are where error rates will be asked for, if points are merged; ``merge`` says whether they are,
-        by default if there are many trials without weights.
+        by default if there are many trials (131,072) without weights.
         """
         lazy = is_dask(scores)
         if lazy and (weights is not None or merge is False):
             raise InputError("weights and this metric need all trials in memory; evaluate a part of the scores")
         values, key = (scores, labels) if lazy else (np.ravel(scores), np.ravel(labels))
-        if lazy or merge or (merge is None and weights is None and values.size >= _MANY):
+        if lazy or merge or (merge is None and weights is None and values.size >= 1 << 17):
             return cls(**_count_gaps(values, key, thresholds), thresholds=tuple(thresholds))
         mass = np.ones(values.size, np.int64) if weights is None else np.ravel(weights)
         used = (key != UNKNOWN) & (mass > 0)
@@ -228,7 +226,7 @@ def as_points(
     return found
 
 
-def labelled_scores(scores: ScoresLike, labels: LabelsLike = None) -> tuple[Any, Any]:
+def labelled_scores(scores: Any, labels: Any = None) -> tuple[Any, Any]:
     """Return scores and labels as arrays of one shape, without NaN where the label is known; or both as dask arrays."""
     if isinstance(scores, ScoreMatrix):
         scores, labels = scores.scores, _matrix_labels(scores, labels)

@@ -89,7 +89,7 @@ def _nearest_corner(points: Points) -> int:
 
 
 def _kaldi(points: Points) -> tuple[float, float]:
-    target, nontarget = np.repeat(points.score, points.target), np.repeat(points.score, points.nontarget)
+    target, nontarget = (np.repeat(points.score, n.astype(np.int64)) for n in (points.target, points.nontarget))
     place = np.arange(target.size)
     counterpart = np.maximum(nontarget.size - 1 - (nontarget.size * place / target.size).astype(np.int64), 0)
     exceeds = nontarget[counterpart] < target

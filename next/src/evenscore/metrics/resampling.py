@@ -38,11 +38,12 @@ class Interval:
     level: float
 
 
-def _ends(values: npt.ArrayLike, level: float) -> Floats:
+def _ends(values: npt.ArrayLike, level: float) -> tuple[Any, Any]:
     """Return the two ends of the middle ``level`` of values or of each column; they are replicates, maybe infinite."""
     if not 0 < level < 1:
         raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
-    return np.quantile(np.asarray(values), [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    low, high = np.quantile(np.asarray(values), [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    return low, high
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,15 +62,16 @@ class Bootstrap:
 
     def interval(self, metric: Metric, *, level: float = 0.95, point: int = 0) -> Interval:
         """Return the confidence interval of one metric."""
-        return Interval(*_ends(self.replicates(metric, point), level).tolist(), level)
+        low, high = _ends(self.replicates(metric, point), level)
+        return Interval(float(low), float(high), level)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return ``[low, high]`` of every metric, in the shape of what `Evaluation.to_dict` returns."""
-        found: dict[str, Any] = {name: _ends(self.replicates(name), level).tolist() for name in get_args(Metric)}
+        found: dict[str, Any] = {name: list(_ends(self.replicates(name), level)) for name in get_args(Metric)}
         found["dcf"] = [asdict(cost.point) for cost in self.evaluations[0].costs]
         for place, cost in enumerate(found["dcf"]):
             for name in ("min_dcf", "act_dcf"):
-                cost[name] = _ends(self.replicates(name, place), level).tolist()
+                cost[name] = list(_ends(self.replicates(name, place), level))
         return found | {"level": level, "replicates": len(self.evaluations), "n_speakers": self.n_speakers}
 
 
@@ -135,14 +137,14 @@ def _draw(
 
 def _speaker_trials(scores: Any, labels: Any, enroll: Any, test: Any) -> Trials:
     """Return trials of known class with the numbers of their speakers; refuse those that cannot be drawn."""
-    rows = cols = slice(None)
+    at: tuple[Any, Any] = (slice(None), slice(None))
     if hasattr(scores, "enroll"):
         listed = labelled_list(scores.with_speakers(enroll, test).to_trials(), labels)
-        scores, labels, rows, cols = listed.scores, listed.labels, listed.rows, listed.cols
+        scores, labels, at = listed.scores, listed.labels, (listed.rows, listed.cols)
         enroll, test = listed.enroll.speakers, listed.test.speakers
     values, key = labelled_scores(scores, labels)
     known: dict[str, int] = {}
-    enroll, test = _codes(enroll, "enroll", known)[rows], _codes(test, "test", known)[cols]
+    enroll, test = _codes(enroll, "enroll", known)[at[0]], _codes(test, "test", known)[at[1]]
     if not len(enroll) == len(test) == len(key):
         raise InputError(f"there are {len(enroll)} and {len(test)} speakers, but {len(key)} trials; give one for each")
     if not (key == TARGET).any() or not (key == NONTARGET).any() or len(known) < 2:
@@ -227,7 +229,8 @@ class PairedTest:
             found = np.nan_to_num(of_a - of_b, nan=0.0, posinf=np.inf, neginf=-np.inf)
         against = min(np.count_nonzero(found <= 0), np.count_nonzero(found >= 0))
         p_value = float(min(1.0, 2 * (1 + against) / (1 + len(found))))
-        interval = Interval(*_ends(found, level).tolist(), level)
+        low, high = _ends(found, level)
+        interval = Interval(float(low), float(high), level)
         return cls(metric, a, b, a - b if a != b else 0.0, interval, p_value, len(found), n_speakers)
 
 
