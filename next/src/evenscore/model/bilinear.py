@@ -52,8 +52,8 @@ class BilinearScores:
 
     left: Array  #: vectors of enrolments, K x d
     right: Array  #: vectors of tests, L x d
-    left_offset: Array | None = None  #: offsets a; None: 0
-    right_offset: Array | None = None
+    left_offset: Array = None  # type: ignore[assignment]  #: offsets a; None: 0
+    right_offset: Array = None  # type: ignore[assignment]
     missing: tuple[Index, Index] | None = None  #: pairs (i, j) without score, such as utterances against themselves
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class BilinearScores:
     def __getitem__(self, at: Index | slice | tuple[Index | slice, Index | slice]) -> BilinearScores:
         """Return some rows, and some columns, without computing their scores."""
         rows, cols = at if isinstance(at, tuple) else (at, slice(None))
-        offsets, missing = (self.left_offset[rows], self.right_offset[cols]), None  # type: ignore[index]
+        offsets, missing = (self.left_offset[rows], self.right_offset[cols]), None
         if self.missing is not None:
             i, j = np.full(len(self.left), -1), np.full(len(self.right), -1)
             i[rows], j[cols] = np.arange(len(offsets[0])), np.arange(len(offsets[1]))
@@ -94,8 +94,8 @@ class BilinearScores:
 
         def multiply(rows: slice) -> None:
             np.matmul(self.left[rows], self.right.T, out=scores[rows])
-            if self.left_offset.any() or self.right_offset.any():  # type: ignore[union-attr]
-                scores[rows] += (self.left_offset[rows, None] + self.right_offset).astype(scores.dtype)  # type: ignore[index]
+            if self.left_offset.any() or self.right_offset.any():
+                scores[rows] += (self.left_offset[rows, None] + self.right_offset).astype(scores.dtype)
 
         run_blocks(multiply, *self.shape, _TILE)
         if self.missing is not None:
@@ -108,7 +108,7 @@ class BilinearScores:
         for start in range(0, len(self.right), step):
             folded += self.right[start : start + step].astype(float).T @ weights[:, start : start + step].T
         sums = map_rows(lambda rows: rows.astype(float) @ folded, self.left, len(weights))
-        return sums + self.left_offset[:, None] * weights.sum(1) + weights @ self.right_offset  # type: ignore[index]
+        return sums + self.left_offset[:, None] * weights.sum(1) + weights @ self.right_offset
 
     def class_sums(self, labels: PairLabels) -> ClassSums:
         """Return the sums that training needs, in O((K + L) d^2) and the number of target pairs."""
@@ -152,5 +152,5 @@ def _centered_gram(vectors: Array, mean: Array) -> Array:
         with lock:
             total[:] += product
 
-    run_blocks(add, *vectors.shape, _CHUNK)
+    run_blocks(add, len(vectors), vectors.shape[1], _CHUNK)
     return total

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -110,7 +109,7 @@ def fit_score_model(
         best = max(first, key=lambda run: run.trace[-1])
         left = max_iter - len(best.trace) + 1
         if not best.converged and left:
-            tell = None if progress is None else partial(progress, total=max_iter)
+            tell = None if progress is None else lambda done: progress(done, max_iter)
             best = (run_bfgs if method == "bfgs" else run_em)(best, stats, tol, left, tell)
         model = best.model.rescaled(stats.scale, stats.center)
         model = model.T if stats.transposed else model
@@ -182,7 +181,7 @@ def _check_options(dim: int, method: str, residuals: str, tol: float, max_iter: 
     for name, number, least in (("dim", dim, 0), ("max_iter", max_iter, 1)):
         if not isinstance(number, int | np.integer) or number < least:
             raise InputError(f"{name} is {number!r}, but must be a whole number, {least} or more")
-    if isinstance(tol, str) or not tol >= 0:
+    if not isinstance(tol, int | float) or not tol >= 0:
         raise InputError(f"tol is {tol!r}, but must be a number, 0 or more")
 
 

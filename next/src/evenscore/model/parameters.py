@@ -90,8 +90,8 @@ class ScoreModel:
 
     def rescaled(self, scale: float, shift: npt.ArrayLike = 0.0) -> ScoreModel:
         """Return the model of the scores ``scale * s + shift``; the shift may differ by class."""
-        loadings = {"alpha": scale * self.alpha, "beta": scale * self.beta}
-        return replace(self, mu=scale * self.mu + np.asarray(shift), sigma2=scale**2 * self.sigma2, **loadings)
+        mu, sigma2 = scale * self.mu + np.asarray(shift), scale**2 * self.sigma2
+        return replace(self, mu=mu, alpha=scale * self.alpha, beta=scale * self.beta, sigma2=sigma2)
 
     def llr_bound(self, *, large_cohort: bool = False) -> LlrBound:
         """Return where the LLR turns as a function of the raw score, because target and non-target variances differ.

@@ -14,6 +14,7 @@ its own (an utterance that is not scored against itself), the classes of these r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ __all__ = ["MISSING", "PairLabels", "Pattern", "connected", "find_pattern", "gro
 
 MISSING = UNKNOWN  #: label of a pair without a score, or whose score is not used
 
+Array = npt.NDArray[Any]  #: numbers; NumPy's types of sums by class are those of integers
 Shape = tuple[int, int]
 Index = npt.NDArray[np.integer]
 _FACTOR = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)  # of labels 0, 1, -1 in a hash
@@ -53,14 +55,16 @@ class PairLabels:
     @classmethod
     def from_key(cls, key: Index) -> PairLabels:
         """Return the labels of a matrix of 0, 1, and -1 for a pair that is not used; speakers are those it implies."""
+        shape = key.shape[0], key.shape[1]
         if 3 * np.count_nonzero(key == NONTARGET) <= 2 * key.size:
             i, j = np.nonzero(key != MISSING)
-            return cls.from_exceptions(key.shape, i, j, key[i, j], MISSING)
-        rows, cols = connected(*np.nonzero(key == TARGET), key.shape)
+            return cls.from_exceptions(shape, i, j, key[i, j], MISSING)
+        i, j = np.nonzero(key == TARGET)
+        rows, cols = connected(i, j, shape)
         i, j = np.nonzero(key != (rows[:, None] == cols))
         if 2 * len(i) > np.count_nonzero(key != NONTARGET):  # targets do not make blocks
             i, j = np.nonzero(key != NONTARGET)
-            return cls.from_exceptions(key.shape, i, j, key[i, j])
+            return cls.from_exceptions(shape, i, j, key[i, j])
         return cls(rows, cols, i, j, key[i, j].astype(np.int8))
 
     @classmethod
@@ -99,7 +103,7 @@ class PairLabels:
         label = np.concatenate([self.label[keep], np.full(len(i), MISSING, np.int8)])
         return replace(self, i=np.concatenate([self.i[keep], i]), j=np.concatenate([self.j[keep], j]), label=label)
 
-    def row_counts(self) -> npt.NDArray[np.float64]:
+    def row_counts(self) -> Array:
         """Return how many scores of each class every row has."""
         size = np.bincount(self.cols[self.cols >= 0], minlength=self.rows.max(initial=0) + 1)
         target = np.where(self.rows >= 0, size[self.rows], 0)
@@ -118,8 +122,8 @@ class Pattern:
     col_class: Index
     row_size: Index  #: members of each class
     col_size: Index
-    row_n: npt.NDArray[np.float64]  #: scores of each label that a member of a class has
-    col_n: npt.NDArray[np.float64]
+    row_n: Array  #: scores of each label that a member of a class has
+    col_n: Array
     row_component: Index  #: component of each class
     col_component: Index
     a: Index  #: row class and column class of exceptions, and their label

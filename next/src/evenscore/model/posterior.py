@@ -15,6 +15,7 @@ import numpy.typing as npt
 from evenscore.data.labels import NONTARGET, TARGET, Labels
 from evenscore.errors import InputError
 from evenscore.model.parameters import ScoreModel
+from evenscore.model.pattern import Array
 from evenscore.model.statistics import Statistics, Types
 from evenscore.model.sums import labelled_parts
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Factor", "HiddenPosterior", "Moments", "background_core", "expect", "factorize", "posterior", "solve"]
 
-Array = npt.NDArray[np.float64]
 _LARGE = 128  # rows of a matrix that is worth a Cholesky factorization of its own, or a look at its zeros
 _MOST = 20_000  # hidden numbers whose covariance fits into memory (3 GB)
 
@@ -78,10 +78,10 @@ class Factor:
     A_inv: Float[np.ndarray, "t r d d"]
     X: Float[np.ndarray, "t rd cd"]  #: A^-1 times what couples rows and columns
     S_inv: Float[np.ndarray, "t cd cd"]
-    log_det_A: Float[np.ndarray, "t r"]
-    log_det_S: Float[np.ndarray, " t"]
-    row_PU: Float[np.ndarray, "t r d p"]  #: P^-1 U, p = 2 D
-    col_PU: Float[np.ndarray, "t c d p"]
+    log_det_a: Float[np.ndarray, "t r"]
+    log_det_s: Float[np.ndarray, " t"]
+    row_pu: Float[np.ndarray, "t r d p"]  #: P^-1 U, p = 2 D
+    col_pu: Float[np.ndarray, "t c d p"]
     UPU: Float[np.ndarray, "t p p"]  #: U' P^-1 U of each component
     mostly_zero: bool  #: whether X is that of one large component with few scores
 
@@ -93,21 +93,21 @@ def factorize(model: ScoreModel, coupling: Array, row_n: Array, col_n: Array, ro
     A = np.eye(D) + (row_n @ a.reshape(2, D * D)).reshape(T, R, D, D)  # (E3)
     B = np.eye(D) + (col_n @ b.reshape(2, D * D)).reshape(T, C, D, D)
     between = np.tensordot(coupling, c, (0, 0)).transpose(0, 1, 3, 2, 4).reshape(T, R, D, C * D)
-    A_inv, log_det_A = _inverse(A)
+    A_inv, log_det_a = _inverse(A)
     X = (A_inv @ between).reshape(T, R * D, C * D)
-    mostly_zero = T == 1 and min(R, C) * D >= _LARGE and 8 * np.count_nonzero(coupling) < coupling.size
+    mostly_zero = T == 1 and min(R, C) * D >= _LARGE and bool(8 * np.count_nonzero(coupling) < coupling.size)
     S = -_product(between.reshape(T, R * D, C * D).swapaxes(1, 2), X, mostly_zero)
     diagonal = np.arange(C)
     S.reshape(T, C, D, C, D)[:, diagonal, :, diagonal] += B.swapaxes(0, 1)
-    S_inv, log_det_S = _inverse(S)
+    S_inv, log_det_s = _inverse(S)
     # P^-1 U by the same elimination, where U has u_r I in the rows for x and u_c I in those for y
     row_U, col_U = np.zeros((T, R, D, 2 * D)), np.zeros((T, C, D, 2 * D))
     row_U[..., :D], col_U[..., D:] = row_u[..., None, None] * np.eye(D), col_u[..., None, None] * np.eye(D)
-    col_PU = S_inv @ (col_U.reshape(T, C * D, 2 * D) - X.swapaxes(1, 2) @ row_U.reshape(T, R * D, 2 * D))
-    row_PU = A_inv @ row_U - (X @ col_PU).reshape(T, R, D, 2 * D)
-    col_PU = col_PU.reshape(T, C, D, 2 * D)
-    UPU = np.concatenate([_sum(row_u, row_PU), _sum(col_u, col_PU)], axis=1)
-    return Factor(A_inv, X, S_inv, log_det_A, log_det_S, row_PU, col_PU, UPU, mostly_zero)
+    col_pu = S_inv @ (col_U.reshape(T, C * D, 2 * D) - X.swapaxes(1, 2) @ row_U.reshape(T, R * D, 2 * D))
+    row_pu = A_inv @ row_U - (X @ col_pu).reshape(T, R, D, 2 * D)
+    col_pu = col_pu.reshape(T, C, D, 2 * D)
+    UPU = np.concatenate([_sum(row_u, row_pu), _sum(col_u, col_pu)], axis=1)
+    return Factor(A_inv, X, S_inv, log_det_a, log_det_s, row_pu, col_pu, UPU, mostly_zero)
 
 
 def _sum(weights: Array, values: Array) -> Array:
@@ -231,7 +231,7 @@ def expect(model: ScoreModel, stats: Statistics) -> Moments:
     second -= (stats.hidden - stats.seen)[:, None, None] * np.eye(D)  # others stay at their prior
     explained, log_dets = sum(s.explained for s in solved) - np.vdot(t, shift), log_det.sum()
     for s in solved:
-        log_dets += np.vdot(s.types.row_count, s.factor.log_det_A) + s.types.number @ s.factor.log_det_S
+        log_dets += np.vdot(s.types.row_count, s.factor.log_det_a) + s.types.number @ s.factor.log_det_s
     rest = (stats.squares - 2 * model.mu * stats.total + stats.count * model.mu**2) / model.sigma2
     rest = rest + stats.count * np.log(2 * np.pi * model.sigma2)
     return replace(moments, log_likelihood=float(0.5 * (explained - rest.sum() - log_dets)))  # (E13)
@@ -242,15 +242,15 @@ def _add_types(moments: Moments, s: _Solved, core: Array, shift: Array) -> None:
     types, f, D = s.types, s.factor, s.x.shape[-1]
     T, R, C = types.coupling.shape[1:]
     moved = s.one[:, :, None, None]
-    x = s.x - moved * (f.row_PU @ shift[:, None, :, None])[:, None, :, :, 0]  # (E7)
-    y = s.y - moved * (f.col_PU @ shift[:, None, :, None])[:, None, :, :, 0]
+    x = s.x - moved * (f.row_pu @ shift[:, None, :, None])[:, None, :, :, 0]  # (E7)
+    y = s.y - moved * (f.col_pu @ shift[:, None, :, None])[:, None, :, :, 0]
     X_S = _product(f.X, f.S_inv, f.mostly_zero)
     diagonal = np.arange(C)
-    row_core, col_core = f.row_PU @ core[:, None], f.col_PU @ core[:, None]
+    row_core, col_core = f.row_pu @ core[:, None], f.col_pu @ core[:, None]
     x_var = f.A_inv + X_S.reshape(T, R, D, C * D) @ f.X.reshape(T, R, D, C * D).swapaxes(2, 3)
     y_var = f.S_inv.reshape(T, C, D, C, D)[:, diagonal, :, diagonal].swapaxes(0, 1)
-    x_var = x_var - row_core @ f.row_PU.swapaxes(2, 3)  # (E4)
-    y_var = y_var - col_core @ f.col_PU.swapaxes(2, 3)
+    x_var = x_var - row_core @ f.row_pu.swapaxes(2, 3)  # (E4)
+    y_var = y_var - col_core @ f.col_pu.swapaxes(2, 3)
     x_square = x.transpose(0, 2, 3, 1) @ x.transpose(0, 2, 1, 3) + types.row_count[..., None, None] * x_var
     y_square = y.transpose(0, 2, 3, 1) @ y.transpose(0, 2, 1, 3) + types.col_count[..., None, None] * y_var
     moments.add_side(0, types.row_n, types.row_u[..., None] * _sum(s.one, x), x_square, s.row_sums, x)
@@ -261,7 +261,7 @@ def _add_types(moments: Moments, s: _Solved, core: Array, shift: Array) -> None:
         if not len(t):
             continue
         near = np.tensordot(types.number[t] * weight[t, r, c], X_S.reshape(T, R, D, C, D)[t, r, :, c], 1)
-        reach = (weight @ f.col_PU.reshape(T, C, 2 * D * D)).reshape(T, R, D, 2 * D)
+        reach = (weight @ f.col_pu.reshape(T, C, 2 * D * D)).reshape(T, R, D, 2 * D)
         far = (types.number[:, None, None, None] * row_core) @ reach.swapaxes(2, 3)
         coupled = (weight[:, None] @ y).reshape(x.size // max(D, 1), D)
         cross = x.reshape(coupled.shape).T @ coupled - near - far.sum((0, 1))

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET, Labels
-from evenscore.model.densities import ResidualDensities, Values
+from evenscore.model.densities import Formula, ResidualDensities, Values
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.pattern import connected
+from evenscore.model.pattern import Array, Index, connected
 from evenscore.model.scoring import ScoreModelNormalizer, missing_kinds
 from evenscore.model.sums import Part, Scores
 
 __all__ = ["fit_residuals"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 _FOLDS = 3
 _PARTS = 4
 _MOST = 1200  # enrolments, and tests, of the speakers in the sample
@@ -63,7 +61,8 @@ def _sample(scores: Scores, labels: Labels | None) -> tuple[Array, Array, Index,
     elif labels.by_speaker:
         row_group, col_group, _ = labels.speaker_codes
     else:
-        row_group, col_group = connected(*np.nonzero(labels.matrix == TARGET), labels.shape)
+        i, j = np.nonzero(labels.matrix == TARGET)
+        row_group, col_group = connected(i, j, labels.shape)
     known = np.concatenate([row_group, col_group])
     speakers = np.random.default_rng(0).permutation(np.unique(known[known >= 0]))
     sizes = [np.bincount(group[group >= 0], minlength=known.max() + 1)[speakers] for group in (row_group, col_group)]
@@ -79,8 +78,13 @@ def _sample(scores: Scores, labels: Labels | None) -> tuple[Array, Array, Index,
     return values, np.maximum(key, 0), row_group[rows], col_group[cols]
 
 
-def _residual(s: Values, e0: Values, e1: Values, t0: Values, t1: Values, scale: float, target: float) -> Values:
-    return (s - e0 - t0 - target * (e1 + t1 - e0 - t0)) * scale
+def _residual_of(label: int, variance: Array) -> Formula:
+    """Return the standardized residual of one class, in place of the LLR."""
+
+    def residual(s: Values, e0: Values, e1: Values, t0: Values, t1: Values, scale: float) -> Values:
+        return (s - e1 - t1) * scale if label else (s - e0 - t0) * scale
+
+    return residual, (float(variance[label] ** -0.5),)
 
 
 def _left_out(model: ScoreModel, scores: Array, key: Array, row_group: Index, col_group: Index) -> list[Array]:
@@ -98,7 +102,7 @@ def _left_out(model: ScoreModel, scores: Array, key: Array, row_group: Index, co
         normalizer = ScoreModelNormalizer(model, scores[cohort], key[cohort])
         S_e, S_t = scores[np.ix_(rows, others_c)], scores[np.ix_(others_r, cols)]
         for h in (NONTARGET, TARGET):
-            z = normalizer.llr(scores[trials], S_e, S_t, formula=lambda v, h=h: (_residual, (float(v[h] ** -0.5), h)))
+            z = normalizer.llr(scores[trials], S_e, S_t, formula=partial(_residual_of, h))
             found[h].append(z[(key[trials] == h) & ~np.isnan(z)])
     return [np.concatenate(parts) for parts in found]
 

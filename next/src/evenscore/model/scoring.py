@@ -27,7 +27,7 @@ from evenscore.errors import InputError
 from evenscore.large import is_dask, map_pairs, map_rows
 from evenscore.model.densities import Formula, gaussian_llr
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.pattern import MISSING, Index, PairLabels, Pattern, find_pattern, refine
+from evenscore.model.pattern import MISSING, Array, Index, PairLabels, Pattern, find_pattern, refine
 from evenscore.model.posterior import background_core, factorize, solve
 from evenscore.model.statistics import lay_out
 from evenscore.model.sums import Scores, labelled_parts, matrix_sums
@@ -35,7 +35,6 @@ from evenscore.parallel import one_blas_thread
 
 __all__ = ["ScoreModelNormalizer", "lgsm_norm", "missing_kinds"]
 
-Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
 _KEPT = 64  # predictions that a normalizer remembers
 
@@ -94,17 +93,15 @@ class ScoreModelNormalizer:
         self._predictions: dict[tuple[bytes, bytes], Prediction] = {}
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
-        """Return the log-likelihood ratios of the trials, in the form of `blocks.trials`.
-
-        The cohort of the blocks must be the one this normalizer was prepared for, or be left out of them.
-        """
+        """Return the LLRs of the trials; the cohort of the blocks must be the one of this normalizer, or be left out."""
         trials = blocks.trials
         if self._table is not None and blocks.cohort is not self._table:
             labels = {"enroll_labels": blocks.enroll_labels, "test_labels": blocks.test_labels}
             blocks = ScoreBlocks(trials, blocks.enroll, blocks.test, self._table, **labels)  # type: ignore[arg-type]
-        arrays = [block and block.scores for block in (blocks.enroll, blocks.test)]
-        keys = [labels and labels.matrix for labels in (blocks.enroll_labels, blocks.test_labels)]
-        return trials.with_normalized(self.llr(trials.scores, *arrays, *keys, trials.rows, trials.cols))
+        enroll, test = blocks.enroll and blocks.enroll.scores, blocks.test and blocks.test.scores
+        keys = blocks.enroll_labels, blocks.test_labels
+        e_key, t_key = (None if labels is None else labels.matrix for labels in keys)
+        return trials.with_normalized(self.llr(trials.scores, enroll, test, e_key, t_key, trials.rows, trials.cols))
 
     def llr(
         self,
@@ -314,8 +311,8 @@ def predict(
     return Prediction(model.mu + both @ constant, both @ F, both @ G, variance)  # (S3)
 
 
-def _weights(noise: Array, mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None) -> Array:
-    """Return the weights of cohort scores in m: a score adds its loadings / noise to the evidence of its two sides.
+def _weights(v: Array, mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None) -> Array:
+    """Return the weights of cohort scores in m: a score adds its loadings / v to the evidence of its two sides.
 
     ``own`` is the covariance of the trial's side with (x~, y~), ``others`` that of the cohort's members.
     """
@@ -323,12 +320,10 @@ def _weights(noise: Array, mine: Array, theirs: Array, labels: Codes, own: Array
     found = mine[h] @ own
     if others is not None:
         found += (theirs[h][:, :, None] * others).sum(1)
-    return (found * ((labels != MISSING) / noise[h])[:, None]).T
+    return (found * ((labels != MISSING) / v[h])[:, None]).T
 
 
-def _solve_cohort(
-    model: ScoreModel, pattern: Pattern, row_label: Codes, col_label: Codes
-) -> tuple[Array, Array, Array]:
+def _solve_cohort(model: ScoreModel, pattern: Pattern, row_label: Codes, col_label: Codes) -> tuple[Array, ...]:
     """Return Lambda_c^-1 B for the members of every class (R x D x P and C x D x P), and B' Lambda_c^-1 B.
 
     Lambda_c is the precision of the cohort's hidden variables, s_e and s_t included, and B couples them with (x~, y~).
@@ -354,7 +349,7 @@ def _solve_cohort(
     row_z, col_z = np.empty(row_B.shape), np.empty(col_B.shape)
     for n, (f, x, y) in enumerate(solved):
         rows, cols = layout.row_place[0] == n, layout.col_place[0] == n
-        x, y = x - (f.row_PU @ shift).transpose(0, 3, 1, 2), y - (f.col_PU @ shift).transpose(0, 3, 1, 2)  # (E4)
+        x, y = x - (f.row_pu @ shift).transpose(0, 3, 1, 2), y - (f.col_pu @ shift).transpose(0, 3, 1, 2)  # (E4)
         row_z[rows] = x[layout.row_place[1, rows], :, layout.row_place[2, rows]]
         col_z[cols] = y[layout.col_place[1, cols], :, layout.col_place[2, cols]]
     known = np.tensordot(row_B, row_z, ((0, 2), (0, 2))) + np.tensordot(col_B, col_z, ((0, 2), (0, 2)))

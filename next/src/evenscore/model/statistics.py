@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET
-from evenscore.model.pattern import Pattern, find_pattern
+from evenscore.model.pattern import Array, Index, Pattern, find_pattern
 from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Layout", "Statistics", "Types", "collect", "lay_out"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 _ONE_BATCH = 1 << 14  # pairs of classes up to which one batch takes less time than several
 
 
@@ -147,7 +145,8 @@ def lay_out(pattern: Pattern, ordered: bool = True) -> Layout:
     matched = np.flatnonzero(pattern.match >= 0)
     col_matched = np.zeros(len(pattern.col_size), bool)
     col_matched[pattern.match[matched]] = True
-    row_keys, col_keys = [pattern.match < 0], [~col_matched]
+    row_keys: list[Array] = [pattern.match < 0]
+    col_keys: list[Array] = [~col_matched]
     if ordered:  # numbers that follow from sizes and labels only
         factor = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)
         row_key, col_key = 3 * pattern.row_size.astype(np.uint64), 3 * pattern.col_size.astype(np.uint64)
@@ -206,7 +205,7 @@ def _types_of_matrix(matrix: int, pattern: Pattern, rows: Array, cols: Array) ->
         _, first, of, number = np.unique(kind, axis=0, return_index=True, return_inverse=True, return_counts=True)
         order, ends = np.argsort(of.ravel(), kind="stable"), np.cumsum(number)
         phis = np.split(phi[order], ends[:-1])
-        phis = [np.linalg.qr(p, mode="r") if len(p) > p.shape[1] else p for p in phis]  # has the same products
+        phis = [np.asarray(np.linalg.qr(p, mode="r")) if len(p) > p.shape[1] else p for p in phis]  # the same products
         scatter = np.add.reduceat(scatter[order], ends - number, axis=0)
         coupling, own, u, v = coupling[:, first], own[:, first], u[first], v[first]
         ns = layout.rows(n, pattern.row_n)[first], layout.cols(n, pattern.col_n)[first]

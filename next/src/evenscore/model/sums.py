@@ -16,14 +16,13 @@ from evenscore.data.score_matrix import ScoreMatrix, as_scores
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
 from evenscore.large import COMPILED, is_dask
-from evenscore.model.pattern import MISSING, Index, PairLabels, Shape, group_pairs
+from evenscore.model.pattern import MISSING, Array, Index, PairLabels, Shape, group_pairs
 from evenscore.parallel import busy_thread, run_blocks
 
 __all__ = ["ClassSums", "Scores", "labelled_parts", "list_sums", "matrix_sums", "part_sums", "split_by_class"]
 
 Scores = Any  #: K x L scores: an array of NumPy or dask, or `BilinearScores`
-Floats = npt.NDArray[np.floating]
-Whole = tuple[Floats, Floats, float]  # sums over rows, over columns, of squares
+Whole = tuple[Array, Array, float]  # sums over rows, over columns, of squares
 
 _BLOCK = 1 << 17  # scores at a time in NumPy: they stay in the cache
 _LARGE_BLOCK = 1 << 22  # scores at a time in the compiled loop
@@ -34,13 +33,13 @@ class ClassSums:
     """Sums of the scores of a matrix, less ``center``, by class; ``labels`` tells which scores there are."""
 
     labels: PairLabels
-    rows: Floats  #: sums over each row, K x 2
-    cols: Floats  #: sums over each column, L x 2
-    squares: Floats  #: sums of squares over the matrix
-    center: Floats  #: what was subtracted from the scores, so that squares keep their digits
+    rows: Array  #: sums over each row, K x 2
+    cols: Array  #: sums over each column, L x 2
+    squares: Array  #: sums of squares over the matrix
+    center: Array  #: what was subtracted from the scores, so that squares keep their digits
 
     @cached_property
-    def counts(self) -> tuple[Floats, Floats]:
+    def counts(self) -> tuple[Array, Array]:
         """Numbers of scores of each class in every row, and in every column."""
         return self.labels.row_counts(), self.labels.T.row_counts()
 
@@ -49,7 +48,7 @@ class ClassSums:
         """The sums of the transposed matrix."""
         return ClassSums(self.labels.T, self.cols, self.rows, self.squares, self.center)
 
-    def moved(self, center: Floats) -> ClassSums:
+    def moved(self, center: Array) -> ClassSums:
         """Return the sums of the same scores less another center of each class."""
         (row_n, col_n), step = self.counts, center - self.center
         squares = self.squares - 2 * step * self.rows.sum(0) + row_n.sum(0) * step**2
@@ -81,14 +80,14 @@ def matrix_sums(scores: Scores, labels: PairLabels, center: float | None = None)
     return split_by_class(labels, (rows, cols, square), target, own, center)
 
 
-def _rough_center(scores: Floats) -> float:
+def _rough_center(scores: Array) -> float:
     """Return the median of some scores: taken from all, it keeps the digits of their squares."""
     first = scores[: 1 + 10000 // max(scores.shape[1], 1)]
     known = first[np.isfinite(first)]
     return float(np.median(known)) if known.size else 0.0
 
 
-def _sum_rows(scores: Floats, center: float) -> tuple[Floats, Floats, float, Index]:
+def _sum_rows(scores: Array, center: float) -> tuple[Array, Array, float, Index]:
     """Return sums over rows and columns, the sum of squares, and how many scores each row misses."""
     K, L = scores.shape
     rows, squares, missing, cols = np.zeros(K), np.zeros(K), np.zeros(K, np.intp), np.zeros(L)
@@ -113,12 +112,12 @@ def _sum_rows(scores: Floats, center: float) -> tuple[Floats, Floats, float, Ind
     return rows, cols, float(squares.sum()), missing
 
 
-def _refuse_infinite(values: Floats) -> None:
+def _refuse_infinite(values: Array) -> None:
     if not np.isfinite(values).all():
         raise InputError("a score is infinite or too large; use NaN if it is missing")
 
 
-def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Floats, center: float) -> ClassSums:
+def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Array, center: float) -> ClassSums:
     """Return sums by class, given those of all pairs, of targets by speaker, and scores of pairs with own labels."""
     (rows, cols, square), (target_rows, target_cols, target_square) = whole, target
     i, j, missing = labels.i, labels.j, labels.label == MISSING
@@ -133,7 +132,7 @@ def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Floats,
     return ClassSums(labels, by_row, by_col, squares, np.full(2, center))
 
 
-def list_sums(shape: Shape, i: Index, j: Index, scores: Floats, label: Index, center: float | None = None) -> ClassSums:
+def list_sums(shape: Shape, i: Index, j: Index, scores: Array, label: Index, center: float | None = None) -> ClassSums:
     """Return the sums of a list of trials; those of unknown label, or without a score, are not used."""
     used = (label != MISSING) & ~np.isnan(scores)
     i, j, label, s = i[used].astype(np.intp), j[used].astype(np.intp), label[used], scores[used].astype(float)
@@ -152,7 +151,7 @@ def _dask_sums(scores: Scores, labels: PairLabels) -> ClassSums:
 
     center = _rough_center(np.asarray(scores[:10, :10000].compute()))
 
-    def sum_block(block: Floats, part: PairLabels) -> tuple[npt.NDArray[np.generic], ...]:
+    def sum_block(block: Array, part: PairLabels) -> tuple[npt.NDArray[np.generic], ...]:
         with busy_thread():
             found = matrix_sums(np.asarray(block), part, center)
             return found.rows, found.cols, found.squares, *np.nonzero(np.isnan(block))
