@@ -56,8 +56,8 @@ def fit(
     every test but itself, or the trials of --key. Options of lgsm: dim (2; 0 calibrates only), tol, max_iter,
     residuals=gaussian (in place of densities with heavier tails), method=em; of evidence: dim, ridge.
     """
-    from evenscore.cli.inputs import read_labelled
     from evenscore.cli.app import progress_bar
+    from evenscore.cli.inputs import read_labelled
     from evenscore.files import output_format, write_model
     from evenscore.large import cluster
     from evenscore.model.fit import fit_score_model

@@ -27,6 +27,8 @@ def facts_of_ids(speakers: str | None, conditions: str | None) -> Callable[[AnyS
 
     Every id needs a speaker; a condition that is absent or '-' is unknown.
     """
+    if speakers is None and conditions is None:
+        return lambda side: side
     people = None if speakers is None else read_speakers(speakers)
     groups = None if conditions is None else read_speakers(conditions)
 

@@ -87,9 +87,9 @@ def normalize(
     z needs --enroll-cohort, t --test-cohort, s and as both, zt and tz also --cohort; lgsm and evidence use what there
     is. Options follow a norm: top_k, drop_top, select, statistic, trim, ddof, std_floor, combine, convention.
     """
+    from evenscore.cli.app import progress_bar
     from evenscore.cli.inputs import CONDITION, facts_of_ids, read_blocks
     from evenscore.cli.options import labelled_format
-    from evenscore.cli.app import progress_bar
     from evenscore.files import output_format, write
     from evenscore.large import cluster, task_progress
     from evenscore.norms.registry import normalize as normalize_blocks

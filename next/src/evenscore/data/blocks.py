@@ -221,34 +221,23 @@ def _labels_of(block: ScoreMatrix | None, labels: Labels | TrialList, name: str)
 
 def _only_nontargets(block: ScoreMatrix, labels: Labels) -> ScoreMatrix:
     """Return the scores with NaN where a pair is not a non-target."""
+    if is_dask(block.scores) and labels.by_speaker:  # never form the labels of all pairs
+        rows, cols, _ = labels.speaker_codes
+
+        return block.map(lambda s, e, t: np.where((e == t) | (e < 0) | (t < 0), np.nan, s), [rows], [cols])
+    other = labels.matrix != NONTARGET
+    if not is_dask(block.scores) and not other.any():
+        return block
     if is_dask(block.scores):
         import dask.array as da
 
-        rows, cols, _ = labels.speaker_codes if labels.by_speaker else (None, None, 0)
-        if rows is None or cols is None:
-            other = da.from_array(labels.matrix != NONTARGET, chunks=block.scores.chunks)
-        else:
-            by_row = da.from_array(rows[:, None], (block.scores.chunks[0], 1))
-            by_col = da.from_array(cols[None], (1, block.scores.chunks[1]))
-            other = (by_row == by_col) | (by_row < 0) | (by_col < 0)
-        return block.with_scores(da.where(other, np.nan, block.scores).astype(block.scores.dtype))
-    other = labels.matrix != NONTARGET
-    masked = np.where(other, np.nan, block.scores).astype(block.scores.dtype, copy=False) if other.any() else None
-    return block if masked is None else block.with_scores(masked)
+        other = da.from_array(other, chunks=block.scores.chunks)
+    return block.with_scores(np.where(other, np.nan, block.scores).astype(block.scores.dtype))
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledBlocks:
     """Score blocks with the labels of their trials: what methods are trained on, and judged by.
-
-    Parameters
-    ----------
-    blocks
-        Trials and their cohort scores.
-    labels
-        Of the trials: `Labels`, or a key. Not needed if the trials are a list with labels.
-    name
-        Of the phrase or condition.
 
     Examples
     --------
@@ -259,8 +248,8 @@ class LabelledBlocks:
     """
 
     blocks: ScoreBlocks
-    labels: Labels | TrialList | None = None
-    name: str = ""
+    labels: Labels | TrialList | None = None  #: of the trials; not needed if these are a list with labels
+    name: str = ""  #: of the phrase or condition
 
     @classmethod
     def own_cohort(cls, scores: ScoreMatrix, labels: Labels | None = None, *, name: str = "") -> LabelledBlocks:
@@ -279,7 +268,7 @@ class LabelledBlocks:
 
     def labelled(self, scores: ScoreMatrix | TrialList) -> TrialList:
         """Return other scores of the trials, such as normalized ones, as a list with labels."""
-        trials = scores.to_trials() if isinstance(scores, ScoreMatrix) else scores
+        trials = scores.to_trials()
         if self.labels is not None:
             return trials.join(self.labels)
         if trials.labels is None:

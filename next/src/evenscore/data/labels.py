@@ -60,12 +60,6 @@ class Labels:
 
         Speakers are a sequence, a mapping from id to speaker, or a `Side` that knows its speakers. With ids, labels can
         be aligned with scores.
-
-        Examples
-        --------
-        >>> labels = Labels.from_speakers({"a-1": "ann", "b-1": "bob"}, {"t1": "bob"})
-        >>> labels.enroll.ids, labels.matrix.tolist()
-        (array(['a-1', 'b-1'], dtype=object), [[0], [1]])
         """
         enroll, of_rows = _side_and_speakers(enroll_speakers, enroll_ids, "enroll")
         test, of_cols = _side_and_speakers(test_speakers, test_ids, "test")
@@ -75,13 +69,7 @@ class Labels:
     def from_key(
         cls, key: npt.ArrayLike, *, enroll_ids: IdsLike | Side | None = None, test_ids: IdsLike | Side | None = None
     ) -> Labels:
-        """Label each pair on its own: 1 (target), 0 (non-target), -1 (unknown).
-
-        Examples
-        --------
-        >>> Labels.from_key([[1, 0], [-1, 1]])
-        Labels(2 x 2: 2 target, 1 non-target, 1 unknown)
-        """
+        """Label each pair on its own: 1 (target), 0 (non-target), -1 (unknown)."""
         array = np.asarray(key)
         if array.ndim != 2 or array.dtype.kind not in "biuf" or not np.isin(array, (-1, 0, 1)).all():
             raise InputError("a key must be a matrix of 1 (target), 0 (non-target) and -1 (unknown)")
@@ -119,8 +107,7 @@ class Labels:
         """K x L labels."""
         if self.key is not None:
             return self.key
-        rows, cols, _ = self.speaker_codes
-        return _compared(rows[:, None], cols)
+        return self.pairs(np.arange(self.shape[0])[:, None], np.arange(self.shape[1]))
 
     def pairs(self, rows: npt.NDArray[np.integer], cols: npt.NDArray[np.integer]) -> npt.NDArray[np.int8]:
         """Return the labels of the pairs at these positions."""
@@ -145,22 +132,17 @@ class Labels:
         """Return the labels of the rows and columns at these positions, in this order; None takes all."""
         rows = np.arange(self.shape[0]) if rows is None else np.asarray(rows)
         cols = np.arange(self.shape[1]) if cols is None else np.asarray(cols)
-        return Labels(
-            (len(rows), len(cols)),
-            None if self.enroll is None else self.enroll.take(rows),
-            None if self.test is None else self.test.take(cols),
-            None if self.enroll_speakers is None else self.enroll_speakers[rows],
-            None if self.test_speakers is None else self.test_speakers[cols],
-            None if self.key is None else self.key[np.ix_(rows, cols)],
-        )
+        sides = self.enroll and self.enroll.take(rows), self.test and self.test.take(cols)
+        shape = len(rows), len(cols)
+        if self.enroll_speakers is not None and self.test_speakers is not None:
+            return Labels(shape, *sides, self.enroll_speakers[rows], self.test_speakers[cols])
+        return Labels(shape, *sides, key=self.matrix[np.ix_(rows, cols)])
 
     def align(self, enroll: Side, test: Side) -> Labels:
         """Return the labels of these ids, in this order; labels without ids must have the right shape."""
         if self.enroll is None or self.test is None:
-            if self.shape != (len(enroll), len(test)):
-                raise InputError(
-                    f"labels are {self.shape}, but the scores are {(len(enroll), len(test))}; make them agree"
-                )
+            if self.shape != (shape := (len(enroll), len(test))):
+                raise InputError(f"labels are {self.shape}, but the scores are {shape}; make them agree")
             return Labels(self.shape, enroll, test, self.enroll_speakers, self.test_speakers, self.key)
         if self.enroll.same_ids(enroll) and self.test.same_ids(test):
             return self

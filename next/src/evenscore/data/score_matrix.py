@@ -104,8 +104,6 @@ class ScoreMatrix(Pairs):
     >>> matrix = ScoreMatrix([[1.5, -2.0], [0.5, 3.0]], ["e1", "e2"], ["t1", "t2"])
     >>> matrix
     ScoreMatrix(2 enrolments x 2 tests, float64)
-    >>> matrix.select(enroll_ids=["e2"]).scores
-    array([[0.5, 3. ]])
     >>> matrix.map(lambda s, mean: s - mean, enroll=[np.array([1.0, 2.0])]).scores
     array([[ 0.5, -3. ],
            [-1.5,  1. ]])
@@ -127,10 +125,8 @@ class ScoreMatrix(Pairs):
         if not is_dask(array):
             bad = first_bad_score(array)
             if bad is not None:
-                i, j = np.unravel_index(bad, array.shape)
-                raise InputError(
-                    f"the score of ({enroll.ids[i]!r}, {test.ids[j]!r}) is {array[i, j]}; use NaN if it is missing"
-                )
+                pair = enroll.ids[bad // len(test)], test.ids[bad % len(test)]
+                raise InputError(f"the score of {pair} is {array.flat[bad]}; use NaN if it is missing")
         set_fields(self, scores=array, enroll=enroll, test=test)
 
     @classmethod
@@ -170,25 +166,13 @@ class ScoreMatrix(Pairs):
         found = self.take(rows, cols)
         return ScoreMatrix.trusted(found.scores, enroll.completed_by(found.enroll), test.completed_by(found.test))
 
-    def astype(self, dtype: npt.DTypeLike) -> ScoreMatrix:
-        """Return the same scores in float32 or float64."""
-        return self.with_scores(self.scores.astype(dtype, copy=False))
-
     def compute(self) -> ScoreMatrix:
         """Return the scores in memory."""
         return self.with_scores(self.scores.compute()) if is_dask(self.scores) else self
 
     @classmethod
     def concat(cls, parts: Sequence[ScoreMatrix]) -> ScoreMatrix:
-        """Put matrices together by id; pairs that no part has are missing, a pair that two parts have is an error.
-
-        Examples
-        --------
-        >>> left, right = ScoreMatrix([[1.0]], ["e1"], ["t1"]), ScoreMatrix([[2.0], [3.0]], ["e1", "e2"], ["t2"])
-        >>> ScoreMatrix.concat([left, right]).scores
-        array([[ 1.,  2.],
-               [nan,  3.]])
-        """
+        """Put matrices together by id; pairs that no part has are missing, a pair that two parts have is an error."""
         parts = [part.compute() for part in parts]
         enroll, test = union([part.enroll for part in parts]), union([part.test for part in parts])
         whole = np.full((len(enroll), len(test)), np.nan, np.result_type(*(part.scores for part in parts)))
@@ -196,10 +180,8 @@ class ScoreMatrix(Pairs):
             at = np.ix_(enroll.find(part.enroll_ids), test.find(part.test_ids))
             twice = np.argwhere(~(np.isnan(whole[at]) | np.isnan(part.scores)))
             if len(twice):
-                i, j = twice[0]
-                raise InputError(
-                    f"the pair ({part.enroll_ids[i]!r}, {part.test_ids[j]!r}) is in two matrices; keep it in one"
-                )
+                pair = part.enroll_ids[twice[0][0]], part.test_ids[twice[0][1]]
+                raise InputError(f"the pair {pair} is in two matrices; keep it in one")
             whole[at] = np.where(np.isnan(part.scores), whole[at], part.scores)
         return cls.trusted(whole, enroll, test)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,8 +39,6 @@ class Side:
     >>> side = Side(["u1", "u2"], speakers={"u1": "ann", "u2": "bob"})
     >>> side.take([1]).speakers
     array(['bob'], dtype=object)
-    >>> side.find(["u2", "u3"])
-    array([ 1, -1])
     """
 
     ids: Ids
@@ -186,8 +185,7 @@ def _refuse_bad_ids(ids: Ids, what: str) -> None:
     if None in unique or "" in unique:
         raise InputError(f"{what}[{next(i for i, name in enumerate(ids) if not name)}] is empty; give every id a name")
     if len(unique) != len(ids):
-        seen: set[str] = set()
-        repeated = next(name for name in ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        repeated = next(name for name, count in Counter(ids.tolist()).items() if count > 1)
         raise InputError(f"{what} has {repeated!r} more than once; make ids unique")
 
 
@@ -217,7 +215,5 @@ def union(sides: Sequence[Side]) -> Side:
     if all(side.same_ids(sides[0]) for side in sides[1:]):
         return sides[0]
     names = list(dict.fromkeys(name for side in sides for name in side.ids.tolist()))
-    speakers: dict[str, str | None] | None = None
-    if all(side.speakers is not None for side in sides):
-        speakers = {n: s for side in sides for n, s in zip(side.ids.tolist(), side.speakers, strict=True)}  # type: ignore[arg-type]
-    return Side(names, speakers)
+    known = [zip(side.ids, side.speakers, strict=True) for side in sides if side.speakers is not None]
+    return Side(names, dict(pair for pairs in known for pair in pairs) if len(known) == len(sides) else None)

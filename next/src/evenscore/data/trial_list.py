@@ -154,15 +154,10 @@ class TrialList(Pairs):
         at = np.flatnonzero(at) if at.dtype == bool else at.astype(np.intp)
         enroll, rows = np.unique(self.rows[at], return_inverse=True)
         test, cols = np.unique(self.cols[at], return_inverse=True)
-        return TrialList.trusted(
-            self.enroll.take(enroll),
-            self.test.take(test),
-            rows.astype(np.int32),
-            cols.astype(np.int32),
-            None if self.scores is None else self.scores[at],
-            None if self.labels is None else self.labels[at],
-            {name: values[at] for name, values in self.columns.items()},
-        )
+        scores, labels = (None if values is None else values[at] for values in (self.scores, self.labels))
+        columns = {name: values[at] for name, values in self.columns.items()}
+        positions = rows.astype(np.int32), cols.astype(np.int32)
+        return TrialList.trusted(self.enroll.take(enroll), self.test.take(test), *positions, scores, labels, columns)
 
     def find(self, other: TrialList) -> npt.NDArray[np.intp]:
         """Return for each trial its position in another list, -1 where the pair is not listed there."""
@@ -172,21 +167,16 @@ class TrialList(Pairs):
         if len(codes) == len(there) and np.array_equal(codes, there):
             return np.arange(len(codes))
         order = np.argsort(there, kind="stable")
-        at = np.searchsorted(there, codes, sorter=order)
-        at = order[np.minimum(at, len(order) - 1)] if len(order) else np.zeros(len(codes), np.intp)
-        return np.where(there[at] == codes, at, -1) if len(order) else np.full(len(codes), -1)
+        if not len(order):
+            return np.full(len(codes), -1)
+        at = order[np.minimum(np.searchsorted(there, codes, sorter=order), len(order) - 1)]
+        return np.where(there[at] == codes, at, -1)
 
     def join(self, key: TrialList | Labels, *, unmatched: Literal["error", "drop"] = "error") -> TrialList:
         """Return the trials with the labels of a key, found by id.
 
         ``unmatched`` says what to do with trials that are only here or only in the key: ``"error"`` names one,
         ``"drop"`` leaves them out.
-
-        Examples
-        --------
-        >>> scores = TrialList(["e1", "e2"], ["t1", "t1"], scores=[2.0, -1.0])
-        >>> scores.join(TrialList(["e2", "e1"], ["t1", "t1"], labels=[0, 1])).labels
-        array([1, 0], dtype=int8)
         """
         if not isinstance(key, TrialList):
             return self.with_labels(key.align(self.enroll, self.test).pairs(self.rows, self.cols))
@@ -217,29 +207,19 @@ class TrialList(Pairs):
         def joined(values: list[Any]) -> Any:
             return None if any(value is None for value in values) else np.concatenate(values)
 
+        rows = joined([enroll.find(part.enroll_ids)[part.rows] for part in parts])
+        cols = joined([test.find(part.test_ids)[part.cols] for part in parts])
+        scores, labels = joined([part.scores for part in parts]), joined([part.labels for part in parts])
         names = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
-        return cls.from_codes(
-            enroll,
-            test,
-            joined([enroll.find(part.enroll_ids)[part.rows] for part in parts]),
-            joined([test.find(part.test_ids)[part.cols] for part in parts]),
-            joined([part.scores for part in parts]),
-            joined([part.labels for part in parts]),
-            {name: joined([part.columns[name] for part in parts]) for name in names},
-            infinite=True,
-        )
+        columns = {name: joined([part.columns[name] for part in parts]) for name in names}
+        return cls.from_codes(enroll, test, rows, cols, scores, labels, columns, infinite=True)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TrialList):
             return NotImplemented
-        at = self.find(other)
-        ordered = len(self) == len(other) and np.array_equal(at, np.arange(len(at)))
-        same = ordered and all(_same(getattr(self, name), getattr(other, name)) for name in ("scores", "labels"))
-        return (
-            same
-            and self.columns.keys() == other.columns.keys()
-            and all(_same(values, other.columns[name]) for name, values in self.columns.items())
-        )
+        mine, theirs = ({"scores": one.scores, "labels": one.labels, **one.columns} for one in (self, other))
+        ordered = len(self) == len(other) and np.array_equal(self.find(other), np.arange(len(self)))
+        return ordered and mine.keys() == theirs.keys() and all(_same(mine[name], theirs[name]) for name in mine)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -248,10 +228,8 @@ class TrialList(Pairs):
         if self.labels is not None:
             unknown, nontarget, target = (int(np.count_nonzero(self.labels == label)) for label in (-1, 0, 1))
             key = f"{target} target, {nontarget} non-target, {unknown} unknown"
-        parts = [key, "no scores" if self.scores is None else "scores", *self.columns]
-        return (
-            f"TrialList({len(self)} trials of {self.shape[0]} enrolments and {self.shape[1]} tests, {', '.join(parts)})"
-        )
+        parts = ", ".join([key, "no scores" if self.scores is None else "scores", *self.columns])
+        return f"TrialList({len(self)} trials of {self.shape[0]} enrolments and {self.shape[1]} tests, {parts})"
 
     def _per_trial(self, values: npt.ArrayLike, what: str) -> Scores:
         array = as_scores(values, what, ndim=1)
@@ -274,16 +252,16 @@ def encode_ids(ids: IdsLike, what: str) -> tuple[Side, Codes]:
 
 def _repeated_pair(trials: TrialList) -> int | None:
     """Return the position of a trial that is listed for the second time, or None."""
-    n_pairs = len(trials.enroll) * len(trials.test)
     codes = trials.rows.astype(np.int64) * len(trials.test) + trials.cols
     if len(codes) < 2 or (codes[1:] > codes[:-1]).all():
         return None
-    if n_pairs <= 32 * len(codes):
-        seen = np.zeros(n_pairs, bool)
+    if (n_pairs := len(trials.enroll) * len(trials.test)) <= 32 * len(codes):
+        seen = np.zeros(n_pairs, bool)  # many times faster than sorting
         seen[codes] = True
-        if np.count_nonzero(seen) == len(codes):
-            return None
-    if np.diff(np.sort(codes)).all():  # many times faster than argsort, which is needed only for the message
+        distinct = np.count_nonzero(seen) == len(codes)
+    else:
+        distinct = bool(np.diff(np.sort(codes)).all())
+    if distinct:
         return None
     order = np.argsort(codes, kind="stable")
     return int(order[1:][np.diff(codes[order]) == 0].min())
@@ -298,6 +276,5 @@ def _refuse_unmatched(scores: TrialList, key: TrialList, at: npt.NDArray[np.intp
         raise InputError(f"{np.count_nonzero(at < 0)} of the {len(scores)} trials are not in the key: {pair}; {remedy}")
     if len(key) > len(scores):
         pair = key.pair(int(np.setdiff1d(np.arange(len(key)), at)[0]))
-        raise InputError(
-            f"{len(key) - len(scores)} of the {len(key)} trials of the key have no score: {pair}; {remedy}"
-        )
+        n_absent = len(key) - len(scores)
+        raise InputError(f"{n_absent} of the {len(key)} trials of the key have no score: {pair}; {remedy}")

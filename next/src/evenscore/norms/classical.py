@@ -147,8 +147,11 @@ def classical_norm(
         raise InputError(f"there is no classical norm {method!r}; there are {', '.join(CLASSICAL)}")
     named = {name: value for name, value in named.items() if value is not None}
     how = NormOptions.resolve(options, convention, **named).for_method(method)
-    S = _as_array(S, "S", 2 if rows is None and cols is None else 1)
-    S_e, S_t, S_I = _as_array(S_e, "S_e"), _as_array(S_t, "S_t"), _as_array(S_I, "S_I")
+    ndim = 2 if rows is None and cols is None else 1
+    S, S_e, S_t, S_I = (  # dask arrays and whatever computes its scores by rows are left alone
+        as_scores(scores, name, ndim=n) if isinstance(scores, np.ndarray | list | tuple) else scores
+        for scores, name, n in ((S, "S", ndim), (S_e, "S_e", 2), (S_t, "S_t", 2), (S_I, "S_I", 2))
+    )
     if rows is not None or cols is not None:
         rows, cols = np.asarray(rows), np.asarray(cols)
     _refuse_shapes(S, S_e, S_t, S_I, rows, cols)
@@ -159,7 +162,8 @@ def classical_norm(
         empty_enroll, empty_test = (np.isnan(side[0]) if side else np.zeros(1, bool) for side in (enroll, test))
         return _finish(S, out, empty_enroll, empty_test, how, rows, cols)
     enroll = statistics_of_enrolments(method, S_e, S_I, how, k[0])
-    test = statistics_of_tests(method, S_t, S_I, how, k[1])
+    same = method in ("s", "as") and k[0] == k[1] and S_t.T is S_e  # one set of embeddings on both sides
+    test = enroll if same else statistics_of_tests(method, S_t, S_I, how, k[1])
     out = map_pairs(formula(method, how), S, enroll, test, rows=rows, cols=cols)
     empty_enroll, empty_test = (np.isnan(side[0]) if side else np.zeros(1, bool) for side in (enroll, test))
     if rows is None or cols is None:
@@ -168,25 +172,18 @@ def classical_norm(
     return _finish(S, out, of_enroll, empty_test[cols] if test else empty_test, how, rows, cols)
 
 
-def _as_array(scores: Any, name: str, ndim: int = 2) -> Scores:
-    """Return scores as an array of floats; dask arrays and whatever computes its scores by rows are left alone."""
-    return as_scores(scores, name, ndim=ndim) if isinstance(scores, np.ndarray | list | tuple) else scores
-
-
 def _refuse_shapes(S: Scores, S_e: Scores, S_t: Scores, S_I: Scores, rows: Array | None, cols: Array | None) -> None:
     m, n = None if S_e is None else S_e.shape[0], None if S_t is None else S_t.shape[1]
     if rows is not None and cols is not None:
         for positions, size in ((rows, m), (cols, n)):
-            if positions.shape != S.shape or (positions.size and not _inside(positions, size)):
+            whole = positions.dtype.kind in "iu" or not positions.size
+            inside = not positions.size or (positions.min() >= 0 and (size is None or positions.max() < size))
+            if positions.shape != S.shape or not whole or not inside:
                 raise InputError("rows and cols must be positions in S_e's rows and S_t's columns, one for each score")
     elif (m is not None and m != S.shape[0]) or (n is not None and n != S.shape[1]):
         raise InputError(f"S is {S.shape}, but S_e has {m} rows and S_t has {n} columns; give one for each id of S")
     if S_I is not None and S_e is not None and S_t is not None and S_I.shape != (S_t.shape[0], S_e.shape[1]):
         raise InputError(f"S_I is {S_I.shape}, but must be {(S_t.shape[0], S_e.shape[1])}: rows of S_t, columns of S_e")
-
-
-def _inside(positions: Array, size: int | None) -> bool:
-    return positions.dtype.kind in "iu" and positions.min() >= 0 and (size is None or positions.max() < size)
 
 
 def cohort_counts(method: str, S_e: Scores, S_t: Scores, how: NormOptions) -> tuple[int | None, int | None]:

@@ -102,23 +102,22 @@ class NormOptions:
         k, drop, trim, floor = (getattr(self, name) for name in ("top_k", "drop_top", "trim", "std_floor"))
         count_or_share = k >= 1 if isinstance(k, int | np.integer) else isinstance(k, float) and 0 < k <= 1
         in_range = isinstance(floor, int | float) and (floor == 0 or 1e-30 <= floor <= 1e30)
-        _require("top_k", k, k is None or count_or_share, "a count, or a fraction up to 1.0")
-        _require("drop_top", drop, isinstance(drop, int | np.integer) and drop >= 0, "a whole number from 0")
-        _require("trim", trim, isinstance(trim, int | float) and 0 <= trim < 0.5, "from 0 to below 0.5")
-        _require("std_floor", floor, in_range, "from 0 to 1e30")
+        for name, value, right, meaning in (
+            ("top_k", k, k is None or count_or_share, "a count, or a fraction up to 1.0"),
+            ("drop_top", drop, isinstance(drop, int | np.integer) and drop >= 0, "a whole number from 0"),
+            ("trim", trim, isinstance(trim, int | float) and 0 <= trim < 0.5, "from 0 to below 0.5"),
+            ("std_floor", floor, in_range, "from 0 to 1e30"),
+        ):
+            if not right or isinstance(value, bool):
+                raise InputError(f"{name} is {value!r}, but must be {meaning}")
 
     @classmethod
     def resolve(cls, options: NormOptions | None, convention: str | None, **given: Any) -> NormOptions:
-        """Return options that are given as a record, or else one by one."""
-        if options is None:
-            return cls.from_convention(convention, **given)
-        if given or convention is not None:
+        """Return options that are given as a record, or else one by one, over those of a tool in ``CONVENTIONS``."""
+        if options is not None and (given or convention is not None):
             raise InputError(f"give `options` or single options, not both: {quoted([*given, convention or 'options'])}")
-        return options
-
-    @classmethod
-    def from_convention(cls, convention: str | None = None, **given: Any) -> NormOptions:
-        """Return the options of a tool in ``CONVENTIONS``, with the given ones in place of its own."""
+        if options is not None:
+            return options
         if convention is not None and convention not in CONVENTIONS:
             raise InputError(f"there is no convention {convention!r}; there are {', '.join(CONVENTIONS)}")
         names = [field.name for field in fields(cls)]
@@ -126,6 +125,11 @@ class NormOptions:
         if odd:
             raise InputError(f"there is no norm option {quoted(odd)}; there are {', '.join([*names, 'convention'])}")
         return cls(**{**CONVENTIONS.get(convention or "", {}), **given})
+
+    @classmethod
+    def from_convention(cls, convention: str | None = None, **given: Any) -> NormOptions:
+        """Return the options of a tool in ``CONVENTIONS``, with the given ones in place of its own."""
+        return cls.resolve(None, convention, **given)
 
     def for_method(self, method: str) -> NormOptions:
         """Return the options as a norm can use them; one that has no meaning for it is an error."""
@@ -159,8 +163,3 @@ class NormOptions:
     def __repr__(self) -> str:
         changed = (field for field in fields(self) if getattr(self, field.name) != field.default)
         return f"NormOptions({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in changed)})"
-
-
-def _require(name: str, value: object, right: object, meaning: str) -> None:
-    if not right or isinstance(value, bool):
-        raise InputError(f"{name} is {value!r}, but must be {meaning}")

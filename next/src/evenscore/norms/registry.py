@@ -219,15 +219,17 @@ def _classical(method: str, blocks: ScoreBlocks, options: NormOptions, counts: A
     """Apply a classical norm to the arrays of blocks; an error names the id."""
     trials, rankings = blocks.trials, None
     arrays = [None if block is None else block.scores for block in (blocks.enroll, blocks.test, blocks.cohort)]
-    enroll, test = blocks.cohort_enroll, blocks.cohort_test
-    if names is not None and enroll is not None and test is not None and not enroll.same_ids(test):
-        of_enroll, of_test = getattr(enroll, names), getattr(test, names)
-        rankings = rankings_by_name(np.asarray(arrays[0]), np.asarray(arrays[1]), of_enroll, of_test)
+    if names is not None:
+        enroll, test = blocks.cohort_enroll, blocks.cohort_test
+        if enroll is not None and test is not None and not enroll.same_ids(test):
+            of_enroll, of_test = getattr(enroll, names), getattr(test, names)
+            rankings = rankings_by_name(np.asarray(arrays[0]), np.asarray(arrays[1]), of_enroll, of_test)
     how: dict[str, Any] = {"options": options, "counts": counts, "rankings": rankings}
     try:
         scores = classical_norm(method, trials.scores, *arrays, rows=trials.rows, cols=trials.cols, **how)
     except CohortError as error:
-        sides = {"enrolment": trials.enroll, "test": trials.test, "cohort enrolment": enroll, "cohort test": test}
+        sides = {"enrolment": trials.enroll, "test": trials.test}
+        sides |= {"cohort enrolment": blocks.cohort_enroll, "cohort test": blocks.cohort_test}
         side = sides[error.side]
         raise error.with_id(side.ids[error.row] if side is not None else str(error.row)) from None
     return trials.with_normalized(scores)
