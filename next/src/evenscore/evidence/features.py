@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,51 +81,49 @@ def measure(blocks: ScoreBlocks, model: ScoreModel | None, prepared: Prepared | 
     ``mean_e``, ``std_e``, ``top_mean_e``, ``top_std_e``, ``speakers_e`` of the enrolment's cohort scores, the same of
     the test's (``_t``), ``score_model``, ``b`` and ``w``; those that the blocks allow.
     """
-    trials, plain = blocks.trials, blocks.nontargets()
+    trials, plain, listed = blocks.trials, blocks.nontargets(), (blocks.trials.rows, blocks.trials.cols)
     found: dict[str, Array] = {}
-    if plain.enroll is not None and plain.cohort_test is not None:
-        for name, values in _moments(plain.enroll.scores, plain.cohort_test).items():
-            found[f"{name}_e"] = values[trials.rows] if isinstance(trials, TrialList) else values[:, None]
-    if plain.test is not None and plain.cohort_enroll is not None:
-        for name, values in _moments(plain.test.scores.T, plain.cohort_enroll).items():
-            found[f"{name}_t"] = values[trials.cols] if isinstance(trials, TrialList) else values[None, :]
-    if blocks.enroll is not None and blocks.test is not None and blocks.cohort is not None:
-        normalizer, space = prepare(blocks, model) if prepared is None else prepared
-        S_e, S_t = np.asarray(blocks.enroll.scores, float), np.asarray(blocks.test.scores, float)
-        if normalizer is not None:
-            listed = (trials.rows, trials.cols) if isinstance(trials, TrialList) else (None, None)
-            keys = [labels and labels.matrix for labels in (blocks.enroll_labels, blocks.test_labels)]
-            found["score_model"] = normalizer.llr(np.asarray(trials.scores, float), S_e, S_t, *keys, *listed)
-        found["b"] = found["w"] = np.zeros(np.shape(trials.scores))  # of a cohort that is too small
-        if space is not None:
-            x, y = space.enroll(S_e[:, : blocks.cohort.shape[1]]), space.test(S_t[: blocks.cohort.shape[0]].T)
-            if isinstance(trials, TrialList):
-                x, y = x[trials.rows], y[trials.cols]
-                found["b"], found["w"] = np.vecdot(x * space.impostor, y), np.vecdot(x @ space.within, y)
-            else:
-                found["b"], found["w"] = (x * space.impostor) @ y.T, (x @ space.within) @ y.T
+    if plain.enroll is not None:
+        for name, values in _moments(plain.enroll.scores, plain.enroll.test).items():
+            found[f"{name}_e"] = values[:, None] if listed[0] is None else values[listed[0]]
+    if plain.test is not None:
+        for name, values in _moments(plain.test.scores.T, plain.test.enroll).items():
+            found[f"{name}_t"] = values[None] if listed[1] is None else values[listed[1]]
+    if blocks.enroll is None or blocks.test is None or blocks.cohort is None:
+        return found
+    normalizer, space = prepare(blocks, model) if prepared is None else prepared
+    scores, S_e, S_t = (np.asarray(table.scores, float) for table in (trials, blocks.enroll, blocks.test))
+    if normalizer is not None:
+        keys = [None if labels is None else labels.matrix for labels in (blocks.enroll_labels, blocks.test_labels)]
+        found["score_model"] = normalizer.llr(scores, S_e, S_t, keys[0], keys[1], *listed)
+    found["b"] = found["w"] = np.zeros(scores.shape)  # of a cohort that is too small
+    if space is not None:
+        x, y = space.enroll(S_e[:, : blocks.cohort.shape[1]]), space.test(S_t[: blocks.cohort.shape[0]].T)
+        if listed[0] is None:
+            found["b"], found["w"] = (x * space.impostor) @ y.T, (x @ space.within) @ y.T
+        else:
+            x, y = x[listed[0]], y[listed[1]]
+            found["b"], found["w"] = np.vecdot(x * space.impostor, y), np.vecdot(x @ space.within, y)
     return found
 
 
 def prepare(blocks: ScoreBlocks, model: ScoreModel | None) -> Prepared:
     """Return the score model and the pair space, prepared for a cohort."""
-    cohort = blocks.cohort
+    cohort, normalizer = blocks.cohort, None if model is None else ScoreModelNormalizer(model, blocks)
     if cohort is None or min(cohort.shape) < 2:
-        return (None if model is None else ScoreModelNormalizer(model, blocks)), None
-    space = PairSpace.from_cohort(np.asarray(cohort.scores), cohort.test.speakers)
-    return (None if model is None else ScoreModelNormalizer(model, blocks)), space
+        return normalizer, None
+    return normalizer, PairSpace.from_cohort(np.asarray(cohort.scores), cohort.test.speakers)
 
 
-def _moments(scores: Any, cohort: Side) -> dict[str, Array]:
+def _moments(scores: npt.NDArray[np.floating], cohort: Side) -> dict[str, Array]:
     """Return mean and standard deviation of rows of cohort scores, of all and of the highest, and how many speakers."""
-    rows = np.array(scores, np.float64)
-    n_speakers = len(cohort) if cohort.speakers is None else len({*cohort.speakers.tolist()})
+    rows, names = np.array(scores, np.float64), cohort.ids if cohort.speakers is None else cohort.speakers
     if rows.shape[1] < 2:
         empty = np.full(len(rows), np.nan)
-        return dict.fromkeys(("mean", "std", "top_mean", "top_std"), empty) | {"speakers": np.zeros(len(rows))}
-    mean, std = location_scale(rows, _OPTIONS)
+        return {"mean": empty, "std": empty, "top_mean": empty, "top_std": empty, "speakers": np.zeros(len(rows))}
+    mean, std = location_scale(rows.copy(), _OPTIONS)
     top_mean, top_std = location_scale(rows, _OPTIONS, max(2, round(TOP * rows.shape[1])))
-    speakers = np.full(len(rows), float(n_speakers))
+    speakers = np.full(len(rows), float(len({*names.tolist()})))
     return {"mean": mean, "std": std, "top_mean": top_mean, "top_std": top_std, "speakers": speakers}
 
 
@@ -136,23 +133,33 @@ def measure_by_folds(blocks: ScoreBlocks, model: ScoreModel | None, folds: int) 
     A trial whose speakers are in one fold loses a second one: else the cohort of a target trial would be larger than
     that of a non-target trial, and its size would be a feature that new trials do not have.
     """
-    trials, shape, out = blocks.trials, np.shape(blocks.trials.scores), {}
+    trials = blocks.trials
+    out: dict[str, Array] = {}
     prepared: dict[tuple[str, ...], Prepared] = {}  # both orders of two folds have the same cohort
-    fold = _assign(blocks, folds)
+    sides = (trials.enroll, trials.test, blocks.cohort_enroll, blocks.cohort_test)
+    names = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
+    shared = ({*names[0], *names[1]} & {*names[2], *names[3]}) - {None}
+    fold = assign_folds([name for part in names[:2] for name in part if name in shared], folds)
+
+    def members(side: Side | None, left_out: int) -> npt.NDArray[np.intp] | None:
+        if side is None or side.speakers is None or left_out < 0:
+            return None
+        return np.flatnonzero([fold.get(name, -1) != left_out for name in side.speakers])
 
     def collect(part: ScoreBlocks) -> ScoreMatrix | TrialList:
         some = part.trials
-        a, b = (fold.get(None if side.speakers is None else side.speakers[0], -1) for side in (some.enroll, some.test))
-        if a == b >= 0 and folds > 2:
-            part = part.take_cohort(*(_without(side, fold, (a + 1) % folds) for side in _cohort_sides(part)))
-        members = tuple(name for side in _cohort_sides(part) if side is not None for name in side.ids.tolist())
-        if members not in prepared:
-            prepared[members] = prepare(part, model)
-        at: Any = np.ix_(trials.enroll.find(some.enroll_ids), trials.test.find(some.test_ids))
-        if isinstance(some, TrialList) and isinstance(trials, TrialList):
-            at = some.find(trials)
-        for name, values in measure(part, model, prepared[members]).items():
-            out.setdefault(name, np.full(shape, np.nan))[at] = values
+        a, b = (-1 if side.speakers is None else fold.get(side.speakers[0], -1) for side in (some.enroll, some.test))
+        second = (a + 1) % folds if a == b >= 0 and folds > 2 else -1
+        part = part.take_cohort(members(part.cohort_enroll, second), members(part.cohort_test, second))
+        left = [() if side is None else side.ids.tolist() for side in (part.cohort_enroll, part.cohort_test)]
+        cohort = (*left[0], *left[1])
+        if cohort not in prepared:
+            prepared[cohort] = prepare(part, model)
+        at = np.ix_(trials.enroll.find(some.enroll_ids), trials.test.find(some.test_ids))
+        if some.rows is not None and trials.rows is not None:
+            at = (some.find(trials),)
+        for name, values in measure(part, model, prepared[cohort]).items():
+            out.setdefault(name, np.full(np.shape(np.asarray(trials.scores)), np.nan))[at] = values
         return some
 
     with one_blas_thread():
@@ -160,49 +167,30 @@ def measure_by_folds(blocks: ScoreBlocks, model: ScoreModel | None, folds: int) 
     return out
 
 
-def _cohort_sides(blocks: ScoreBlocks) -> tuple[Side | None, Side | None]:
-    return blocks.cohort_enroll, blocks.cohort_test
-
-
-def _without(side: Side | None, fold: Mapping[str | None, int], left_out: int) -> npt.NDArray[np.intp] | None:
-    """Return the positions of the members of a cohort that are not in a fold."""
-    if side is None or side.speakers is None:
-        return None
-    return np.flatnonzero([fold.get(name, -1) != left_out for name in side.speakers.tolist()])
-
-
-def _assign(blocks: ScoreBlocks, folds: int) -> dict[str | None, int]:
-    """Return the folds that `normalize_by_folds` makes of the speakers that both trials and cohort have."""
-    sides = (blocks.trials.enroll, blocks.trials.test, *_cohort_sides(blocks))
-    names = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
-    shared = ({*names[0], *names[1]} & {*names[2], *names[3]}) - {None}
-    return {**assign_folds([name for part in names[:2] for name in part if name in shared], folds)}
-
-
 def estimate_scales(parts: Sequence[Measures]) -> dict[str, ScalePrior]:
     """Return the distribution of log-scales of each side, of all cohort scores and of the highest."""
     found = {}
     for name in ("std_e", "std_t", "top_std_e", "top_std_t"):
-        if name in parts[0]:
-            std, number = (
-                np.concatenate([part[key].ravel() for part in parts]) for key in (name, f"speakers{name[-2:]}")
-            )
-            found[name] = ScalePrior.estimate(std, number)
+        if all(name in part for part in parts):
+            std = np.concatenate([part[name].ravel() for part in parts])
+            speakers = np.concatenate([part[f"speakers{name[-2:]}"].ravel() for part in parts])
+            found[name] = ScalePrior.estimate(std, speakers)
     return found
 
 
 def evidence_features(scores: Array, measures: Measures, scales: Mapping[str, ScalePrior]) -> dict[str, Array]:
     """Return the features of trials from what was measured; those that the measures allow."""
-    found: dict[str, Array] = {"raw": np.asarray(scores, np.float64)}
+    raw = np.asarray(scores, np.float64)
+    found: dict[str, Array] = {"raw": raw}
     for view, kind in (("s_norm", ""), ("as_norm", "top_")):
         sides = []
         for side in ("_e", "_t"):
             name = f"{kind}std{side}"
             if name in scales:
                 log = scales[name].shrink(measures[name], measures[f"speakers{side}"])
-                sides.append((found["raw"] - measures[f"{kind}mean{side}"]) * np.exp(-log - scales[name].center))
+                sides.append((raw - measures[f"{kind}mean{side}"]) * np.exp(-log - scales[name].center))
                 if not kind:
-                    found[f"ls{side}"] = np.broadcast_to(log, found["raw"].shape)
+                    found[f"ls{side}"] = np.broadcast_to(log, raw.shape)
         if sides:
-            found[view] = sum(sides) / len(sides)
+            found[view] = np.mean(sides, axis=0)
     return found | {name: measures[name] for name in ("score_model", "b", "w") if name in measures}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from evenscore.data.blocks import LabelledBlocks, ScoreBlocks
 from evenscore.data.labels import Labels
@@ -30,21 +31,14 @@ class EvidenceModel:
     scales: Mapping[str, ScalePrior]  #: of the cohort scores of each side
     score_model: ScoreModel | None = None
 
-    def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
-        """Return the LLRs of trials none of whose speakers is in the cohort; `normalize` leaves own speakers out."""
-        scores = np.asarray(blocks.trials.scores)
-        measures = measure(blocks, self.score_model)
-        llr = self.head(evidence_features(scores, measures, self.scales)).astype(scores.dtype)
-        if isinstance(blocks.trials, TrialList):
-            return blocks.trials.with_normalized(llr)
-        return blocks.trials.with_scores(llr)
-
 
 def evidence_norm(blocks: ScoreBlocks, model: EvidenceModel) -> ScoreMatrix | TrialList:
-    """Return the trials with log-likelihood ratios of an evidence model: the norm "evidence"."""
+    """Return log-likelihood ratios of trials none of whose speakers is in the cohort: the norm "evidence"."""
     if not isinstance(model, EvidenceModel):
         raise InputError(f"the model is a {type(model).__name__}, but must be an EvidenceModel; train one")
-    return model.normalize(blocks)
+    scores = np.asarray(blocks.trials.scores)
+    features = evidence_features(scores, measure(blocks, model.score_model), model.scales)
+    return blocks.trials.with_normalized(model.head(features).astype(scores.dtype))
 
 
 def fit_evidence(
@@ -60,10 +54,8 @@ def fit_evidence(
     ----------
     training
         Trials with labels and cohort scores; several parts, such as phrases, must have the same kinds of blocks.
-    dim
-        Of the score model that is one of the views.
-    ridge
-        Of the head's weights, divided by the number of training speakers.
+    dim, ridge
+        Of the score model that is one of the views, and of the head: the larger, the nearer to the mean of the views.
     folds
         Folds of speakers that training trials leave out of their cohort; by default 10, or 8 of more than 150 speakers.
 
@@ -84,34 +76,24 @@ def fit_evidence(
     if all(part.blocks.cohort is not None for part in parts):
         pairs = [(part.blocks.trials, part.trials if part.labels is None else part.labels) for part in parts]
         model = fit_score_model(pairs, dim=dim, residuals="gaussian", tol=1e-6).model
-    n_speakers = _count_speakers(parts)
+    sides = [part.blocks.trials.enroll for part in parts]  # an enrolment whose speaker is not known counts as one
+    n_speakers = len({name for side in sides for name in (side.ids if side.speakers is None else side.speakers)})
     folds = folds or min(max(n_speakers, 2), _FOLDS if n_speakers <= _MANY else _FOLDS_OF_MANY)
     measures = [measure_by_folds(part.blocks, model, folds) for part in parts]
     scales = estimate_scales(measures)
-    columns: dict[str, list[np.ndarray]] = {}
+    columns: dict[str, list[npt.NDArray[np.float64]]] = {}
     for part, found in zip(parts, measures, strict=True):
         for name, values in evidence_features(np.asarray(part.blocks.trials.scores), found, scales).items():
             columns.setdefault(name, []).append(np.ravel(values))
-    labels = np.concatenate([_labels(part) for part in parts])
     features = {name: np.concatenate(values) for name, values in columns.items() if len(values) == len(parts)}
-    return EvidenceModel(fit_head(features, labels, n_speakers, ridge), scales, model)
+    labels = np.concatenate([_labels(part) for part in parts])
+    return EvidenceModel(fit_head(features, labels, ridge), scales, model)
 
 
-def _labels(part: LabelledBlocks) -> np.ndarray:
+def _labels(part: LabelledBlocks) -> npt.NDArray[np.int8]:
     """Return the labels of all trials of a part, in the order of their scores."""
-    trials = part.blocks.trials
-    if isinstance(trials, TrialList):
+    trials, labels = part.blocks.trials, part.labels
+    if trials.rows is not None or labels is None:
         return np.asarray(part.trials.labels)
-    labels = Labels.from_trials(part.labels) if isinstance(part.labels, TrialList) else part.labels
-    if labels is None:
-        raise InputError("the training trials have no labels; give them")
+    labels = Labels.from_trials(labels) if isinstance(labels, TrialList) else labels
     return labels.align(trials.enroll, trials.test).matrix.ravel()
-
-
-def _count_speakers(parts: Sequence[LabelledBlocks]) -> int:
-    """Return the number of training speakers; where they are not known, each enrolment is one."""
-    names: set[str | None] = set()
-    for part in parts:
-        enroll = part.blocks.trials.enroll
-        names |= set((enroll.ids if enroll.speakers is None else enroll.speakers).tolist())
-    return len(names - {None})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Head", "fit_head"]
 
-RIDGE = 0.3  #: of all weights but that of the base, divided by the number of training speakers
+RIDGE = 0.02  #: of all weights but that of the base; the weights of all trials add up to 1
 _HINGE = 2.0  # of the base, in standard deviations within classes
-_ROUNDS = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +36,15 @@ class Head:
     offset: float
     weights: Float[np.ndarray, " g"]  #: f + 3
 
-    def __call__(self, features: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+    def __call__(self, features: Mapping[str, npt.NDArray[np.floating]]) -> npt.NDArray[np.float64]:
         """Return the LLRs of trials, in the shape of their features; NaN where a score is missing."""
         absent = [name for name in self.names if name not in features]
         if absent:
-            raise InputError(
-                f"the model was trained with the features {', '.join(absent)}; give the same cohort scores"
-            )
-        shape = np.shape(features["raw"])
+            raise InputError(f"the model was trained with {', '.join(absent)}; give the same kinds of cohort scores")
         table = np.stack([np.ravel(features[name]) for name in self.names], axis=1)
         design = _design((table - self.mean) / self.std, self.names)
         with one_blas_thread():
-            return (self.offset + design @ self.weights).reshape(shape)
+            return (self.offset + design @ self.weights).reshape(np.shape(features["raw"]))
 
 
 def _design(standardized: Float[np.ndarray, "n f"], names: Sequence[str]) -> Float[np.ndarray, "n g"]:
@@ -61,9 +57,9 @@ def _design(standardized: Float[np.ndarray, "n f"], names: Sequence[str]) -> Flo
 
 
 def fit_head(
-    features: Mapping[str, npt.NDArray[Any]], labels: npt.NDArray[np.integer], n_speakers: int, ridge: float = RIDGE
+    features: Mapping[str, npt.NDArray[np.floating]], labels: npt.NDArray[np.integer], ridge: float = RIDGE
 ) -> Head:
-    """Fit the head to the features of training trials with labels 1 and 0."""
+    """Fit the head to the features of training trials with labels 1 and 0; the ridge shrinks it towards the base."""
     names = tuple(features)
     table = np.stack([features[name] for name in names], axis=1)
     known = np.isfinite(table).all(axis=1) & (labels >= 0)
@@ -73,7 +69,7 @@ def fit_head(
     mean, variance = table[~target].mean(axis=0), (table[~target].var(axis=0) + table[target].var(axis=0)) / 2
     std = np.sqrt(variance) + 1e-12
     design = _design((table - mean) / std, names)
-    penalty = np.full(design.shape[1] + 1, ridge / max(n_speakers, 1))
+    penalty = np.full(design.shape[1] + 1, ridge)
     penalty[:2] = 0.0  # offset and base
     with one_blas_thread():
         theta = _logistic(np.column_stack([np.ones(len(design)), design]), target, penalty)
@@ -91,7 +87,7 @@ def _logistic(
         return float(weight @ np.logaddexp(0, -sign * (design @ at)) + 0.5 * penalty @ at**2)
 
     now = loss(theta)
-    for _ in range(_ROUNDS):
+    for _ in range(80):
         z = sign * (design @ theta)
         q = 0.5 * (1 - np.tanh(z / 2))  # probability of the other class
         gradient = -design.T @ (weight * sign * q) + penalty * theta

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 __all__ = ["PairSpace"]
+
+Scores = npt.NDArray[np.floating]
 
 _RANK = 128  # most coordinates
 _SMALL = 1e-7  # singular values below this share of the first are rounding
@@ -31,12 +34,6 @@ class PairSpace:
     where a and c are the cohort scores of an enrolment and of a test, centred like R, so that x'y is near the score
     less what both sides have on average. b is the score that two different speakers would have who resemble the cohort
     as these two do; w is the part of the score in directions in which one speaker varies.
-
-    Examples
-    --------
-    >>> space = PairSpace.from_cohort(np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), ["p", "p", "q"])
-    >>> space.enroll(np.array([[0.0, 2.0, 1.0]])).shape, space.test(np.array([[0.0, 2.0, 1.0]])).shape
-    ((1, 2), (1, 2))
     """
 
     enroll_center: Float[np.ndarray, " m"]
@@ -47,7 +44,7 @@ class PairSpace:
     within: Float[np.ndarray, "r r"]  #: Q diag(v / (v + l v_1)) Q' of (V4)
 
     @classmethod
-    def from_cohort(cls, cohort: npt.NDArray[Any], test_speakers: Any) -> PairSpace:
+    def from_cohort(cls, cohort: Scores, test_speakers: Iterable[str | None] | None) -> PairSpace:
         """Return the coordinates of S_I, N x M; a missing score counts as the sum of its row and column means."""
         S = np.asarray(cohort, np.float64)
         if np.isnan(S).any():
@@ -58,22 +55,20 @@ class PairSpace:
             S = np.where(seen, S, mean + row[:, None] + column)
         row, column, mean = S.mean(axis=1), S.mean(axis=0), S.mean()
         U, g, V = _leading(S - row[:, None] - column + mean)
-        y = V * np.sqrt(g)  # of the cohort's tests
         impostor = g**2 / (g**2 + (_IMPOSTOR_RIDGE * g[:1]) ** 2)
-        return cls(column - mean, V / np.sqrt(g), row - mean, U / np.sqrt(g), impostor, _within(y, test_speakers))
+        within = _within(V * np.sqrt(g), test_speakers)
+        return cls(column - mean, V / np.sqrt(g), row - mean, U / np.sqrt(g), impostor, within)
 
-    def enroll(self, scores: npt.NDArray[Any]) -> Float[np.ndarray, "k r"]:
+    def enroll(self, scores: Scores) -> Float[np.ndarray, "k r"]:
         """Return x of enrolments, from their rows of cohort scores; missing scores count as usual ones."""
         return _project(scores, self.enroll_center, self.enroll_map)
 
-    def test(self, scores: npt.NDArray[Any]) -> Float[np.ndarray, "k r"]:
+    def test(self, scores: Scores) -> Float[np.ndarray, "k r"]:
         """Return y of tests, from their columns of cohort scores, here as rows."""
         return _project(scores, self.test_center, self.test_map)
 
 
-def _project(
-    scores: npt.NDArray[Any], center: Float[np.ndarray, " m"], to: Float[np.ndarray, "m r"]
-) -> Float[np.ndarray, "k r"]:
+def _project(scores: Scores, center: Float[np.ndarray, " m"], to: Float[np.ndarray, "m r"]) -> Float[np.ndarray, "k r"]:
     rows = np.asarray(scores, np.float64) - center
     if np.isnan(rows).any():
         seen = ~np.isnan(rows)
@@ -93,16 +88,14 @@ def _leading(R: Float[np.ndarray, "n m"]) -> tuple[np.ndarray, np.ndarray, np.nd
     return (one, g, other) if wide else (other, g, one)
 
 
-def _within(y: Float[np.ndarray, "m r"], speakers: Any) -> Float[np.ndarray, "r r"]:
+def _within(y: Float[np.ndarray, "m r"], speakers: Iterable[str | None] | None) -> Float[np.ndarray, "r r"]:
     """Return the regularized projection on the directions in which tests of one cohort speaker differ."""
     if speakers is None or not y.size:
         return np.zeros((y.shape[1], y.shape[1]))
-    index: dict[Any, int] = {}
-    names = [at if name is None else name for at, name in enumerate(speakers)]  # an unknown speaker has one test
-    codes = np.array([index.setdefault(name, len(index)) for name in names], np.intp)
-    sizes = np.bincount(codes)
+    names = [f"unknown {at}" if name is None else f"known {name}" for at, name in enumerate(speakers)]
+    codes, sizes = np.unique(names, return_inverse=True, return_counts=True)[1:]
     order = np.argsort(codes, kind="stable")
-    means = np.add.reduceat(y[order], np.concatenate([[0], np.cumsum(sizes)[:-1]]), axis=0) / sizes[:, None]
+    means = np.add.reduceat(y[order], np.cumsum(sizes) - sizes, axis=0) / sizes[:, None]
     rest = y - means[codes]
     v, Q = np.linalg.eigh(rest.T @ rest / max(len(y) - len(sizes), 1))
     v = np.maximum(v, 0.0)

@@ -81,7 +81,8 @@ class PLDA(Scorer):
         (z, dtype), (z_test, _) = self._coordinates(enroll), self._coordinates(test)
         cross, own, other, constant = _terms(self._diagonal[1], _counts(enroll))
         left, right = np.hstack([z * cross, -other]).astype(dtype), np.hstack([z_test, z_test**2]).astype(dtype)
-        return BilinearScores(left, right, constant - np.vecdot(z**2, own), None, self_pairs(enroll, test))
+        offset = constant - np.vecdot(z**2, own)
+        return BilinearScores(left, right, offset, missing=self_pairs(enroll, test))
 
     def _coordinates(self, vectors: VectorsLike) -> tuple[Array, np.dtype[np.floating]]:
         """Return z of all embeddings, and the type of their scores."""
@@ -247,5 +248,5 @@ def adapt_plda(
     R, s = diagonalize(total, expected + 1e-9 * expected.trace() / len(mean) * np.eye(len(mean)))
     back = np.linalg.inv(R)
     excess = (back.T * np.maximum(s - 1, 0.0)) @ back
-    covariances = {"between": plda.between + between * excess, "within": plda.within + within * excess}
-    return replace(plda, mean=mean, projection=projection, **covariances)
+    B, W = plda.between + between * excess, plda.within + within * excess
+    return replace(plda, mean=mean, between=B, within=W, projection=projection)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["SCORERS", "BilinearScores", "CosineScorer", "DotScorer", "Scorer", "make_scorer"]
 
 Index = npt.NDArray[np.integer]
-Where = Index | slice
 #: Names of scorers and their options.
 SCORERS = dict.fromkeys(("cosine", "dot"), ("center", "lda", "wccn", "shrinkage")) | {
     "plda": ("model", "center", "lda_dim", "length_normalize", "shrinkage", "tol", "max_iter"),
@@ -56,25 +55,13 @@ class BilinearScores(Products):
         other.__dict__["T"] = self
         return other
 
-    def __getitem__(self, at: Where | tuple[Where, Where]) -> BilinearScores:
-        """Return some rows, and some columns, without computing their scores."""
-        rows, cols = at if isinstance(at, tuple) else (at, slice(None))
-        offsets = self.left_offset[rows], self.right_offset[cols]  # type: ignore[index]
-        missing = None
-        if self.missing is not None:
-            i, j = np.full(len(self.left), -1), np.full(len(self.right), -1)
-            i[rows], j[cols] = np.arange(len(offsets[0])), np.arange(len(offsets[1]))
-            i, j = i[self.missing[0]], j[self.missing[1]]
-            missing = i[(i >= 0) & (j >= 0)], j[(i >= 0) & (j >= 0)]
-        return BilinearScores(self.left[rows], self.right[cols], *offsets, missing)
-
     def pairs(self, rows: Index, cols: Index) -> Array:
         """Return the scores of listed pairs, also of those that are missing."""
         scores = np.empty(len(rows), self.dtype)
 
         def work(block: slice) -> None:
             i, j = rows[block], cols[block]
-            offsets = self.left_offset[i] + self.right_offset[j]  # type: ignore[index]
+            offsets = self.left_offset[i] + self.right_offset[j]
             scores[block] = np.vecdot(self.left[i], self.right[j]) + offsets
 
         run_blocks(work, len(rows), self.left.shape[1], 1 << 17)
@@ -136,7 +123,7 @@ class Scorer:
         """Return the scores of all pairs, without forming them; pairs with the same id on both sides are missing."""
         left, left_offset = self.side(enroll)
         right, right_offset = (left, left_offset) if test is enroll else self.side(test)
-        return BilinearScores(left, right, left_offset, right_offset, self_pairs(enroll, test))
+        return BilinearScores(left, right, left_offset, right_offset, self_pairs(enroll, test))  # type: ignore[arg-type]
 
     def __call__(self, enroll: VectorsLike, test: VectorsLike) -> Array:
         """Return the scores of every enrolment against every test, m x n."""

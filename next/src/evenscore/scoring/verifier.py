@@ -24,7 +24,6 @@ from evenscore.scoring.projection import Array
 from evenscore.scoring.scorers import Scorer, make_scorer
 
 __all__ = ["Enrolled", "Probe", "Verifier"]
-
 Numbers = tuple[float, ...] | Array  #: what a norm keeps of the cohort scores of one side of a trial
 
 
@@ -160,8 +159,8 @@ class Verifier:
         if self.method in CLASSICAL:
             given = dict(self.options)
             how = NormOptions.resolve(given.pop("options", None), given.pop("convention", None), **given)
-            chained = blocks.nontargets().cohort if self.method in ("zt", "tz") else None
-            norm = OnlineNorm(self.method, how.for_method(self.method), chained and np.asarray(chained.scores))
+            others = np.asarray(blocks.nontargets().cohort.scores) if self.method in ("zt", "tz") else None  # type: ignore[union-attr]
+            norm = OnlineNorm(self.method, how.for_method(self.method), others)
             if norm.options.select == "own":
                 return norm.enroll, norm.test, norm.score
         inner = inner.with_scores(np.asarray(inner.scores))
