@@ -15,7 +15,7 @@ from evenscore import (
     simulate_blocks,
 )
 from evenscore.model import lgsm_norm
-from reference.dense_score_model import dense_llr
+from reference.paper import normalized_score
 from reference.score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 
 MODEL = ScoreModel(mu=[-1.0, 3.0], alpha=[[0.8, 0.1], [0.2, 1.1]], beta=[[0.5, 0.0], [0.3, 0.6]], sigma2=[1.0, 1.5])
@@ -50,7 +50,7 @@ def expected_llrs(model, cohort, key, scores, enroll, test, enroll_key, test_key
         e_key = np.zeros(wide[0], int) if enroll_key is None else enroll_key[i]
         t_key = np.zeros(wide[1], int) if test_key is None else test_key[:, j]
         e, t = np.where(e_key < 0, np.nan, e), np.where(t_key < 0, np.nan, t)
-        out[i, j] = dense_llr(
+        out[i, j] = normalized_score(
             model, scores[i, j], e, t, all_scores, all_keys, np.maximum(e_key, 0), np.maximum(t_key, 0)
         )
     return out

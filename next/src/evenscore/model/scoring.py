@@ -93,7 +93,7 @@ class ScoreModelNormalizer:
         self._predictions: dict[tuple[bytes, bytes], Prediction] = {}
 
     def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
-        """Return the LLRs of the trials; the cohort of the blocks must be the one of this normalizer, or be left out."""
+        """Return the LLRs of the trials; the cohort of the blocks must be that of this normalizer, or be left out."""
         trials = blocks.trials
         if self._table is not None and blocks.cohort is not self._table:
             labels = {"enroll_labels": blocks.enroll_labels, "test_labels": blocks.test_labels}
