@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import typer
 
@@ -32,7 +32,7 @@ def facts_of_ids(speakers: str | None, conditions: str | None) -> Callable[[AnyS
     people = None if speakers is None else read_speakers(speakers)
     groups = None if conditions is None else read_speakers(conditions)
 
-    def described(side: AnySide) -> AnySide:
+    def described(side: Any) -> Any:
         names = side.ids.tolist()
         if people is not None:
             absent = [name for name in names if name not in people]
@@ -90,7 +90,11 @@ def _read_key(path: str, block: ScoreMatrix | None, option: str, scores: str) ->
 
 
 def read_labelled(
-    scores: Sequence[str], keys: Sequence[str], enroll_speakers: str | None, test_speakers: str | None
+    scores: Sequence[str],
+    keys: Sequence[str],
+    enroll_speakers: str | None,
+    test_speakers: str | None,
+    key_option: str = "--key",
 ) -> list[tuple[Table, Labels | None]]:
     """Read labelled scores: a list of trials has its labels itself, a matrix has them beside it.
 
@@ -115,7 +119,7 @@ def read_labelled(
         elif getattr(table, "labels", None) is not None:
             parts.append((table, None))
         else:
-            raise FileError(path, "its scores have no labels; give them by --key or --enroll-speakers")
+            raise FileError(path, f"its scores have no labels; give them by {key_option} or --enroll-speakers")
     return parts
 
 

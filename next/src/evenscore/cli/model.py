@@ -53,12 +53,11 @@ def describe(model: Any) -> Any:
     if not is_dataclass(model):
         return model
     record = {field.name: describe(getattr(model, field.name)) for field in fields(model)}
-    if hasattr(model, "variances"):
-        record = {"dim": model.dim, **record, "variances": _variances(model)}
-    return record
+    table = getattr(model, "variances", None)
+    return record if table is None else {"dim": getattr(model, "dim", 0), **record, "variances": _variances(model)}
 
 
-def _variances(model: ScoreModel) -> dict[str, dict[str, float]]:
+def _variances(model: Any) -> dict[str, dict[str, float]]:
     """Return the variance table by class."""
     table = model.variances
     columns = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,8 +43,9 @@ def simulate(
     from evenscore.files import FORMATS, output_format, read_model, write
     from evenscore.model import ScoreModel, simulate as draw, simulate_blocks
 
-    variances = {"alpha": [[1.43, 0.0], [4.6, 3.5]], "beta": [[1.43, 0.0], [4.6, -3.4]], "sigma2": [18.9, 55.7]}
-    truth = ScoreModel(mu=[-10.0, 25.0], **variances) if model is None else read_model(model, ScoreModel)
+    known: Any = {"mu": [-10.0, 25.0], "sigma2": [18.9, 55.7]}
+    known |= {"alpha": [[1.43, 0.0], [4.6, 3.5]], "beta": [[1.43, 0.0], [4.6, -3.4]]}
+    truth = ScoreModel(**known) if model is None else read_model(model, ScoreModel)
     endings = tuple(end for each in FORMATS.values() if "scores" in each.kinds for end in each.extensions)
     single = output == "-" or (output.removesuffix(".gz").endswith(endings) and not Path(output).is_dir())
     if single and cohort_speakers:

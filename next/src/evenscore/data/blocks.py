@@ -89,8 +89,9 @@ class ScoreBlocks:
         trials.needs_scores()
         if enroll_speakers is not None or test_speakers is not None:
             trials = trials.with_speakers(enroll_speakers, test_speakers)
-        rows = _cohort_side(cohort and cohort.enroll, test and test.enroll, test_labels, "enrolments")
-        cols = _cohort_side(cohort and cohort.test, enroll and enroll.test, enroll_labels, "tests")
+        inner = (None, None) if cohort is None else (cohort.enroll, cohort.test)
+        rows = _cohort_side(inner[0], None if test is None else test.enroll, test_labels, "enrolments")
+        cols = _cohort_side(inner[1], None if enroll is None else enroll.test, enroll_labels, "tests")
         rows = rows if rows is None or cohort_enroll_speakers is None else rows.with_speakers(cohort_enroll_speakers)
         cols = cols if cols is None or cohort_test_speakers is None else cols.with_speakers(cohort_test_speakers)
         if enroll is not None and cols is not None:

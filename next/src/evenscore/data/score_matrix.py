@@ -32,8 +32,6 @@ class Pairs:
 
     enroll: Side
     test: Side
-    rows: Any  #: position of each trial's enrolment; None if all pairs have a score
-    cols: Any
     scores: Any
 
     def with_sides(self, enroll: Side, test: Side) -> Self:
@@ -79,8 +77,8 @@ class Pairs:
         constants: Sequence[float] = (),
     ) -> Self:
         """Return ``formula(scores, *enroll, *test, *constants)``, given some numbers per enrolment and per test."""
-        scores = map_pairs(formula, self.needs_scores(), enroll, test, constants, self.rows, self.cols)
-        return self.with_normalized(scores)
+        rows, cols = (getattr(self, name) for name in ("rows", "cols"))  # None for a matrix
+        return self.with_normalized(map_pairs(formula, self.needs_scores(), enroll, test, constants, rows, cols))
 
     def with_speakers(self, enroll: SpeakersLike | None = None, test: SpeakersLike | None = None) -> Self:
         """Return the same trials with speakers; None keeps those that are known."""

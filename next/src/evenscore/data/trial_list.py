@@ -154,7 +154,8 @@ class TrialList(Pairs):
         at = np.flatnonzero(at) if at.dtype == bool else at.astype(np.intp)
         enroll, rows = np.unique(self.rows[at], return_inverse=True)
         test, cols = np.unique(self.cols[at], return_inverse=True)
-        scores, labels = (None if values is None else values[at] for values in (self.scores, self.labels))
+        scores = None if self.scores is None else self.scores[at]
+        labels = None if self.labels is None else self.labels[at]
         columns = {name: values[at] for name, values in self.columns.items()}
         positions = rows.astype(np.int32), cols.astype(np.int32)
         return TrialList.trusted(self.enroll.take(enroll), self.test.take(test), *positions, scores, labels, columns)

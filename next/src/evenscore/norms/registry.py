@@ -228,8 +228,8 @@ def _classical(method: str, blocks: ScoreBlocks, options: NormOptions, counts: A
     try:
         scores = classical_norm(method, trials.scores, *arrays, rows=trials.rows, cols=trials.cols, **how)
     except CohortError as error:
-        sides = {"enrolment": trials.enroll, "test": trials.test}
-        sides |= {"cohort enrolment": blocks.cohort_enroll, "cohort test": blocks.cohort_test}
+        cohort = {"cohort enrolment": blocks.cohort_enroll, "cohort test": blocks.cohort_test}
+        sides = {"enrolment": trials.enroll, "test": trials.test, **cohort}
         side = sides[error.side]
         raise error.with_id(side.ids[error.row] if side is not None else str(error.row)) from None
     return trials.with_normalized(scores)
