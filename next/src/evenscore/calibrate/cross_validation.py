@@ -65,7 +65,7 @@ def cross_validate(
     trials = as_trials(scores, labels, weights, quality)
     names, enroll, test = speaker_codes(trials, enroll_speakers, test_speakers)
     if not 3 <= folds <= len(names):
-        raise InputError(f"{len(names)} speakers can be in 3 to {len(names)} folds, not in {folds}")
+        raise InputError(f"`folds` is {folds}, but {len(names)} speakers can be in 3 to {len(names)} folds")
     fold = assign_folds([*names, *(names[code] for code in enroll[trials.labels == TARGET])], folds)
     one, other = (np.array([fold[name] for name in names])[codes] for codes in (enroll, test))
     pair = np.minimum(one, other) * folds + np.maximum(one, other)

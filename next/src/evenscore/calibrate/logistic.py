@@ -23,7 +23,7 @@ __all__ = ["LogisticCalibration", "SaturatingCalibration"]
 
 _CHUNK = 1 << 13  # rows at a time: intermediate results stay in the cache
 _SAMPLE = 1 << 15  # trials that give a start near the optimum
-_REMEDY = "give a penalty such as l2=0.001"
+_REMEDY = "a penalty such as l2=0.001"
 SHARES = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)  #: candidates of the shares of outliers
 Shares = tuple[float, float]  # of target outliers, of non-target outliers
 _GAIN, _BINS = 0.02, 4096  # part of the loss that a share must save; scores of a class while they are chosen
@@ -174,7 +174,9 @@ def _newton(problem: _Problem, theta: Floats, flat: float = 1e-12) -> Floats:
             raise InputError(f"the scores separate the classes without error; give more trials, or {_REMEDY}")
         if fall < 1e-16:  # this step has squared it: what is left is rounding
             return theta
-    raise InputError(f"the logistic regression does not converge; leave out scores far from all others, or {_REMEDY}")
+    raise InputError(
+        f"the logistic regression does not converge; leave out scores far from all others, or give {_REMEDY}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -34,8 +34,7 @@ def calibrate(
     output: Annotated[str | None, file_option("Output; '-': standard output.", "--output", "-o")] = None,
     train: Annotated[list[str] | None, file_option("Scores to train on; a file per system.")] = None,
     train_key: Annotated[str | None, file_option("Labels of the training scores.")] = None,
-    enroll_speakers: Annotated[str | None, file_option("Speakers by id, in place of a key.")] = None,
-    test_speakers: Annotated[str | None, file_option("The same of tests, if it is another.")] = None,
+    enroll_speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
     calibration: Annotated[str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="See above.")] = "logistic",
     save: Annotated[str | None, file_option("Write the calibration to a JSON file.")] = None,
     load: Annotated[str | None, file_option("Apply a calibration instead of training.")] = None,
@@ -44,7 +43,7 @@ def calibrate(
     quality: Annotated[list[str] | None, typer.Option(metavar="NAME,...", help="Quality measures to weigh.")] = None,
     metadata: Annotated[list[str] | None, file_option("Table with columns by id for --quality.")] = None,
     posterior: Annotated[
-        float | None, typer.Option(metavar="P", help="Add probabilities of targets at this prior.")
+        float | None, typer.Option(metavar="P", min=0, max=1, help="Add probabilities of targets at this prior.")
     ] = None,
     to_format: ToFormat = None,
 ) -> None:
@@ -79,13 +78,13 @@ def calibrate(
         found = read_model(load, Calibration)
     elif kind.supervised or cross_validate:
         keys = [path for path in (train_key, key) if path]
-        maps = (None, None) if keys else (enroll_speakers or test_speakers, test_speakers)
-        parts = read_labelled(train or scores or (), keys, *maps)
+        maps = None if keys else enroll_speakers
+        parts = read_labelled(train or scores or (), keys, maps, None, "--train-key" if train else "--key")
         training, labels = _with_metadata([table for table, _ in parts], metadata), parts[0][1]
     else:
         training = [read_scores(path) for path in train or ()]
     if cross_validate:
-        tables = [_with_speakers(training[0], labels, enroll_speakers, test_speakers), *training[1:]]
+        tables = [_with_speakers(training[0], labels, enroll_speakers), *training[1:]]
         result = cross_validated(tables, labels, calibration=kind, folds=cross_validate, quality=names, **options)
         llrs = result.llr
         typer.echo(f"{kind.kind}, {len(result.speaker_folds)} speakers in {cross_validate} folds", err=output == "-")
@@ -136,14 +135,14 @@ def _numbers(values: dict[str, str]) -> dict[str, float] | None:
         return None
 
 
-def _with_speakers(table: Table, labels: Any, enroll: str | None, test: str | None) -> Table:
-    """Return a table with the speakers of maps, or with those that target trials tell."""
+def _with_speakers(table: Table, labels: Any, speakers: str | None) -> Table:
+    """Return a table with the speakers of a map, or with those that target trials tell."""
     from evenscore.cli.inputs import facts_of_ids
     from evenscore.metrics import speakers_from_targets
 
-    if enroll or test:
-        of_enroll, of_test = facts_of_ids(enroll or test, None), facts_of_ids(test or enroll, None)
-        return table.with_sides(of_enroll(table.enroll), of_test(table.test))
+    if speakers is not None:
+        described = facts_of_ids(speakers, None)
+        return table.with_sides(described(table.enroll), described(table.test))
     known = speakers_from_targets([table.to_trials() if labels is None else table.to_matrix().to_trials(labels)])
     return table.with_speakers(known, known)
 
