@@ -102,13 +102,7 @@ def judge(method: Method, training: Trials, evaluation: Trials, settings: Settin
 def _measure(llrs: Floats, trials: Trials, settings: Settings) -> Figures:
     """Return all metrics of LLRs, of the trials and of every draw of speakers; the draws are the same for all LLRs."""
     drawn = bootstrap(
-        llrs,
-        trials.labels,
-        enroll_speakers=trials.enroll,
-        test_speakers=trials.test,
-        replicates=settings.replicates,
-        points=settings.points,
-        seed=settings.seed,
+        trials.by_speaker(llrs), points=settings.points, replicates=settings.replicates, seed=settings.seed
     )
     return Figures(evaluate(llrs, trials.labels, points=settings.points), drawn)
 

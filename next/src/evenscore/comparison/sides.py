@@ -56,6 +56,12 @@ class Trials:
             raise InputError(f"it gives no score to {lost} of the {len(found)} trials; every method needs all of them")
         return found
 
+    def by_speaker(self, scores: Floats) -> TrialList:
+        """Return the trials with these scores and with speakers in place of recordings, which is all draws need."""
+        side = Side(self.speakers, self.speakers)
+        rows, cols = self.enroll.astype(np.int32), self.test.astype(np.int32)
+        return TrialList.trusted(side, side, rows, cols, scores, self.labels)
+
     def summaries(self) -> tuple[SideSummary, ...]:
         """Return how much there is: all together first, then each part."""
         parts = [(name, at, (one,)) for name, at, one in zip(self.names, self.spans, self.lists, strict=True)]
