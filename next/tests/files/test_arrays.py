@@ -131,6 +131,25 @@ def test_other_directories_are_not_replaced(tmp_path):
     assert (tmp_path / "a.zarr" / "notes.txt").read_text() == "mine"
 
 
+def test_a_store_that_another_run_writes_is_refused(tmp_path):
+    def block(part):
+        with pytest.raises(FileError, match="another run"):
+            write(MATRIX, tmp_path / "a.zarr")
+        return part
+
+    scores = da.ones((2, 3), chunks=(2, 3)).map_blocks(block, dtype=float, meta=np.empty((0, 0)))
+    write(ScoreMatrix(scores, MATRIX.enroll, MATRIX.test), tmp_path / "a.zarr")
+    assert np.all(read(tmp_path / "a.zarr").compute().scores == 1)
+
+
+def test_an_old_matrix_never_stands_beside_new_ids(tmp_path, monkeypatch):
+    write(MATRIX, tmp_path / "a.npy")
+    monkeypatch.setattr("os.replace", lambda *paths: (_ for _ in ()).throw(OSError(5, "broken")))
+    with pytest.raises(FileError):
+        write(MATRIX.T, tmp_path / "a.npy")
+    assert not (tmp_path / "a.npy").exists()
+
+
 def test_files_load_their_libraries_when_they_are_used():
     code = "import sys, evenscore.files as f; f.FORMATS; print({'polars', 'dask', 'zarr', 'numba'} & {*sys.modules})"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "set()\n"

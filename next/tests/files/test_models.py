@@ -45,16 +45,19 @@ def text(model):
         return repr(model)
 
 
-@pytest.mark.parametrize("name", sorted(file.name for file in OLD.glob("*")))
-def test_a_model_of_the_first_edition_is_read_and_written(tmp_path, name):
-    model = read_model(OLD / name)
+RECORDS = sorted((Path(__file__).parent / "golden" / "records").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", [*sorted(OLD.glob("*")), *RECORDS], ids=lambda path: path.name)
+def test_a_model_of_the_first_edition_is_read_and_written(tmp_path, path):
+    name, model = path.name, read_model(path)
     write_model(model, tmp_path / name, {"n_target": np.int64(3)})
     assert text(read_model(tmp_path / name, type(model))) == text(model)
     if name.startswith(("lgsm", "logistic")):
         kept = json.loads((tmp_path / name).read_text())
         assert kept.pop("info") == {"n_target": 3}
         kept.get("residuals", {}).pop("format", None)
-        assert kept.items() <= json.loads((OLD / name).read_text()).items()
+        assert kept.items() <= json.loads(path.read_text()).items()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -103,6 +103,15 @@ def test_chunks_are_joined(tmp_path, monkeypatch):
     assert caught.value.line == path.read_text().count("\n") + 1
 
 
+@pytest.mark.parametrize("size", [20, 25, 30, 60])
+def test_the_lines_behind_a_long_header_are_all_read(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(text, "CHUNK_SIZE", size)
+    names = ",".join(["enroll", "test", "score", *(f"column{i}" for i in range(9))])
+    lines = [f"e{i},t,{i}" + ",1" * 9 for i in range(20)]
+    (tmp_path / "a.csv").write_text("\n".join([names, *lines, ""]))
+    assert read(tmp_path / "a.csv").scores.tolist() == list(range(20))
+
+
 BAD_LINES = {
     "kaldi": ["a b", "a b c d", "a b x", "a b 1,5", "a b nan", "a b inf", "a b 1e31", "a b \0", "a\rb c 1", "a b \xff"],
     "wespeaker": ["a b 1 maybe", "a b x target"],

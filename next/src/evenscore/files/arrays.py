@@ -247,8 +247,11 @@ def write_npy(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, forma
         matrix, lists = table.scores, {".enroll_ids": table.enroll_ids, ".test_ids": table.test_ids}
     for ids in lists.values():
         refuse_unwritable(ids, "")
-        if any(name != name.strip() or len(name.splitlines()) > 1 for name in ids):
-            raise InputError("ids with spaces at an end or line breaks cannot be written one per line; choose npz")
+        odd = [name for name in ids if name != name.strip(" \t")]
+        if odd:
+            raise InputError(
+                f"the id {odd[0]!r} has spaces at an end, which its list would lose; rename it, or write npz"
+            )
     header = {"descr": matrix.dtype.str, "fortran_order": False, "shape": matrix.shape}
     with ExitStack() as files:  # the matrix appears after its ids
         stream = files.enter_context(atomic_output(path))
@@ -259,3 +262,5 @@ def write_npy(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, forma
         for start in range(0, matrix.shape[0], CHUNKS[0]):
             stream.write(np.ascontiguousarray(matrix[start : start + CHUNKS[0]]).data)
         Path(os.path.realpath(path)).unlink(missing_ok=True)  # an old matrix never stands beside new ids
+        for ending in (".enroll_ids", ".test_ids") if ".ids" in lists else ():  # of old scores
+            Path(path).with_suffix(ending).unlink(missing_ok=True)

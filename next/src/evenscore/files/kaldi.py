@@ -52,15 +52,13 @@ def read_scp(path: PathLike, format: str, options: ReadOptions) -> Embeddings:
     archives: dict[str, mmap.mmap] = {}
     ids, vectors = [], []
     for number, line in text_lines(path):
-        entry = re.fullmatch(r"(\S+)\s+([^|]+?)(?::(\d+))?", line)
+        entry = re.fullmatch(r"([^ \t]+)[ \t]+([^|]+?)(?::(\d+))?", line)
         if entry is None or entry[2].endswith("]") or entry[2] == "-":
             remedy = "commands are never run and ranges not read: copy the vectors first"
             raise FileError(path, f"expected an id and file.ark:offset, found {line[:60]!r}; {remedy}", line=number)
         with parsing(path, "a list of places in an archive"):
             if entry[2] not in archives:
-                archive = next(
-                    (file for file in (Path(entry[2]), Path(path).parent / entry[2]) if file.is_file()), None
-                )
+                archive = next(filter(Path.is_file, (Path(entry[2]), Path(path).parent / entry[2])), None)
                 if archive is None:
                     raise FileError(path, f"there is no archive {entry[2]!r}; go to where it was written", line=number)
                 with open(archive, "rb") as raw:
@@ -107,9 +105,7 @@ def _object(data: Any, at: int, path: PathLike, part: str, binary: bool = False)
     shape = [int.from_bytes(size[1:], "little") for size in sizes]
     end = start + math.prod(shape) * np.dtype(dtype).itemsize
     if end > len(data) or end == start:
-        raise FileError(
-            path, f"its size {shape} does not fit; the file is cut off or damaged, copy it again", part=part
-        )
+        raise FileError(path, f"its size {shape} does not fit; the file is damaged, copy it again", part=part)
     return np.frombuffer(data, dtype, math.prod(shape), start).reshape(shape), end
 
 

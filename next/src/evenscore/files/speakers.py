@@ -24,7 +24,7 @@ def read_map(path: PathLike, format: str, options: ReadOptions) -> dict[str, str
     speakers: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, line in text_lines(path):
-        fields = line.split()
+        fields = split_line(line, " ")
         if len(fields) < 2 or (format == "utt2spk" and len(fields) > 2):
             expected = "2 columns (utterance speaker)" if format == "utt2spk" else "a speaker and its utterances"
             raise FileError(path, f"expected {expected}, found {len(fields)}", line=number)

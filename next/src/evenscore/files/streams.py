@@ -116,7 +116,7 @@ def text_lines(path: PathLike, longest: int = 1 << 26) -> Iterator[tuple[int, st
             if len(line) > longest or b"\0" in line:
                 raise FileError(path, "this is binary data (or UTF-16), but text is expected", line=number)
             try:
-                text = line.decode().strip()
+                text = line.decode().strip(" \t\r\n")
             except UnicodeDecodeError as error:
                 problem = f"byte 0x{line[error.start]:02x} is not UTF-8; convert the file"
                 raise FileError(path, problem, line=number) from None

@@ -57,8 +57,7 @@ def _library(path: PathLike) -> Any:
     try:
         import zarr
     except ImportError:
-        remedy = "install it: pip install 'evenscore[zarr]'"
-        raise FileError(path, f"a zarr store needs the package zarr; {remedy}") from None
+        raise FileError(path, "a zarr store needs the package zarr: pip install 'evenscore[zarr]'") from None
     return zarr
 
 
