@@ -51,6 +51,7 @@ def run_console(text, monkeypatch):
         else:
             printed = run_shell(command)
         assert "Traceback" not in printed
+        assert "error: " in expected or "error: " not in printed, f"$ {command}\n{printed}"
         if not doctest.OutputChecker().check_output(expected, printed, FLAGS):
             pytest.fail(f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed}")
 

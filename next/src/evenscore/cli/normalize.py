@@ -39,9 +39,7 @@ _CHECKED = 5000  # scores that the scorer makes again
 def normalize(
     output: Output,
     trials: Annotated[str | None, file_option("Scores to normalize (S), or a list of trials.")] = None,
-    norm: Annotated[
-        str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="z t zt tz s as at az lgsm evidence")
-    ] = "as",
+    norm: Annotated[str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="z t zt tz s as at az lgsm evidence")] = "as",
     model: Annotated[str | None, file_option("Model of 'evenscore fit', for lgsm, evidence.")] = None,
     enroll_cohort: Annotated[str | None, file_option("Enrolments against the cohort (S_e).")] = None,
     test_cohort: Annotated[str | None, file_option("Cohort against the tests (S_t).")] = None,
@@ -105,7 +103,7 @@ def normalize(
             if enroll_cohort or test_cohort or cohort:
                 raise InputError("cohort scores are made from embeddings; leave out those of files, or the embeddings")
             vectors = _read_vectors(enroll_embeddings, test_embeddings, enroll_map, scorer, of_trials)
-            members = of_cohort(_read_cohort(cohort_embeddings, cohort_unit, exclude_speakers))
+            members = _read_cohort(cohort_embeddings, cohort_unit, exclude_speakers, of_cohort)
             blocks = _score_vectors(vectors, members, trials, method, options)
         elif enroll_embeddings or test_embeddings or cohort_embeddings:
             names = "--enroll-embeddings, --test-embeddings and --cohort-embeddings"
@@ -152,7 +150,9 @@ def _read_vectors(
     return described, described if right is left else of_trials(right), how
 
 
-def _read_cohort(path: str, unit: str, exclude_speakers: str | None) -> Embeddings:
+def _read_cohort(
+    path: str, unit: str, exclude_speakers: str | None, of_cohort: Callable[[Embeddings], Embeddings]
+) -> Embeddings:
     """Read the embeddings of a cohort: its utterances, or means of its speakers."""
     from evenscore.files import read_embeddings
     from evenscore.files.streams import text_lines
@@ -160,7 +160,8 @@ def _read_cohort(path: str, unit: str, exclude_speakers: str | None) -> Embeddin
 
     name, options = parse_name(unit, ("length_norm",))
     excluded = [] if exclude_speakers is None else [line.split()[0] for _, line in text_lines(exclude_speakers)]
-    return make_cohort(read_embeddings(path), name, exclude_speakers=excluded, **options)  # type: ignore[arg-type]
+    found = of_cohort(read_embeddings(path))
+    return make_cohort(found, name, exclude_speakers=excluded, **options)  # type: ignore[arg-type]
 
 
 def _score_vectors(
