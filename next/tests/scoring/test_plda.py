@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from reference.dense_plda import dense_llr, dense_log_likelihood, kaldi_llr
 from scipy.linalg import eigh
 
 from evenscore import Embeddings, InputError, read_model, write_model
 from evenscore.scoring import PLDA, Projection, adapt_plda, average_embeddings, enroll_models, fit_plda
+from reference.dense_plda import dense_llr, dense_log_likelihood, kaldi_llr
 
 
 def covariance(rng, dim, rank=None):

@@ -133,8 +133,7 @@ def measure_by_folds(blocks: ScoreBlocks, model: ScoreModel | None, folds: int) 
     A trial whose speakers are in one fold loses a second one: else the cohort of a target trial would be larger than
     that of a non-target trial, and its size would be a feature that new trials do not have.
     """
-    trials = blocks.trials
-    out: dict[str, Array] = {}
+    trials, out = blocks.trials, dict[str, Array]()
     prepared: dict[tuple[str, ...], Prepared] = {}  # both orders of two folds have the same cohort
     sides = (trials.enroll, trials.test, blocks.cohort_enroll, blocks.cohort_test)
     names = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
@@ -186,7 +185,7 @@ def evidence_features(scores: Array, measures: Measures, scales: Mapping[str, Sc
         sides = []
         for side in ("_e", "_t"):
             name = f"{kind}std{side}"
-            if name in scales:
+            if name in scales and name in measures:
                 log = scales[name].shrink(measures[name], measures[f"speakers{side}"])
                 sides.append((raw - measures[f"{kind}mean{side}"]) * np.exp(-log - scales[name].center))
                 if not kind:
