@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from comparison.conftest import make_sides, with_blocks
 
+from comparison.conftest import make_sides, with_blocks
 from evenscore import (
     InputError,
     LabelledBlocks,

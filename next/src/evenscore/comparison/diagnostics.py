@@ -66,7 +66,7 @@ def _overlap(training: Trials, evaluation: Trials, allowed: bool) -> Iterator[Di
     if shared:
         message = f"{len(shared)} of the speakers are on the training side and on the evaluation side: {quoted(shared)}"
         if not allowed:
-            raise InputError(f"{message}; take them out of one side, or allow it with allow_overlap")
+            raise InputError(f"{message}; take them out of one side, or allow it with `allow_overlap`")
         yield Diagnostic("overlap", f"{message}; the figures are better than they would be for new speakers")
     elif FROM_TARGETS in (training.speakers_from, evaluation.speakers_from):
         message = "speakers are known only as far as target trials connect ids, so that an overlap may go unseen"
