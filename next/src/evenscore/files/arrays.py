@@ -36,7 +36,7 @@ from evenscore.files.text_output import refuse_unwritable
 from evenscore.large import CHUNKS, is_dask
 
 __all__ = [
-    *("StoredScores", "from_arrays", "parsing", "read_archive", "read_npy", "read_npz", "to_arrays"),
+    *("Array", "StoredScores", "from_arrays", "parsing", "read_archive", "read_npy", "read_npz", "to_arrays"),
     *("write_archive", "write_npy", "write_npz"),
 ]
 

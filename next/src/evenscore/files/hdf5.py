@@ -27,13 +27,11 @@ from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError
-from evenscore.files.arrays import from_arrays, parsing, read_archive, to_arrays, write_archive
+from evenscore.files.arrays import Array, from_arrays, parsing, read_archive, to_arrays, write_archive
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, open_input, spooled
 
 __all__ = ["copy_datasets", "read", "write"]
-
-Array = npt.NDArray[Any]
 
 _SIDES = (
     *(("ID/row_ids", "ID/column_ids"), ("modelset", "segset"), ("model_names", "test_names")),

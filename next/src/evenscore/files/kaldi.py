@@ -17,18 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.data.embeddings import Embeddings
 from evenscore.errors import FileError, InputError
-from evenscore.files.arrays import parsing
+from evenscore.files.arrays import Array, parsing
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, open_input, text_lines
 from evenscore.files.text_output import refuse_unwritable
 
 __all__ = ["read_ark", "read_plda", "read_scp", "write"]
-
-Array = npt.NDArray[Any]
 
 _TYPES = {b"FV ": ("<f4", 1), b"DV ": ("<f8", 1), b"FM ": ("<f4", 2), b"DM ": ("<f8", 2)}
 _KEY = re.compile(rb"\s*(\S{1,65536})[ \t]")

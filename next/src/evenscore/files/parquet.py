@@ -20,7 +20,7 @@ from evenscore.data.labels import UNKNOWN
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError
-from evenscore.files.arrays import from_arrays, parsing
+from evenscore.files.arrays import Array, from_arrays, parsing
 from evenscore.files.formats import ReadOptions
 from evenscore.files.speakers import ID_NAMES, SPEAKER_NAMES
 from evenscore.files.streams import PathLike, atomic_output, open_input
@@ -76,7 +76,7 @@ def _texts(column: pl.Series) -> pl.Series:
     return column.cast(pl.String)
 
 
-def _numbers(column: pl.Series) -> npt.NDArray[Any]:
+def _numbers(column: pl.Series) -> Array:
     return column.cast(pl.Float32 if column.dtype == pl.Float32 else pl.Float64).fill_null(float("nan")).to_numpy()
 
 
@@ -87,7 +87,7 @@ def _labels(column: pl.Series) -> npt.NDArray[np.int8]:
     return words.replace_strict({**LABEL_WORDS, **unknown}, return_dtype=pl.Int8).fill_null(UNKNOWN).to_numpy()
 
 
-def _matrix(column: pl.Series) -> npt.NDArray[Any]:
+def _matrix(column: pl.Series) -> Array:
     if isinstance(column.dtype, pl.List):
         sizes = column.list.len().unique().to_list()
         if len(sizes) > 1 or None in sizes:

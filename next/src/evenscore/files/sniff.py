@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from evenscore.errors import FileError
-from evenscore.files.streams import PathLike, open_input, reading
+from evenscore.files.streams import PathLike, open_input
 from evenscore.files.text_columns import COLUMN, ENROLL, LABEL, LINES, SCORE, TEST, Sample
 
 __all__ = ["sniff"]
@@ -42,7 +42,7 @@ def sniff(path: PathLike, kind: str | None = None) -> str:
     folder = Path(path)
     if any((folder / name).is_file() for name in ("zarr.json", ".zgroup", ".zarray")):
         return "zarr"
-    with open_input(path) as stream, reading(path):
+    with open_input(path) as stream:
         head = stream.read(_SAMPLE_SIZE + 1)
         too_long = b"\n" not in head and len(stream.readline(_LONGEST_LINE)) == _LONGEST_LINE
     for magic, name in _MAGIC.items():

@@ -96,7 +96,7 @@ def spooled(path: PathLike) -> Iterator[PathLike]:
         yield path
         return
     with tempfile.NamedTemporaryFile(prefix="evenscore-") as copy:
-        with open_input(path) as stream, reading(path):
+        with open_input(path) as stream:
             shutil.copyfileobj(stream, copy, _COPY_SIZE)
             copy.flush()
         try:
@@ -109,7 +109,7 @@ def spooled(path: PathLike) -> Iterator[PathLike]:
 
 def text_lines(path: PathLike, longest: int = 1 << 26) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file that are not blank, with their numbers, without spaces at either end."""
-    with open_input(path) as stream, reading(path):
+    with open_input(path) as stream:
         number = 0
         while line := stream.readline(longest + 1):
             number += 1

@@ -23,7 +23,7 @@ from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError
 from evenscore.files import text_columns as tc
 from evenscore.files.formats import ReadOptions
-from evenscore.files.streams import PathLike, open_input, reading
+from evenscore.files.streams import PathLike, open_input
 from evenscore.files.text_columns import COLUMN, ENROLL, LABEL, PAIR, REAL_ID, SCORE, SIDE, TEST
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class _Block:
 
 def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
     """Read trials, with the scores, labels and further columns that the file has."""
-    with open_input(path) as stream, reading(path):
+    with open_input(path) as stream:
         first = stream.read(CHUNK_SIZE) + stream.readline(LONGEST_LINE + 1)
         sample = tc.Sample(first)
         if not sample.lines:
