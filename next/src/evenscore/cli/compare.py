@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from evenscore.cli.embeddings import ScorerOption
-from evenscore.cli.options import Json, file_option, operating_point
+from evenscore.cli.options import _RARE, Json, file_option, operating_point
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ __all__ = ["EXAMPLES", "compare", "print_comparison", "write_results"]
 
 EXAMPLES = """
 evenscore compare --train dev --train-key dev.key --cohort coh --trials eval --key eval.key -o report
-evenscore compare --train dev.npz --trials eval.npz --speakers utt2spk \\
-    --enroll-cohort e.npz --test-cohort t.npz -o report
 evenscore compare --train-embeddings d.npz --enroll-embeddings x.npz --test-embeddings x.npz \\
     --scorer cosine:center=d.npz --key key -o report
 """
@@ -43,13 +41,13 @@ Files = list[str] | None
 
 def compare(
     output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="Directory for report and results.")],
-    train: Annotated[Files, file_option("Training scores; several files are several conditions.")] = None,
+    train: Annotated[Files, file_option("Training scores; a file for each condition.")] = None,
     train_key: Annotated[Files, file_option("Their labels, one file for all or for each.")] = None,
     trials: Annotated[Files, file_option("Evaluation scores, a file for each of --train.")] = None,
-    key: Annotated[Files, file_option("Their labels, likewise; with embeddings, the trials.", "--key", "-k")] = None,
-    enroll_cohort: Annotated[Files, file_option("Evaluation enrolments against the cohort's tests.")] = None,
-    test_cohort: Annotated[Files, file_option("The cohort's enrolments against evaluation tests.")] = None,
-    cohort: Annotated[Files, file_option("All scores of cohort members; ids tell which are whose.")] = None,
+    key: Annotated[Files, file_option("Their labels; with embeddings, the trials.", "--key", "-k")] = None,
+    enroll_cohort: Annotated[Files, file_option("Enrolments against the cohort's tests.")] = None,
+    test_cohort: Annotated[Files, file_option("The cohort's enrolments against tests.")] = None,
+    cohort: Annotated[Files, file_option("All scores of cohort members, in any order.")] = None,
     speakers: Annotated[str | None, file_option("Map from id to speaker, for everybody.")] = None,
     train_embeddings: Annotated[str | None, file_option("Embeddings to train on, also the cohort.")] = None,
     enroll_embeddings: Annotated[str | None, file_option("Embeddings of evaluation enrolments.")] = None,
@@ -58,21 +56,22 @@ def compare(
     methods: Annotated[
         str, typer.Option(metavar="NAMES", help="Norms, such as raw,s,as:top_k=100,lgsm:dim=1.")
     ] = "raw,z,t,zt,s,as,lgsm,evidence",
-    calibration: Annotated[str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="Of all methods.")] = "logistic",
+    calibration: Annotated[str, typer.Option(metavar="NAME", help="Of all methods.")] = "logistic",
     points: Annotated[
-        list[str] | None, typer.Option(metavar="PRIOR[,C_MISS,C_FA]", help="Operating points; by default 0.01.")
+        Files,
+        typer.Option(metavar="PRIOR[,C_MISS,C_FA]", help="Operating points, by default 0.01.", rich_help_panel=_RARE),
     ] = None,
-    bootstrap: Annotated[int, typer.Option(min=1, metavar="N", help="Draws of speakers for intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Of these draws.")] = 0,
-    allow_overlap: Annotated[bool, typer.Option("--allow-overlap", help="Speakers may be on both sides.")] = False,
-    scores: Annotated[bool, typer.Option("--scores", help="Also write each method's scores and LLRs.")] = False,
+    bootstrap: Annotated[int, typer.Option(min=1, metavar="N", help="Draws of speakers.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Of the draws.", rich_help_panel=_RARE)] = 0,
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Speakers may be on both sides.", rich_help_panel=_RARE)
+    ] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Write each method's scores, too.")] = False,
     json: Json = False,
 ) -> None:
-    """Compare norms on your own scores: which one to use, what it gains, and how sure that is.
+    """Tell which norm to use on your own scores, what it gains, and how sure that is.
 
-    Every method is fitted and calibrated on the training side, where a trial's own speakers are left out of its cohort,
-    and then normalizes the evaluation trials once. Without a cohort of others the training side is the cohort. Without
-    --speakers, ids that target trials connect are of one speaker.
+    All is trained on the training side; without a cohort of others, that is the cohort.
     """
     from evenscore.cli.app import progress_bar
     from evenscore.cli.inputs import facts_of_ids
