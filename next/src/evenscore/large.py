@@ -21,6 +21,8 @@ __all__ = [
 __all__ += ["task_progress"]
 
 Array = npt.NDArray[Any]
+Scores = Any  #: a NumPy or a dask array, or anything whose rows can be sliced
+Formula = Callable[..., Scores]
 
 CHUNKS = (1024, 4096)  #: of new stores: 16 MB of float32, wide enough for whole rows and for whole columns
 COMPILED = 1 << 24  #: scores from which compiled loops repay the time to load them
@@ -35,14 +37,14 @@ def is_dask(array: object) -> bool:
 
 
 def map_pairs(
-    formula: Callable[..., Any],
-    scores: Any,
+    formula: Formula,
+    scores: Scores,
     enroll: Sequence[Array],
     test: Sequence[Array],
     constants: Sequence[float] = (),
     rows: Array | None = None,
     cols: Array | None = None,
-) -> Any:
+) -> Scores:
     """Return ``formula(scores, *enroll, *test, *constants)``: the one place where numbers of both sides meet.
 
     Parameters
@@ -85,7 +87,7 @@ def map_pairs(
 
 
 def _tile_work(
-    formula: Callable[..., Any],
+    formula: Formula,
     scores: Array,
     enroll: list[Array],
     test: list[Array],
@@ -110,8 +112,8 @@ def _tile_work(
 
 
 def _map_dask_pairs(
-    formula: Callable[..., Any], scores: Any, enroll: list[Array], test: list[Array], constants: Sequence[float]
-) -> Any:
+    formula: Formula, scores: Scores, enroll: list[Array], test: list[Array], constants: Sequence[float]
+) -> Scores:
     import dask.array as da
 
     columns = [da.from_array(values[:, None], (scores.chunks[0], 1)) for values in enroll]
@@ -126,7 +128,7 @@ def _map_dask_pairs(
     return da.map_blocks(block, scores, *columns, *rows, dtype=scores.dtype, meta=np.empty((0, 0), scores.dtype))
 
 
-def map_rows(function: Callable[[Array], Array], scores: Any, n_numbers: int) -> Array:
+def map_rows(function: Callable[[Array], Array], scores: Scores, n_numbers: int) -> Array:
     """Return ``function(some whole rows)``, which gives ``n_numbers`` for each row, for all rows of an array.
 
     Parameters
@@ -174,7 +176,7 @@ def in_row_order(rows: Array) -> Array:
     return out
 
 
-def reduce_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
+def reduce_blocks(function: Formula, *arrays: Scores) -> Scores:
     """Return the sum over all blocks of ``function(block, ...)``, whose results can be added.
 
     The arrays have the same shape; the blocks of the first one, if it is a dask array, are those of all.
@@ -196,7 +198,7 @@ def reduce_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
     return layer[0].compute()
 
 
-def store(array: Any, target: Any, is_stored: Callable[[int, int], bool]) -> None:
+def store(array: Scores, target: Scores, is_stored: Callable[[int, int], bool]) -> None:
     """Compute the blocks of a dask matrix that are not stored yet, and assign each to its place in the target.
 
     The chunks of the target are those of the matrix (`regular_chunks`), so that no two blocks change one chunk.
@@ -212,13 +214,13 @@ def store(array: Any, target: Any, is_stored: Callable[[int, int], bool]) -> Non
         da.store([array.blocks[at] for at in missing], [target] * len(missing), regions=regions, lock=False)
 
 
-def regular_chunks(array: Any) -> Any:
+def regular_chunks(array: Scores) -> Scores:
     """Return a dask matrix in chunks of one size."""
     regular = all({*sizes[:-1]} <= {size} for sizes, size in zip(array.chunks, array.chunksize, strict=True))
     return array if regular else array.rechunk(tuple(map(min, CHUNKS, array.shape)))
 
 
-def _like(array: Any, model: Any) -> Any:
+def _like(array: Scores, model: Scores) -> Scores:
     import dask.array as da
 
     return da.from_array(array, chunks=model.chunks)

@@ -46,6 +46,7 @@ COMMANDS = {
 
 FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141  # exit codes
 _HELP_ALL = "--help-all"
+Click = Any  # objects of click, which typer brings along without a name of theirs
 _NORM_OPTIONS = {"topk": "as:top_k=300", "topn": "as:top_k=300", "droptop": "as:drop_top=5", "dim": "lgsm:dim=2"}
 
 
@@ -54,7 +55,7 @@ class _Command(TyperCommand):
 
     arguments: Mapping[str, str]  #: options of the command line by arguments of the library, for messages
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Click, args: list[str]) -> list[str]:
         """Parse the command line; an option of a norm that was given as one of the command is explained."""
         if _HELP_ALL in args:
             ctx.meta[_HELP_ALL], args = True, ["--help"]
@@ -65,7 +66,7 @@ class _Command(TyperCommand):
                 ctx.fail(f"there is no option {given}; options of a norm follow its name: --norm {example}")
         return super().parse_args(ctx, args)
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: Click, formatter: Click) -> None:
         """List the options of everybody, then the rare ones (those with a panel), or only their names."""
         records = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
         rare = [record for param, record in records if record and getattr(param, "rich_help_panel", None)]
@@ -79,7 +80,7 @@ class _Command(TyperCommand):
             text = f"More options, see {_HELP_ALL}: {names}"
             formatter.write("\n" + textwrap.fill(text, formatter.width, break_on_hyphens=False) + "\n")
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Click) -> Click:
         """Run the command.
 
         Messages of the library have arguments in backticks; here they become options of the command line.
@@ -114,11 +115,11 @@ class _Command(TyperCommand):
 class _Commands(TyperGroup):
     """The commands by name."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Click) -> list[str]:
         """Return their names."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Click, cmd_name: str) -> Click:
         """Return a command; a name that is close to one is suggested."""
         if cmd_name not in COMMANDS:
             close = get_close_matches(cmd_name, COMMANDS, 1)
@@ -129,11 +130,11 @@ class _Commands(TyperGroup):
         text = f"\b\nExamples:\n{lines}\n\n{inspect.cleandoc(function.__doc__ or '')}"
         made = typer.Typer(**_PLAIN)
         made.command(cmd_name, cls=_Command, help=text, context_settings=_CONTEXT)(function)
-        command: Any = typer.main.get_command(made)
+        command: Click = typer.main.get_command(made)
         command.arguments = getattr(module, "OPTIONS", {})
         return command
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Click, formatter: Click) -> None:
         """List the commands without importing their modules."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evenscore.data.side import Ids, IdsLike, Side, SpeakersLike, set_fields, union
 from evenscore.errors import InputError
-from evenscore.large import is_dask, map_pairs
+from evenscore.large import Array, Formula, Scores as LazyScores, is_dask, map_pairs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -32,13 +32,13 @@ class Pairs:
 
     enroll: Side
     test: Side
-    scores: Any
+    scores: LazyScores
 
     def with_sides(self, enroll: Side, test: Side) -> Self:
         """Return the same scores with sides that know more about the same ids."""
         return self._replace(enroll=enroll, test=test)
 
-    def with_normalized(self, scores: Any) -> Self:
+    def with_normalized(self, scores: LazyScores) -> Self:
         """Return other scores of the same pairs, which are not validated; a list drops trials whose score is NaN."""
         return self._replace(scores=scores)
 
@@ -63,7 +63,7 @@ class Pairs:
         """Ids of the tests, each once."""
         return self.test.ids
 
-    def needs_scores(self) -> Any:
+    def needs_scores(self) -> LazyScores:
         """Return the scores; a list without scores is an error."""
         if self.scores is None:
             raise InputError("the trials have no scores; give a score file or a score matrix")
@@ -71,9 +71,9 @@ class Pairs:
 
     def map(
         self,
-        formula: Callable[..., Any],
-        enroll: Sequence[npt.NDArray[Any]] = (),
-        test: Sequence[npt.NDArray[Any]] = (),
+        formula: Formula,
+        enroll: Sequence[Array] = (),
+        test: Sequence[Array] = (),
         constants: Sequence[float] = (),
     ) -> Self:
         """Return ``formula(scores, *enroll, *test, *constants)``, given some numbers per enrolment and per test."""
@@ -112,11 +112,11 @@ class ScoreMatrix(Pairs):
     cols: ClassVar[None] = None
     labels: ClassVar[None] = None
     columns: ClassVar[Mapping[str, Scores]] = {}
-    scores: Any  #: K x L; NumPy or dask
+    scores: LazyScores  #: K x L; NumPy or dask
     enroll: Side  #: the rows
     test: Side  #: the columns
 
-    def __init__(self, scores: Any, enroll_ids: IdsLike | Side, test_ids: IdsLike | Side) -> None:
+    def __init__(self, scores: LazyScores, enroll_ids: IdsLike | Side, test_ids: IdsLike | Side) -> None:
         array = as_scores(scores, ndim=2)
         enroll = _as_side(enroll_ids, "enroll_ids", array.shape[0])
         test = _as_side(test_ids, "test_ids", array.shape[1])
@@ -128,7 +128,7 @@ class ScoreMatrix(Pairs):
         set_fields(self, scores=array, enroll=enroll, test=test)
 
     @classmethod
-    def trusted(cls, scores: Any, enroll: Side, test: Side) -> ScoreMatrix:
+    def trusted(cls, scores: LazyScores, enroll: Side, test: Side) -> ScoreMatrix:
         """Return a matrix of scores that are known to be valid: checking them takes as long as normalizing them."""
         matrix = object.__new__(cls)
         set_fields(matrix, scores=scores, enroll=enroll, test=test)
@@ -139,7 +139,7 @@ class ScoreMatrix(Pairs):
         """The same scores with the sides swapped."""
         return ScoreMatrix.trusted(self.scores.T, self.test, self.enroll)
 
-    def with_scores(self, scores: Any) -> ScoreMatrix:
+    def with_scores(self, scores: LazyScores) -> ScoreMatrix:
         """Return other scores of the same pairs, which are not validated."""
         return ScoreMatrix.trusted(scores, self.enroll, self.test)
 
@@ -220,7 +220,7 @@ def _as_side(ids: IdsLike | Side, name: str, length: int) -> Side:
 def as_scores(values: npt.ArrayLike, what: str = "scores", *, ndim: int) -> Scores:
     """Return scores as a float32 or float64 array in the machine's byte order; others become float64."""
     try:
-        array: Any = values if is_dask(values) else np.asarray(values)
+        array: LazyScores = values if is_dask(values) else np.asarray(values)
     except ValueError:
         raise InputError(f"{what}: all rows must have the same length") from None
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
