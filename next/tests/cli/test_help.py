@@ -36,9 +36,9 @@ def test_commands_are_listed_without_loading_them(run):
     assert len(text.splitlines()) <= 40
 
 
-def test_there_are_about_120_options_in_all():
+def test_options_are_few():
     options = [param for name in COMMANDS for param in command(name).params if param.param_type_name == "option"]
-    assert len(options) <= 150
+    assert len(options) <= 160
 
 
 def test_large_data_options_are_those_of_four_commands():
