@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import secrets
 import shutil
-import tempfile
 from pathlib import Path
 
 from evenscore.comparison.record import Comparison, Floats, MethodResult
@@ -35,8 +34,9 @@ def write_folder(comparison: Comparison, directory: PathLike, report: str = "", 
     comparison there are replaced.
     """
     place = check_folder(directory)
-    with writing(place):
-        made = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".partial", dir=place.absolute().parent))
+    made = place.absolute().parent / f".{place.name}.{secrets.token_hex(6)}.partial"
+    with writing(made):
+        made.mkdir()
     try:
         for method in comparison.methods:
             _write_method(comparison, method, made / "methods" / re.sub(r"[^\w.=-]+", "-", method.name), scores)
@@ -44,7 +44,6 @@ def write_folder(comparison: Comparison, directory: PathLike, report: str = "", 
             _write_text(made / "report.html", report)
         _write_text(made / "results.json", json.dumps(comparison.to_dict(), indent=1, allow_nan=False) + "\n")
         with writing(place):
-            made.chmod(0o777 & ~_umask())
             _move(made, place)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -75,12 +74,6 @@ def _write_scores(comparison: Comparison, values: Floats, folder: Path, kind: st
 def _write_text(path: Path, text: str) -> None:
     with atomic_output(path) as stream:
         stream.write(text.encode())
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _move(made: Path, place: Path) -> None:
