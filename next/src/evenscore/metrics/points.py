@@ -166,8 +166,7 @@ def hull_vertices(targets: npt.NDArray[np.number], nontargets: npt.NDArray[np.nu
     """Return which decisions are vertices of the hull, from how many of each class are rejected: PAV.
 
     A decision on or above the line between its neighbours is no vertex, so all such ones can be dropped at once, and
-    again; a walk with a stack does the rest. With whole numbers, this is exact. Neighbours must differ: of two equal
-    ones, both would be dropped.
+    again; a walk with a stack does the rest. With whole numbers, this is exact. Neighbours must differ.
 
     Examples
     --------
@@ -296,8 +295,8 @@ def _count_gaps(scores: Any, labels: Any, thresholds: Iterable[float]) -> dict[s
     target[:-1, 1] = np.diff(np.append(np.searchsorted(targets, cuts), targets.size))
     nontarget[:, 0] = np.append(below, n_nontarget) - np.append(0, upto)
     nontarget[:-1, 1] = upto - below
-    infinity = cuts.dtype.type(np.inf)
-    score = np.stack([np.append(-infinity, np.nextafter(cuts, infinity)), np.append(cuts, infinity)], axis=1)
+    above = np.nextafter(cuts, np.inf, dtype=cuts.dtype)
+    score = np.stack([np.append(-np.inf, above), np.append(cuts, np.inf)], axis=1)
     some = target + nontarget > 0
     counts = {"score": score[some], "target": target[some], "nontarget": nontarget[some], "n_target": targets.size}
     return {**counts, "n_nontarget": n_nontarget, "losses": (_softplus_sum(-targets), float(sums[-1]))}
@@ -316,13 +315,18 @@ def _add_up(function: Callable[[Array, Array], Any], scores: Any, labels: Any, s
 def _block_sums(cuts: Array, scores: Array, labels: Array) -> Floats:
     """Return how many non-targets lie below each cut, how many below or at it, their number and the sum of losses."""
     block = scores[labels == NONTARGET]
-    loss = _softplus_sum(block)
+    sums, others, finite = [block.size, _softplus_sum(block)], 0, cuts[np.isfinite(cuts)].astype(np.float64)
+    if finite.size > 1 and block.size > 1 << 16:  # only scores in a cell of a fine grid with a cut need to be sorted
+        size = 1 << 20
+        scale = (size - 2) / (finite[-1] - finite[0])
+        at, cell = (np.clip((x - finite[0]) * scale + 1, 0, size - 1).astype(np.int32) for x in (cuts, block))
+        occupied = np.zeros(size, bool)
+        occupied[at] = True
+        near = occupied[cell]
+        block, others = block[near], np.cumsum(np.bincount(cell[~near], minlength=size))[at]
     block.sort()
-    below = np.searchsorted(block, cuts)
-    upto, tied = below.copy(), below < block.size
-    tied[tied] = block[below[tied]] == cuts[tied]
-    upto[tied] = np.searchsorted(block, cuts[tied], side="right")
-    return np.concatenate([below, upto, [block.size, loss]])
+    below, upto = np.searchsorted(block, cuts) + others, np.searchsorted(block, cuts, side="right") + others
+    return np.concatenate([below, upto, sums])
 
 
 def _softplus_sum(x: Array) -> float:
