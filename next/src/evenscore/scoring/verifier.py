@@ -112,8 +112,9 @@ class Verifier:
 
     def normalized(self, enroll: Enrolled | npt.ArrayLike, test: Probe | npt.ArrayLike) -> float:
         """Return the normalized score of a trial, before the calibration; each side is prepared, or a vector."""
-        e = enroll if isinstance(enroll, Enrolled) else self.enroll(enroll)
-        t = test if isinstance(test, Enrolled) else self.test(test)
+        with one_blas_thread():  # once for both sides
+            e = enroll if isinstance(enroll, Enrolled) else self.enroll(enroll)
+            t = test if isinstance(test, Enrolled) else self.test(test)
         if isinstance(e, Probe) or not isinstance(t, Probe):
             raise InputError("the two sides are swapped; give what was enrolled first, then what is tested")
         return self._norm[2](float(e.vector @ t.vector) + e.offset + t.offset, e.numbers, t.numbers)
