@@ -1,5 +1,6 @@
 from . import (
     calibrate as calibrate,
+    comparison as comparison,
     data as data,
     evidence as evidence,
     files as files,
@@ -16,6 +17,10 @@ from .calibrate import (
     PavCalibration as PavCalibration,
     SaturatingCalibration as SaturatingCalibration,
     UnsupervisedCalibration as UnsupervisedCalibration,
+)
+from .comparison import (
+    Comparison as Comparison,
+    compare as compare,
 )
 from .data import (
     Embeddings as Embeddings,
