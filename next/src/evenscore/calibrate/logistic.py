@@ -283,7 +283,7 @@ def _fit_affine(data: _Data, shares: Shares, start: tuple[float, float], ridge: 
         return value, np.array([pull @ score + penalty * theta[0], pull.sum()])
 
     within = 0.5 * (low_width**2 + high_width**2) or scale**2
-    # a few scores that are far away may have flattened the logistic calibration
+    # scores that are far away may have flattened the logistic calibration
     starts = [start[0] * scale, start[1] + start[0] * mean], [scale * (high - low) / within, 0.0]
     found = minimize(
         loss, min(starts, key=lambda theta: loss(np.array(theta))[0]), jac=True, method="BFGS", options={"gtol": 1e-9}
