@@ -70,8 +70,7 @@ class Bootstrap:
         found: dict[str, Any] = {name: list(_ends(self.replicates(name), level)) for name in get_args(Metric)}
         found["dcf"] = [asdict(cost.point) for cost in self.evaluations[0].costs]
         for place, cost in enumerate(found["dcf"]):
-            for name in ("min_dcf", "act_dcf"):
-                cost[name] = list(_ends(self.replicates(name, place), level))
+            cost.update({name: list(_ends(self.replicates(name, place), level)) for name in ("min_dcf", "act_dcf")})
         return found | {"level": level, "replicates": len(self.evaluations), "n_speakers": self.n_speakers}
 
 
@@ -194,10 +193,12 @@ def _codes(speakers: SpeakersLike | None, name: str, known: dict[str, int]) -> I
     """Return the numbers of speakers; those that are new are added to the known ones."""
     if speakers is None:
         raise InputError(f"the speakers of the {name} side are not known; give {name}_speakers")
-    names = as_strings(speakers, f"{name}_speakers").tolist()
+    given = np.asarray(speakers if isinstance(speakers, np.ndarray) else list(speakers))
+    given, code = np.unique(given, return_inverse=True) if given.dtype.kind in "iuU" else (given, np.arange(len(given)))
+    names = as_strings(given, f"{name}_speakers").tolist()
     if None in names:
         raise InputError(f"{name}_speakers[{names.index(None)}] is not known; leave out trials of unknown speakers")
-    return np.array([known.setdefault(speaker, len(known)) for speaker in names], np.int64)
+    return np.array([known.setdefault(speaker, len(known)) for speaker in names], np.int64)[code]
 
 
 def _weighted(weight: Floats, loss: Floats) -> float:
