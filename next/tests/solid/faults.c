@@ -1,5 +1,4 @@
-/* Makes the n-th call that changes files below a directory fail, or kills the process there: a library for LD_PRELOAD,
-   so that calls of all libraries count. It does nothing until `faults_arm` is called. */
+/* For LD_PRELOAD: makes the n-th call that changes files below a directory fail, or kills the process there. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,8 +19,7 @@ static atomic_long seen;
 long faults_seen(void) { return atomic_load(&seen); }
 void faults_arm(const char *directory, long call, int how) {
     strncpy(root, directory, sizeof root - 1);
-    wanted = call;
-    error = how;
+    wanted = call, error = how;
 }
 
 static int below(int at, const char *path) {
@@ -40,7 +38,6 @@ static int strikes(int needs_space) {
     errno = error;
     return 1;
 }
-
 #define REAL(type, name, parameters) \
     static type (*real) parameters; \
     if (!real) real = (type (*) parameters)dlsym(RTLD_NEXT, #name);

@@ -23,26 +23,24 @@ from pathlib import Path
 import numpy as np
 
 FAULTS = {"SIGKILL": 0, "ENOSPC": errno.ENOSPC, "EIO": errno.EIO}
-TIMES = re.compile(rb'"(time|\w*seconds)": ("[^"]*"|\{[^}]*\}|[\d.e-]+)|<bdi>(Finished|Took)</bdi>.*')
+TIMES = re.compile(rb'"(time|\w*seconds)": ("[^"]*"|\{[^}]*\}|[\d.e-]+)|<bdi>(Finished|Took)</bdi>.*|[\d.]+ s</bdi>')
 BLOCKS = "--trials trials.npz --enroll-cohort enroll.npz --test-cohort test.npz"
+KEYS = "--key key.trials --train-key cohort.trials --speakers utt2spk"
 JOBS = {
     "text": f"normalize {BLOCKS} -o out/o.scores",
     "npz": f"normalize {BLOCKS} -o out/o.npz",
     "zarr": f"normalize --norm s {BLOCKS.replace('npz', 'zarr')} -o out/o.zarr",
     "fit": "fit --scores cohort.npz --key cohort.trials -o out/m.json",
-    "compare": f"compare {BLOCKS} --key key.trials --train cohort.npz --train-key cohort.trials --speakers utt2spk "
-    "--methods s --bootstrap 5 -o out/report",
+    "compare": f"compare {BLOCKS} {KEYS} --train cohort.npz --methods s --bootstrap 5 -o out/report",
     "score": "score --enroll-embeddings x.npz --test-embeddings x.npz -o out/o.npy",
-    "parquet": "convert trials.npz out/o.parquet",
+    "gzip": "convert key.trials out/o.parquet.gz",
     "hdf5": "convert trials.npz out/o.h5",
-    "gzip": "convert key.trials out/o.csv.gz",
     "scp": "convert x.npz out/o.scp",
 }
 
 
 def make_inputs(folder):
-    """Write what the jobs read, by the program itself."""
-    np.savez(folder / "x.npz", ids=["x1", "x2", "x3"], embeddings=np.random.default_rng(0).normal(size=(3, 4)))
+    np.savez(folder / "x.npz", ids=["x1", "x2", "x3"], embeddings=np.arange(12.0).reshape(3, 4) ** 2)
     lines = [f"convert {name}.npz {name}.zarr" for name in ("trials", "enroll", "test")]
     for line in ["simulate --speakers 4 --cohort-speakers 6 -o .", *lines]:
         subprocess.run([sys.executable, "-m", "evenscore", *line.split()], cwd=folder, check=True, capture_output=True)
@@ -79,7 +77,6 @@ def run(line, folder, fault=0, call=0):
 
 
 def contents(folder):
-    """Return what each final name in a folder holds, without times."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name, *parts = path.relative_to(folder).parts
@@ -91,13 +88,11 @@ def contents(folder):
 
 def strike(name, folder, every=1):
     """Run a job with each fault at each call, or at every N-th; return the number of faults and what was wrong."""
-    out, wrong, count = folder / "out", [], 0
+    out, count = folder / "out", 0
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     code, said, n_calls = run(JOBS[name], folder)
-    if code or not n_calls:
-        return 0, [f"{name}: the undisturbed run ended with {code} after {n_calls} calls: {said}"]
-    wanted = contents(out)
+    wanted, wrong = contents(out), [f"{name}: undisturbed, it ends with {code}: {said}"] * (code or not n_calls)
     for fault, call in [(fault, call) for fault in FAULTS for call in range(1, n_calls + 1, every)]:
         shutil.rmtree(out)
         out.mkdir()
@@ -125,7 +120,6 @@ def campaign(jobs=tuple(JOBS), every=1):
 
 
 def main():
-    """Strike every N-th call of some jobs: in a folder with the library, or in another process that gets both."""
     if "faults.so" not in os.environ.get("LD_PRELOAD", ""):
         code, said = campaign(sys.argv[2:] or tuple(JOBS), int((sys.argv[1:] or ["1"])[0]))
     else:

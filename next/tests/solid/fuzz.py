@@ -38,7 +38,6 @@ from evenscore.errors import EvenscoreError
 from evenscore.files import FORMATS, read, read_model, write, write_model
 
 SECONDS, BYTES = 10, 2 << 30  #: the most that one input may take
-WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 SLOW = {"demo", "--help", "--workers", "--scheduler"}  # take longer than an input may
 # fmt: off
 KINDS = {"key": "trials", "speakers": "speakers", "conditions": "speakers", "embeddings": "embeddings",
@@ -52,8 +51,7 @@ LINES = ["normalize --trials scores --enroll-cohort scores --test-cohort scores 
          "model show model", "convert scores out.zarr --key trials", "convert embeddings out.ark",
          "simulate --model model -o out"]
 EDGES = [b"0", b"-0.0", b"5e-324", b"1e154", b"-1e29", b"1e308", b"1e309", b"nan", b"inf", b"-Infinity", b"2147483648",
-         b"9223372036854775808", b"-1", b"3,5", b"0x10", b"1_0", b"9" * 400, b"", b'"1"', b"[]",
-         b"{}", b"null"]
+         b"9223372036854775808", b"-1", b"3,5", b"0x10", b"1_0", b"9" * 400, b"", b'"1"', b"[]", b"{}", b"null"]
 TEXTS = ["\0", "\x1b[31m", "\u202e", "\ud800", "\ufeff", "\u2028", "<b>", "é", "e\u0301", "../..", "*", "%s",
          "a" * 5000, "\t", "\r", "\n", " ", "'", '"', ",", "\U0001f600"]
 JSON = [None, [], {}, "x", -1, 0, 1e300, True, [[1]], 10**400, float("nan"), "inf", [1, 2], {"format": "os:system"}]
@@ -62,8 +60,7 @@ ARRAYS = [np.zeros(shape, kind) for shape in ((0,), (4, 7), (7, 4), (0, 7), (1, 
 WORDS = ["x", "0", "-1", "1", "3", "0.5", "nan", "1e400", "all", "lgsm", "as:top_k=3", "as:top_k=x", "s", "raw,as",
          "plda", "lgsm:dim=9", "logistic", "pav", "gaussian:", "re:(", "../x", "no-file", "é\u202e", ".", "cosine",
          "target", "", "10MB", "-5GB", "a,b", ":::", "=", "kaldi", "npz", "csv", "1e9", "99999999999"]
-NORMS = ["z", "t", "zt", "tz", "s", "as", "at", "az", "as:top_k=2", "s:statistic=median", "as:select=cross",
-         "s:std_floor=1e-9", "z:zero_std=floor"]
+NORMS = ["z", "t", "zt", "tz", "s", "as", "az", "as:top_k=2", "s:statistic=median", "as:select=cross"]
 # fmt: on
 
 
@@ -134,7 +131,7 @@ def _spoilt(data, rng):
         return gzip.compress(data, 1)
     changed = bytearray(data)
     for _ in range(rng.choice((1, 2, 16)) if data else 0):
-        changed[rng.randrange(len(changed))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        changed[rng.randrange(len(changed))] = rng.choice((0, 0x7F, 0x80, 0xFF, rng.randrange(256)))
     return bytes(changed)
 
 
@@ -257,7 +254,7 @@ def work(start, only):
         report.write(f"{start}\n")
         try:
             run_input(start, only)
-            peak = max(resource.getrusage(who).ru_maxrss << 10 for who in WHO)
+            peak = max(resource.getrusage(who).ru_maxrss << 10 for who in (0, -1))  # the process, its children
             problem = f"{peak >> 20} MB" if peak > BYTES else ""
         except Exception:
             problem = traceback.format_exc()
@@ -270,23 +267,21 @@ def campaign(start=0, count=1 << 40, seconds=1e9, only=tuple(INPUTS)):
     failures, number, stop = {}, start, time.monotonic() + seconds
     while number < start + count and time.monotonic() < stop:
         command = [sys.executable, __file__, "--work", "--start", str(number), "--only", ",".join(only)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, start_new_session=True)
         patience, alive = 60, True  # it has to start, and to make the sound files
-        while alive and number < start + count and time.monotonic() < stop:
-            in_time = select.select([process.stdout], [], [], patience)[0]
-            line, patience = process.stdout.readline() if in_time else b"", SECONDS
-            alive = bool(line)
-            said = json.loads(line) if line else "the process ended" if in_time else "it takes too long"
-            if isinstance(said, str):
-                failures |= {number: said} if said else {}
-                number += 1
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, start_new_session=True) as process:
+            while alive and number < start + count and time.monotonic() < stop:
+                in_time = select.select([process.stdout], [], [], patience)[0]
+                line, patience = process.stdout.readline() if in_time else b"", SECONDS
+                alive = bool(line)
+                said = json.loads(line) if line else "the process ended" if in_time else "it takes too long"
+                if isinstance(said, str):
+                    failures |= {number: said} if said else {}
+                    number += 1
+            os.killpg(process.pid, signal.SIGKILL)
     return failures, number - start
 
 
 def main():
-    """Run inputs for some seconds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--start", type=int, default=0, metavar="N", help="number of the first input")

@@ -99,7 +99,7 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
     with writing(path), _alone(target, path):
         for place in (target, partial):  # nothing but a zarr store or an empty directory is replaced
             names = os.listdir(place) if place.is_dir() else []
-            if place.is_file() or (names and not any(name.startswith(_METADATA) for name in names)):
+            if place.is_file() or (names and not any(name.endswith((*_METADATA, ".partial")) for name in names)):
                 raise FileError(path, f"{place.name} is a file, or a directory with other files; choose another name")
         arrays, scores = to_arrays(table), None
         if is_dask(arrays.get("scores")):
