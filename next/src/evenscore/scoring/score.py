@@ -121,10 +121,13 @@ def embedding_blocks(
     if listed is None:
         table: Table = ScoreMatrix.trusted(products.to_dask() if lazy else np.asarray(products), *sides)
     else:
-        known = None if cohort is None or listed.scores is None else listed.scores.copy()
-        scores = products.pairs(listed.rows, listed.cols) if known is None else known
-        scores[products.missing_columns()[listed.rows] == listed.cols] = np.nan
-        table = listed.with_sides(*sides).with_normalized(scores)
+        kept = products.missing_columns()[listed.rows] != listed.cols
+        at = slice(None) if kept.all() else kept  # `select` would sort the ids
+        rows, cols, known = listed.rows[at], listed.cols[at], None if cohort is None else listed.scores
+        scores = products.pairs(rows, cols) if known is None else known[at]
+        columns = {name: values[at] for name, values in listed.columns.items()}
+        labels = None if listed.labels is None else listed.labels[at]
+        table = TrialList.trusted(*sides, rows, cols, scores, labels, columns)
     if cohort is None:
         return ScoreBlocks(table)
     if cohort.dim != test.dim:
