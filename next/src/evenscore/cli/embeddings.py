@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenscore.cli.options import parse_name
+from evenscore.cli.options import _RARE, parse_name
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ ScorerOption = Annotated[
 EnrollMap = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE[:length_norm=before]", help="Utterances of each enrolment, as in spk2utt; their mean is scored."
+        metavar="FILE[:length_norm=before]",
+        help="Utterances of each enrolment, as in spk2utt; their mean is scored.",
+        rich_help_panel=_RARE,
     ),
 ]
 

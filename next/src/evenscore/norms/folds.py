@@ -8,7 +8,6 @@ folds as speakers, exactly the trial's own speakers are left out. No norm knows 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +17,13 @@ from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.large import is_dask
+from evenscore.large import Formula, Scores, is_dask
 from evenscore.parallel import Progress
 
 __all__ = ["EXACT_FOLDS", "MANY_FOLDS", "assign_folds", "normalize_by_folds"]
 
 Codes = npt.NDArray[np.intp]
-Norm = Callable[[ScoreBlocks], Any]
+Norm = Callable[[ScoreBlocks], Scores]
 
 EXACT_FOLDS = 40  #: up to so many speakers each has a fold of its own
 MANY_FOLDS = 20  #: folds of more speakers than that
@@ -70,7 +69,7 @@ def normalize_by_folds(
     n_pairs = groups_enroll[0].shape[1] * groups_test[0].shape[1]
     done = 0
 
-    def plain(group_enroll: int, group_test: int, part: ScoreBlocks) -> Any:
+    def plain(group_enroll: int, group_test: int, part: ScoreBlocks) -> Scores:
         """Normalize the trials of two groups with their cohort."""
         nonlocal done
         done += 1
@@ -86,7 +85,9 @@ def normalize_by_folds(
     return _fill_matrix(plain, blocks, blocks.trials, groups_enroll[1].ravel(), groups_test[1].ravel())
 
 
-def _fill_matrix(plain: Any, blocks: ScoreBlocks, trials: ScoreMatrix, of_enroll: Codes, of_test: Codes) -> ScoreMatrix:
+def _fill_matrix(
+    plain: Formula, blocks: ScoreBlocks, trials: ScoreMatrix, of_enroll: Codes, of_test: Codes
+) -> ScoreMatrix:
     """Normalize the trials of each pair of groups; a dask array is put together from its parts."""
     rows = [np.flatnonzero(of_enroll == group) for group in range(of_enroll.max() + 1)]
     cols = [np.flatnonzero(of_test == group) for group in range(of_test.max() + 1)]
@@ -107,7 +108,7 @@ def _fill_matrix(plain: Any, blocks: ScoreBlocks, trials: ScoreMatrix, of_enroll
     return trials.with_scores(out)
 
 
-def _fill_list(plain: Any, blocks: ScoreBlocks, trials: TrialList, of_enroll: Codes, of_test: Codes) -> TrialList:
+def _fill_list(plain: Formula, blocks: ScoreBlocks, trials: TrialList, of_enroll: Codes, of_test: Codes) -> TrialList:
     """Normalize the listed trials of each pair of groups."""
     pair = of_enroll[trials.rows] * (of_test.max(initial=0) + 1) + of_test[trials.cols]
     order = np.argsort(pair, kind="stable")

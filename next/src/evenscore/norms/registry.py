@@ -25,6 +25,8 @@ from evenscore.parallel import Progress
 __all__ = ["METHODS", "FittedNorm", "Method", "fit_norm", "method_named", "normalize", "register_norm"]
 
 Table = ScoreMatrix | TrialList
+Fit = Callable[..., Any]  #: of a list of `LabelledBlocks` and options, returns a model
+Options = Mapping[str, Any]
 
 #: Which cohort scores the classical norms need, with a cohort that each side ranks itself.
 _NEEDS = {"z": ("enroll",), "az": ("enroll",), "t": ("test",), "at": ("test",), "s": ("enroll", "test")}
@@ -53,8 +55,8 @@ class Method:
     """
 
     norm: Callable[..., Table]
-    prepare: Callable[[ScoreBlocks, Mapping[str, Any]], tuple[ScoreBlocks, dict[str, Any]]] | None = None
-    fit: Callable[..., Any] | None = None
+    prepare: Callable[[ScoreBlocks, Options], tuple[ScoreBlocks, dict[str, Any]]] | None = None
+    fit: Fit | None = None
 
 
 def normalize(
@@ -113,7 +115,7 @@ class FittedNorm:
     """A norm with its options and, if it has one, its trained model; made by `fit_norm`."""
 
     method: str
-    options: Mapping[str, Any]
+    options: Options
     model: Any = None
 
     def normalize(self, blocks: ScoreBlocks, *, folds: int | None = None, condition: str | None = None) -> Table:
@@ -149,7 +151,7 @@ def fit_norm(method: str, training: LabelledBlocks | Sequence[LabelledBlocks], *
     return FittedNorm(method, {}, found.fit(parts, **options))
 
 
-def register_norm(name: str, norm: Callable[..., Table], *, fit: Callable[..., Any] | None = None) -> None:
+def register_norm(name: str, norm: Callable[..., Table], *, fit: Fit | None = None) -> None:
     """Make a norm known under a name, to `normalize`, the command line and `compare`.
 
     Parameters
@@ -184,9 +186,7 @@ def method_named(name: str) -> Method:
     raise InputError(f"there is no norm {name!r}{hint}")
 
 
-def _prepare_classical(
-    method: str, blocks: ScoreBlocks, options: Mapping[str, Any]
-) -> tuple[ScoreBlocks, dict[str, Any]]:
+def _prepare_classical(method: str, blocks: ScoreBlocks, options: Options) -> tuple[ScoreBlocks, dict[str, Any]]:
     """Return the cohort scores that a classical norm uses, and its options, resolved for the whole cohort."""
     given = dict(options)
     how = NormOptions.resolve(given.pop("options", None), given.pop("convention", None), **given).for_method(method)
@@ -215,7 +215,9 @@ def _matching_cohorts(blocks: ScoreBlocks) -> tuple[ScoreBlocks, str]:
     return blocks, "speakers"
 
 
-def _classical(method: str, blocks: ScoreBlocks, options: NormOptions, counts: Any, names: str | None) -> Table:
+def _classical(
+    method: str, blocks: ScoreBlocks, options: NormOptions, counts: tuple[int | None, int | None], names: str | None
+) -> Table:
     """Apply a classical norm to the arrays of blocks; an error names the id."""
     trials, rankings = blocks.trials, None
     arrays = [None if block is None else block.scores for block in (blocks.enroll, blocks.test, blocks.cohort)]
@@ -239,7 +241,7 @@ def _raw(blocks: ScoreBlocks) -> Table:
     return blocks.trials
 
 
-def _imported(place: str) -> Callable[..., Any]:
+def _imported(place: str) -> Fit:
     """Return a function that is imported when it is called: norms do not load the models that some of them use."""
     module, _, name = place.partition(":")
 

@@ -6,23 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.errors import InputError
+from evenscore.large import Array, Scores
 from evenscore.norms.options import NormOptions
 from evenscore.norms.statistics import Statistics, location_scale, nonzero_std
 from evenscore.parallel import run_blocks
 
 __all__ = ["profile_rankings", "ranked_statistics", "rankings_by_name"]
 
-Array = npt.NDArray[Any]
-
 
 def ranked_statistics(
     method: str,
-    S_e: Any,
-    S_t: Any,
-    S_I: Any,
+    S_e: Scores,
+    S_t: Scores,
+    S_I: Scores,
     how: NormOptions,
     counts: tuple[int | None, int | None],
     rankings: tuple[Array, Array] | None,
