@@ -93,7 +93,7 @@ def normalize(
     from evenscore.norms.registry import normalize as normalize_blocks
 
     method, options = _parse_norm(norm, model)
-    output_format(output, "scores", to_format)  # refused before the work, not after it
+    lazy = output_format(output, "scores", to_format).name == "zarr"  # refused before the work, not after it
     column = conditions.removeprefix("column:") if conditions and conditions.startswith("column:") else None
     of_trials = facts_of_ids(speakers, None if column else conditions)
     of_cohort = facts_of_ids(cohort_speakers or speakers, None if column else cohort_conditions or conditions)
@@ -104,7 +104,7 @@ def normalize(
                 raise InputError("cohort scores are made from embeddings; leave out those of files, or the embeddings")
             vectors = _read_vectors(enroll_embeddings, test_embeddings, enroll_map, scorer, of_trials)
             members = _read_cohort(cohort_embeddings, cohort_unit, exclude_speakers, of_cohort)
-            blocks = _score_vectors(vectors, members, trials, method, options)
+            blocks = _score_vectors(vectors, members, trials, method, lazy, options)
         elif enroll_embeddings or test_embeddings or cohort_embeddings:
             names = "--enroll-embeddings, --test-embeddings and --cohort-embeddings"
             raise InputError(f"embeddings must be those of enrolments, tests and cohort; give {names}")
@@ -165,7 +165,7 @@ def _read_cohort(
 
 
 def _score_vectors(
-    vectors: Vectors, cohort: Embeddings, trials: str | None, method: str, options: Mapping[str, Any]
+    vectors: Vectors, cohort: Embeddings, trials: str | None, method: str, lazy: bool, options: Mapping[str, Any]
 ) -> ScoreBlocks:
     """Return trials and cohort scores; trials that have scores keep them, if the scorer can have made them."""
     from evenscore.files import read_trials
@@ -173,7 +173,7 @@ def _score_vectors(
 
     enroll, test, scorer = vectors
     listed = None if trials is None else read_trials(trials)
-    blocks = embedding_blocks(enroll, test, cohort, listed, scorer=scorer, method=method, **options)
+    blocks = embedding_blocks(enroll, test, cohort, listed, scorer=scorer, method=method, lazy=lazy, **options)
     if listed is not None and listed.scores is not None:
         _check_scorer(blocks.trials.to_trials(), vectors, cohort)
     return blocks
