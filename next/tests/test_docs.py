@@ -3,6 +3,7 @@
 import contextlib
 import doctest
 import io
+import json
 import os
 import re
 import runpy
@@ -79,6 +80,13 @@ def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
             run_console(text, monkeypatch)
         elif language == "python":
             run_python(text, page, names)
+
+
+def test_the_table_of_formats_is_that_of_the_program(monkeypatch):
+    page = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
+    for each in json.loads(run_evenscore(["formats", "--json"], monkeypatch)):
+        layout = each["layout"].replace("|", r"\|") + ("" if each["written"] else " (only read)")
+        assert f"| `{each['name']}` | {', '.join(each['holds'])} | {layout} |" in page
 
 
 def test_links_lead_somewhere():
