@@ -2,6 +2,7 @@
 
 import contextlib
 import doctest
+import importlib
 import io
 import json
 import os
@@ -98,3 +99,13 @@ def test_links_lead_somewhere():
 def test_the_documentation_stays_short():
     words = sum(len(page.read_text(encoding="utf-8").split()) for page in PAGES if page.name != "README.md")
     assert 10_000 < words <= 35_000
+
+
+def test_every_public_name_is_on_the_page_of_the_api_and_explained():
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    for stub in (ROOT / "src" / "evenscore").rglob("__init__.pyi"):
+        package = importlib.import_module(".".join(stub.relative_to(ROOT / "src").parts[:-1]))
+        for name in re.findall(r"(\w+) as \1\b", stub.read_text(encoding="utf-8")):
+            assert re.search(rf"\b{name}\b", page), f"{package.__name__}.{name}"
+            value = getattr(package, name)
+            assert not callable(value) or (value.__doc__ or "").partition("(")[0] not in ("", name), name
