@@ -153,7 +153,7 @@ def classical_norm(
         for scores, name, n in ((S, "S", ndim), (S_e, "S_e", 2), (S_t, "S_t", 2), (S_I, "S_I", 2))
     )
     if rows is not None or cols is not None:
-        rows, cols = np.asarray(rows), np.asarray(cols)
+        rows, cols = (np.asarray([-1] if positions is None else positions) for positions in (rows, cols))
     _refuse_shapes(S, S_e, S_t, S_I, rows, cols)
     k = cohort_counts(method, S_e, S_t, how) if counts is None else counts
     if how.select != "own":  # then each trial has numbers of its own
