@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help demo test test-guard test-next test-old test-all coverage lint format bench paper accuracy faults fuzz docs release-check clean
+.PHONY: help demo test test-all coverage lint format bench paper faults fuzz docs release-check clean
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -38,33 +38,14 @@ demo: $(VENV)/.installed ## set up and run the main job on data that ships with 
 # Bytecode is kept even where the environment says otherwise: without it each worker compiles every test each time.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(CURDIR)/$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-# The second edition grows in next/ (see CONTRIBUTING.md). Until it takes over, the program in src is frozen: of its own
-# tests only these run each time, beside the acceptance cases that hold the two programs together.
-ACCEPTANCE := $(wildcard tests/acceptance)
-README_RUNS := tests/test_docs.py::test_examples_of_the_page_run[README.md]
-GUARD := tests/norms tests/metrics tests/model/test_posterior.py tests/cli/test_demo.py tests/test_project.py \
-  tests/test_release.py "$(README_RUNS)"
-NEXT := PYTHONPATH=$(CURDIR)/next/src
-
-# One stamp may serve both: CI names the same extras twice, and installs once.
 TEST_EXTRAS ?= all+test
 LINT_EXTRAS ?= all+lint
 
-test: test-guard test-next ## set up and run the tests
-
-test-guard: $(VENV)/.installed-$(TEST_EXTRAS) ## the acceptance cases and a guard of tests on the frozen program
-	$(PYTEST) -m "not slow" $(ACCEPTANCE) $(GUARD)
-
-test-next: $(VENV)/.installed-$(TEST_EXTRAS) ## the tests of the second edition, then the acceptance cases on it
-	cd next && $(NEXT) $(PYTEST) -m "not slow"
-	$(if $(ACCEPTANCE),$(NEXT) $(PYTEST) $(ACCEPTANCE))
-
-test-old: $(VENV)/.installed-$(TEST_EXTRAS) ## all tests of the frozen program but the slow ones
+test: $(VENV)/.installed-$(TEST_EXTRAS) ## set up and run the tests
 	$(PYTEST) -m "not slow"
 
 test-all: $(VENV)/.installed-all+test ## the slow ones, too (a browser, killed workers), and more examples
 	EVENSCORE_EXAMPLES=50 $(PYTEST)
-	cd next && EVENSCORE_EXAMPLES=50 $(NEXT) $(PYTEST)
 
 coverage: $(VENV)/.installed-all+test ## the same, and which lines they reach
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term
@@ -85,14 +66,11 @@ paper: $(VENV)/.installed-all ## the paper's experiment from speech; AUDIOMNIST 
 	@test -n "$(AUDIOMNIST)" || { echo "say where the corpus is: make paper AUDIOMNIST=DIRECTORY" >&2; exit 2; }
 	$(BIN)/python -m recipes.paper --corpus audiomnist --root "$(AUDIOMNIST)" -o paper-out
 
-accuracy: $(VENV)/.installed-all ## every method on every set of embeddings in EVENSCORE_DATA
-	$(BIN)/python benchmarks/accuracy.py
-
 fuzz: $(VENV)/.installed-all+test ## try everything that takes input with spoilt input, for five minutes
-	$(BIN)/python tests/fuzz/campaign.py
+	$(BIN)/python tests/solid/fuzz.py --seconds 300
 
 faults: $(VENV)/.installed-all+test ## stop commands at every system call that changes files (needs gcc; takes long)
-	$(BIN)/python tests/faults/campaign.py
+	$(BIN)/python tests/solid/faults.py
 
 docs: $(VENV)/.installed-all+docs ## build the site into site/, warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -102,5 +80,4 @@ release-check: $(VENV)/.python ## build what would be released, and try it in cl
 
 clean: ## remove everything that make created
 	rm -rf $(VENV) site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -rf next/.pytest_cache next/.hypothesis
-	find src recipes tests docs benchmarks next -name __pycache__ -prune -exec rm -rf {} +
+	find src recipes tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} +

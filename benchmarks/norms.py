@@ -1,84 +1,75 @@
-"""Z, T, S and ZT on an 8000 x 8000 float32 matrix, against np.copyto and reading the cohort blocks once.
+"""Classical norms of 8000 x 8000 float32 scores with a cohort of 6000, and own speakers left out.
 
-The budget is twice the time of np.copyto into a new matrix, plus one read of each cohort block (np.sum). Top-k
-selection (AS-norm) is compared with np.partition and with a full np.sort of the same blocks.
+Bars: `as` at most 1.0 x the old program, the others 1.1 x; own speakers (200 of 2000 x 2000 scores) at most 5, 5 and 20
+CPU seconds for s, as, zt. "on arrays" calls the plain functions of the new program, beside the old program's tables.
 
-    python benchmarks/norms.py [--size 8000] [--repeat 9]
+    python benchmarks/norms.py [--small] [--repeat 5] [--only as ...]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
-from evenscore import ScoreBlocks, ScoreMatrix
-from evenscore.norms import prepare_norm
+from side_by_side import Task, is_new, main
 
 
-def alternated(tasks: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """Shortest time of each task; they run in turn, so that a busy moment of the machine meets all of them."""
-    times: dict[str, list[float]] = {name: [] for name in tasks}
-    for task in tasks.values():
-        task()  # compiles
-    for _ in range(repeat):
-        for name, task in tasks.items():
-            start = time.perf_counter()
-            result = task()
-            times[name].append(time.perf_counter() - start)
-            del result
-    return {name: min(values) for name, values in times.items()}
+def random_blocks(rng: np.random.Generator, size: int, cohort: int) -> dict[str, np.ndarray]:
+    shapes = {"trials": (size, size), "enroll": (size, cohort), "test": (cohort, size), "cohort": (cohort, cohort)}
+    return {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=8000)
-    parser.add_argument("--cohort", type=int, default=6000)
-    parser.add_argument("--repeat", type=int, default=9)
-    arguments = parser.parse_args()
-    n, c, repeat = arguments.size, arguments.cohort, arguments.repeat
-    rng = np.random.default_rng(0)
+def as_blocks(arrays: dict[str, np.ndarray], **speakers: list[str]):
+    from evenscore import ScoreBlocks, ScoreMatrix
 
-    def matrix(rows: str, columns: str, shape: tuple[int, int]) -> ScoreMatrix:
-        scores = rng.standard_normal(shape, dtype=np.float32)
-        return ScoreMatrix(scores, [f"{rows}{i}" for i in range(shape[0])], [f"{columns}{i}" for i in range(shape[1])])
+    prefixes = {"trials": "et", "enroll": "ec", "test": "dt", "cohort": "dc"}
+    tables = {}
+    for name, scores in arrays.items():
+        ids = [[f"{prefix}{i}" for i in range(n)] for prefix, n in zip(prefixes[name], scores.shape, strict=True)]
+        tables[name] = ScoreMatrix(scores, *ids)
+    return ScoreBlocks(**tables, **speakers)
 
-    trials, enroll = matrix("e", "t", (n, n)), matrix("e", "d", (n, c))
-    test, cohort = matrix("c", "t", (c, n)), matrix("c", "d", (c, c))
-    blocks = ScoreBlocks(trials, enroll=enroll, test=test, cohort=cohort)
 
-    def copy() -> np.ndarray:
-        out = np.empty_like(trials.scores)
-        np.copyto(out, trials.scores)
-        return out
+def with_own_speakers(rng: np.random.Generator, size: int, speakers: int):
+    """Trials and cohort are utterances of the same speakers."""
+    names = [f"s{i % speakers}" for i in range(size)]
+    sides = ("enroll_speakers", "test_speakers", "cohort_enroll_speakers", "cohort_test_speakers")
+    return as_blocks(random_blocks(rng, size, size), **dict.fromkeys(sides, names))
 
-    warm, some = np.empty_like(trials.scores), enroll.scores[:500]
-    norms = {method: prepare_norm(method) for method in ("z", "t", "s", "zt", "tz")}
-    norms["as"] = prepare_norm("as", top_k=300)
-    tasks: dict[str, Callable[[], object]] = {
-        "copy": copy,
-        "copy, warm": lambda: np.copyto(warm, trials.scores),
-        "read e": enroll.scores.sum,
-        "read t": test.scores.sum,
-        "read c": cohort.scores.sum,
-        "sort": lambda: np.sort(some, axis=1),
-        "partition": lambda: np.partition(some, c - 300, axis=1),
-        **{method: lambda norm=norm: norm.normalize(blocks) for method, norm in norms.items()},
+
+def norms_on_arrays(arrays: dict[str, np.ndarray], top_k: int) -> dict[str, Task]:
+    from evenscore import as_norm, s_norm, t_norm, z_norm, zt_norm
+
+    S, S_e, S_t, S_I = (arrays[name] for name in ("trials", "enroll", "test", "cohort"))
+    return {
+        "as": lambda: as_norm(S, S_e, S_t, top_k=top_k),
+        "z": lambda: z_norm(S, S_e),
+        "t": lambda: t_norm(S, S_t),
+        "s": lambda: s_norm(S, S_e, S_t),
+        "zt": lambda: zt_norm(S, S_e, S_t, S_I),
     }
-    ms = {name: 1e3 * seconds for name, seconds in alternated(tasks, repeat).items()}
-    print(f"np.copyto {n} x {n} float32: {ms['copy']:.1f} ms into a new array,", end="")
-    print(f" {ms['copy, warm']:.1f} ms into one that is there")
-    print("np.sum of the blocks: " + ", ".join(f"{name} {ms[f'read {name}']:.1f} ms" for name in "etc"))
-    print("norm  time      beyond reading  ratio to np.copyto (target 2)")
-    for method, needs in (("z", "e"), ("t", "t"), ("s", "et"), ("zt", "etc"), ("tz", "etc")):
-        beyond = ms[method] - sum(ms[f"read {name}"] for name in needs)
-        print(f"{method:4}  {ms[method]:6.1f} ms {beyond:9.1f} ms    {beyond / ms['copy']:8.2f}")
-    scale = 2 * n / 500
-    print(f"as    {ms['as']:6.1f} ms in all; selecting alone, on one core and extrapolated from 500 rows, takes")
-    print(f"      {scale * ms['sort']:.0f} ms by np.sort and {scale * ms['partition']:.0f} ms by np.partition")
+
+
+def prepare(_: Path, small: bool) -> dict[str, Task]:
+    from evenscore import normalize
+
+    size, cohort, top_k = (400, 300, 30) if small else (8000, 6000, 300)
+    rng = np.random.default_rng(0)
+    arrays = random_blocks(rng, size, cohort)
+    blocks = as_blocks(arrays)
+    own = with_own_speakers(rng, 200 if small else 2000, 20 if small else 200)
+    tasks: dict[str, Task] = {"as": partial(normalize, blocks, "as", top_k=top_k)}
+    tasks |= {norm: partial(normalize, blocks, norm) for norm in ("z", "t", "s", "zt", "tz")}
+    on_arrays = (
+        norms_on_arrays(arrays, top_k) if is_new() else {norm: tasks[norm] for norm in ("as", "z", "t", "s", "zt")}
+    )
+    tasks |= {f"{norm} on arrays": task for norm, task in on_arrays.items()}
+    tasks |= {f"{norm}, own speakers": partial(normalize, own, norm) for norm in ("s", "zt")}
+    tasks["as, own speakers"] = partial(normalize, own, "as", top_k=top_k)
+    return tasks
 
 
 if __name__ == "__main__":
-    main()
+    main(prepare)

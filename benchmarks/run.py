@@ -1,42 +1,32 @@
-"""Run every benchmark of this folder, one after the other, each in a process of its own.
+"""Run all benchmarks one after the other: every performance claim, as a ratio to a named baseline in the same run.
 
-    python benchmarks/run.py [--quick] [NAME ...]
-
---quick takes small sizes where a script knows them, to see that all of them run. NAME picks scripts: ``score_model``.
+python benchmarks/run.py [--small] [NAME ...]
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent
+HERE = Path(__file__).parent
+NAMES = (
+    *("start_up", "read_text", "norms", "asnorm_embeddings", "score_model", "metrics", "calibration", "online"),
+    *("scale_zarr", "folds", "evidence"),
+)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="scripts to run; all if none is named")
-    parser.add_argument("--quick", action="store_true", help="small sizes where a script knows them")
-    arguments = parser.parse_args()
-    scripts = {path.stem: path for path in sorted(FOLDER.glob("*.py")) if path.name != Path(__file__).name}
-    unknown = [name for name in arguments.names if name not in scripts]
-    if unknown:
-        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(scripts)}")
+    small = [word for word in sys.argv[1:] if word == "--small"]
     failed = []
-    for name in arguments.names or scripts:
-        options = ["--quick"] if arguments.quick and '"--quick"' in scripts[name].read_text(encoding="utf-8") else []
-        print(f"== {' '.join([name, *options])}", flush=True)
-        start = time.perf_counter()
-        code = subprocess.run([sys.executable, str(scripts[name]), *options], check=False).returncode
-        if code:
+    for name in [word for word in sys.argv[1:] if word != "--small"] or NAMES:
+        print(f"== {name}", flush=True)
+        takes_small = "--small" in (HERE / f"{name}.py").read_text()
+        command = [sys.executable, str(HERE / f"{name}.py"), *(small if takes_small else [])]
+        if subprocess.run(command, check=False).returncode:
             failed.append(name)
-        print(f"== {name}: {'failed' if code else 'done'} in {time.perf_counter() - start:.0f} s\n", flush=True)
-    if failed:
-        print(f"failed: {', '.join(failed)}")
-    return 1 if failed else 0
+    print("failed: " + ", ".join(failed) if failed else "all ran")
+    return bool(failed)
 
 
 if __name__ == "__main__":

@@ -1,252 +1,170 @@
-"""The score model: training, statistics, normalizing, one trial; each against a baseline in the same run.
+"""The score model: statistics, EM, fits, log-likelihood ratios, single trials, and scores that are never formed.
 
-1. one EM iteration, K = L = 1000, D = 2, 100 speakers: against the dense Cholesky EM of the paper (4000 x 4000
-   precision), which must give the same parameters (target: 1000x faster); and K = L = 1 000 000 (at most 2x slower)
-2. the statistics of a float32 8000 x 8000 matrix, against np.copyto of it (at most 2x)
-3. normalizing that matrix, against np.copyto (at most 1.5x) and against plain NumPy (more than 20x faster)
-6. one trial with a cohort of 5000, both dot products included (below 50 us, median)
+Bars: statistics of 8000 x 8000 float32 scores at most 1.5 x np.copyto, LLRs 1.2 x, with residual densities 4 x; an EM
+iteration on 1000 x 1000 scores and the fit of 5,000 listed trials at most 1.5 x the old program, an iteration on
+10^6 x 10^6 scores 15 ms; a fit on 400 speakers 2 s of CPU, of which densities take half at most; a single trial
+2 x NumPy, with scores missing on both sides 2 ms; training on virtual scores 1.1 x the old program; LLRs from
+embeddings 1.3 x the product of the vectors. Tasks of a few milliseconds are repeated; their names say how often.
 
-    python benchmarks/score_model.py [--quick] [--repeat 7]
+    python benchmarks/score_model.py [--small] [--repeat 5] [--only copy statistics ...]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
-from numba import get_num_threads
-from scipy.linalg import cho_factor, cho_solve
 
-from evenscore import Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer, simulate
-from evenscore.model.em import Statistics, expect, m_step
-from evenscore.model.patterns import SpeakerBlocks, compress
-from evenscore.model.residuals import ResidualDensities
-from evenscore.model.score_weights import llrs_of_sums
-from evenscore.model.statistics import label_sums, standardize
-from evenscore.model.sums import ClassSums, sum_tile
+from side_by_side import Task, is_new, main
 
-MODEL = ScoreModel(
-    mu=np.array([-2.0, 3.0]),
-    alpha=np.array([[0.9, 0.0], [0.7, 0.5]]),
-    beta=np.array([[0.8, 0.0], [0.6, -0.5]]),
-    sigma2=np.array([1.0, 1.5]),
-)
-SHAPES = ((8, 12), (10, 10), (12, 8), (10, 10))  # enrolments and tests of the speakers, in turn: 3 distinct shapes
-DENSITIES = ResidualDensities(location=[-0.2, 0.4], scale=[0.9, 0.7], skew=[0.2, -0.4], tail=[0.9, 0.8])
+MODEL = {
+    "mu": np.array([-2.0, 3.0]),
+    "alpha": np.array([[0.9, 0.0], [0.7, 0.5]]),
+    "beta": np.array([[0.8, 0.0], [0.6, -0.5]]),
+    "sigma2": np.array([1.0, 1.5]),
+}
+DENSITIES = {"location": [-0.2, 0.4], "scale": [0.9, 0.7], "skew": [0.2, -0.4], "tail": [0.9, 0.8]}
 
 
-def best(task: Callable[[], object], repeat: int, inner: int = 1) -> float:
-    """Shortest time of several runs, after one that is not counted."""
-    return best_of({"": task}, repeat, inner)[""]
+def repeated(task: Task, times: int) -> Task:
+    def run() -> None:
+        for _ in range(times):
+            task()
+
+    return run
 
 
-def best_of(tasks: dict[str, Callable[[], object]], repeat: int, inner: int = 1) -> dict[str, float]:
-    """Shortest time of each task; they take turns, so that a busy moment of the machine hits all of them."""
-    times: dict[str, list[float]] = {name: [] for name in tasks}
-    for number in range(repeat + 1):  # the first round warms up
-        for name, task in tasks.items():
-            start = time.perf_counter()
-            for _ in range(inner if number else 1):
-                result = task()
-            if number:
-                times[name].append((time.perf_counter() - start) / inner)
-            del result
-    return {name: min(taken) for name, taken in times.items()}
+def passes(size: int) -> dict[str, Task]:
+    """Passes over all scores, beside a copy of them."""
+    from evenscore import Labels, ScoreBlocks, ScoreMatrix, ScoreModel, ScoreModelNormalizer
+    from evenscore.model import ResidualDensities
 
-
-def speakers(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the speakers of the rows and of the columns."""
-    sizes = np.array([SHAPES[n % len(SHAPES)] for n in range(count)])
-    return np.repeat(np.arange(count), sizes[:, 0]), np.repeat(np.arange(count), sizes[:, 1])
-
-
-def dense_em_step(model: ScoreModel, scores: np.ndarray, key: np.ndarray) -> ScoreModel:
-    """One iteration straight from the paper: factorize and invert the whole posterior precision."""
-    n_rows, n_columns = scores.shape
-    d, n = model.dim, model.dim * (n_rows + n_columns)
-    precision, gamma = np.eye(n), np.zeros(n)
-    cut = d * n_rows
-    alpha, beta = model.alpha, model.beta
-    cross = precision[:cut, cut:].reshape(n_rows, d, n_columns, d)
-    for h in (0, 1):
-        where = (key == h).astype(float)
-        a, b, c = (np.outer(u, v) / model.sigma2[h] for u, v in ((alpha[h],) * 2, (beta[h],) * 2, (alpha[h], beta[h])))
-        rows, columns = np.arange(n_rows), np.arange(n_columns)
-        precision[:cut, :cut].reshape(n_rows, d, n_rows, d)[rows, :, rows] += where.sum(axis=1)[:, None, None] * a
-        precision[cut:, cut:].reshape(n_columns, d, n_columns, d)[columns, :, columns] += (
-            where.sum(axis=0)[:, None, None] * b
-        )
-        cross += where[:, None, :, None] * c[:, None, :]
-        rest = where * (scores - model.mu[h]) / model.sigma2[h]
-        gamma[:cut] += np.outer(rest.sum(axis=1), alpha[h]).ravel()
-        gamma[cut:] += np.outer(rest.sum(axis=0), beta[h]).ravel()
-    precision[cut:, :cut] = precision[:cut, cut:].T
-    factor = cho_factor(precision, lower=True, overwrite_a=True)
-    covariance = cho_solve(factor, np.eye(n), overwrite_b=True)
-    mean = covariance @ gamma
-    x, y = mean[:cut].reshape(n_rows, d), mean[cut:].reshape(n_columns, d)
-    rows, columns = np.arange(n_rows), np.arange(n_columns)
-    xx = covariance[:cut, :cut].reshape(n_rows, d, n_rows, d)[rows, :, rows] + x[:, :, None] * x[:, None]
-    yy = covariance[cut:, cut:].reshape(n_columns, d, n_columns, d)[columns, :, columns] + y[:, :, None] * y[:, None]
-    xy = covariance[:cut, cut:].reshape(n_rows, d, n_columns, d)
-    found = []
-    for h in (0, 1):
-        where = (key == h).astype(float)
-        per_row, per_column = where.sum(axis=1), where.sum(axis=0)
-        ww, sw = np.zeros((1 + 2 * d, 1 + 2 * d)), np.zeros(1 + 2 * d)
-        at_x, at_y = slice(1, 1 + d), slice(1 + d, 1 + 2 * d)
-        ww[0, 0] = where.sum()
-        ww[0, at_x] = ww[at_x, 0] = per_row @ x
-        ww[0, at_y] = ww[at_y, 0] = per_column @ y
-        ww[at_x, at_x], ww[at_y, at_y] = np.einsum("i,ide->de", per_row, xx), np.einsum("j,jde->de", per_column, yy)
-        ww[at_x, at_y] = np.einsum("ij,idje->de", where, xy) + x.T @ where @ y
-        ww[at_y, at_x] = ww[at_x, at_y].T
-        values = where * scores
-        sw[0], sw[at_x], sw[at_y] = values.sum(), values.sum(axis=1) @ x, values.sum(axis=0) @ y
-        weights = np.linalg.solve(ww, sw)
-        found.append((weights, ((values * scores).sum() - weights @ sw) / where.sum()))
-    weights, sigma2 = np.array([w for w, _ in found]), np.array([s for _, s in found])
-    mu, loadings = weights[:, 0], [weights[:, 1 : 1 + d], weights[:, 1 + d :]]
-    for at, (first, second) in enumerate(((x, xx), (y, yy))):  # minimum divergence
-        center = first.mean(axis=0)
-        mu = mu + loadings[at] @ center
-        loadings[at] = loadings[at] @ np.linalg.cholesky(second.mean(axis=0) - np.outer(center, center))
-    return ScoreModel(mu=mu, alpha=loadings[0], beta=loadings[1], sigma2=sigma2)
-
-
-def virtual_statistics(count: int) -> Statistics:
-    """Statistics of a matrix that is never formed: sums of rows and columns, drawn for their own sizes."""
-    rng = np.random.default_rng(0)
-    row_codes, column_codes = speakers(count)
-    n_rows, n_columns = len(row_codes), len(column_codes)
-    sizes = np.stack([np.bincount(row_codes), np.bincount(column_codes)])
-    counts = {}
-    for name, codes, other, size in (
-        ("row", row_codes, sizes[1], n_columns),
-        ("column", column_codes, sizes[0], n_rows),
-    ):
-        targets = other[codes].astype(float)
-        counts[name] = np.stack([size - targets, targets])
-
-    def sums(loading: np.ndarray, number: np.ndarray) -> np.ndarray:
-        effects = loading @ rng.normal(size=(2, number.shape[1]))
-        noise = np.sqrt(MODEL.sigma2[:, None] * number) * rng.normal(size=number.shape)
-        return number * (MODEL.mu[:, None] + effects) + noise
-
-    table, total = MODEL.variances, counts["row"].sum(axis=1)
-    whole = ClassSums(
-        center=0.0,
-        rows=sums(MODEL.alpha, counts["row"]),
-        columns=sums(MODEL.beta, counts["column"]),
-        squares=total * (table.sigma2 + table.nu + MODEL.mu**2),
-        row_counts=counts["row"],
-        column_counts=counts["column"],
-    )
-    blocks = SpeakerBlocks(row_codes=row_codes, column_codes=column_codes, n_speakers=count)
-    return compress(whole, blocks, center=MODEL.mu, scale=1.0)
-
-
-def iteration(repeat: int, count: int, many: int) -> None:
-    row_codes, column_codes = speakers(count)
-    scores, labels = simulate(MODEL, row_codes, column_codes, seed=1)
-    statistics = standardize(label_sums([(scores, labels)]))
-    start = MODEL.rescaled(1 / statistics[0].scale, -statistics[0].center / statistics[0].scale)
-    large = [virtual_statistics(many)]
-    tasks = {"here": lambda: m_step(expect(start, statistics)), "large": lambda: m_step(expect(MODEL, large))}
-    taken = best_of(tasks, 2 * repeat, inner=50)
-    ours, huge = taken["here"], taken["large"]
-    dense = best(lambda: dense_em_step(MODEL, scores.scores, labels.matrix), max(repeat // 3, 1))
-    fast = m_step(expect(start, statistics)).rescaled(statistics[0].scale, statistics[0].center)
-    slow = dense_em_step(MODEL, scores.scores, labels.matrix)
-    odd = max(
-        float(np.abs(getattr(fast, name) - getattr(slow, name)).max()) for name in ("mu", "alpha", "beta", "sigma2")
-    )
-    size = f"K = {len(row_codes)}, L = {len(column_codes)}, {count} speakers, D = 2"
-    print(f"1. EM iteration, {size}: {1e6 * ours:.0f} us; dense Cholesky EM {dense:.2f} s: {dense / ours:.0f}x")
-    print(f"   largest difference of a parameter after it: {odd:.1e}")
-    size = f"K = {large[0].n_rows}, L = {large[0].n_columns}, {many} speakers"
-    print(f"   EM iteration, {size}: {1e6 * huge:.0f} us: {huge / ours:.2f}x")
-
-
-def passes(repeat: int, size: int) -> None:
     rng = np.random.default_rng(0)
     raw = rng.standard_normal((size, size), dtype=np.float32)
-    ids = [str(n) for n in range(size)]
-    scores = ScoreMatrix(raw, ids, ids)
+    enroll, test = rng.standard_normal((size, 50)), rng.standard_normal((50, size))
+    cohort, there = rng.standard_normal((50, 50)), np.empty_like(raw)
+    ids, members = [str(n) for n in range(size)], [str(n) for n in range(50)]
+    sides = {"enroll": ScoreMatrix(enroll, ids, members), "test": ScoreMatrix(test, members, ids)}
+    blocks = ScoreBlocks(ScoreMatrix(raw, ids, ids), **sides, cohort=ScoreMatrix(cohort, members, members))
+    plain = ScoreModelNormalizer(ScoreModel(**MODEL), blocks)
+    bent = ScoreModelNormalizer(ScoreModel(**MODEL, residuals=ResidualDensities(**DENSITIES)), blocks)
     labels = Labels.from_speakers(np.arange(size) // 10, np.arange(size) // 10)
-    cohort = ScoreMatrix(rng.standard_normal((50, 50)), range(50), range(50))
-    enroll = ScoreMatrix(rng.standard_normal((size, 50)), ids, range(50))
-    test = ScoreMatrix(rng.standard_normal((50, size)), range(50), ids)
-    blocks = ScoreBlocks(scores, enroll=enroll, test=test, cohort=cohort)
-    normalizer = ScoreModelNormalizer(MODEL, cohort)
-    w = normalizer.weights()
-    bent = replace(w, reading=DENSITIES)
-    known = blocks.with_targets(enroll={name: [3.0] for name in ids})
-    rows, columns = rng.normal(size=(size, 2)), rng.normal(size=(2, size))
-    there = np.empty_like(raw)
+    if is_new():
+        from evenscore.model.pattern import PairLabels
+        from evenscore.model.sums import matrix_sums
 
-    def plain() -> np.ndarray:
-        """The formula of the kernel in NumPy, in double precision like it."""
-        s = raw.astype(np.float64)
-        first = w.half[0] * (s - rows[:, :1] - columns[0]) ** 2
-        return (w.constant + first - w.half[1] * (s - rows[:, 1:] - columns[1]) ** 2).astype(np.float32)
+        pairs = PairLabels.from_labels(labels)
+        statistics: Task = lambda: matrix_sums(raw, pairs)  # noqa: E731
+    else:
+        from evenscore.model.sums import sum_tile
 
-    tasks: dict[str, Callable[[], object]] = {
+        statistics = lambda: sum_tile(blocks.trials.tile, labels)  # noqa: E731
+    return {
         "copy": lambda: np.copyto(there, raw),
-        "copy into a new array": lambda: np.copyto(np.empty_like(raw), raw),
-        "statistics": lambda: sum_tile(blocks.trials.tile, labels),
-        "llrs": lambda: llrs_of_sums(w, raw, rows, columns, out=there),
-        "normalize": lambda: normalizer.normalize(blocks),
-        "densities": lambda: llrs_of_sums(bent, raw, rows, columns, out=there),
-        "known": lambda: normalizer.normalize(known),
+        "copy to a new array": lambda: np.copyto(np.empty_like(raw), raw),
+        "statistics": statistics,
+        "LLRs, Gaussian": lambda: plain.normalize(blocks),
+        "LLRs, densities": lambda: bent.normalize(blocks),
     }
-    taken = best_of(tasks, repeat)
-    llrs_of_sums(w, raw, rows, columns, out=there)
-    assert np.allclose(plain(), there, rtol=1e-5, atol=1e-5)
-    taken["NumPy"] = best(plain, 2)
-    ms = {name: f"{1e3 * seconds:.1f} ms" for name, seconds in taken.items()}
-    copy, new = taken["copy"], taken["copy into a new array"]
-    print(f"np.copyto, float32 {size} x {size}: {ms['copy']}; into a new array {ms['copy into a new array']}")
-    print(f"2. statistics: {ms['statistics']}, {taken['statistics'] / copy:.2f}x np.copyto")
-    print(f"3. normalizing, cohort shifts given: {ms['llrs']}, {taken['llrs'] / copy:.2f}x np.copyto; ", end="")
-    print(f"plain NumPy {ms['NumPy']}, {taken['NumPy'] / taken['llrs']:.1f}x")
-    print(f"   ScoreModelNormalizer.normalize into a new array, cohort of 50 + 50: {ms['normalize']}, ", end="")
-    print(f"{taken['normalize'] / new:.2f}x np.copyto into a new array")
-    print(f"   with a known target score of each enrolment: {ms['known']}, ", end="")
-    print(f"{taken['known'] / taken['normalize']:.2f}x the time without")
-    print(f"   with sinh-arcsinh densities, cohort shifts given: {ms['densities']}, ", end="")
-    print(f"{taken['densities'] / taken['llrs']:.1f}x the time of Gaussians")
 
 
-def online(size: int, calls: int) -> None:
+def training(small: bool) -> dict[str, Task]:
+    """EM iterations and whole fits."""
+    from evenscore import ScoreModel, fit_score_model, simulate
+    from evenscore.model.em import m_step
+
+    model, names = ScoreModel(**MODEL), [f"s{n // 10}" for n in range(200 if small else 1000)]
+    scores, labels = simulate(model, names, names, seed=1)
+    people = [f"s{n // 5}" for n in range(200 if small else 2000)]
+    many, many_labels = simulate(model, people, people, seed=2)
+    few, few_labels = simulate(model, people[:500], people[:500], seed=3)
+    listed = np.array(few.scores)  # all targets, and as many non-targets
+    listed[(few_labels.matrix == 0) & (np.random.default_rng(0).random(listed.shape) > 0.01)] = np.nan
+    size = 1000 if small else 1_000_000
+    if is_new():
+        from evenscore.model.pattern import PairLabels
+        from evenscore.model.posterior import expect
+        from evenscore.model.statistics import collect
+        from evenscore.model.sums import ClassSums, labelled_parts, part_sums
+
+        stats = collect([part_sums(*part) for part in labelled_parts(scores, labels)])
+        codes = np.arange(size) // 10
+        pairs = PairLabels(codes, codes, *np.empty((3, 0), np.intp))
+        sums, counts = np.random.default_rng(0).normal(size=(2, size, 2)), pairs.row_counts()
+        squares = counts.sum(0) * (model.sigma2 + model.variances.nu)
+        large = collect([ClassSums(pairs, *(np.sqrt(counts) * part for part in sums), squares, model.mu)])
+        tasks: dict[str, Task] = {"EM, 10^6 x 10^6, 50 x": repeated(lambda: m_step(expect(model, large)), 50)}
+        start = model.rescaled(1 / stats.scale, -stats.center / stats.scale)
+        tasks["fit, 400 speakers, default"] = lambda: fit_score_model(many, many_labels)
+    else:
+        from evenscore.model.em import expect
+        from evenscore.model.statistics import label_sums, standardize
+
+        stats, tasks = standardize(label_sums([(scores, labels)])), {}
+        start = model.rescaled(1 / stats[0].scale, -stats[0].center / stats[0].scale)
+    how = {"residuals": "gaussian"} if is_new() else {}
+    return tasks | {
+        "EM, 1000 x 1000, 50 x": repeated(lambda: m_step(expect(start, stats)), 50),
+        "fit, 400 speakers, Gaussian": lambda: fit_score_model((many, many_labels), **how),
+        "fit, 5,000 listed trials": lambda: fit_score_model((few.with_scores(listed), few_labels), **how),
+    }
+
+
+def single_trials(size: int) -> dict[str, Task]:
+    """Single trials with a cohort of many members: complete, beside NumPy, and with a tenth of the scores missing."""
+    from evenscore import Labels, ScoreMatrix, ScoreModel, ScoreModelNormalizer
+
     rng = np.random.default_rng(0)
-    cohort = ScoreMatrix(rng.standard_normal((size, size), dtype=np.float32), range(size), range(size))
-    normalizer = ScoreModelNormalizer(MODEL, cohort)
-    enroll, test = rng.standard_normal((2, size), dtype=np.float32)
-    normalizer.normalize_one(1.0, enroll, test)
-    times = []
-    for _ in range(calls):
-        start = time.perf_counter()
-        normalizer.normalize_one(1.0, enroll, test)
-        times.append(time.perf_counter() - start)
-    dot = best(lambda: (enroll @ enroll, test @ test), 5, inner=200)
-    median = float(np.median(times))
-    print(f"6. one trial, cohort of {size}: {1e6 * median:.1f} us median, {median / dot:.1f}x its two np.dot")
+    speakers = np.arange(size) // 5
+    cohort = ScoreMatrix(rng.standard_normal((size, size)), *([str(n) for n in range(size)] for _ in "et"))
+    normalizer = ScoreModelNormalizer(ScoreModel(**MODEL), cohort, Labels.from_speakers(speakers, speakers))
+    e, t, weights = rng.normal(size=size), rng.normal(size=size), rng.normal(size=(2, 2, size))
+
+    def in_numpy() -> float:
+        d = 1.0 - weights[0] @ e - weights[1] @ t
+        return float(0.2 + 0.5 * d[0] * d[0] - 0.4 * d[1] * d[1])
+
+    def with_gaps() -> None:
+        for _ in range(20):  # new gaps each time: predictions are remembered
+            enroll, test = np.where(rng.random((2, size)) < 0.1, np.nan, rng.normal(size=(2, size)))
+            normalizer.normalize_one(1.0, enroll, test)
+
+    return {
+        "one trial in NumPy, 1000 x": repeated(in_numpy, 1000),
+        "one trial, 1000 x": repeated(lambda: normalizer.normalize_one(1.0, e, t), 1000),
+        "one trial with gaps, 20 x": with_gaps,
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--repeat", type=int, default=7)
-    arguments = parser.parse_args()
-    print(f"{get_num_threads()} threads")
-    iteration(arguments.repeat, *((20, 1000) if arguments.quick else (100, 100_000)))
-    passes(arguments.repeat, 1000 if arguments.quick else 8000)
-    online(500 if arguments.quick else 5000, 2000)
+def from_embeddings(size: int, trials: int, dim: int = 192) -> dict[str, Task]:
+    """Training on size x size cosine scores that are never formed; LLRs of trials x trials scores."""
+    from evenscore import Embeddings, Labels, ScoreModel, ScoreModelNormalizer, fit_score_model
+
+    rng, names = np.random.default_rng(0), [f"s{n // 10}" for n in range(size)]
+    vectors = rng.standard_normal((size, dim), dtype=np.float32)
+    sides = [Embeddings([f"{side}{n}" for n in range(size)], vectors[:: 1 - 2 * (side == "t")], names) for side in "et"]
+    labels = Labels.from_speakers(names, names)
+    if not is_new():
+        from evenscore import Cosine
+
+        return {"fit, virtual scores": lambda: fit_score_model((Cosine().score(*sides), labels))}
+    from evenscore.model import BilinearScores
+    from evenscore.scoring import CosineScorer
+
+    left, right, members = vectors[:trials], vectors[-trials:], vectors[:500]
+    blocks = BilinearScores(left, right), BilinearScores(left, members), BilinearScores(members, right)
+    normalizer = ScoreModelNormalizer(ScoreModel(**MODEL), BilinearScores(members, members))
+    return {
+        "fit, virtual scores": lambda: fit_score_model(CosineScorer().bilinear(*sides), labels, residuals="gaussian"),
+        "product": lambda: np.asarray(blocks[0]),
+        "LLRs from embeddings": lambda: normalizer.llr(*blocks),
+    }
+
+
+def prepare(_: Path, small: bool) -> dict[str, Task]:
+    tasks = passes(400 if small else 8000) | training(small) | single_trials(200 if small else 1000)
+    return tasks | from_embeddings(500 if small else 200_000, 400 if small else 8000)
 
 
 if __name__ == "__main__":
-    main()
+    main(prepare, baseline="copy")

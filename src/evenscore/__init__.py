@@ -1,7 +1,6 @@
 """evenscore: speaker-verification scores in, normalized and calibrated log-likelihood ratios out.
 
-The names that people use most, and the modules with all the others: `evenscore.metrics.p_fa_at`. `__init__.pyi` is the
-table of both; a module loads when one of its names is first used, so ``import evenscore`` is quick.
+The public names are in ``__init__.pyi``; a module is imported when one of its names is first used.
 """
 
 import lazy_loader

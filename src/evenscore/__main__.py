@@ -1,5 +1,3 @@
-"""``python -m evenscore`` is the command ``evenscore``."""
-
 from evenscore.cli.app import main
 
 if __name__ == "__main__":

@@ -1,49 +1,26 @@
 """The errors that evenscore raises on purpose.
 
-Every message is one sentence that says what is wrong, where, and what to do about it. The command line prints it
-without a traceback and exits with code 2.
+A message is one sentence: what is wrong, where, and what to do. The command line prints it and exits with code 2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
-from typing import Any
 
-__all__ = ["EvenscoreError", "FileError", "InputError", "printable"]
-
-
-def printable(text: str) -> str:
-    r"""Return the text on one line, with escapes in place of line ends, control codes and marks that nobody sees.
-
-    Examples
-    --------
-    >>> print(printable("a\tb\x1b[31m [bold]c"))
-    a\tb\x1b[31m [bold]c
-    """
-    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+__all__ = ["EvenscoreError", "FileError", "InputError", "quoted"]
 
 
 class EvenscoreError(Exception):
-    """Anything evenscore refuses to do; the message says why and what to do."""
+    """Anything that evenscore refuses to do."""
 
 
 class InputError(EvenscoreError, ValueError):
-    """Values that make no sense: wrong shapes, unknown or duplicate ids, non-finite scores, ..."""
+    """Values that cannot be used: wrong shapes, unknown or repeated ids, infinite scores."""
 
 
 class FileError(EvenscoreError):
     """A file that cannot be read or written.
-
-    Parameters
-    ----------
-    path
-        The file; ``-`` is printed as ``<stdin>``.
-    problem
-        What was found, what was expected, and what to do.
-    line
-        Line number, counted from 1, for text files.
-    part
-        Name of the dataset, array or key inside the file, for binary files.
 
     Examples
     --------
@@ -57,19 +34,26 @@ class FileError(EvenscoreError):
         self, path: str | PathLike[str], problem: str, *, line: int | None = None, part: str | None = None
     ) -> None:
         self.path = "<stdin>" if str(path) == "-" else str(path)
-        self.problem = problem
-        self.line = line
-        self.part = part
-        where = printable(self.path)
-        if line is not None:
-            where += f":{line}"
-        if part is not None:
-            where += f"[{printable(part)}]"
+        self.problem, self.line, self.part = problem, line, part
+        where = self.path + ("" if line is None else f":{line}") + ("" if part is None else f"[{part}]")
         super().__init__(f"{where}: {problem}")
 
-    def __reduce__(self) -> tuple[Any, ...]:  # so that it can come from another process
+    def __reduce__(self) -> tuple[object, ...]:  # errors travel between the processes of a cluster
         return _file_error, (self.path, self.problem, self.line, self.part)
 
 
 def _file_error(path: str, problem: str, line: int | None, part: str | None) -> FileError:
     return FileError(path, problem, line=line, part=part)
+
+
+def quoted(values: Iterable[object], most: int = 3) -> str:
+    """Return some values for a message: the first ones, and how many more there are.
+
+    Examples
+    --------
+    >>> quoted("abcde")
+    "'a', 'b', 'c' and 2 more"
+    """
+    values = [str(value) for value in values]
+    shown = ", ".join(map(repr, values[:most]))
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"

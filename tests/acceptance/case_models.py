@@ -1,8 +1,7 @@
 """Cases of what is trained: score models, calibrations, PLDA, `compare`, and the public API of Python."""
 
 import numpy as np
-
-from run import Case
+from case_run import Case
 
 BLOCKS = "--trials trials.scores --enroll-cohort enroll.scores --test-cohort test.scores"
 FOUR = f"{BLOCKS} --cohort cohort.scores --cohort-key cohort.key"

@@ -1,6 +1,6 @@
 """Cases of `normalize`: classical norms and their options, own speakers, conditions, gaps, stores, embeddings."""
 
-from run import Case
+from case_run import Case
 
 S, E, T, C = (
     "--trials trials.scores",

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+from case_run import Case
 
 import evenscore
-from run import Case
 
 MODEL = {
     "mu": [0.1, 3.0],

@@ -1,6 +1,6 @@
 """Cases of files and figures: `convert`, `info`, `formats`, errors, `evaluate`, `plot`."""
 
-from run import Case
+from case_run import Case
 
 # Files
 

@@ -4,8 +4,7 @@ import case_models
 import case_norms
 import case_python
 import case_tables
-
-from run import Case
+from case_run import Case
 
 __all__ = ["CASES", "Case"]
 

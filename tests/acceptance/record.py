@@ -14,11 +14,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+from case_data import make_data  # noqa: E402
 from case_models import MODEL_FILES  # noqa: E402
+from case_run import folder_with, run_case, run_command  # noqa: E402
 from cases import CASES  # noqa: E402
-
-from data import make_data  # noqa: E402
-from run import folder_with, run_case, run_command  # noqa: E402
 
 
 def record_models(data):

@@ -1,394 +1,279 @@
-"""Comparing norms: the figures are those of plain calls, the order of methods does not matter, bad input is refused."""
+"""`compare` does what one would do by hand with the other parts of the library, and nothing else."""
 
-import re
+import json
 
 import numpy as np
 import pytest
-from compared_sides import MODEL, PLAIN, evaluation_side, nameless, speakers, training_side
-from hypothesis import given, settings, strategies as st
 
-from evenscore import InputError, LabelledBlocks, Labels, ScoreBlocks, ScoreMatrix, TrialList, compare, simulate_blocks
-from evenscore.comparison import Method, choose_cohort
-from evenscore.comparison.methods import as_methods
-from evenscore.norms import normalize, register_norm
-from evenscore.norms.registry import METHODS as METHODS_KNOWN
-from reference.plain_comparison import compare_plainly
+from comparison.conftest import make_sides, with_blocks
+from evenscore import (
+    InputError,
+    LabelledBlocks,
+    Labels,
+    ScoreBlocks,
+    bootstrap,
+    evaluate,
+    fit_norm,
+    normalize,
+    paired_test,
+)
+from evenscore.calibrate import calibration_class
+from evenscore.comparison import METRICS, compare
+from reference.naive_norms import naive_normalize
 
-METHODS = ("raw", "z", "t", "zt", "tz", "s", "lgsm", "lgsm:dim=0")
-
-
-@pytest.fixture(scope="module")
-def sides():
-    return training_side(("one", "two")), evaluation_side(("one", "two"))
-
-
-@pytest.fixture(scope="module")
-def comparison(sides):
-    return compare(*sides, METHODS, bootstrap=50)
+POINTS = [0.05, (0.01, 10, 1)]
 
 
-def close(found, expected):
-    if isinstance(expected, dict):
-        for name, value in expected.items():
-            close(found[name], value)
-    elif isinstance(expected, list):
-        for one, other in zip(found, expected, strict=True):
-            close(one, other)
-    else:
-        assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+def by_hand(training, evaluation, method, calibration="logistic", **options):
+    """Return labels and LLRs of the evaluation trials of one norm, step by step."""
+    known = training.labelled(normalize(training.blocks, method, **options))
+    new = evaluation.labelled(normalize(evaluation.blocks, method, **options))
+    penalty = {"l2": 1e-5} if calibration == "logistic" else {}
+    fitted = calibration_class(calibration).fit(known.scores, known.labels, **penalty)
+    return new, np.asarray(fitted(new.scores))
 
 
-def test_figures_are_those_of_plain_calls(sides, comparison):
-    expected, best = compare_plainly(*sides, METHODS)
-    assert comparison.best.name == best
-    assert {method.name for method in comparison.methods} == set(METHODS)
+def figures(found):
+    """Return the numbers of a method or of an evaluation, one after the other."""
+    evaluation = getattr(found, "figures", found)
+    evaluation = getattr(evaluation, "evaluation", evaluation)
+    costs = [value for cost in evaluation.costs for value in (cost.min_dcf, cost.act_dcf)]
+    return [evaluation.eer, evaluation.cllr, evaluation.min_cllr, evaluation.auc, *costs]
+
+
+@pytest.mark.parametrize("calibration", ["logistic", "gaussian", "pav"])
+@pytest.mark.parametrize(("name", "options"), [("s", {}), ("as:top_k=5:ddof=1", {"top_k": 5, "ddof": 1}), ("raw", {})])
+def test_figures_are_those_of_the_single_steps(sides, name, options, calibration):
+    found = compare(*sides, [name], bootstrap=5, points=POINTS, calibration=calibration)[name]
+    trials, llrs = by_hand(*sides, name.partition(":")[0], calibration, **options)
+    np.testing.assert_allclose(found.llrs, llrs, rtol=1e-9)
+    assert figures(found) == pytest.approx(figures(evaluate(llrs, trials.labels, points=POINTS)), rel=1e-9)
+
+
+def test_training_trials_have_no_own_speakers_in_their_cohort(sides):
+    training, _ = sides
+    found = compare(*sides, ["s"], bootstrap=5)["s"]
+    slow = naive_normalize(training.blocks, "s")
+    labels = training.labels.matrix
+    pairs = [(i, j) for i in range(labels.shape[0]) for j in range(labels.shape[1])]
+    ids = training.blocks.trials
+    scores = np.array([slow[ids.enroll_ids[i], ids.test_ids[j]] for i, j in pairs])
+    expected = calibration_class("logistic").fit(scores, labels.ravel(), l2=1e-5)
+    assert found.calibration.offset == pytest.approx(expected.offset, rel=1e-6)
+    assert found.calibration.weights == pytest.approx(expected.weights, rel=1e-6)
+
+
+def test_intervals_and_differences_are_those_of_the_paired_bootstrap(comparison, sides):
+    trials = sides[1].trials
+    enroll, test = trials.enroll.speakers[trials.rows], trials.test.speakers[trials.cols]
+    order = np.argsort(enroll.astype(str), kind="stable")  # speakers are numbered as they come, here by their names
+    labels, raw = comparison.labels[order], comparison["raw"].llrs[order]
+    how = {"replicates": 60, "points": POINTS, "seed": 5}
+    speakers = {"enroll_speakers": enroll[order], "test_speakers": test[order]}
     for method in comparison.methods:
-        plain = expected[method.name]
-        np.testing.assert_allclose(method.scores, plain["scores"], rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(method.llrs, plain["llrs"], rtol=1e-12, atol=1e-12)
-        close(method.figures.values, plain["figures"])
-        close(method.figures.intervals, plain["intervals"])
-        close(method.training.values, plain["training"])
-        for name in ("to_raw", "to_best"):
-            found = getattr(method, name)["cllr"]
-            close(found.difference, plain[name].difference)
-            assert found.interval.low <= plain[name].interval.low + 1e-12  # of one method, not of all at once
-            assert found.interval.high >= plain[name].interval.high - 1e-12
-            assert found.p_value >= plain[name].p_value
+        llrs = method.llrs[order]
+        drawn = bootstrap(llrs, labels, **speakers, **how)
+        for metric in METRICS:
+            assert method.figures.interval(metric) == drawn.interval(metric)
+            level = 1 - 0.05 / (len(comparison.methods) - 1)
+            test = paired_test(llrs, raw, labels, metric=metric, level=level, **speakers, **how)
+            assert method.to_raw[metric].difference == pytest.approx(test.difference)
+            assert method.to_raw[metric].interval == test.interval
+            assert method.to_raw[metric].p_value == pytest.approx(min(1, 3 * test.p_value))
 
 
-def test_one_norm_alone_has_the_interval_of_a_paired_test(sides):
-    found = compare(*sides, ["s"], bootstrap=50)["s"].to_raw["cllr"]
-    plain = compare_plainly(*sides, ["raw", "s"])[0]["s"]["to_raw"]
-    close(
-        [found.difference, found.interval.low, found.interval.high, found.p_value],
-        [plain.difference, plain.interval.low, plain.interval.high, plain.p_value],
-    )
+def test_methods_come_in_the_order_of_their_cllr(comparison):
+    values = [method.figures.evaluation.cllr for method in comparison.methods]
+    assert values == sorted(values)
+    assert comparison.best is comparison.methods[0]
+    assert all(test.difference == 0 for test in comparison.best.to_best.values())
+    assert {method.name for method in comparison.methods} == {"raw", "z", "s", "lgsm"}
 
 
-def test_methods_are_ranked_and_a_model_that_is_right_wins(comparison):
-    cllr = [method.figures.values["cllr"] for method in comparison.methods]
-    assert cllr == sorted(cllr)
-    assert comparison.raw.figures.values["cllr"] == cllr[-1]
-    assert comparison.best.to_best["cllr"].difference == 0
-    assert comparison.best.to_raw["cllr"].interval.high < 0
-    assert sum(method.best_share for method in comparison.methods) == pytest.approx(1)
-    assert comparison.best.name == "lgsm"
-    assert comparison.too_few == {"lgsm": "14 training speakers, 16 needed"}
-    assert comparison.verdict.sure
-    assert comparison.verdict.text.startswith(f"Use {comparison.verdict.use}: Cllr ")
-    assert "the training side is too small to trust it" in comparison.verdict.text
+def test_a_trained_norm_is_judged_by_the_better_of_its_llrs_on_the_training_side(comparison, sides):
+    found = comparison["lgsm"]
+    fitted = fit_norm("lgsm", sides[0])
+    new = sides[1].labelled(fitted.normalize(sides[1].blocks))
+    np.testing.assert_allclose(found.scores, new.scores, rtol=1e-6)
+    assert found.own.evaluation == evaluate(found.scores, comparison.labels, points=POINTS)
+    better = found.training_own.cllr < found.training.cllr
+    assert found.judged_by == ("own" if better else "calibrated")
+    assert found.figures is (found.own if better else found.calibrated)
+    np.testing.assert_array_equal(found.llrs, found.scores if better else found.calibration(found.scores))
+    assert comparison["s"].own is None
+    assert comparison["s"].training_own is None
 
 
-def test_the_score_model_is_measured_calibrated_and_not(comparison):
-    lgsm = comparison["lgsm"]
-    assert lgsm.is_llr
-    assert lgsm.model.dim == 2
-    assert lgsm.uncalibrated.values["min_cllr"] == pytest.approx(lgsm.figures.values["min_cllr"])
-    assert lgsm.uncalibrated.values["cllr"] != lgsm.figures.values["cllr"]
-    assert lgsm.uncalibrated.intervals is not None
-    assert comparison["s"].uncalibrated is None
+def test_own_llrs_are_used_where_calibration_cannot_learn_them(sides, own_norm):
+    """A norm that gives true LLRs of another scale than a line can make of its training scores, and one that lies."""
+
+    def exact(blocks, model):
+        return blocks.trials.map(lambda s: model * (4.0 * s - 8.0) / 3.0)
+
+    honest = own_norm("honest", exact, fit=lambda training: 1.0)
+    boastful = own_norm("boastful", exact, fit=lambda training: 40.0)
+    found = compare(*sides, [honest, boastful], bootstrap=5)
+    assert found["boastful"].judged_by == "calibrated"
+    assert found["boastful"].own.evaluation.cllr > 1.5 * found["boastful"].calibrated.evaluation.cllr
+    assert found["honest"].training_own.cllr < 2 * found["honest"].training.cllr
 
 
-def test_conditions_have_figures_of_their_own(sides, comparison):
-    table = comparison.condition_table()
-    assert table.height == 2 * len(METHODS)
-    method = comparison["s"]
-    assert list(method.conditions) == ["one", "two"]
-    counts = [figures.values["n_target"] for figures in method.conditions.values()]
-    assert counts == [part.labels.n_target for part in sides[1]]
-    assert sum(counts) == method.figures.values["n_target"]
-    parts = comparison.trials.split(method.llrs)
-    assert [len(part) for part in parts] == [12 * 36, 12 * 48]
-    assert np.array_equal(np.concatenate([part.scores for part in parts]), method.llrs)
+def test_trained_norms_are_cross_validated_without_the_speakers_of_a_trial(sides, own_norm):
+    seen = []
+
+    def fit(training):
+        return {name for part in training for name in part.blocks.trials.enroll.speakers}
+
+    def norm(blocks, model):
+        trials, members = blocks.trials, {*blocks.cohort_enroll.speakers, *blocks.cohort_test.speakers}
+        seen.append((model, {*trials.enroll.speakers, *trials.test.speakers}, members))
+        return trials
+
+    compare(*sides, [own_norm("spy", norm, fit=fit)], bootstrap=5)
+    everybody = {f"known{n}" for n in range(24)}
+    validated = [(model, speakers, members) for model, speakers, members in seen if model != everybody]
+    assert len(validated) == 3
+    assert set.union(*(speakers for _, speakers, _ in validated)) == everybody
+    for model, speakers, members in validated:
+        assert not speakers & model
+        assert not speakers & members
+    whole = [(speakers, members) for model, speakers, members in seen if model == everybody]
+    assert all(not speakers & members for speakers, members in whole)
 
 
-def test_the_table_has_a_row_for_each_method(comparison):
-    table = comparison.table()
-    assert table["method"].to_list() == [method.name for method in comparison.methods]
-    assert (table["eer_low"] <= table["eer_high"]).all()
-    assert table["rank"].to_list() == list(range(1, len(METHODS) + 1))
+def test_conditions_are_pooled_and_measured_apart():
+    pairs = [make_sides(seed, n_evaluation=12, name=name) for seed, name in ((1, "yes"), (2, "no"))]
+    training, evaluation = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    found = compare(training, evaluation, ["s"], bootstrap=5)
+    method = found["s"]
+    scores = [by_hand(*pair, "s")[0] for pair in pairs]
+    np.testing.assert_allclose(method.scores, np.concatenate([part.scores for part in scores]))
+    assert method.figures.evaluation == evaluate(method.llrs, found.labels)
+    assert list(method.conditions) == ["no", "yes"]
+    size = len(scores[0])
+    assert method.conditions["yes"] == evaluate(method.llrs[:size], found.labels[:size])
+    assert [side.name for side in found.data.evaluation_conditions] == ["yes", "no"]
+    assert found.data.evaluation.speakers == 12
+    assert found.data.evaluation.trials == sum(side.trials for side in found.data.evaluation_conditions)
 
 
-@pytest.mark.slow
-@settings(max_examples=5)
-@given(order=st.permutations(["raw", "z", "t", "s", "as:top_k=3"]))
-def test_the_order_of_methods_does_not_matter(order):
-    found = [
-        compare(training_side(), evaluation_side(), names, bootstrap=10).results() for names in (order, order[::-1])
-    ]
-    for results in found:
-        results.pop("run")
-    assert found[0] == found[1]
-    assert list(found[0]["methods"]) == list(found[1]["methods"])
+def test_what_fails_is_a_line_with_its_reason(sides, own_norm):
+    def stop(blocks):
+        raise InputError("this norm never works")
+
+    def lose(blocks):
+        return blocks.trials.with_scores(
+            np.where(blocks.trials.enroll.ids[:, None] == first, np.nan, blocks.trials.scores)
+        )
+
+    first = sides[1].blocks.trials.enroll_ids[0]
+    names = [own_norm("stop", stop), own_norm("lose", lose), "as:top_k=100000"]
+    found = compare(*sides, [*names, "s"], bootstrap=5)
+    assert [method.name for method in found.methods] == ["s", "raw"]
+    assert "never works" in found.failed["stop"]
+    assert f"{sides[1].blocks.trials.shape[1]} of the" in found.failed["lose"]
+    assert "top_k" in found.failed["as:top_k=100000"]
 
 
-def test_equal_methods_stay_in_the_usual_order():
-    comparison = compare(training_side(), evaluation_side(), ["as:top_k=1.0", "s"], bootstrap=10)
-    assert [method.name for method in comparison.methods if method.name != "raw"] == ["s", "as:top_k=1.0"]
-    assert comparison["as"].to_best["cllr"].p_value == 1
-    assert comparison["as"].best_share == comparison["s"].best_share > 0.5
+def test_blocks_that_one_side_lacks_are_not_used(sides):
+    training, evaluation = sides
+    found = compare(training, with_blocks(evaluation, test=None), ["z", "t"], bootstrap=5)
+    assert {method.name for method in found.methods} == {"raw", "z"}
+    assert "test" in found.failed["t"]
+    assert any(one.kind == "data" and "test" in one.message for one in found.diagnostics)
 
 
-def test_a_trial_list_is_compared_like_its_matrix():
-    training, evaluation = training_side(), evaluation_side()
-    [part] = evaluation
-    blocks = part.blocks
-    listed = ScoreBlocks(
-        part.trials,
-        enroll=blocks.enroll,
-        test=blocks.test,
-        cohort=blocks.cohort,
-        enroll_speakers=blocks.enroll_speakers,
-        test_speakers=blocks.test_speakers,
-        cohort_enroll_speakers=blocks.cohort_enroll_speakers,
-        cohort_test_speakers=blocks.cohort_test_speakers,
-    )
-    first, second = (
-        compare(training, side, ["s", "zt", "lgsm"], bootstrap=10) for side in (evaluation, [LabelledBlocks(listed)])
-    )
-    for method in first.methods:
-        np.testing.assert_allclose(second[method.name].llrs, method.llrs, rtol=1e-12)
+def test_lists_with_unknown_labels_give_the_figures_of_the_known_ones(sides):
+    training, evaluation = sides
+    trials = evaluation.trials
+    labels = trials.labels.copy()
+    labels[::7] = -1
+    part = LabelledBlocks(with_blocks(evaluation, trials=trials.with_labels(labels)).blocks)
+    found, whole = compare(training, part, ["s"], bootstrap=5)["s"], compare(*sides, ["s"], bootstrap=5)["s"]
+    np.testing.assert_allclose(found.llrs, whole.llrs[labels >= 0])
+    assert found.figures.evaluation.n_target == np.count_nonzero(labels == 1)
 
 
-def test_missing_and_unknown_trials_are_not_measured():
-    training, [part] = training_side(), evaluation_side()
-    scores = part.blocks.trials.scores.copy()
-    scores[0, 0] = np.nan
-    key = part.labels.matrix.copy()
-    key[1, :2] = -1
-    ids = {"enroll_ids": part.blocks.trials.enroll_ids, "test_ids": part.blocks.trials.test_ids}
-    blocks = ScoreBlocks(ScoreMatrix(scores, *ids.values(), missing="nan"), enroll=part.blocks.enroll)
-    evaluation = [LabelledBlocks(blocks, Labels.from_key(key, **ids))]
-    comparison = compare(training, evaluation, ["z"], bootstrap=10)
-    assert len(comparison.trials) == scores.size - 1
-    assert comparison.data.evaluation.unknown == 2
-    values = comparison.best.figures.values
-    assert values["n_target"] + values["n_nontarget"] == scores.size - 3
+def test_speakers_follow_from_target_trials(sides):
+    training, evaluation = sides
+    matrix = evaluation.blocks.trials
+    trials = type(matrix)(matrix.scores, matrix.enroll_ids, matrix.test_ids)
+    labels = Labels.from_key(evaluation.labels.matrix, enroll_ids=matrix.enroll_ids, test_ids=matrix.test_ids)
+    blocks = evaluation.blocks
+    bare = LabelledBlocks(ScoreBlocks(trials, blocks.enroll, blocks.test, blocks.cohort), labels)
+    found, known = compare(training, bare, ["s"], bootstrap=30), compare(*sides, ["s"], bootstrap=30)
+    assert found.data.speakers_from == "target trials"
+    assert found.data.evaluation.speakers == known.data.evaluation.speakers == 22
+    assert found["s"].figures.evaluation == known["s"].figures.evaluation
+    assert any(one.kind == "overlap" for one in found.diagnostics)
 
 
-def test_speakers_follow_from_target_trials_where_blocks_have_none():
-    training, [part] = training_side(), evaluation_side()
-    trials, enroll = nameless(part.blocks.trials), nameless(part.blocks.enroll)
-    bare = LabelledBlocks(ScoreBlocks(trials, enroll=enroll), part.labels)
-    known, derived = (compare(training, [side], ["z"], bootstrap=10) for side in (part, bare))
-    assert derived.trials.speakers_from == "the target trials"
-    assert len(derived.trials.speakers) == len(known.trials.speakers) == 12
-    assert derived.best.figures.values == known.best.figures.values
-    assert any("only as far as target trials connect ids" in line for line in derived.warnings)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_trials_and_cohort_does_not_matter(sides, seed):
+    training, evaluation = sides
+    rng, blocks = np.random.default_rng(seed), evaluation.blocks
+    rows, cols = rng.permutation(blocks.trials.shape[0]), rng.permutation(blocks.trials.shape[1])
+    members = rng.permutation(blocks.cohort.shape[0]), rng.permutation(blocks.cohort.shape[1])
+    mixed = LabelledBlocks(blocks.take_trials(rows, cols).take_cohort(*members), evaluation.labels)
+    found, whole = (compare(training, part, ["zt"], bootstrap=20) for part in (mixed, evaluation))
+    assert figures(found["zt"]) == pytest.approx(figures(whole["zt"]))
+    assert found["zt"].figures.interval("cllr").low == pytest.approx(whole["zt"].figures.interval("cllr").low)
+    assert found.verdict.use == whole.verdict.use
 
 
-def test_nothing_helps_where_scores_have_no_hidden_variables():
-    training, evaluation = training_side(model=PLAIN, count=20), evaluation_side(model=PLAIN, count=20)
-    comparison = compare(training, evaluation, ["z", "s", "at:top_k=3"], bootstrap=200)
-    assert comparison.verdict.use == "raw"
-    assert not comparison.verdict.sure
-    assert comparison.verdict.text.startswith(("No norm helps here", "No norm is clearly better"))
+def test_results_are_json_even_with_infinite_llrs(sides):
+    found = compare(*sides, ["s"], bootstrap=5, calibration="pav:smoothing=0")
+    tree = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert np.isinf(found["s"].llrs).any()
+    assert tree["methods"]["s"]["figures"]["eer"] == found["s"].figures.evaluation.eer
+    assert tree["methods"]["s"]["recommended"] == (found.verdict.use == "s")
+    assert tree["verdict"]["text"] == found.verdict.text
+    assert tree["settings"]["points"][0]["p_target"] == 0.01
 
 
-def test_methods_that_cannot_run_are_listed_and_the_rest_goes_on():
-    training, [part] = training_side(), evaluation_side()
-    blocks = part.blocks
-    only_enroll = ScoreBlocks(
-        blocks.trials,
-        enroll=blocks.enroll,
-        enroll_speakers=blocks.enroll_speakers,
-        test_speakers=blocks.test_speakers,
-        cohort_test_speakers=blocks.cohort_test_speakers,
-    )
-    comparison = compare(training, [LabelledBlocks(only_enroll, part.labels)], METHODS, bootstrap=10)
-    assert set(comparison.not_run) == {"t", "zt", "tz", "s"}
-    assert comparison.not_run["t"].startswith("the norm 't' needs the block `test`")
-    assert {method.name for method in comparison.methods} == {"raw", "z", "lgsm", "lgsm:dim=0"}
-    assert [line for line in comparison.warnings if "(test) are not on the evaluation side" in line]
+def test_the_table_has_every_method_and_the_verdict(comparison, sides):
+    text = str(comparison)
+    lines = text.splitlines()
+    for method in comparison.methods:
+        line = next(line for line in lines if line[2:].split(" ")[0] == method.name)
+        assert line.startswith("*") == (method.name == comparison.verdict.use)
+        assert f"{100 * method.figures.evaluation.eer:.2f}" in line
+        assert f"{method.figures.evaluation.cllr:.3f}" in line
+    assert comparison.verdict.text in text
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("s:top_k=3", "so top_k has no meaning"),
-        ("raw:nonsense=1", "the method 'raw' has no option 'nonsense'; it has none"),
-        ("lgsm:nonsense=1", "it has dim, min_divergence, tol, max_iter, starts"),
-        ("lgsm:tol=low", "tol is 'low', but must be a number"),
-        ("as:colour=red", "there is no norm option 'colour'"),
-        ("z:cohort=3", "there is no norm option 'cohort'; there are combine, ddof, drop_top"),
-        ("z:options=few", "there is no norm option 'options'"),
-        ("evidence:score_model=3", "the method 'evidence' has no option 'score_model'; it has dim"),
-    ],
-)
-def test_wrong_options_are_refused_before_the_work(name, reason):
-    training = training_side()
-    with pytest.raises(InputError, match=re.escape(reason)):
-        compare(training, evaluation_side(), ["lgsm", name], bootstrap=5)
-    with pytest.raises(InputError, match=re.escape(reason)):
-        choose_cohort(training, name, sizes=[3])
-
-
-def test_options_that_do_not_fit_the_scores_are_a_reason_not_to_run():
-    comparison = compare(training_side(), evaluation_side(), ["as:top_k=1000"], bootstrap=5)
-    assert "only 28 members" in comparison.not_run["as:top_k=1000"]
-    assert "only raw scores were judged" in comparison.verdict.text
-
-
-def test_a_bug_in_a_method_is_a_bug():
-    def broken(method, training, *, progress):
-        raise TypeError("a bug")
-
-    register_norm("broken", train=broken)
-    try:
-        with pytest.raises(TypeError, match="a bug"):
-            compare(training_side(), evaluation_side(), ["broken"], bootstrap=5)
-    finally:
-        del METHODS_KNOWN["broken"]
-
-
-def test_methods_that_lose_trials_are_not_compared():
-    training, evaluation = training_side(), evaluation_side(cohort="new", members=12)
-    alone = [part.blocks.enroll.select(test_ids=part.blocks.enroll.test_ids[:1]) for part in evaluation]
-    blocks = ScoreBlocks(
-        evaluation[0].blocks.trials,
-        enroll=alone[0],
-        enroll_speakers=evaluation[0].blocks.enroll_speakers,
-        test_speakers=evaluation[0].blocks.test_speakers,
-        cohort_test_speakers=evaluation[0].blocks.cohort_test_speakers[:1],
-    )
-    side = [LabelledBlocks(blocks, evaluation[0].labels)]
-    comparison = compare(training, side, ["z:vanished=missing:zero_std=one"], bootstrap=5)
-    assert "but methods are compared on the same trials" in comparison.not_run["z:vanished=missing:zero_std=one"]
-
-
-def test_speakers_of_both_sides_are_refused_by_name():
-    training, evaluation = training_side(group="all"), evaluation_side(group="all")
-    with pytest.raises(
-        InputError,
-        match=r"12 speakers are on the training side and on the evaluation side: 'all0', .*allow_overlap=True",
-    ):
-        compare(training, evaluation, ["z"], bootstrap=5)
-    comparison = compare(training, evaluation, ["z"], bootstrap=5, allow_overlap=True)
-    assert comparison.data.shared_speakers == tuple(sorted(f"all{n}" for n in range(12)))
-    assert any(line.startswith("12 speakers are on the training side") for line in comparison.warnings)
-
-
-def test_cohort_speakers_of_the_evaluation_are_named_and_left_out():
-    training, evaluation = training_side(), evaluation_side(cohort="new", members=13)
-    comparison = compare(training, evaluation, ["z"], bootstrap=5)
-    [warning] = [line for line in comparison.warnings if "in the cohort" in line]
-    assert warning.startswith("12 evaluation speakers are in the cohort: 'new0', 'new1', 'new10'")
-    assert "left out of their own trials' cohort" in warning
-    [cohort] = comparison.cohorts
-    assert cohort.shared_with_evaluation == comparison.trials.speakers
-    assert cohort.smallest == 12
-
-
-def one_speaker(scores):
-    trials = TrialList.from_pairs(["e"] * len(scores), [f"t{n}" for n in range(len(scores))], scores=scores)
-    return LabelledBlocks(ScoreBlocks(trials.with_labels([1] * len(scores))))
-
-
-@pytest.mark.parametrize("side", ["training", "evaluation"])
-def test_only_one_speaker_is_refused(side):
-    sides = {"training": training_side(), "evaluation": evaluation_side()} | {side: [one_speaker([1.0, 2.0])]}
-    with pytest.raises(InputError, match=f"all {side} trials are of one speaker, 'e'; at least two"):
-        compare(sides["training"], sides["evaluation"], ["z"])
-
-
-def test_few_targets_are_said_to_be_unreliable():
-    comparison = compare(training_side(count=10), evaluation_side(count=5), ["z"], bootstrap=10)
-    assert [
-        line
-        for line in comparison.warnings
-        if "only 15 target trials on the evaluation side: the figures are not reliable" in line
-    ]
-    assert [line for line in comparison.warnings if "only 5 speakers on the evaluation side" in line]
-    assert comparison.verdict.text.endswith("There are only 15 target trials, so these figures are not reliable.")
-
-
-def test_labels_that_contradict_speakers_are_refused():
-    [part] = evaluation_side()
-    key = part.labels.matrix.copy()
-    key[0, 5] = 1
-    labels = Labels.from_key(key, enroll_ids=part.blocks.trials.enroll_ids, test_ids=part.blocks.trials.test_ids)
-    with pytest.raises(InputError, match=r"\('e0', 't5'\) is a target trial, but its speakers are 'new0' and 'new1'"):
-        compare(training_side(), [LabelledBlocks(part.blocks, labels)], ["z"])
+def test_progress_counts_methods(sides):
+    steps = []
+    compare(*sides, ["z", "s"], bootstrap=5, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("changed", "culprit"),
     [
-        ({"methods": ["q"]}, "there is no method 'q'; there are raw, "),
-        ({"methods": "raw"}, "must be a list of names"),
-        ({"methods": ["as:100"]}, "must be a norm and its options, such as as:top_k=100"),
-        ({"methods": ["z:client=1"]}, "must be a norm and its options, such as as:top_k=100"),
-        ({"methods": [Method("raw", "z")]}, "call yours something else"),
-        ({"methods": [Method("x", "z"), Method("x", "t")]}, "two different methods are called 'x'"),
-        ({"rank_by": "auc"}, "cannot be ranked by 'auc'"),
-        ({"bootstrap": 0}, "bootstrap is 0"),
-        ({"level": 1.0}, "level is 1.0"),
-        ({"folds": 2}, "folds is 2"),
-        ({"calibration": "magic"}, "there is no calibration 'magic'"),
-        ({"training": []}, "there are no training scores"),
-        ({"evaluation": []}, "there are no evaluation scores"),
+        ({"methods": "s"}, "methods"),
+        ({"methods": ["asnorm"]}, "'as'"),
+        ({"methods": ["s:top_k"]}, "top_k"),
+        ({"calibration": "platt"}, "platt"),
+        ({"bootstrap": 0}, "bootstrap"),
+        ({"level": 1.0}, "level"),
+        ({"folds": 2}, "folds"),
+        ({"points": [2.0]}, "p_target"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_at_once(options, message):
-    given = {"training": training_side(), "evaluation": evaluation_side(), "methods": ["z"]} | options
-    with pytest.raises(InputError, match=message):
-        compare(given.pop("training"), given.pop("evaluation"), given.pop("methods"), **given)
+def test_what_cannot_be_meant_is_refused_first(sides, changed, culprit):
+    with pytest.raises(InputError, match=culprit):
+        compare(*sides, **{"methods": ["s"], "bootstrap": 5, **changed})
 
 
-def test_scores_without_errors_are_compared_all_the_same():
-    far = MODEL.__class__(mu=[-50.0, 50.0], alpha=[[0.1], [0.1]], beta=[[0.1], [0.1]], sigma2=[1.0, 1.0])
-    comparison = compare(training_side(model=far), evaluation_side(model=far), ["z"], bootstrap=5)
-    assert comparison.best.figures.values["eer"] == 0
-    assert comparison.raw.notes == (
-        "its training scores separate the classes without error, so the scale of its LLRs is a guess",
-    )
-    with pytest.raises(InputError, match="even the raw scores cannot be judged: the scores separate"):
-        compare(training_side(model=far), evaluation_side(), ["z"], calibration="logistic:l2=0.0")
-
-
-def test_infinite_llrs_of_pav_are_compared():
-    comparison = compare(training_side(), evaluation_side(), ["s"], calibration="pav:smoothing=0", bootstrap=10)
-    assert np.isinf(comparison["s"].llrs).any()
-    assert set(comparison.table()["method"]) == {"raw", "s"}
-
-
-def test_ranking_by_another_metric():
-    comparison = compare(training_side(), evaluation_side(), ["z", "s"], rank_by="eer", bootstrap=10)
-    eer = [method.figures.values["eer"] for method in comparison.methods]
-    assert eer == sorted(eer)
-    assert "EER" in comparison.verdict.text
-
-
-def test_adaptive_norms_say_what_they_take_of_the_cohort():
-    small, trials = [*training_side(), *evaluation_side()], speakers("new", 2, 1)
-    names = {method.name for method in as_methods(None, small)}
-    assert {"raw", "z", "t", "zt", "tz", "s", "as:top_k=0.2", "at:top_k=0.2", "lgsm", "lgsm:dim=0"} <= names
-    large = LabelledBlocks(*simulate_blocks(MODEL, trials, trials, *[speakers("c", 1600, 1)] * 2))
-    assert {"as:top_k=300", "at:top_k=300"} <= {method.name for method in as_methods(None, [large])}
-    assert [method.name for method in as_methods(["as"], [large, *small])] == ["raw", "as:top_k=usual"]
-    assert [method.name for method in as_methods(["lgsm", "z", "lgsm"], [])] == ["raw", "z", "lgsm"]
-    assert as_methods([Method("mine", "as")], small)[1] == Method("mine", "as", {"top_k": 0.2})
-
-
-def test_an_adaptive_norm_without_top_k_is_no_plain_one():
-    comparison = compare(training_side(), evaluation_side(), ["as", "s"], bootstrap=10)
-    adaptive = comparison["as"]
-    assert adaptive is comparison["as:top_k=0.2"]
-    assert adaptive.options == {"top_k": 0.2}
-    [part] = evaluation_side()
-    np.testing.assert_array_equal(adaptive.scores, normalize(part.blocks, "as").scores.ravel())
-    assert not np.allclose(adaptive.scores, comparison["s"].scores)
-    assert comparison.results()["methods"]["as:top_k=0.2"]["options"] == {"top_k": 0.2}
-
-
-def test_progress_names_every_method():
-    stages = {}
-    compare(
-        training_side(),
-        evaluation_side(),
-        ["z", "lgsm"],
-        bootstrap=5,
-        progress=lambda name, part: stages.update({name: part}),
-    )
-    assert stages["raw"] == stages["z"] == stages["lgsm"] == stages["checking the data"] == 1
+def test_sides_must_have_both_classes_and_agree_with_their_speakers(sides):
+    training, evaluation = sides
+    with pytest.raises(InputError, match="training"):
+        compare([], evaluation)
+    shape = evaluation.blocks.trials.shape
+    with pytest.raises(InputError, match="evaluation"):
+        compare(training, LabelledBlocks(evaluation.blocks, Labels.from_key(np.zeros(shape))), bootstrap=5)
+    wrong = evaluation.labels.matrix.copy()
+    wrong[0, -1] = 1
+    with pytest.raises(InputError, match="new0"):
+        compare(training, LabelledBlocks(evaluation.blocks, Labels.from_key(wrong)), bootstrap=5)

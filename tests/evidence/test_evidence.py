@@ -1,346 +1,168 @@
-"""The cohort-evidence model as a whole: training, scoring, files, contributions."""
-
-import json
-from dataclasses import replace
+"""The evidence model: features from their definitions, by folds, with the blocks that there are; a head that helps."""
 
 import numpy as np
 import pytest
-from tests.evidence.material import evaluation, training
-from tests.evidence.test_features import as_list, looked_up
 
-from evenscore import (
-    FileError,
-    InputError,
-    LabelledBlocks,
-    Labels,
-    ScoreBlocks,
-    cllr,
-    contributions,
-    fit_evidence,
-    fit_norm,
-    normalize,
-    prepare_norm,
-)
-from evenscore.evidence import CohortEvidence, EvidenceNormalizer
-from evenscore.evidence.choice import clearly_better
-from evenscore.evidence.features import PATTERNS, evidence_features, pattern_of, restricted
-from evenscore.evidence.head import Penalties, _newton, fit_head
-from evenscore.files import load_evidence, save_evidence
-from evenscore.norms.normalize import normalize_with
-from evenscore.plot import plot_contributions
-from evenscore.tables import Axis
-from tilings import every_way, on_route, over_tilings, tiled_blocks
+from evenscore import InputError, LabelledBlocks, ScoreBlocks, ScoreMatrix, Side, cllr, fit_norm, normalize
+from evenscore.calibrate import LogisticCalibration
+from evenscore.evidence import PairSpace, evidence_norm, fit_evidence
+from evenscore.evidence.features import ScalePrior, measure, measure_by_folds
+from evenscore.evidence.head import fit_head
+from evenscore.model.scoring import ScoreModelNormalizer
+
+
+def sides(n_speakers, tests, seed, name="s", dim=8):
+    """Return enrolments (one per speaker) and tests with their speakers: speakers cluster, scales differ."""
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(size=(n_speakers, dim)) + 1.5 * np.sign(rng.normal(size=(n_speakers, 1)))
+    found = []
+    for side, size in (("e", 1), ("t", tests)):
+        speakers = np.repeat(np.arange(n_speakers), size)
+        noise = rng.normal(size=(len(speakers), dim)) * np.linspace(0.2, 1.4, dim)
+        ids = [f"{name}{side}{at}" for at in range(len(speakers))]
+        found.append((Side(ids, [f"{name}{at}" for at in speakers]), centers[speakers] + noise))
+    return found
+
+
+def product(left, right):
+    return ScoreMatrix(left[1] @ right[1].T / 3.0, left[0], right[0])
+
+
+COHORT = sides(16, 3, 0)
+TRAINING = LabelledBlocks.own_cohort(product(*COHORT))
+NEW = sides(6, 2, 1, "new")
+BLOCKS = ScoreBlocks(product(*NEW), product(NEW[0], COHORT[1]), product(COHORT[0], NEW[1]), product(*COHORT))
 
 
 @pytest.fixture(scope="module")
-def fitted():
-    """Whatever is better, the whole head is tested here; `test_simple` tests what it gives way to."""
-    return fit_norm("evidence", [training(16, 3, 0, "a"), training(16, 3, 1, "b")], guard=False)
+def model():
+    return fit_evidence(TRAINING)
 
 
-@pytest.fixture(scope="module")
-def model(fitted):
-    return fitted.model
+def test_coordinates_of_pairs_are_those_of_the_definition():
+    S_I, S_e, S_t = (np.asarray(block.scores) for block in (BLOCKS.cohort, BLOCKS.enroll, BLOCKS.test))
+    space = PairSpace.from_cohort(S_I, COHORT[1][0].speakers)
+    R = S_I - S_I.mean(1, keepdims=True) - S_I.mean(0) + S_I.mean()
+    U, g, V = np.linalg.svd(R)
+    U, g, V = U[:, :8], g[:8], V[:8].T  # the scores are products of 8 numbers
+    column, row = S_I.mean(0) - S_I.mean(), S_I.mean(1) - S_I.mean()
+    a = S_e - column - (S_e - column).mean(1, keepdims=True)
+    c = S_t.T - row - (S_t.T - row).mean(1, keepdims=True)
+    b = a @ V @ np.diag(g / (g**2 + (0.3 * g[0]) ** 2)) @ U.T @ c.T
+    x, y = space.enroll(S_e), space.test(S_t.T)
+    np.testing.assert_allclose((x * space.impostor) @ y.T, b, atol=1e-9)
+    np.testing.assert_allclose(x @ y.T, a @ V @ np.diag(1 / g) @ U.T @ c.T, atol=1e-9)
+    found = measure(BLOCKS, None)
+    np.testing.assert_allclose(found["b"], b, atol=1e-9)
 
 
-def general(model, blocks):
-    """Score by the features, one and all."""
-    pattern, head = model.head_for(pattern_of(blocks))
-    blocks = restricted(blocks, pattern)
-    return head.llr(evidence_features(blocks, pattern, model.score_model, model.scales, model.ridges))
+def test_measures_are_those_of_the_definition(model):
+    found, S_e, S_t = measure(BLOCKS, model.score_model), BLOCKS.enroll.scores, BLOCKS.test.scores
+    np.testing.assert_allclose(found["mean_e"][:, 0], S_e.mean(axis=1))
+    np.testing.assert_allclose(found["std_t"][0], S_t.std(axis=0, ddof=1))
+    top = np.sort(S_e, axis=1)[:, -round(0.2 * S_e.shape[1]) :]
+    np.testing.assert_allclose(found["top_std_e"][:, 0], top.std(axis=1, ddof=1))
+    expected = ScoreModelNormalizer(model.score_model, BLOCKS).normalize(BLOCKS).scores
+    np.testing.assert_allclose(found["score_model"], expected)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_fast_way_gives_the_same_numbers(model, pattern, dtype):
-    blocks = restricted(evaluation(dtype=dtype), pattern)
-    expected = general(model, blocks)
-    for tiling, route in every_way():
-        with on_route(route):
-            found = normalize(tiled_blocks(blocks, tiling), "evidence", model=model).in_memory()
-        assert found.scores.dtype == dtype
-        assert found.scores == pytest.approx(expected, abs=1e-9 if dtype == np.float64 else 2e-4), (tiling, route)
+def test_scales_shrink_by_what_few_speakers_know():
+    prior = ScalePrior(0.0, 0.1)
+    std = np.full(4, np.e)
+    np.testing.assert_allclose(prior.shrink(std, np.array([3.0, 3000.0, 1.0, 0.0])), [0.286, 0.998, 0, 0], atol=1e-3)
+    rng = np.random.default_rng(0)
+    truth, n = rng.normal(0.5, 0.3, size=4000), np.full(4000, 20.0)
+    found = ScalePrior.estimate(np.exp(truth + rng.normal(0, np.sqrt(0.5 / 19), size=4000)), n)
+    assert found.center == pytest.approx(0.5, abs=0.02)
+    assert found.variance == pytest.approx(0.09, abs=0.01)
 
 
-@pytest.mark.parametrize("own", [False, True])
-@pytest.mark.parametrize("missing", [0, 7])
-def test_lists_and_partial_cohorts(model, own, missing):
-    blocks = evaluation(own=own, missing=missing)
-    expected, listed = general(model, blocks), as_list(blocks)
-    for tiling, route in every_way():
-        with on_route(route):
-            whole = normalize(tiled_blocks(blocks, tiling), "evidence", model=model).in_memory().scores
-            found = normalize(tiled_blocks(listed, tiling), "evidence", model=model).in_memory()
-        assert whole == pytest.approx(expected, abs=1e-9), (tiling, route)
-        assert found.scores == pytest.approx(looked_up(whole, blocks, listed), abs=1e-9), (tiling, route)
+def test_training_trials_never_see_their_own_speakers(model):
+    usual, rng = measure_by_folds(TRAINING.blocks, model.score_model, 16), np.random.default_rng(1)
+    at, there = 3, 20  # an enrolment and a test of other speakers; 16 folds are one per speaker
+    own = [TRAINING.blocks.trials.enroll.speakers[at], TRAINING.blocks.trials.test.speakers[there]]
+    matrix = TRAINING.blocks.cohort
+    noise = rng.normal(size=matrix.shape) * 50
+    e, t = np.isin(matrix.enroll.speakers, own), np.isin(matrix.test.speakers, own)
+    other = matrix.with_scores(np.where(e[:, None] | t, matrix.scores + noise, matrix.scores))
+    known = [TRAINING.blocks.trials, TRAINING.blocks.enroll, TRAINING.blocks.test]
+    S_e = known[1].with_scores(np.where(t, known[1].scores + noise, known[1].scores))
+    S_t = known[2].with_scores(np.where(e[:, None], known[2].scores + noise, known[2].scores))
+    changed = measure_by_folds(ScoreBlocks(known[0], S_e, S_t, other), model.score_model, 16)
+    for name in usual:
+        assert changed[name][at, there] == pytest.approx(usual[name][at, there])
+    assert changed["b"][0, -1] != pytest.approx(usual["b"][0, -1])
 
 
-@pytest.mark.usefixtures("route")
-def test_trials_in_pieces(model, monkeypatch):
-    blocks = evaluation(own=True)
-    whole = normalize(blocks, "evidence", model=model).scores
-    monkeypatch.setattr("evenscore.evidence.normalizer._TRIALS", 15)
-    assert normalize(blocks, "evidence", model=model).scores == pytest.approx(whole, abs=1e-12)
-    listed = as_list(blocks)
-    found = normalize(listed, "evidence", model=model).scores
-    assert found == pytest.approx(looked_up(whole, blocks, listed), abs=1e-9)
-
-
-def test_one_trial_online(model):
-    blocks = evaluation()
-    whole = normalize(blocks, "evidence", model=model).scores
-    normalizer = EvidenceNormalizer(model, blocks)
-    row, column = blocks.enroll.scores[1], blocks.test.scores[:, 2]
-    score = blocks.trials.scores[1, 2]
-    assert normalizer.normalize_one(score, row, column) == pytest.approx(whole[1, 2])
-    assert normalizer.normalize_one(score, row, column) == pytest.approx(whole[1, 2])  # now it is prepared
-    holed = np.where(np.arange(len(row)) == 3, np.nan, row)
-    assert normalizer.normalize_one(score, holed, column) != pytest.approx(whole[1, 2], abs=1e-9)
-    one_sided = normalize(restricted(blocks, "enroll"), "evidence", model=model).scores[1, 2]
-    assert normalizer.normalize_one(score, row) == pytest.approx(one_sided)
-    assert np.isfinite(normalizer.normalize_one(score))
-    own = normalizer.normalize_one(score, row, column, enroll_speaker="s1", test_speaker="s2")
-    assert own != pytest.approx(whole[1, 2])
-    with pytest.raises(InputError, match="the cohort has 42 members"):
-        normalizer.normalize_one(score, row[:3], column)
-
-
-@over_tilings
-def test_a_prepared_cohort_serves_blocks_without_one(model, tiling):
-    blocks = evaluation()
-    prepared = prepare_norm(
-        "evidence",
-        model=model,
-        cohort=blocks.cohort,
-        cohort_enroll_speakers=blocks.cohort_enroll_speakers,
-        cohort_test_speakers=blocks.cohort_test_speakers,
-    )
-    bare = tiled_blocks(ScoreBlocks(blocks.trials, enroll=blocks.enroll, test=blocks.test), tiling)
-    for one in (bare, tiled_blocks(blocks, tiling)):
-        found = normalize_with(prepared, one, "evidence").in_memory()
-        assert found.scores == pytest.approx(normalize(blocks, "evidence", model=model).scores)
-    other = ScoreBlocks(blocks.trials, cohort=blocks.cohort.with_scores(blocks.cohort.scores + 1))
-    with pytest.raises(InputError, match="not those the normalizer was prepared for"):
-        prepared.normalize(other)
-
-
-def test_training_scores_come_from_heads_that_never_met_the_speakers(fitted):
-    part = training(16, 3, 0, "a")
-    seen = fitted.normalizer.normalize(part.blocks).scores
-    assert fitted.training_scores[0].shape == seen.shape
-    assert not np.allclose(fitted.training_scores[0].scores, seen)
-    key = part.labels.matrix.reshape(-1)
-    assert cllr(fitted.training_scores[0].scores.reshape(-1), key) < 0.8
-    assert fitted.is_llr
-    assert any("without score_model" in note for note in fitted.notes)
-
-
-def test_training_is_repeatable_and_better_than_the_raw_score(model):
-    again = fit_evidence([training(16, 3, 0, "a"), training(16, 3, 1, "b")], guard=False)
-    assert again.heads["full"].weight == model.heads["full"].weight
-    new = evaluation(seed=3, n_trials=12, n_cohort=16)
-    key = (new.enroll_speakers[:, None] == new.test_speakers[None]).reshape(-1)
-    llr = normalize(new, "evidence", model=model).scores.reshape(-1)
-    none = normalize(restricted(new, "none"), "evidence", model=model).scores.reshape(-1)
-    assert cllr(llr, key) < cllr(none, key)
-
-
-@pytest.mark.parametrize(("speakers", "tests"), [(2, 2), (4, 1), (7, 1)])
-def test_tiny_training_sets_work(model, speakers, tests):
-    part = training(speakers, tests)
-    evidence = fit_evidence([part], score_model=model.score_model)
-    assert np.isfinite(normalize(part.blocks, "evidence", model=evidence).scores).all()
-    assert evidence.report.folds == (3 if speakers == 7 else 0)
-    assert ("cross-validated Cllr" if speakers == 7 else "too few speakers") in evidence.report.lines()[1]
-
-
-@pytest.mark.usefixtures("route")
-def test_training_with_missing_scores(model):
-    part = training(6, 3)
-    scores = part.blocks.trials.scores.copy()
-    scores.reshape(-1)[::41] = np.nan
-    matrix = type(part.blocks.trials)(scores, part.blocks.trials.enroll_ids, part.blocks.trials.test_ids, missing="nan")
-    holed = LabelledBlocks.own_cohort(matrix, part.labels)
-    fitted = fit_norm("evidence", [holed], score_model=model.score_model)
-    assert np.array_equal(np.isnan(fitted.training_scores[0].scores), np.isnan(scores))
-
-
-def test_one_sided_training_makes_one_sided_heads(model):
-    part = training(12, 3)
-    for side, other in (("enroll", "test"), ("test", "enroll")):
-        one = LabelledBlocks(restricted(part.blocks, side), part.labels)
-        evidence = fit_evidence([one], score_model=model.score_model, guard=False)
-        assert list(evidence.heads) == [side, "none"]
-        new = evaluation()
-        of = {
-            name: normalize(restricted(new, name), "evidence", model=evidence).scores for name in ("none", side, other)
-        }
-        assert np.array_equal(normalize(new, "evidence", model=evidence).scores, of[side])  # the other side is not used
-        assert np.array_equal(of[other], of["none"])
-        assert not np.array_equal(of[side], of["none"])
-
-
-@over_tilings
-def test_the_targets_of_a_cohort_tell_its_speakers(model, tiling):
-    new = restricted(evaluation(), "full")
-    tables = {"trials": new.trials, "enroll": new.enroll, "test": new.test, "cohort": new.cohort}
-    sides = {name: table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids)) for name, table in tables.items()}
-    trials = sides.pop("trials")
-    nameless = ScoreBlocks(trials, **sides, cohort_labels=Labels.from_key(new.cohort_labels.matrix.copy()))
-    full, found = (
-        normalize(blocks, "evidence", model=model).in_memory().scores
-        for blocks in (new, tiled_blocks(nameless, tiling))
-    )
-    np.testing.assert_allclose(found, full, rtol=1e-9)
-    assert contributions(model, nameless, ("e1", "t3")).llr == pytest.approx(full[1, 3])
-    without = normalize(ScoreBlocks(trials, **sides), "evidence", model=model).scores  # no targets, no speakers
-    pair = ScoreBlocks(trials, enroll=sides["enroll"], test=sides["test"])
-    assert np.array_equal(without, normalize(pair, "evidence", model=model).scores)
-
-
-def test_contributions_add_up(model):
-    blocks = evaluation()
-    found = contributions(model, blocks, ("e1", "t3"))
-    whole = normalize(blocks, "evidence", model=model).scores
-    assert sum(found.terms.values()) == pytest.approx(found.llr) == pytest.approx(whole[1, 3])
-    assert {row[0] for row in found.rows()} == set(found.terms)
-    assert found.terms["bounds"] == 0  # exactly, since this head has none
-    listed = contributions(model, as_list(blocks), ("e0", "t0"))
-    assert listed.llr == pytest.approx(whole[0, 0])
-    with pytest.raises(InputError, match="'x' is not in the blocks"):
-        contributions(model, blocks, ("x", "t3"))
-    with pytest.raises(InputError, match="no trial of 'e0' and 't1'"):
-        contributions(model, as_list(blocks), ("e0", "t1"))
-
-
-def test_the_plot_shows_every_contribution(model):
-    pytest.importorskip("matplotlib")
-    found = contributions(model, evaluation(), ("e1", "t3"))
-    ax = plot_contributions(found)
-    shown = [bar.get_width() for bar in ax.patches]
-    assert sorted(shown) == pytest.approx(sorted(value for value in found.terms.values() if value))
-    assert "e1 against t3" in ax.get_title()
-
-
-def test_files_keep_every_digit(model, tmp_path):
-    path = tmp_path / "evidence.json"
-    save_evidence(model, path, info={"train": "here"})
-    again = load_evidence(path)
-    blocks = evaluation()
-    before, after = (normalize(blocks, "evidence", model=one).scores for one in (model, again))
-    assert np.array_equal(before, after)
-    assert again.report.without == model.report.without
-    assert (again.ridges, again.scales) == (model.ridges, model.scales)
-
-
-def test_older_files_count_scores_as_they_did(model, tmp_path):
-    path = tmp_path / "evidence.json"
-    save_evidence(model, path)
-    values = json.loads(path.read_text())
-    for prior in values["scales"].values():
-        del prior["alike"]
-    path.write_text(json.dumps(values))
-    old = load_evidence(path)
-    assert [old.scales.of(side, top).alike for side in ("enroll", "test") for top in (False, True)] == [0.0] * 4
-    assert old.scales.enroll == replace(model.scales.enroll, alike=0.0)
-    blocks = evaluation()
-    tables = [blocks.trials, blocks.enroll, blocks.test]
-    trials, enroll, test = (table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids)) for table in tables)
-    nameless = ScoreBlocks(trials, enroll=enroll, test=test)
-    before, after = (normalize(some, "evidence", model=old).scores for some in (nameless, restricted(blocks, "pair")))
-    np.testing.assert_allclose(after, before, rtol=1e-12)  # speakers or not
+def test_a_list_has_the_numbers_of_its_matrix(model):
+    listed = BLOCKS.trials.to_trials().select(np.array([7, 2, 30]))
+    whole = normalize(BLOCKS, "evidence", model=model)
+    found = normalize(ScoreBlocks(listed, BLOCKS.enroll, BLOCKS.test, BLOCKS.cohort), "evidence", model=model)
+    np.testing.assert_allclose(found.scores, whole.scores.ravel()[[7, 2, 30]])
+    as_list = LabelledBlocks(TRAINING.blocks.with_trials(TRAINING.trials), TRAINING.labels)
+    np.testing.assert_allclose(fit_evidence(as_list).head.weights, model.head.weights, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("names", "features"),
     [
-        (lambda v: v.update(format="x"), r"\[format\]: expected 'evenscore-evidence'"),
-        (lambda v: v["heads"].update(all={}), "there is no pattern 'all'"),
-        (lambda v: v["heads"].pop("none"), "with 'none'"),
-        (lambda v: v["heads"]["full"]["weight"].pop("s_norm"), "heads.full.weight.s_norm"),
-        (lambda v: v["heads"]["full"].update(target_outliers=0.7), "a share must be from 0"),
-        (lambda v: v["heads"]["enroll"]["slope"].update(b=1.0), "no feature of the pattern 'enroll'"),
-        (lambda v: v["ridges"].update(rank=2.5), "ridges.rank"),
-        (lambda v: v["ridges"].update(within=0), "a ridge must be above 0"),
-        (lambda v: v["score_model"].update(sigma2=[1.0, -1.0]), "score_model"),
-        (lambda v: v["scales"].update(enroll=3), r"\[scales.enroll\]: expected an object"),
-        (lambda v: v["scales"]["test"].update(variance=-1.0), "the variance must not be negative"),
-        (lambda v: v["scales"]["test"].update(alike=1.5), "that must be from 0 to 1"),
-        (lambda v: v["scales"]["test"].update(center=1e9), "must lie between -700 and 700"),
-        (lambda v: v["report"].update(loss="low"), r"\[report.loss\]: expected a number"),
-        (lambda v: v.update(pickle="no"), "there is no such key"),
+        (("enroll", "test"), ("raw", "ls_e", "ls_t", "s_norm", "as_norm")),
+        (("enroll",), ("raw", "ls_e", "s_norm", "as_norm")),
+        ((), ("raw",)),
     ],
 )
-def test_odd_files_are_refused(model, tmp_path, change, message):
-    path = tmp_path / "evidence.json"
-    save_evidence(model, path)
-    values = json.loads(path.read_text())
-    change(values)
-    path.write_text(json.dumps(values))
-    with pytest.raises(FileError, match=message):
-        load_evidence(path)
+def test_views_are_those_that_the_blocks_allow(names, features):
+    part = LabelledBlocks(TRAINING.blocks.only(names), TRAINING.labels)
+    model = fit_evidence(part)
+    assert model.head.names == features
+    assert np.isfinite(evidence_norm(BLOCKS.only(names), model).scores).all()
+    if names:
+        with pytest.raises(InputError, match="kinds of cohort scores"):
+            evidence_norm(BLOCKS.only(()), model)
 
 
-def test_one_trial_without_a_prepared_cohort(model):
-    norm, blocks = prepare_norm("evidence", model=model), evaluation()
-    row, column = blocks.enroll.scores[1], blocks.test.scores[:, 2]
-    trials, enroll = (
-        table.with_axes(Axis(table.enroll_ids), Axis(table.test_ids)) for table in (blocks.trials, blocks.enroll)
-    )
-    sides = ScoreBlocks(trials, enroll=enroll)  # as for a single trial, nobody knows who the cohort is
-    score = float(trials.scores[1, 2])
-    assert norm.normalize_one(score, row) == pytest.approx(norm.normalize(sides).scores[1, 2])
-    assert norm.normalize_one(score, row, column) != pytest.approx(norm.normalize_one(score, row))
+def test_evidence_beats_the_raw_scores_where_speakers_cluster():
+    model, loss, raw = fit_norm("evidence", [TRAINING]).model, [], []
+    calibration = LogisticCalibration.fit(TRAINING.trials.scores, TRAINING.trials.labels)
+    for seed in range(5):
+        new = sides(12, 3, 100 + seed, "new")
+        blocks = ScoreBlocks(product(*new), product(new[0], COHORT[1]), product(COHORT[0], new[1]), product(*COHORT))
+        key = (new[0][0].speakers[:, None] == new[1][0].speakers).ravel()
+        loss.append(cllr(normalize(blocks, "evidence", model=model).scores.ravel(), key))
+        raw.append(cllr(calibration(blocks.trials.scores.ravel()), key))
+    assert np.mean(loss) < 0.9 * np.mean(raw)
 
 
-def test_options_that_are_not_known_are_refused(model):
-    with pytest.raises(InputError, match="needs a trained CohortEvidence"):
-        prepare_norm("evidence")
-    with pytest.raises(InputError, match="knows no option"):
-        prepare_norm("evidence", model=model, top_k=3)
-    with pytest.raises(InputError, match="no training scores"):
+def test_the_ridge_leaves_the_mean_of_the_views():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([1, 0], [50, 500])
+    features = {name: labels * 2.0 + rng.normal(size=550) for name in ("raw", "s_norm", "b")}
+    head = fit_head(features, labels, ridge=1e6)
+    assert np.abs(head.weights[1:]).max() < 1e-4
+    assert head.weights[0] > 1
+    loose, tight = (fit_head(features, labels, ridge=ridge) for ridge in (1e-9, 0.02))
+    key = labels == 1
+    assert cllr(loose(features), key) <= cllr(tight(features), key) <= cllr(head(features), key)
+    features["raw"][3] = np.nan
+    assert np.isnan(tight(features)[3])
+    assert np.isfinite(tight(features)[:3]).all()
+
+
+def test_missing_scores_and_float32_are_taken(model):
+    S_e = np.array(BLOCKS.enroll.scores, np.float32)
+    S_e[0, :5] = np.nan
+    single = BLOCKS.trials.with_scores(BLOCKS.trials.scores.astype(np.float32))
+    blocks = ScoreBlocks(single, BLOCKS.enroll.with_scores(S_e), BLOCKS.test, BLOCKS.cohort)
+    found, usual = (evidence_norm(each, model).scores for each in (blocks, BLOCKS))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found[1:], usual[1:], rtol=1e-3, atol=1e-3)
+    assert np.isfinite(found[0]).all()
+
+
+def test_what_cannot_be_trained_or_used_is_refused(model):
+    with pytest.raises(InputError, match="no training trials"):
         fit_evidence([])
-    with pytest.raises(InputError, match="the heads are"):
-        CohortEvidence(
-            score_model=model.score_model, scales=model.scales, ridges=model.ridges, heads={}, report=model.report
-        )
-
-
-def test_the_head_minimizes_its_objective():
-    rng = np.random.default_rng(0)
-    X, labels = rng.normal(size=(200, 3)), (rng.random(200) < 0.3).astype(np.int8)
-    X[labels == 1] += 0.7
-    prior, penalty = np.array([0.5, 0.5, 0.0]), np.array([0.1, 0.2, 0.3])
-    weights, offset = _newton(X, labels, prior, penalty)
-
-    def objective(w, c):
-        margin = np.where(labels == 1, 1, -1) * (X @ w + c)
-        loss = np.logaddexp(0, -margin)
-        return 0.5 * loss[labels == 1].mean() + 0.5 * loss[labels == 0].mean() + 0.5 * penalty @ (w - prior) ** 2
-
-    best = objective(weights, offset)
-    for at in range(4):
-        for step in (-1e-3, 1e-3):
-            moved = np.append(weights, offset)
-            moved[at] += step
-            assert objective(moved[:3], moved[3]) > best
-
-
-def test_a_strong_penalty_gives_the_average_of_the_views():
-    rng = np.random.default_rng(0)
-    labels = (np.arange(400) % 4 == 0).astype(np.int8)
-    features = {name: rng.normal(size=400) + 2 * labels for name in ("raw", "s_norm", "ls_e")}
-    strong = Penalties(views=1e9, bend=1e9, extras=1e9)
-    head = fit_head(features, labels, ("raw", "s_norm"), ("ls_e",), strong)
-    assert [head.weight[name] for name in ("raw", "s_norm")] == pytest.approx(list(head.share.values()), abs=1e-6)
-    assert [head.weight["bend"], head.weight["ls_e"]] == pytest.approx([0, 0], abs=1e-6)
-    with pytest.raises(InputError, match="one kind is missing"):
-        fit_head(features, np.zeros(400, dtype=np.int8), ("raw",), (), strong)
-
-
-def test_a_choice_does_not_hang_on_rounding():
-    losses = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    assert not clearly_better(losses * (1 - 1e-15), losses)
-    assert not clearly_better(losses, losses)
-    assert clearly_better(losses - 0.01, losses)
-    assert not clearly_better(losses - [0.3, -0.2, 0.1, -0.1, 0.1], losses)
+    with pytest.raises(InputError, match="target and non-target"):
+        fit_head({"raw": np.ones(3)}, np.zeros(3, int))
+    with pytest.raises(InputError, match="EvidenceModel"):
+        evidence_norm(BLOCKS, model.score_model)

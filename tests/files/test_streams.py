@@ -1,241 +1,86 @@
-"""Opening and writing files: gzip, pipes, standard streams, and nothing half-written, whatever goes wrong."""
-
-import errno
-import gzip
 import io
 import os
-import resource
-import stat
 import sys
-import threading
 
 import pytest
 
-from evenscore import FileError, TrialList, read, write
-from evenscore.files.streams import atomic_directory, atomic_output, local_file, open_input, spooled
+from evenscore.data import TrialList
+from evenscore.errors import FileError
+from evenscore.files import read, read_metadata, read_speakers, write
+from evenscore.files.streams import atomic_output
 
-TABLE = TrialList.from_pairs(["a", "a"], ["b", "c"], scores=[0.5, 1.5])
-TEXT = b"a b 0.5\na c 1.5\n"
-
-
-def standard_input(monkeypatch, content):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+TABLE = TrialList(["e"], ["t"], scores=[1.0])
 
 
-@pytest.mark.parametrize("content", [b"", b"x", TEXT])
-@pytest.mark.parametrize("packed", [False, True])
-def test_open_input_unpacks_by_content(content, packed, tmp_path, monkeypatch):
-    path = tmp_path / "any-name"
-    stored = gzip.compress(content) if packed else content
-    path.write_bytes(stored)
-    with open_input(path) as stream:
-        assert stream.read() == content
-    with local_file(path) as local:
-        assert local.read_bytes() == content
-        assert (local == path) is not packed
-    standard_input(monkeypatch, stored)
-    with open_input("-") as stream:
-        assert stream.read() == content
-    standard_input(monkeypatch, stored)
-    with local_file("-") as local:
-        assert local.read_bytes() == content
-    assert not local.exists()
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "file.gz"
+    write(TABLE, path)
+    before = path.read_bytes()
+    with pytest.raises(TypeError), atomic_output(path) as stream:
+        stream.writelines([b"half", None])
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["file.gz"]
 
 
-def test_standard_input_stays_open(monkeypatch):
-    standard_input(monkeypatch, TEXT)
-    with open_input("-"):
-        pass
-    assert not sys.stdin.buffer.closed
+def test_links_and_modes_stay(tmp_path):
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_text("")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write(TABLE, link)
+    assert link.is_symlink()
+    assert path.read_text() == "e t 1.0\n"
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_spooled_renames_only_errors_of_the_copy(monkeypatch):
-    standard_input(monkeypatch, TEXT)
-    with pytest.raises(FileError) as caught, spooled("-") as local:
-        raise FileError(local, "bad", line=3)
-    assert str(caught.value) == "<stdin>:3: bad"
-    assert not os.path.exists(local)
-    standard_input(monkeypatch, TEXT)
-    with pytest.raises(FileError, match=r"^other: bad"), spooled("-"):
-        raise FileError("other", "bad")
+def test_errors_of_the_system_name_the_path(tmp_path):
+    for path, problem in ((tmp_path / "no" / "file", "directory"), (tmp_path, "directory")):
+        with pytest.raises(FileError, match=problem) as caught:
+            write(TABLE, path)
+        assert caught.value.path == str(path)
+        with pytest.raises(FileError):
+            read(path)
+    write(TABLE, os.devnull)
+    if os.path.exists("/dev/full"):
+        with pytest.raises(FileError, match="disk is full"):
+            write(TABLE, "/dev/full")
 
 
-@pytest.mark.parametrize("format", [None, "kaldi"])
-def test_a_pipe_is_read_like_a_file(format, tmp_path):
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    writer = threading.Thread(target=path.write_bytes, args=(TEXT,))
-    writer.start()
-    assert read(path, format=format) == TABLE
-    writer.join()
-
-
-def test_devices_are_no_tables():
-    with pytest.raises(FileError, match="empty"):
-        read("/dev/null")
-    with pytest.raises(FileError, match="binary"):
-        read("/dev/zero")
-    with pytest.raises(FileError, match="not the format kaldi"):
-        read("/dev/zero", format="kaldi")
-
-
-def test_a_gzip_bomb_is_read_in_chunks(tmp_path, monkeypatch):
-    path = tmp_path / "bomb.gz"
-    with gzip.open(path, "wb", 1) as stream:
-        stream.write(TEXT)
-        for _ in range(32):
-            stream.write(b"\n" * (1 << 20))
-    taken = []
-    whole = gzip.GzipFile.read
-
-    def counted(self, size=-1):
-        taken.append(size)
-        return whole(self, size)
-
-    monkeypatch.setattr(gzip.GzipFile, "read", counted)
-    assert read(path, format="kaldi") == TABLE
-    assert 0 < min(taken) <= max(taken) <= 16 << 20
-
-
-def test_a_gzip_bomb_is_not_read_to_its_end(tmp_path):
-    path = tmp_path / "bomb.gz"
-    path.write_bytes(gzip.compress(TEXT) + 70 * gzip.compress(b"\n" * 1_000_000))
-    with pytest.raises(FileError, match=r"bomb\.gz: 0\.000 GB unpack to 0\.1 GB or more.* write it unpacked"):
-        read(path, format="kaldi")
-
-
-def test_the_new_file_takes_the_place_of_the_old_one_in_one_step(tmp_path):
-    path = tmp_path / "out"
-    path.write_text("old")
-    with atomic_output(path) as stream:
-        stream.write(b"new")
-        stream.flush()
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("name", ["out", "out.gz"])
-def test_an_error_leaves_what_was_there(name, tmp_path):
-    path = tmp_path / name
-    path.write_text("old")
-    with pytest.raises(ZeroDivisionError), atomic_output(path) as stream:  # noqa: PT012
-        stream.write(b"half")
-        raise ZeroDivisionError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_permissions_follow_the_umask(tmp_path):
-    before = os.umask(0o027)
-    try:
-        write(TABLE, tmp_path / "out")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o640
-
-
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real").write_text("old")
-    (tmp_path / "link").symlink_to("real")
-    write(TABLE, tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real").read_bytes() == TEXT
-
-
-def test_the_same_table_packs_to_the_same_bytes(tmp_path):
-    for name in ("a.gz", "b.gz"):
-        write(TABLE, tmp_path / name)
-    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
-
-
-def test_standard_output(monkeypatch):
+def test_standard_input_and_output(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"e t 1\n")))
+    assert read("-") == TABLE
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"e t 1\ne t2 x\n")))
+    with pytest.raises(FileError, match="<stdin>:2"):
+        read("-")
     out = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr(sys, "stdout", out)
     write(TABLE, "-")
-    assert out.buffer.getvalue() == TEXT
+    assert out.buffer.getvalue() == b"e t 1.0\n"
 
 
-def test_an_error_of_writing_names_standard_output():
-    with pytest.raises(FileError, match=r"^<stdout>: the format wespeaker needs labels"):
-        write(TABLE, "-", format="wespeaker")
+@pytest.mark.parametrize("format", ["utt2spk", "spk2utt"])
+def test_speakers(tmp_path, format):
+    speakers = {"a1": "ann", "b1": "bob", "a2": "ann"}
+    write(speakers, tmp_path / "map", format=format)
+    assert read_speakers(tmp_path / "map") == speakers
+    (tmp_path / "map").write_text("u1 ann\nu2 ann\nu1 bob\n")
+    with pytest.raises(FileError, match=":3: "):
+        read_speakers(tmp_path / "map", format="utt2spk")
 
 
-def test_places_that_cannot_be_written(tmp_path, monkeypatch):
-    with pytest.raises(FileError, match="its directory does not exist; create it first"):
-        write(TABLE, tmp_path / "no" / "out")
-    with pytest.raises(FileError, match="this is a directory; name a file in it"):
-        write(TABLE, tmp_path)
-
-    def refuse(*_args, **_kwargs):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("evenscore.files.working_files.os.open", refuse)
-    with pytest.raises(FileError, match="no permission to write there; choose another place"):
-        write(TABLE, tmp_path / "out")
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_a_full_device(monkeypatch):
-    with pytest.raises(FileError, match="the disk is full; nothing was written"):
-        write(TABLE, "/dev/full")
-    with open("/dev/full", "w") as full:
-        monkeypatch.setattr(sys, "stdout", full)
-        with pytest.raises(FileError, match="<stdout>: the disk is full"):
-            write(TABLE, "-")
-        monkeypatch.undo()
-        full.buffer.raw.close()
-
-
-@pytest.mark.parametrize("name", ["out", "out.gz"])
-def test_a_full_disk_leaves_what_was_there(name, tmp_path, monkeypatch):
-    path = tmp_path / name
-    path.write_text("old")
-
-    def full(_handle):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("evenscore.files.streams.os.fsync", full)
-    with pytest.raises(FileError, match="the disk is full; nothing was written, free some space"):
-        write(TABLE, path)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("name", ["out", "out.gz"])
-def test_a_limit_in_the_middle_of_writing(name, tmp_path):
-    """The operating system itself refuses to write more than 1000 bytes."""
-    path = tmp_path / name
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    many = TrialList.from_pairs(["e"] * 50_000, [f"t{i}" for i in range(50_000)])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(FileError, match="it cannot be written: File too large"):
-            write(many, path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_directory_replaces_only_its_like(tmp_path):
-    store = tmp_path / "store"
-    for content in ("one", "two"):
-        with atomic_directory(store) as inside:
-            (inside / "zarr.json").write_text(content)
-    assert (store / "zarr.json").read_text() == "two"
-    with pytest.raises(ZeroDivisionError), atomic_directory(store) as inside:  # noqa: PT012
-        (inside / "zarr.json").write_text("half")
-        raise ZeroDivisionError
-    assert (store / "zarr.json").read_text() == "two"
-    assert list(tmp_path.iterdir()) == [store]
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter1").write_text("precious")
-    with (
-        pytest.raises(FileError, match="a directory with other files has this name"),
-        atomic_directory(tmp_path / "thesis"),
-    ):
-        pass
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(FileError, match="a file of this name exists"), atomic_directory(tmp_path / "file"):
-        pass
-    assert (tmp_path / "thesis" / "chapter1").read_text() == "precious"
+def test_speakers_and_metadata_of_a_table(tmp_path):
+    path = tmp_path / "meta.csv"
+    path.write_text('id,speaker,gender\nu1,ann,"f"\nu2,bob,m\n')
+    assert read_speakers(path) == {"u1": "ann", "u2": "bob"}
+    assert read_metadata(path).by_id("gender") == {"u1": "f", "u2": "m"}
+    path.write_text("id,gender\nu1,f\nu1,m\n")
+    with pytest.raises(FileError, match="'u1'"):
+        read_metadata(path).by_id("gender")
+    path.write_text("id,gender\nu1\n")
+    with pytest.raises(FileError, match=":2: "):
+        read_metadata(path)
+    durations = tmp_path / "utt2dur"
+    durations.write_text("u1 3.5\nu2 4\n")
+    assert read_metadata(durations).by_id("dur") == {"u1": "3.5", "u2": "4"}
+    path.write_text("modelid\tsegmentid\tphrase\nm\ts\tp1\n")
+    assert read_metadata(path).ids == ("modelid", "segmentid")

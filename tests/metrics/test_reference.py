@@ -1,204 +1,315 @@
-"""Fast metrics against their slow twins, on few trials with many ties, infinities and uneven classes."""
+"""Metrics against their definitions: every threshold tried, one after the other; memory, merged and dask alike."""
 
+import math
+
+import dask.array as da
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
-from numpy.testing import assert_allclose
+from hypothesis import given, settings, strategies as st
 
-from evenscore import Labels, ScoreMatrix, TrialList
+from evenscore import InputError, Labels, ScoreMatrix, TrialList
 from evenscore.metrics import (
+    NIST_PRESETS,
+    Points,
     act_dcf,
     auc,
     cllr,
-    detection_costs,
     eer,
-    equal_error_rate,
     evaluate,
+    evaluate_by,
+    evaluate_nist,
+    evaluate_spoofing,
     min_cllr,
     min_dcf,
-    p_fa_at,
-    p_miss_at,
-    roc,
-    rocch,
-    sort_scores,
+    miss_rate_at,
+    posterior_probability,
 )
 from reference import naive_metrics as naive
-from tilings import over_tilings, tiled
+from reference.nist_rules import nist_figures
 
-POINTS = [(0.01, 1.0, 1.0), (0.5, 1.0, 1.0), (0.05, 10.0, 2.0), (0.9, 1.0, 1.0)]
+POINTS = [(0.01, 1.0, 1.0), (0.3, 2.0, 1.0), (0.5, 1.0, 10.0)]
+NUMBERS = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr", "auc", "n_target", "n_nontarget")
 
 
 @st.composite
-def labelled_scores(draw, values=None, most=14):
-    """Few scores of both classes, with ties; some trials have an unknown label."""
-    values = values if values is not None else st.integers(-4, 4).map(float) | st.floats(-20, 20, width=32)
-    labels = [*draw(st.lists(st.sampled_from([0, 1, 1, 0, -1]), max_size=most)), 0, 1]
-    labels = draw(st.permutations(labels))
-    scores = draw(st.lists(values, min_size=len(labels), max_size=len(labels)))
-    dtype = draw(st.sampled_from([np.float32, np.float64]))
-    return np.array(scores, dtype=dtype), np.array(labels)
+def trials(draw):
+    """Scores with many ties, labels with both classes and some that are unknown."""
+    size = draw(st.integers(2, 40))
+    values = st.sampled_from([-np.inf, -3.5, -1.0, -0.0, 0.0, 0.25, 1.0, 2.0, 30.0]) | st.floats(-8, 8).map(
+        lambda x: round(x, 1)
+    )
+    scores = draw(st.lists(values, min_size=size, max_size=size))
+    labels = draw(st.lists(st.sampled_from([0, 0, 1, -1]), min_size=size, max_size=size))
+    labels[:2] = [1, 0]
+    return np.array(scores), np.array(labels)
 
 
 def known(scores, labels):
-    return scores[labels >= 0].astype(float).tolist(), labels[labels >= 0].tolist()
+    return scores[labels >= 0].tolist(), labels[labels >= 0].tolist()
 
 
-@given(labelled_scores())
-def test_every_metric_equals_its_definition(trials):
-    scores, labels = trials
-    plain = known(scores, labels)
-    assert eer(scores, labels) == pytest.approx(naive.rocch_eer(*plain), abs=1e-12)
-    assert eer(scores, labels, method="interpolated") == pytest.approx(naive.interpolated_eer(*plain), abs=1e-12)
-    assert eer(scores, labels, method="nearest-mean") == pytest.approx(naive.nearest_mean_eer(*plain), abs=1e-12)
-    assert eer(scores, labels, method="kaldi") == naive.kaldi_eer(*plain)
-    assert cllr(scores, labels) == pytest.approx(naive.cllr(*plain), rel=1e-12)
-    assert min_cllr(scores, labels) == pytest.approx(naive.min_cllr(*plain), abs=1e-12)
-    assert auc(scores, labels) == pytest.approx(naive.auc(*plain), abs=1e-12)
-    for point in POINTS:
-        options = dict(zip(("p_target", "c_miss", "c_fa"), point, strict=True))
-        assert min_dcf(scores, labels, **options) == pytest.approx(naive.min_dcf(*plain, *point), abs=1e-12)
-        assert act_dcf(scores, labels, **options) == pytest.approx(naive.act_dcf(*plain, *point), abs=1e-12)
+@settings(max_examples=60)
+@given(trials(), st.booleans())
+def test_metrics_are_their_definitions(data, merge):
+    scores, labels = data
+    given = known(scores, labels)
+    thresholds = [math.log((1 - p) * f) - math.log(p * m) for p, m, f in POINTS]
+    points = Points.from_scores(scores, labels, merge=merge, thresholds=thresholds)
+    assert eer(points) == pytest.approx(naive.rocch_eer(*given), abs=1e-12)
+    assert eer(points, method="interpolated") == pytest.approx(naive.interpolated_eer(*given), abs=1e-12)
+    assert auc(points) == pytest.approx(naive.auc(*given), abs=1e-12)
+    assert min_cllr(points) == pytest.approx(naive.min_cllr(*given), abs=1e-12)
+    assert cllr(points) == pytest.approx(naive.cllr(*given), rel=1e-12)
+    for p, m, f in POINTS:
+        how = {"p_target": p, "c_miss": m, "c_fa": f}
+        assert min_dcf(points, **how) == pytest.approx(naive.min_dcf(*given, p, m, f), abs=1e-12)
+        assert act_dcf(points, **how) == pytest.approx(naive.act_dcf(*given, p, m, f), abs=1e-12)
+    for rate in (0.0, 0.1, 0.29, 0.5, 1.0):
+        found = miss_rate_at(points, p_fa=rate)
+        assert found.p_miss == pytest.approx(naive.p_miss_at(rate, *given))
+        values, key = np.array(given[0]), np.array(given[1])
+        assert np.mean(values[key == 0] >= found.threshold) <= rate + 1e-12
+        assert np.mean(values[key == 1] < found.threshold) == pytest.approx(found.p_miss)
 
 
-def tables(scores, labels, width=3):
-    """Give labelled scores as a list of trials, and as a matrix some of whose pairs are missing."""
-    size = len(scores)
-    yield TrialList(range(size), ["t"], range(size), np.zeros(size, int), scores=scores, labels=labels), None
-    whole = np.full((-(-size // width), width), np.nan, scores.dtype)
-    key = np.full(whole.shape, -1, np.int8)
-    whole.flat[:size], key.flat[:size] = scores, labels
-    yield ScoreMatrix(whole, range(len(whole)), range(width), missing="nan"), Labels.from_key(key)
+@settings(max_examples=40)
+@given(trials())
+def test_conventions_of_single_trials(data):
+    given = known(*data)
+    assert eer(*data, method="nearest-mean") == pytest.approx(naive.nearest_mean_eer(*given), abs=1e-12)
+    assert eer(*data, method="kaldi") == pytest.approx(naive.kaldi_eer(*given), abs=1e-12)
 
 
-@over_tilings
-@pytest.mark.parametrize("listed", [True, False])
-@given(labelled_scores())
-def test_tables_are_counted_exactly_and_the_rest_has_certain_bounds(listed, tiling, trials):
-    plain = known(*trials)
-    table, key = list(tables(*trials))[0 if listed else 1]
-    result = evaluate(tiled(table, tiling), key, points=POINTS)
-    assert (result["n_target"], result["n_nontarget"]) == (sum(plain[1]), len(plain[1]) - sum(plain[1]))
-    assert result["cllr"] == pytest.approx(naive.cllr(*plain), rel=1e-12)
-    assert cllr(tiled(table, tiling), key) == result["cllr"]
-    for name, metric in (("eer", naive.rocch_eer), ("min_cllr", naive.min_cllr), ("auc", naive.auc)):
-        low, high = result["bounds"][name] if "bounds" in result else (result[name], result[name])
-        assert low - 1e-12 <= metric(*plain) <= high + 1e-12
-    for point, cost in zip(POINTS, result["dcf"], strict=True):
-        assert cost["act_dcf"] == pytest.approx(naive.act_dcf(*plain, *point), abs=1e-12)
-        low, high = cost.get("min_dcf_bounds") or (cost["min_dcf"], cost["min_dcf"])
-        assert low - 1e-12 <= naive.min_dcf(*plain, *point) <= high + 1e-12
+@settings(max_examples=30)
+@given(trials(), st.integers(0, 1000))
+def test_weighted_metrics_are_their_definitions(data, seed):
+    scores, labels = data
+    weights = np.random.default_rng(seed).integers(0, 4, labels.size).astype(float)
+    weights[:2] = 1.0
+    found = evaluate(scores, labels, weights=weights, points=POINTS)
+    given = scores[labels >= 0].tolist(), labels[labels >= 0].tolist(), weights[labels >= 0].tolist()
+    assert found.eer == pytest.approx(naive.rocch_eer(*given), abs=1e-12)
+    assert found.cllr == pytest.approx(naive.cllr(*given), rel=1e-12)
+    assert found.min_cllr == pytest.approx(naive.min_cllr(*given), abs=1e-12)
+    for cost, point in zip(found.costs, POINTS, strict=True):
+        assert cost.min_dcf == pytest.approx(naive.min_dcf(*given[:2], *point, given[2]), abs=1e-12)
+        assert cost.act_dcf == pytest.approx(naive.act_dcf(*given[:2], *point, given[2]), abs=1e-12)
 
 
-@given(labelled_scores(), st.sampled_from([0.0, 0.1, 0.25, 0.29, 1 / 3, 0.5, 0.58, 1.0]))
-def test_fixed_rates_equal_their_definition(trials, rate):
-    scores, labels = trials
-    assert p_miss_at(rate, scores, labels) == pytest.approx(naive.p_miss_at(rate, *known(scores, labels)), abs=1e-12)
-    assert p_fa_at(rate, scores, labels) == pytest.approx(naive.p_fa_at(rate, *known(scores, labels)), abs=1e-12)
+def crossed(seed=0, n=30, speakers=7, dtype=np.float64):
+    """A matrix with speakers, ties, missing scores and an enrolment of unknown speaker."""
+    rng = np.random.default_rng(seed)
+    enroll, test = rng.integers(0, speakers, n), rng.integers(0, speakers, 2 * n)
+    scores = rng.normal(3.0 * (enroll[:, None] == test), 1.5).round(1).astype(dtype)
+    scores[rng.random(scores.shape) < 0.05] = np.nan
+    names = [f"s{k}" for k in enroll]
+    names[3] = None
+    matrix = ScoreMatrix(scores, [f"e{i}" for i in range(n)], [f"t{j}" for j in range(2 * n)])
+    return matrix.with_speakers(names, [f"s{k}" for k in test])
 
 
-@given(labelled_scores(), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
-def test_fixed_rates_of_weighted_trials_are_those_of_repeated_ones(trials, rate):
-    scores, labels = trials
-    repeats = 1 + np.arange(len(labels)) % 3
-    weighted = sort_scores(scores, labels, weights=repeats)
-    repeated = np.repeat(scores, repeats), np.repeat(labels, repeats)
-    assert p_miss_at(rate, weighted) == pytest.approx(p_miss_at(rate, *repeated), abs=1e-9)
-    assert p_fa_at(rate, weighted) == pytest.approx(p_fa_at(rate, *repeated), abs=1e-9)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("by_key", [False, True])
+def test_tables_in_memory_and_in_ragged_chunks_agree(dtype, by_key):
+    matrix = crossed(dtype=dtype)
+    labels = Labels.from_speakers(matrix.enroll, matrix.test)
+    listed = matrix.to_trials(labels)
+    expected = evaluate(listed.scores, listed.labels, points=POINTS)
+    lazy = ScoreMatrix(da.from_array(matrix.scores, ((7, 1, 22), (33, 20, 7))), matrix.enroll, matrix.test)
+    key = Labels.from_key(labels.matrix, enroll_ids=matrix.enroll, test_ids=matrix.test) if by_key else labels
+    pairs = TrialList(listed.enroll_ids[listed.rows], listed.test_ids[listed.cols], labels=listed.labels)
+    for scores, key_given in [
+        (matrix, key),
+        (matrix, None),
+        (listed, None),
+        (lazy, key),
+        (lazy, None),
+        (matrix, pairs),
+        (lazy, pairs),
+    ]:
+        found = evaluate(scores, key_given, points=POINTS)
+        for name in NUMBERS:
+            assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-13, abs=1e-15), name
+        assert found.eer_threshold == pytest.approx(expected.eer_threshold, abs=0.2)
 
 
-@given(labelled_scores())
-def test_hull_and_roc_have_the_points_of_the_definition(trials):
-    scores, labels = trials
-    plain = known(scores, labels)
-    hull, curve = rocch(scores, labels), roc(scores, labels)
-    vertices = np.array(naive.lower_hull(*plain), dtype=float)
-    assert_allclose(np.stack((hull.p_miss, hull.p_fa), axis=1), vertices, atol=1e-12)
-    every = {(round(float(m), 9), round(float(f), 9)) for _, m, f in naive.points(*plain)}
-    corners = set(zip(curve.p_miss.round(9).tolist(), curve.p_fa.round(9).tolist(), strict=True))
-    assert corners <= every
-    assert {tuple(vertex) for vertex in vertices.round(9).tolist()} <= corners
+@st.composite
+def lazy_trials(draw):
+    """A dask matrix in ragged chunks with ties, infinite LLRs and missing scores, and its labels."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    rows, cols = draw(st.integers(1, 9)), draw(st.integers(2, 9))
+    scores = rng.normal(size=(rows, cols)).round(draw(st.integers(0, 1))).astype(draw(st.sampled_from(["f4", "f8"])))
+    scores[rng.random(scores.shape) < 0.1] = draw(st.sampled_from([-np.inf, np.inf, np.nan]))
+    labels = rng.choice([1, 0, 0, -1], scores.shape).astype(np.int8)
+    scores[0, :2], labels[0, :2] = rng.normal(size=2), (1, 0)
+    cuts = tuple(draw(st.integers(1, n)) for n in scores.shape)
+    return (
+        scores,
+        labels,
+        da.from_array(scores, tuple((c, n - c) if c < n else (n,) for c, n in zip(cuts, scores.shape, strict=True))),
+    )
 
 
-@given(labelled_scores())
-def test_thresholds_give_the_rates_they_stand_for(trials):
-    scores, labels = trials
-    tar, non = scores[labels == 1], scores[labels == 0]
-    for curve in (rocch(scores, labels), roc(scores, labels)):
-        for threshold, p_miss, p_fa in zip(curve.threshold, curve.p_miss, curve.p_fa, strict=True):
-            assert np.mean(tar < threshold) == pytest.approx(p_miss)
-            assert np.mean(non >= threshold) == pytest.approx(p_fa)
-    for cost in detection_costs(scores, labels, points=POINTS):
-        assert np.mean(tar < cost.min_threshold) == pytest.approx(cost.min_p_miss)
-        assert np.mean(non >= cost.min_threshold) == pytest.approx(cost.min_p_fa)
-    best = equal_error_rate(scores, labels).threshold
-    gaps = [abs(m - f) for _, m, f in naive.points(*known(scores, labels))]
-    assert abs(np.mean(tar < best) - np.mean(non >= best)) == pytest.approx(float(min(gaps)))
+@settings(max_examples=60, deadline=None)
+@given(lazy_trials(), st.booleans())
+def test_dask_arrays_give_what_numpy_arrays_give(data, labels_are_lazy):
+    scores, labels, lazy = data
+    key = da.from_array(labels, lazy.chunks) if labels_are_lazy else labels
+    known = ~np.isnan(scores)
+    expected = evaluate(scores[known], labels[known], points=POINTS)
+    found = evaluate(lazy, key, points=POINTS)
+    for name in NUMBERS:
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-12, abs=1e-12), name
+    for one, two in zip(found.costs, expected.costs, strict=True):
+        assert (one.min_dcf, one.act_dcf) == pytest.approx((two.min_dcf, two.act_dcf), rel=1e-12)
+    assert miss_rate_at(lazy, key, p_fa=0.2).p_miss == miss_rate_at(scores[known], labels[known], p_fa=0.2).p_miss
+    with pytest.raises(InputError, match="in memory"):
+        evaluate(lazy, key, eer_method="kaldi")
+    with pytest.raises(InputError, match="in memory"):
+        evaluate(lazy, key, weights=np.ones(scores.shape))
 
 
-@given(labelled_scores(), st.data())
-def test_weighted_metrics_equal_their_definition(trials, data):
-    scores, labels = trials
-    weights = data.draw(st.lists(st.integers(0, 5), min_size=len(labels), max_size=len(labels)))
-    weights = np.where((labels == 1) & ~np.any(np.array(weights)[labels == 1] > 0), 1, weights)
-    weights = np.where((labels == 0) & ~np.any(weights[labels == 0] > 0), 1, weights).astype(float)
-    keep = labels >= 0
-    plain = (*known(scores, labels), weights[keep].tolist())
-    result = evaluate(scores, labels, points=POINTS, weights=weights * 0.3)
-    assert result["eer"] == pytest.approx(naive.rocch_eer(*plain), abs=1e-12)
-    assert result["cllr"] == pytest.approx(naive.cllr(*plain), rel=1e-12)
-    assert result["min_cllr"] == pytest.approx(naive.min_cllr(*plain), abs=1e-9)
-    for point, found in zip(POINTS, result["dcf"], strict=True):
-        scores_key = plain[:2]
-        assert found["min_dcf"] == pytest.approx(naive.min_dcf(*scores_key, *point, plain[2]), abs=1e-9)
-        assert found["act_dcf"] == pytest.approx(naive.act_dcf(*scores_key, *point, plain[2]), abs=1e-9)
+@pytest.mark.parametrize("equalize", [False, True])
+def test_conditions_in_memory_and_in_chunks_agree(equalize):
+    matrix = crossed(seed=3)
+    gender = np.where(np.arange(30) % 3 == 0, "f", "m")[:, None]
+    lazy = ScoreMatrix(da.from_array(matrix.scores, ((7, 1, 22), 60)), matrix.enroll, matrix.test)
+    listed = matrix.to_trials(Labels.from_speakers(matrix.enroll, matrix.test))
+    expected = evaluate_by(listed, conditions=gender[:, 0][listed.rows], equalize=equalize)
+    for scores in (matrix,) if equalize else (matrix, lazy):
+        found = evaluate_by(scores, conditions=gender, equalize=equalize)
+        assert found.equalized is equalize
+        for name in NUMBERS:
+            assert getattr(found.pooled, name) == pytest.approx(getattr(expected.pooled, name), rel=1e-12, abs=1e-14)
+            for condition in ("f", "m"):
+                one, two = (getattr(result.conditions[condition], name) for result in (found, expected))
+                assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 
-@given(labelled_scores(), st.integers(2, 4))
-def test_repeating_trials_is_the_same_as_weighing_them(trials, times):
-    scores, labels = trials
-    repeats = np.where(np.arange(len(labels)) % 2, times, 1)
-    counted = evaluate(np.repeat(scores, repeats), np.repeat(labels, repeats))
-    weighted = evaluate(scores, labels, weights=repeats)
-    for name in ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr", "auc"):
-        assert weighted[name] == pytest.approx(counted[name], abs=1e-9), name
+def test_equalized_rates_are_means_over_conditions():
+    scores, labels, conditions = [3.0, 1.0, 0.0, 2.0, 5.0], [1, 1, 0, 0, 0], list("ffffm")
+    found = evaluate_by(scores, labels, conditions=conditions, equalize=True, points=0.5)
+    assert found.pooled.costs[0].act_p_fa == pytest.approx((1 + 1) / 2)
+    assert found.to_dict()["conditions"]["m"]["problem"] == "there are no target trials"
+    assert evaluate(scores, labels, weights=[0.5, 0.5, 0.5, 0.5, 1.0], points=0.5).act_dcf == found.pooled.act_dcf
 
 
-@given(labelled_scores(values=st.integers(-3, 3).map(float) | st.sampled_from([np.inf, -np.inf])))
-def test_infinite_scores_are_ranked_like_any_other(trials):
-    scores, labels = trials
-    finite = np.clip(scores, -50, 50)
-    for name in ("eer", "min_dcf", "act_dcf", "min_cllr", "auc"):
-        assert evaluate(scores, labels)[name] == evaluate(finite, labels)[name], name
+def test_many_trials_are_merged_without_change():
+    rng = np.random.default_rng(5)
+    labels = (rng.random(200_000) < 0.02).astype(np.int8)
+    scores = rng.normal(6.0 * labels - 3.0, 2.0).astype(np.float32)
+    full = Points.from_scores(scores, labels, merge=False)
+    merged, single = evaluate(scores, labels, points=POINTS), evaluate(full, points=POINTS)
+    assert Points.from_scores(scores, labels).score.size < 20_000
+    for name in NUMBERS:
+        assert getattr(merged, name) == pytest.approx(getattr(single, name), rel=1e-13)
+    assert merged.eer_threshold == pytest.approx(single.eer_threshold, abs=0.01)
+    for cost in merged.costs:  # the threshold may lie anywhere between two targets
+        assert np.mean(scores[labels == 1] < cost.min_threshold) == pytest.approx(cost.min_p_miss, abs=1e-12)
+        assert np.mean(scores[labels == 0] >= cost.min_threshold) == pytest.approx(cost.min_p_fa, abs=1e-12)
+    with pytest.raises(InputError, match="not counted at the threshold"):
+        act_dcf(Points.from_scores(scores, labels), p_target=0.123)
+    with pytest.raises(InputError, match="needs every score"):
+        eer(Points.from_scores(scores, labels), method="kaldi")
 
 
-@given(labelled_scores())
-def test_increasing_transforms_change_nothing_but_calibration(trials):
-    scores, labels = trials
-    scores = scores.astype(np.float64)
-    stretched = np.arcsinh(scores) * 3 - 7
-    if np.unique(stretched).size < np.unique(scores).size:
-        return
-    before, after = evaluate(scores, labels), evaluate(stretched, labels)
-    for name in ("eer", "min_dcf", "min_cllr", "auc"):
-        assert before[name] == after[name]
+def test_separable_inverted_and_equal_scores():
+    assert evaluate([1.0, 2.0, 3.0], [0, 1, 1]).min_cllr == eer([1.0, 2.0, 3.0], [0, 1, 1]) == 0.0
+    assert eer([3.0, 2.0, 1.0], [0, 1, 1]) == 0.5
+    assert [eer([1.0, 1.0], [0, 1], method=m) for m in ("rocch", "interpolated", "nearest-mean", "nearest-max")] == [
+        0.5,
+        0.5,
+        0.5,
+        1.0,
+    ]
+    assert math.isinf(cllr([math.inf, 1.0], [0, 1]))
+    assert evaluate([1.0, 1.0], [0, 1]).costs[0].min_threshold == np.nextafter(1.0, 2.0)
 
 
-@given(labelled_scores())
-def test_swapping_the_classes_mirrors_the_errors(trials):
-    scores, labels = trials
-    mirrored = np.where(labels >= 0, 1 - labels, -1)
-    assert eer(-scores, mirrored) == pytest.approx(eer(scores, labels), abs=1e-12)
-    assert cllr(-scores, mirrored) == pytest.approx(cllr(scores, labels))
-    assert min_cllr(-scores, mirrored) == pytest.approx(min_cllr(scores, labels), abs=1e-12)
-    assert auc(-scores, mirrored) == pytest.approx(auc(scores, labels))
+def test_posterior_probability():
+    llr = np.array([-800.0, -1.0, 0.0, 800.0])
+    assert posterior_probability(llr).tolist() == pytest.approx([0.0, 1 / (1 + math.e), 0.5, 1.0])
+    assert posterior_probability(0.0, prior=0.2) == pytest.approx(0.2)
+    with pytest.raises(InputError, match="prior"):
+        posterior_probability(0.0, prior=1.0)
 
 
-def test_thousands_of_scores_with_ties_agree_with_the_definition():
-    rng = np.random.default_rng(3)
-    labels = (rng.random(900) < 0.2).astype(int)
-    scores = np.round(rng.normal(2.0 * labels, 1.0), 2)
-    trials = sort_scores(scores, labels)
-    assert min_cllr(trials) == pytest.approx(naive.min_cllr(scores, labels), abs=1e-12)
-    assert cllr(trials) == pytest.approx(naive.cllr(scores, labels), rel=1e-13)
-    assert eer(trials, method="interpolated") == pytest.approx(naive.interpolated_eer(scores, labels), abs=1e-12)
-    assert eer(trials, method="kaldi") == naive.kaldi_eer(scores, labels)
+@pytest.mark.parametrize(
+    ("scores", "labels", "options", "culprit"),
+    [
+        ([1.0, 2.0], [1, 1], {}, "2 target and 0 non-target"),
+        ([1.0, np.nan], [1, 0], {}, r"scores\[1\] is nan"),
+        ([1.0, 2.0], [1, 0, 0], {}, "labels have shape"),
+        ([1.0, 2.0], [1, 2], {}, "labels must be"),
+        ([1.0, 2.0], None, {}, "labels are missing"),
+        ([1.0, 2.0], [1, 0], {"points": 1.5}, "p_target=1.5"),
+        ([1.0, 2.0], [1, 0], {"points": []}, "empty"),
+        ([1.0, 2.0], [1, 0], {"points": "0.1"}, "0.1"),
+        ([1.0, 2.0], [1, 0], {"eer_method": "best"}, "'best'"),
+        ([1.0, 2.0], [1, 0], {"weights": [1.0, -1.0]}, "weights"),
+        ([1.0, 2.0], [1, 0], {"weights": [1.0, 0.0]}, "0 non-target"),
+        ([1.0, 2.0], [1, 0], {"weights": [1.0, 1.0], "eer_method": "kaldi"}, "kaldi"),
+    ],
+)
+def test_bad_input_is_refused(scores, labels, options, culprit):
+    with pytest.raises(InputError, match=culprit):
+        evaluate(scores, labels, **options)
+
+
+VALUES = {
+    "num_enroll_segs": "13",
+    "gender": ("male", "female"),
+    "source_type": ("pstn", "voip"),
+    "data_source": ("vast",),
+}
+VALUES |= {
+    "language": ("tgl", "yue"),
+    **dict.fromkeys(("phone_num_match", "source_type_match", "language_match"), "YN"),
+}
+
+
+@pytest.mark.parametrize("preset", NIST_PRESETS)
+@settings(max_examples=4)
+@given(seed=st.integers(0, 10**6))
+def test_nist_presets_follow_the_rules(preset, seed):
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(300) < 0.3).astype(int)
+    columns = {name: rng.choice(list(VALUES[name]), 300) for name in NIST_PRESETS[preset].partitions}
+    scores = rng.normal(8.0 * labels - 3, 3.0)
+    for values in columns.values():
+        scores += (values == values[0]) * rng.normal()
+    partitions = {name: tuple(VALUES[name]) for name in columns}
+    priors = list(NIST_PRESETS[preset].points)
+    expected = nist_figures(scores, labels, columns, partitions, priors)
+    found = evaluate_nist(scores, labels, preset=preset, columns=columns).pooled
+    assert [found.eer, found.min_c_primary, found.act_c_primary] == pytest.approx(expected, rel=1e-9)
+
+
+def test_nist_figures_computed_by_hand():
+    # same phone: targets 5 and 1, and a non-target that does not count; other phone: target 6, non-targets 5 -1 -2 -9
+    scores, labels = [5.0, 1.0, 10.0, 6.0, 5.0, -1.0, -2.0, -9.0, 99.0], [1, 1, 0, 1, 0, 0, 0, 0, 0]
+    columns = {"num_enroll_segs": ["1"] * 9, "phone_num_match": ["Y"] * 3 + ["N"] * 6, "gender": ["female"] * 9}
+    columns["source_type"] = ["pstn"] * 8 + ["afv"]  # not a value of the evaluation: left out
+    result = evaluate_nist(scores, labels, preset="sre18", columns=columns)
+    low, high = result.pooled.costs
+    assert (low.act_p_miss, low.act_p_fa, high.act_p_miss, high.act_p_fa) == (0.25, 0.25, 0.5, 0.0)
+    assert result.pooled.act_c_primary == pytest.approx((0.25 + 99 * 0.25 + 0.5) / 2)
+    assert result.conditions["1 Y female pstn"].problem == "there are no non-target trials"
+    with pytest.raises(InputError, match="'phone_num_match'"):
+        evaluate_nist(scores, labels, preset="sre18", columns={"num_enroll_segs": ["1"] * 9})
+
+
+def test_spoofing_costs_are_their_definition():
+    rng = np.random.default_rng(2)
+    kinds = rng.choice(["target", "nontarget", "spoof"], 200)
+    scores = rng.normal(np.select([kinds == "target", kinds == "spoof"], [2.0, 0.5], -1.0), 1.0).round(1)
+    found = evaluate_spoofing(scores, kinds)
+    costs = []
+    for t in [*np.unique(scores), np.inf]:
+        miss, fa, spoof = (np.mean(scores[kinds == k] >= t) for k in ("target", "nontarget", "spoof"))
+        costs.append((0.9405 * (1 - miss) + 0.095 * fa + 0.5 * spoof) / 0.595)
+    assert found.min_a_dcf == pytest.approx(min(costs))
+    assert found.sasv_eer == eer(scores, kinds == "target")
+    assert found.spf_eer == eer(scores[kinds != "nontarget"], kinds[kinds != "nontarget"] == "target")
+    with pytest.raises(InputError, match="0 spoof"):
+        evaluate_spoofing([1.0, 2.0], ["target", "nontarget"])

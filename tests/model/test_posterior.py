@@ -1,211 +1,116 @@
-"""Every fast posterior against the dense formula of the paper."""
-
-from unittest import mock
+"""The E-step, the likelihood and the posterior against the dense formulas of the paper, for every pattern of scores."""
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
-from designs import draw_scores, keys, models, speaker_designs
-from evenscore import Labels, ScoreMatrix, TrialList, log_likelihood
-from evenscore.model import elimination, pattern_posterior
-from evenscore.model.em import expect, m_step
-from evenscore.model.pattern_posterior import PatternStatistics
-from evenscore.model.patterns import ShapeStatistics, SpeakerBlocks, exceptions_of_key, pattern_of_key
-from evenscore.model.statistics import label_sums, standardize
-from examples import examples
-from reference.dense_score_model import dense_log_likelihood, dense_moments
-from tilings import over_tilings, tiled
+from evenscore import Labels, TrialList, log_likelihood, posterior
+from evenscore.model.em import m_step
+from evenscore.model.pattern import PairLabels, find_pattern
+from evenscore.model.posterior import expect
+from evenscore.model.statistics import collect
+from evenscore.model.sums import labelled_parts, part_sums
+from reference.paper import em_step, log_marginal, posterior as dense_posterior
+from reference.score_designs import KINDS, draw_key, draw_model, draw_scores, labels_of
 
 
-def assert_moments(model, data, scores, key):
-    """Compare the E-step in standardized units with the dense one on the standardized scores."""
-    statistics = standardize(label_sums(data))
-    stats = statistics[0]
-    standard = model.rescaled(1 / stats.scale, -stats.center / stats.scale)
-    moments = expect(standard, statistics)
-    with np.errstate(invalid="ignore"):
-        expected = dense_moments(standard, (scores - stats.center[np.maximum(key, 0)]) / stats.scale, key)
-    for name in ("ww", "sw", "ss", "log_likelihood"):
-        np.testing.assert_allclose(getattr(moments, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
-    for side in ("enroll", "test"):
-        for name in ("count", "first", "second"):
-            np.testing.assert_allclose(
-                getattr(getattr(moments, side), name), getattr(getattr(expected, side), name), rtol=1e-9, atol=1e-9
-            )
-    return stats
+def draw_parts(rng, kind, n_parts, largest=9):
+    """Return (scores, key, labels) of matrices that have some scores."""
+    parts = []
+    while len(parts) < n_parts or sum((key >= 0).sum() for _, key, _ in parts) < 4:
+        key, speakers = draw_key(rng, kind, largest)
+        parts.append((draw_scores(rng, key), key, labels_of(rng, kind, key, speakers)))
+    return parts
 
 
-@over_tilings
-@examples(60)
-@given(models(), speaker_designs(), st.integers(0, 2**31), st.sampled_from([0.0, 1e4]))
-def test_speaker_blocks_equal_the_dense_formula(tiling, model, design, seed, offset):
-    labels = Labels.from_speakers(*design)
-    scores = draw_scores(labels.shape, seed, offset=offset)
-    table = tiled(ScoreMatrix(scores, *(range(size) for size in labels.shape)), tiling)
-    stats = assert_moments(model.rescaled(1.0, offset), [(table, labels)], scores, labels.matrix)
-    assert isinstance(stats, ShapeStatistics)
+@pytest.mark.parametrize("dim", [0, 1, 2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_likelihood_is_the_papers(kind, dim):
+    for seed in range(12):
+        rng = np.random.default_rng([seed, dim])
+        parts, model = draw_parts(rng, kind, 1 + seed % 3), draw_model(rng, dim)
+        found = log_likelihood(model, [(scores, labels) for scores, _, labels in parts])
+        expected = sum(log_marginal(model, scores, key) for scores, key, _ in parts)
+        assert found == pytest.approx(expected, rel=1e-10), seed
 
 
-@over_tilings
-@examples(60)
-@given(models(), st.lists(st.sampled_from("abcd"), min_size=1, max_size=8), speaker_designs(largest=3), st.data())
-def test_utterances_that_are_not_compared_with_themselves(tiling, model, both, others, data):
-    """Those of some speakers stand on both sides, in any order; those of others do not, and have all scores."""
-    enroll = [f"u{n}" for n in range(len(both))] + [f"e{n}" for n in range(len(others[0]))]
-    test = data.draw(st.permutations(range(len(both))), "order of the columns")
-    names = [f"u{n}" for n in test] + [f"t{n}" for n in range(len(others[1]))]
-    who = [both + [f"x{name}" for name in others[0]], [both[n] for n in test] + [f"x{name}" for name in others[1]]]
-    labels = Labels.from_speakers(*who, enroll_ids=enroll, test_ids=names)
-    missing = np.array([[one == other for other in names] for one in enroll])
-    key = np.where(missing, -1, labels.matrix)
-    if not (key >= 0).any():
-        return
-    scores = draw_scores(key.shape, data.draw(st.integers(0, 2**31), "seed"))
-    table = tiled(ScoreMatrix(scores, enroll, names, missing=missing), tiling)
-    assert isinstance(assert_moments(model, [(table, labels)], scores, key), ShapeStatistics)
-    by_key = [(tiled(ScoreMatrix(scores, enroll, names, missing=missing), tiling), Labels.from_key(key))]
-    assert isinstance(assert_moments(model, by_key, scores, key), ShapeStatistics)
+@pytest.mark.parametrize("dim", [0, 1, 2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_iteration_of_em_is_the_papers(kind, dim):
+    compared = 0
+    for seed in range(10):
+        rng = np.random.default_rng([seed, dim])
+        parts, model = draw_parts(rng, kind, 2 + seed % 2, 14), draw_model(rng, dim)
+        keys = np.concatenate([key.ravel() for _, key, _ in parts])
+        if min((keys == 0).sum(), (keys == 1).sum()) < 2:
+            continue  # one class has no distribution
+        stats = collect([part_sums(*part) for part in labelled_parts([(s, labels) for s, _, labels in parts])])
+        standard = (model.T if stats.transposed else model).rescaled(1 / stats.scale, -stats.center / stats.scale)
+        found = m_step(expect(standard, stats)).rescaled(stats.scale, stats.center)
+        found = found.T if stats.transposed else found
+        expected = em_step(model, [(scores, key) for scores, key, _ in parts])
+        for name in ("mu", "alpha", "beta", "sigma2"):
+            wanted = getattr(expected, name)
+            np.testing.assert_allclose(getattr(found, name), wanted, rtol=1e-7, atol=1e-9, err_msg=f"{name} {seed}")
+        compared += 1
+    assert compared > 2
 
 
-@over_tilings
-@examples(80)
-@given(models(), keys(), st.integers(0, 2**31))
-def test_any_pattern_equals_the_dense_formula(tiling, model, key, seed):
-    if not (key >= 0).any():
-        return
-    scores = draw_scores(key.shape, seed)
-    matrix = ScoreMatrix(scores, range(key.shape[0]), range(key.shape[1]), missing=key < 0)
-    assert_moments(model, [(tiled(matrix, tiling), Labels.from_key(key))], scores, key)
-
-
-@over_tilings
-@examples(40)
-@given(models(), keys(), st.integers(0, 2**31))
-def test_a_trial_list_equals_the_dense_formula(tiling, model, key, seed):
-    if not (key >= 0).any():
-        return
-    scores = draw_scores(key.shape, seed)
-    i, j = np.nonzero(key >= 0)
-    trials = TrialList(range(key.shape[0]), range(key.shape[1]), i, j, scores=scores[i, j], labels=key[i, j])
-    assert_moments(model, tiled(trials, tiling), scores, key)
-
-
-@examples(20)
-@given(models(dims=(2,)), keys(largest=9), st.integers(0, 2**31))
-def test_components_in_small_chunks(model, key, seed):
-    """Large components are eliminated in pieces, or sparse; here all count as large, and each piece is a row."""
-    if not (key >= 0).any():
-        return
-    scores = draw_scores(key.shape, seed)
-    matrix = ScoreMatrix(scores, range(key.shape[0]), range(key.shape[1]), missing=key < 0)
-    with mock.patch.object(elimination, "_CHUNK", 1), mock.patch.object(pattern_posterior, "_LARGE", 1):
-        assert_moments(model, [(matrix, Labels.from_key(key))], scores, key)
-
-
-@over_tilings
-@examples(30)
-@given(models(), st.lists(keys(largest=4), min_size=1, max_size=3), st.integers(0, 2**31))
-def test_several_matrices_are_independent(tiling, model, patterns, seed):
-    data, expected = [], 0.0
-    for number, key in enumerate(patterns):
-        if not (key >= 0).any():
-            continue
-        scores = draw_scores(key.shape, seed + number)
-        matrix = ScoreMatrix(scores, range(key.shape[0]), range(key.shape[1]), missing=key < 0)
-        data.append((tiled(matrix, tiling), Labels.from_key(key)))
-        expected += dense_log_likelihood(model, scores, key)
-    if data:
-        np.testing.assert_allclose(log_likelihood(model, data), expected, rtol=1e-9, atol=1e-9)
-
-
-@examples(20)
-@given(models(), speaker_designs(largest=5), st.integers(0, 2**31), st.integers(2, 4))
-def test_matrices_of_one_structure_are_kept_together(model, design, seed, number):
-    labels = Labels.from_speakers(*design)
-    scores = [draw_scores(labels.shape, seed + n, offset=n) for n in range(number)]
-    statistics = standardize(label_sums([(part, labels) for part in scores]))
-    assert len(statistics) == 1
-    stats = statistics[0]
-    standard = model.rescaled(1 / stats.scale, -stats.center / stats.scale)
-    moments = expect(standard, statistics)
-    parts = [dense_moments(standard, (s - stats.center[labels.matrix]) / stats.scale, labels.matrix) for s in scores]
-    for name in ("ww", "sw", "ss", "log_likelihood"):
-        expected = np.sum([getattr(part, name) for part in parts], axis=0)
-        np.testing.assert_allclose(getattr(moments, name), expected, rtol=1e-9, atol=1e-9)
-    for side in ("enroll", "test"):
-        for name in ("count", "first", "second"):
-            expected = np.sum([getattr(getattr(part, side), name) for part in parts], axis=0)
-            np.testing.assert_allclose(getattr(getattr(moments, side), name), expected, rtol=1e-9, atol=1e-9)
-
-
-def test_patterns_are_recognized():
-    blocks = Labels.from_speakers(["a", "b", "b", "x"], ["b", "b", "a", "y"]).matrix
-    assert isinstance(pattern_of_key(blocks), SpeakerBlocks)
-    broken = blocks.copy()
-    broken[1, 0] = 0  # one pair of the block of b is no target
-    pattern = pattern_of_key(broken)
-    assert not isinstance(pattern, SpeakerBlocks)
-    assert pattern.background
-    assert not exceptions_of_key(np.full((3, 3), -1, dtype=np.int8)).background
-
-
-def test_explicit_key_of_blocks_takes_the_fast_way():
-    labels = Labels.from_speakers(["a", "b", "b"], ["b", "a", "c"])
-    scores = draw_scores((3, 3), 1)
-    (stats,) = standardize(label_sums([(scores, Labels.from_key(labels.matrix))]))
-    assert isinstance(stats, ShapeStatistics)
-    own = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=bool)  # the only pair of a
-    one, other = (
-        np.array([[0, 0, 0], [first, 0, 0], [second, 0, 0]], dtype=bool) for first, second in ((1, 0), (1, 1))
-    )
-    for absent, wanted in (
-        (own, ShapeStatistics),
-        (np.eye(3, dtype=bool), PatternStatistics),
-        (one, PatternStatistics),
-        (other, PatternStatistics),
-    ):
-        (stats,) = standardize(label_sums([(ScoreMatrix(scores, list("abc"), list("xyz"), missing=absent), labels)]))
-        assert isinstance(stats, wanted)
-
-
-@over_tilings
-def test_rows_without_scores_change_nothing(tiling):
-    key = np.array([[1, 0, 0], [-1, -1, -1], [0, 1, 0]], dtype=np.int8)
-    scores = draw_scores(key.shape, 2)
-    full = ScoreMatrix(scores, list("abc"), list("xyz"), missing=key < 0)
-    (stats,) = standardize(label_sums([(tiled(full, tiling), Labels.from_key(key))]))
-    assert isinstance(stats, ShapeStatistics)  # what is left is complete
-    assert stats.n_rows == 2
-
-
-def test_one_step_never_lowers_the_likelihood_from_anywhere():
-    rng = np.random.default_rng(0)
-    key = (rng.random((12, 9)) < 0.3).astype(np.int8)
-    key[rng.random(key.shape) < 0.2] = -1
-    scores = rng.normal(size=key.shape)
-    matrix = ScoreMatrix(scores, range(12), range(9), missing=key < 0)
-    statistics = standardize(label_sums([(matrix, Labels.from_key(key))]))
+def test_mixed_matrices_have_hidden_variables_of_their_own():
     for seed in range(20):
-        draw = np.random.default_rng(seed)
-        from evenscore import ScoreModel
-
-        model = ScoreModel(
-            mu=draw.normal(size=2),
-            alpha=draw.normal(size=(2, 2)),
-            beta=draw.normal(size=(2, 2)),
-            sigma2=np.exp(draw.normal(size=2)),
-        )
-        for min_divergence in (True, False):
-            before = expect(model, statistics)
-            after = expect(m_step(before, min_divergence=min_divergence), statistics)
-            assert after.log_likelihood >= before.log_likelihood - 1e-9
+        rng = np.random.default_rng(seed)
+        model = draw_model(rng, 2)
+        parts = [draw_parts(rng, kind, 1)[0] for kind in rng.choice(KINDS, 3)]
+        found = log_likelihood(model, [(scores, labels) for scores, _, labels in parts])
+        assert found == pytest.approx(sum(log_marginal(model, s, key) for s, key, _ in parts), rel=1e-10)
 
 
-@pytest.mark.parametrize("bad", [[], [(np.zeros((2, 2)), "labels")], [np.zeros((2, 2))]])
-def test_data_that_is_not_labelled_scores(bad):
-    from evenscore import InputError, ScoreModel
+def test_lists_are_matrices_with_missing_pairs():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        scores, key, _ = draw_parts(rng, "list", 1)[0]
+        rows, cols = np.nonzero(key >= 0)
+        order = rng.permutation(len(rows))
+        rows, cols = rows[order], cols[order]
+        trials = TrialList([f"e{i}" for i in rows], [f"t{j}" for j in cols], scores[rows, cols], key[rows, cols])
+        model = draw_model(rng, 2)
+        expected = log_marginal(model, scores, key)
+        assert log_likelihood(model, trials) == pytest.approx(expected, rel=1e-11)
+        assert log_likelihood(model, [(trials.with_labels(None), trials)]) == pytest.approx(expected, rel=1e-11)
 
-    model = ScoreModel(mu=[0, 1], alpha=[[1], [1]], beta=[[1], [1]], sigma2=[1, 1])
-    with pytest.raises(InputError, match="pair"):
-        log_likelihood(model, bad)
+
+def test_classes_are_few_where_members_are_exchangeable():
+    speakers = np.repeat(np.arange(5), 4)
+    key = (speakers[:, None] == speakers).astype(np.int8)
+    by_speaker = find_pattern(PairLabels.from_labels(Labels.from_speakers(speakers, speakers)))
+    assert len(by_speaker.row_size) == len(by_speaker.col_size) == 5
+    np.fill_diagonal(key, -1)
+    matched = find_pattern(PairLabels.from_key(key))
+    assert len(matched.row_size) == 5
+    assert (matched.match >= 0).all()
+    key[0, 1] = 0
+    assert 5 < len(find_pattern(PairLabels.from_key(key)).row_size) < 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_em_step_raises_the_likelihood(kind):
+    rng = np.random.default_rng(5)
+    parts = [(s, labels) for s, _, labels in draw_parts(rng, kind, 4)]
+    stats = collect([part_sums(*part) for part in labelled_parts(parts)])
+    if not stats.count.all():
+        pytest.skip("one class has no scores")
+    model, values = draw_model(rng, 2), []
+    for _ in range(15):
+        moments = expect(model, stats)
+        values.append(moments.log_likelihood)
+        model = m_step(moments)
+    assert min(np.diff(values)) > -1e-9
+
+
+def test_posterior_of_all_hidden_variables():
+    rng = np.random.default_rng(0)
+    scores, key, labels = draw_parts(rng, "missing", 1)[0]
+    model = draw_model(rng, 2)
+    found = posterior(model, scores, labels)
+    precision, mean = dense_posterior(model, scores, key)
+    np.testing.assert_allclose(np.concatenate([found.enroll, found.test]).ravel(), mean, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(precision), rtol=1e-9, atol=1e-12)

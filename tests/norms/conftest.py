@@ -1,6 +1,9 @@
-"""Make `norm_blocks` importable."""
+import dask
+import pytest
 
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Let dask compute in the thread that asks: the scores of these tests are few."""
+    with dask.config.set(scheduler="synchronous"):
+        yield

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dask.array as da
 import numpy as np
 from hypothesis import strategies as st
 
-from evenscore import ScoreBlocks, ScoreMatrix
+from evenscore import ScoreBlocks, ScoreMatrix, Side
 
 
 def make_blocks(
@@ -25,89 +26,87 @@ def make_blocks(
 ):
     """Random blocks; ``speakers`` is how many speakers they share (0: no speakers), ``listed`` a share of all pairs.
 
-    The two cohorts may have the same members, or at least the same speakers, all of them known.
+    The two cohorts may have the same members, or at least the same speakers. Every id has a gender.
     """
     rng = np.random.default_rng(seed)
-    if same_cohort:
-        cohort_enroll = cohort_test
-    rows = [f"c{i}" for i in range(cohort_enroll)]
-    columns = rows if same_cohort else [f"d{i}" for i in range(cohort_test)]
+    cohort_enroll = cohort_test if same_cohort else cohort_enroll
 
-    def matrix(row_ids, column_ids, missing=missing):
-        scores = rng.normal(size=(len(row_ids), len(column_ids))) * 2 + 1
-        if ties:
-            scores = np.round(scores)
-        mask = rng.random(scores.shape) < missing
-        return ScoreMatrix(scores.astype(dtype), row_ids, column_ids, missing=mask if missing else None)
+    def side(prefix, size, extra=()):
+        names = [*(f"s{i}" for i in range(speakers)), *extra, None]
+        known = rng.choice(np.array(names, object), size=size) if speakers or same_speakers else None
+        gender = rng.choice(np.array(["f", "m", "f", None] if not extra else ["f", "m"], object), size=size)
+        return Side([f"{prefix}{i}" for i in range(size)], known, {"gender": gender})
 
-    e, t = [f"e{i}" for i in range(m)], [f"t{i}" for i in range(n)]
+    def matrix(rows, columns, missing=missing):
+        scores = rng.normal(size=(len(rows), len(columns))) * 2 + 1
+        scores = np.round(scores) if ties else scores
+        scores[rng.random(scores.shape) < missing] = np.nan
+        return ScoreMatrix(scores.astype(dtype), rows, columns)
+
+    def shuffled(side):
+        return side.take(rng.permutation(len(side)))
+
+    e, t = side("e", m), side("t", n)
+    rows = side("c", cohort_enroll, "xyz")
+    columns = rows if same_cohort else side("d", cohort_test, "xyz")
+    if same_speakers and len(rows):
+        rows = rows.with_speakers(["x", *rows.speakers[1:]])
+        columns = columns.with_speakers(["x", *rng.choice(rows.speakers, size=len(columns) - 1)])
     trials = matrix(e, t, missing if listed is None else 0.0)
     if listed is not None:
         every = trials.to_trials()
         kept = np.flatnonzero(rng.random(len(every)) < listed)
         trials = every.select(rng.permutation(kept if len(kept) else [0]))
-    names = [f"s{i}" for i in range(max(speakers, 1) + 2)]
-
-    def spoken(size, extra=None):
-        if not speakers:
-            return None
-        some = [*names[:speakers], *(extra or []), None]
-        return [some[k] for k in rng.integers(len(some), size=size)]
-
-    own = spoken(len(rows), ["x", "y", "z"])
-    others = own if same_cohort else spoken(len(columns), ["x", "y", "z"])
-    if same_speakers:
-        pool = [*names[:speakers], "x", "y", "z"]
-        pool = pool[-rng.integers(1, min(len(pool), len(rows), len(columns)) + 1) :]
-        own, others = ([*pool, *rng.choice(pool, size=len(ids) - len(pool))] for ids in (rows, columns))
-    return ScoreBlocks(
-        trials,
-        enroll=matrix(e, rng.permutation(columns)),
-        test=matrix(rng.permutation(rows), t),
-        cohort=matrix(rows, columns),
-        enroll_speakers=spoken(len(trials.enroll_ids)),
-        test_speakers=spoken(len(trials.test_ids)),
-        cohort_enroll_speakers=own,
-        cohort_test_speakers=others,
-    )
+    return ScoreBlocks(trials, matrix(e, shuffled(columns)), matrix(shuffled(rows), t), matrix(rows, columns))
 
 
 @st.composite
-def block_cases(draw, *, same_cohort=False, same_speakers=False, max_cohort=12):
+def block_cases(draw, *, max_cohort=12, **given):
     """Blocks of many kinds."""
-    return make_blocks(
-        seed=draw(st.integers(0, 10**6)),
-        m=draw(st.integers(1, 6)),
-        n=draw(st.integers(1, 6)),
-        cohort_enroll=draw(st.integers(1, max_cohort)),
-        cohort_test=draw(st.integers(1, max_cohort)),
-        speakers=draw(st.sampled_from([0, 1, 2, 6])),
-        missing=draw(st.sampled_from([0.0, 0.0, 0.3])),
-        listed=draw(st.sampled_from([None, 0.6])),
-        dtype=draw(st.sampled_from([np.float32, np.float64])),
-        same_cohort=same_cohort,
-        same_speakers=same_speakers,
-        ties=draw(st.booleans()),
-    )
+    cases = {
+        "seed": st.integers(0, 10**6),
+        "m": st.integers(1, 6),
+        "n": st.integers(1, 6),
+        "cohort_enroll": st.integers(1, max_cohort),
+        "cohort_test": st.integers(1, max_cohort),
+        "speakers": st.sampled_from([0, 1, 2, 3]),
+        "missing": st.sampled_from([0.0, 0.0, 0.3]),
+        "listed": st.sampled_from([None, 0.6]),
+        "dtype": st.sampled_from([np.float32, np.float64]),
+        "ties": st.booleans(),
+    }
+    return make_blocks(**{name: given[name] if name in given else draw(case) for name, case in cases.items()} | given)
+
+
+def replaced(blocks, **changes):
+    """The same blocks with some of them replaced."""
+    names = ("trials", "enroll", "test", "cohort", "enroll_labels", "test_labels", "cohort_labels")
+    return ScoreBlocks(**{name: getattr(blocks, name) for name in names} | changes)
+
+
+def ragged(blocks):
+    """The same blocks as dask arrays in uneven chunks; a list of trials stays in memory."""
+
+    def cut(table):
+        if not isinstance(table, ScoreMatrix):
+            return table
+        chunks = tuple((1, size // 2, size - 1 - size // 2) if size > 2 else (size,) for size in table.shape)
+        return table.with_scores(da.from_array(table.scores, chunks=chunks))
+
+    return replaced(blocks, **{name: cut(getattr(blocks, name)) for name in ("trials", "enroll", "test", "cohort")})
 
 
 def as_dict(trials):
-    """Scores by pair of ids, None where missing."""
-    if isinstance(trials, ScoreMatrix):
-        return {
-            (e, t): None if np.isnan(trials.scores[i, j]) else float(trials.scores[i, j])
-            for i, e in enumerate(trials.enroll_ids)
-            for j, t in enumerate(trials.test_ids)
-        }
+    """Scores by pair of ids, without missing ones."""
+    trials = trials.to_trials() if isinstance(trials, ScoreMatrix) else trials
     return {trials.pair(at): float(trials.scores[at]) for at in range(len(trials))}
 
 
-def assert_same(found, expected, dtype, how=""):
-    """Compare a norm's result with the naive one; a missing trial is absent or None in either."""
-    found = {pair: score for pair, score in as_dict(found).items() if score is not None}
+def assert_same(found, expected, dtype=np.float64):
+    """Compare a norm's result with the scores by pair of ids; a missing one is absent or None."""
+    found = as_dict(found)
     expected = {pair: score for pair, score in expected.items() if score is not None}
-    assert found.keys() == expected.keys(), how
-    rtol = 2e-5 if dtype == np.float32 else 1e-9
-    pairs = list(expected)
-    scores = np.array([[found[pair], expected[pair]] for pair in pairs]).reshape(-1, 2)
-    np.testing.assert_allclose(*scores.T, rtol=rtol, atol=rtol, err_msg=f"{how} {pairs}")
+    assert found.keys() == expected.keys()
+    tolerance = 2e-5 if dtype == np.float32 else 1e-9
+    values = [found[pair] for pair in expected]
+    np.testing.assert_allclose(values, list(expected.values()), rtol=tolerance, atol=tolerance)

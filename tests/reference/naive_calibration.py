@@ -1,10 +1,9 @@
-"""Calibrations straight from their definitions: numerical minimization and integration, loops over trials."""
+"""Calibrations straight from their definitions: numerical minimization, loops over trials."""
 
 import math
 from decimal import Decimal, localcontext
 
 import numpy as np
-from scipy.integrate import quad
 from scipy.optimize import minimize
 
 
@@ -49,34 +48,6 @@ def pav_llr(scores, labels, smoothing):
         lowest = [[x for b in range(m, len(values)) if (x := llr(a, b)) is not None] for a in range(m + 1)]
         found[value] = max(min(options) for options in lowest if options)
     return [found[s] for s in scores]
-
-
-def predictive(score, training, mean=0.0, mean_count=0.0, shape=0.0, rate=0.0):
-    """Integrate N(score; mu, 1/lambda) over the posterior of mu (by hand) and of lambda (numerically)."""
-    n = len(training)
-    average = sum(training) / n
-    kappa = mean_count + n
-    centre = (mean_count * mean + n * average) / kappa
-    scatter = sum((x - average) ** 2 for x in training) + mean_count * n / kappa * (average - mean) ** 2
-    power = shape + (n - (mean_count == 0)) / 2
-
-    def gamma_log(lam):
-        return (power - 1) * math.log(lam) - (rate + scatter / 2) * lam
-
-    peak = power / (rate + scatter / 2)
-    top = gamma_log(peak)
-    span = math.log(peak) - 30, math.log(peak) + 8
-    norm = quad(lambda u: math.exp(gamma_log(math.exp(u)) - top + u), *span, limit=500)
-    variance_factor = 1 + 1 / kappa
-
-    def joint(u):
-        lam = math.exp(u)
-        density = math.sqrt(lam / (2 * math.pi * variance_factor))
-        density *= math.exp(-0.5 * lam * (score - centre) ** 2 / variance_factor)
-        return density * math.exp(gamma_log(lam) - top + u)
-
-    total = quad(joint, *span, limit=500)
-    return total[0] / norm[0]
 
 
 def cross_llr(scores, labels, enroll, test, folds, fit):

@@ -1,4 +1,8 @@
-"""Every classical norm straight from its definition: one trial at a time, its cohort put together by hand."""
+"""Every classical norm straight from its definition: one trial at a time, its cohort put together by hand.
+
+A trial's cohort is what is left without the trial's own speakers and, of a condition, the test cohort's members of the
+enrolment's value and the enrolment cohort's members of the test's value. On it runs the plain norm.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,9 @@ from evenscore import ScoreBlocks, ScoreMatrix
 MAD_TO_STD = 1.0 / statistics.NormalDist().inv_cdf(0.75)
 
 
-def location_scale(values: Sequence[float], *, statistic="mean", trim=0.1, ddof=0, std_floor=0.0, **_unused):
+def location_scale(
+    values: Sequence[float], *, statistic="mean", trim=0.1, ddof=0, std_floor=0.0, zero_std="error", **_unused
+):
     """Location and scale of a few numbers; None if there are none."""
     values = sorted(values, reverse=True)
     if not values:
@@ -26,13 +32,13 @@ def location_scale(values: Sequence[float], *, statistic="mean", trim=0.1, ddof=
         center = math.fsum(values) / len(values)
         squares = math.fsum((v - center) ** 2 for v in values)
         scale = math.sqrt(squares / (len(values) - ddof)) if len(values) > ddof else 0.0
-    return center, max(scale, std_floor)
+    scale = max(scale, std_floor)
+    return center, 1.0 if zero_std == "one" and scale < 1e-14 else scale
 
 
 def ranked(scores: dict, k: int, drop: int) -> list:
     """The members with the highest scores; equals in the order of the cohort."""
-    order = sorted(scores, key=lambda member: -scores[member])
-    return order[drop : drop + k]
+    return sorted(scores, key=lambda member: -scores[member])[drop : drop + k]
 
 
 def nearness(scores: dict, cohort: dict, members: Sequence) -> dict:
@@ -45,11 +51,11 @@ def nearness(scores: dict, cohort: dict, members: Sequence) -> dict:
     return found
 
 
-def by_speaker(scores: dict, speakers: dict, asked: dict) -> dict:
-    """The mean score with the recordings of each asked member's speaker."""
+def by_speaker(scores: dict, speakers: dict, members: dict) -> dict:
+    """The mean score with the recordings of each member's speaker."""
     found = {}
-    for member, speaker in asked.items():
-        values = [score for other, score in scores.items() if speakers[other] == speaker]
+    for member, speaker in members.items():
+        values = [score for other, score in scores.items() if speaker is not None and speakers[other] == speaker]
         if values:
             found[member] = math.fsum(values) / len(values)
     return found
@@ -63,120 +69,102 @@ def naive_normalize(
     drop_top: int = 0,
     select: str = "own",
     combine: str = "mean",
-    enroll_condition=None,
-    test_condition=None,
-    cohort_condition=None,
+    condition: str | None = None,
+    empty: str = "missing",
     **how,
 ) -> dict:
-    """Normalized score of each trial by its two ids; None where the cohort vanished."""
+    """Normalized score of each trial by its two ids; None where there are no cohort scores."""
     top_k = 10**9 if top_k is None else top_k
     trials = blocks.trials.to_trials() if isinstance(blocks.trials, ScoreMatrix) else blocks.trials
-    spk = _Speakers(blocks)
-
-    def kept(scores, speakers, own, condition=None):
-        return {
-            member: float(score)
-            for member, score in scores.items()
-            if not math.isnan(score)
-            and (speakers.get(member) is None or speakers[member] not in own)
-            and (condition is None or cohort_condition[member] == condition)
-        }
-
+    enroll, test = facts(blocks.trials.enroll, condition), facts(blocks.trials.test, condition)
+    rows, columns = facts(blocks.cohort_enroll, condition), facts(blocks.cohort_test, condition)
+    tables = [
+        pairs(block, labels)
+        for block, labels in (
+            (blocks.enroll, blocks.enroll_labels),
+            (blocks.test, blocks.test_labels),
+            (blocks.cohort, blocks.cohort_labels),
+        )
+    ]
+    if blocks.cohort is not None:  # labelled scores of others count for score models only
+        rows = {name: fact for name, fact in rows.items() if name in set(blocks.cohort.enroll_ids)}
+        columns = {name: fact for name, fact in columns.items() if name in set(blocks.cohort.test_ids)}
     result = {}
     for at in range(len(trials)):
-        e, t = trials.pair(at)
-        s = float(trials.scores[at])
-        own = {spk.enroll.get(e), spk.test.get(t)} - {None}
-        e_condition = None if enroll_condition is None else enroll_condition[e]
-        t_condition = None if test_condition is None else test_condition[t]
-        row = {} if blocks.enroll is None else kept(_row(blocks.enroll, e), spk.cohort_test, own, e_condition)
-        column = {} if blocks.test is None else kept(_column(blocks.test, t), spk.cohort_enroll, own, t_condition)
+        (e, t), s = trials.pair(at), float(trials.scores[at])
+        own = {enroll[e][0], test[t][0]} - {None}
+        kept_rows = {c: spk for c, (spk, value) in rows.items() if spk not in own and test[t][1] in (None, "", value)}
+        kept_columns = {
+            d: spk for d, (spk, value) in columns.items() if spk not in own and enroll[e][1] in (None, "", value)
+        }
+        row = {d: tables[0][e, d] for d in kept_columns if (e, d) in tables[0]}
+        column = {c: tables[1][c, t] for c in kept_rows if (c, t) in tables[1]}
+        cohort = {(c, d): tables[2][c, d] for c in kept_rows for d in kept_columns if (c, d) in tables[2]}
         if method in ("zt", "tz"):
-            cohort = _impostors(blocks, own, spk)
-            result[e, t] = _chain(s, row, column, cohort, method == "zt", drop_top, how)
-            continue
-        if select == "own":
-            e_members, t_members = ranked(row, top_k, drop_top), ranked(column, top_k, drop_top)
+            found = chain(s, row, column, cohort, method == "zt", drop_top, how)
         else:
-            whole_row = kept(_row(blocks.enroll, e), spk.cohort_test, own)
-            whole_column = kept(_column(blocks.test, t), spk.cohort_enroll, own)
+            for_row, for_column = row, column
             if select == "profile":
-                impostors = _impostors(blocks, own, spk)
-                for_row = nearness(whole_column, {(d, c): s for (c, d), s in impostors.items()}, blocks.cohort_test_ids)
-                for_column = nearness(whole_row, impostors, blocks.cohort_enroll_ids)
-                for_row = kept(for_row, spk.cohort_test, own)
-                for_column = kept(for_column, spk.cohort_enroll, own)
-            elif set(blocks.cohort_enroll_ids) == set(blocks.cohort_test_ids):
-                for_row, for_column = whole_column, whole_row
-            else:
-                for_row = by_speaker(whole_column, spk.cohort_enroll, spk.cohort_test)
-                for_column = by_speaker(whole_row, spk.cohort_test, spk.cohort_enroll)
-            e_members = [m for m in ranked(for_row, top_k, drop_top) if m in row]
-            t_members = [m for m in ranked(for_column, top_k, drop_top) if m in column]
-        sides = []
-        if method in ("z", "az", "s", "as"):
-            sides.append(location_scale([row[m] for m in e_members], **how))
-        if method in ("t", "at", "s", "as"):
-            sides.append(location_scale([column[m] for m in t_members], **how))
-        if None in sides:
-            result[e, t] = None
-            continue
-        total = sum((s - center) / scale for center, scale in sides)
-        if len(sides) == 2:
-            total /= 2 if combine == "mean" else math.sqrt(2)
-        result[e, t] = total
+                for_row = nearness(column, {(d, c): score for (c, d), score in cohort.items()}, kept_columns)
+                for_column = nearness(row, cohort, kept_rows)
+            elif select == "cross" and set(rows) == set(columns):
+                for_row = {d: column[d] for d in kept_columns if d in column}
+                for_column = {c: row[c] for c in kept_rows if c in row}
+            elif select == "cross":
+                for_row = by_speaker(column, kept_rows, kept_columns)
+                for_column = by_speaker(row, kept_columns, kept_rows)
+            sides = []
+            if method in ("z", "az", "s", "as"):
+                members = ranked(for_row, top_k, drop_top)
+                sides.append(location_scale([row[d] for d in members if d in row], **how))
+            if method in ("t", "at", "s", "as"):
+                members = ranked(for_column, top_k, drop_top)
+                sides.append(location_scale([column[c] for c in members if c in column], **how))
+            found = None if None in sides else sum((s - center) / scale for center, scale in sides)
+            if len(sides) == 2 and found is not None:
+                found /= 2 if combine == "mean" else math.sqrt(2)
+        result[e, t] = s if found is None and empty == "raw" else found
     return result
 
 
-def _chain(s, row, column, cohort, z_first, drop_top, how):
+def chain(s, row, column, cohort, z_first, drop_top, how):
     """ZT: normalize the score and each member's score by Z, then the first by the others; TZ with the sides swapped."""
     first, second = (row, column) if z_first else (column, row)
-    before = location_scale(ranked_values(first, drop_top), **how)
+
+    def numbers(values):
+        return location_scale(sorted(values, reverse=True)[drop_top:], **how)
+
     against = {member: [] for member in second}
     for (c, d), value in cohort.items():
         against.get(c if z_first else d, []).append(value)
     others = []
     for member, score in second.items():
-        found = location_scale(sorted(against[member], reverse=True)[drop_top:], **how)
+        found = numbers(against[member])
         if found is not None:
             others.append((score - found[0]) / found[1])
-    after = location_scale(sorted(others, reverse=True)[drop_top:], **how)
+    before, after = numbers(first.values()), numbers(others)
     if before is None or after is None:
         return None
     return ((s - before[0]) / before[1] - after[0]) / after[1]
 
 
-def ranked_values(scores: dict, drop: int) -> list:
-    return [scores[m] for m in ranked(scores, 10**9, drop)]
+def facts(side, condition):
+    """Speaker and value of the condition of each id."""
+    if side is None:
+        return {}
+    speakers = [None] * len(side) if side.speakers is None else side.speakers
+    values = [None] * len(side) if condition is None else side.columns[condition]
+    return dict(zip(side.ids, zip(speakers, values, strict=True), strict=True))
 
 
-def _impostors(blocks, own, spk):
-    cohort, labels = blocks.cohort.scores.tolist(), blocks.cohort_labels.matrix.tolist()
+def pairs(block, labels):
+    """Non-target scores by pair of ids."""
+    if block is None:
+        return {}
+    key = None if labels is None else labels.matrix
     return {
-        (c, d): score
-        for c, scores, row in zip(blocks.cohort.enroll_ids, cohort, labels, strict=True)
-        if spk.cohort_enroll.get(c) not in own
-        for d, score, label in zip(blocks.cohort.test_ids, scores, row, strict=True)
-        if label == 0 and not math.isnan(score) and spk.cohort_test.get(d) not in own
+        (c, d): float(block.scores[i, j])
+        for i, c in enumerate(block.enroll_ids)
+        for j, d in enumerate(block.test_ids)
+        if not math.isnan(block.scores[i, j]) and (key is None or key[i, j] == 0)
     }
-
-
-class _Speakers:
-    def __init__(self, blocks):
-        def named(ids, speakers):
-            return {} if speakers is None else dict(zip(ids, speakers, strict=True))
-
-        self.enroll = named(blocks.trials.enroll_ids, blocks.enroll_speakers)
-        self.test = named(blocks.trials.test_ids, blocks.test_speakers)
-        self.cohort_enroll = named(blocks.cohort_enroll_ids, blocks.cohort_enroll_speakers)
-        self.cohort_test = named(blocks.cohort_test_ids, blocks.cohort_test_speakers)
-
-
-def _row(block, e):
-    at = list(block.enroll_ids).index(e)
-    return dict(zip(block.test_ids, block.scores[at], strict=True))
-
-
-def _column(block, t):
-    at = list(block.test_ids).index(t)
-    return dict(zip(block.enroll_ids, block.scores[:, at], strict=True))

@@ -1,53 +1,44 @@
-"""The elements of a page."""
+"""A strict reading of HTML: every element is closed in its turn, ids and attributes are unique."""
 
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "input", "br", "img", "hr", "path"}
+VOID = {"meta", "link", "input", "br", "img", "hr"}
 
 
-@dataclass
-class Element:
-    tag: str
-    attributes: dict
-    ancestors: tuple
-    text: str = ""
-    children: list = field(default_factory=list)
+class Reader(HTMLParser):
+    """Elements as (tag, attributes), and the text of each kind of element."""
 
-    def __getitem__(self, name):
-        return self.attributes.get(name)
-
-
-class _Reader(HTMLParser):
-    def __init__(self):
+    def __init__(self, page):
         super().__init__(convert_charrefs=True)
-        self.found, self.open = [], []
+        self.elements, self.open, self.texts = [], [], []
+        self.feed(page)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+        ids = [attributes["id"] for _, attributes in self.elements if "id" in attributes]
+        assert len(ids) == len(set(ids))
 
-    def handle_starttag(self, tag, attrs):
-        element = Element(tag, dict(attrs), tuple(self.open))
-        if self.open:
-            self.open[-1].children.append(element)
-        self.found.append(element)
-        if tag not in VOID:
-            self.open.append(element)
+    def handle_starttag(self, tag, attrs, *, closed=False):
+        assert len(dict(attrs)) == len(attrs), f"an attribute of <{tag}> stands twice"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID and not closed:
+            self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
-        self.found.append(Element(tag, dict(attrs), tuple(self.open)))
+        self.handle_starttag(tag, attrs, closed=True)
 
     def handle_endtag(self, tag):
-        assert self.open, f"</{tag}> closes nothing"
-        assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
-        self.open.pop()
+        assert self.open.pop() == tag
 
     def handle_data(self, data):
-        for element in self.open:
-            element.text += data
+        self.texts.append((self.open[-1] if self.open else "", data))
 
+    def handle_comment(self, data):
+        raise AssertionError(f"the page has a comment: {data}")
 
-def elements(page):
-    """Return the elements of a page in their order; a page that is not well formed is an error."""
-    reader = _Reader()
-    reader.feed(page)
-    reader.close()
-    assert reader.open == []
-    return reader.found
+    def text(self, *tags):
+        """Return all text, or that of some elements."""
+        return " ".join(" ".join(data for tag, data in self.texts if not tags or tag in tags).split())
+
+    def all(self, tag):
+        """Return the attributes of all elements of a kind."""
+        return [attributes for one, attributes in self.elements if one == tag]

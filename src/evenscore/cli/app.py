@@ -1,267 +1,184 @@
-"""The command ``evenscore``: its options, and the list of its commands.
-
-A command that fails says why in one sentence on standard error, and ends with an exit code.
-"""
+"""The command ``evenscore``. A command that fails says why in one sentence on standard error, with an exit code."""
 
 from __future__ import annotations
 
-import functools
+import inspect
 import io
 import os
 import re
 import sys
+import textwrap
+import time
 import traceback
-from collections.abc import Callable
-from copy import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
-from typing import Annotated, Any, NoReturn, ParamSpec
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
 
 from evenscore._version import __version__
-from evenscore.cli.old_spellings import modern
-from evenscore.cli.option_records import option_name
-from evenscore.cli.output import printable
 from evenscore.errors import EvenscoreError
-from evenscore.files.panics import hide_panics
-from evenscore.threads import BLAS_THREADS
+from evenscore.parallel import Progress
 
-__all__ = ["DEBUG", "EXAMPLES", "add_command", "app", "main", "program", "run_program", "with_options"]
+__all__ = ["app", "main", "progress_bar"]
 
-#: In the order of the help; a command is imported when it is called.
-COMMANDS = (
-    *(
-        "info",
-        "convert",
-        "fit",
-        "score",
-        "normalize",
-        "adapt",
-        "model",
-        "plda",
-        "transform",
-        "calibrate",
-        "evaluate",
-        "compare",
-    ),
-    *("verifier", "choose-cohort", "simulate", "plot", "formats", "demo"),
-)
+#: In the order of the help; the module of a command is imported when it is called.
+COMMANDS = {
+    "normalize": "Normalize trial scores with cohort scores.",
+    "fit": "Train a score model on labelled scores.",
+    "calibrate": "Turn scores into calibrated log-likelihood ratios; fuse systems.",
+    "evaluate": "Measure EER, DCF, Cllr and more of scores with a key.",
+    "compare": "Compare norms on your data, with intervals, a verdict and a report.",
+    "score": "Score embeddings: cosine, dot product, PLDA.",
+    "plda": "Train or adapt a PLDA.",
+    "plot": "Draw DET, Tippett, ECE and other figures.",
+    "convert": "Convert scores, trials, keys, embeddings or speaker maps to another format.",
+    "info": "Show what is in files, and whether scores and key agree.",
+    "trials": "Make a list of trials from a speaker map.",
+    "simulate": "Draw scores from a score model.",
+    "model": "Show a model file.",
+    "demo": "Compare all norms on data that ships with the program.",
+    "formats": "List the file formats.",
+}
 
-FAILED = 1  #: exit code: evenscore could not do what it should
-WRONG_USE = 2  #: exit code: the options or the files are not right
-INTERRUPTED = 130  #: exit code after Ctrl-C, as shells have it
-PIPE_CLOSED = 141  #: exit code when nobody reads the output any more, as shells have it
-DEBUG = "EVENSCORE_DEBUG"  #: environment variable; with "1" a failure prints its traceback
-
-_REPAIRING = ("convert", "info")  # commands that read files with repairs
-_ARGUMENT = re.compile(
-    r"(read it with )?\b(missing|duplicates|score_column|ids|format|unmatched|resume|allow_overlap)=('?)([A-Za-z]+)\3"
-)
-_CONTEXT = {"help_option_names": ["-h", "--help"]}
-
-P = ParamSpec("P")
-
-
-class _Commands(TyperGroup):
-    """The commands by name; those of whole modules are groups."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return their names."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; all of them are loaded where one is misspelt, so that its likes can be told."""
-        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
-            if name not in self.commands:
-                self.commands[name] = _loaded(name)
-        return self.commands.get(cmd_name)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command of a line; `score` with a norm is `normalize`, which did not take embeddings once."""
-        if args[0] == "score":
-            spelled = modern("score", args[1:])
-            if {word.partition("=")[0] for word in spelled} & {"--norm", "--cohort-embeddings"}:
-                args = ["normalize", *spelled]
-        return super().resolve_command(ctx, args)
+FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141  # exit codes
+_HELP_ALL = "--help-all"
+Click = Any  # objects of click, which typer brings along without a name of theirs
+_NORM_OPTIONS = {"topk": "as:top_k=300", "topn": "as:top_k=300", "droptop": "as:drop_top=5", "dim": "lgsm:dim=2"}
 
 
 class _Command(TyperCommand):
-    """A command that understands the options of earlier versions, too, and whose help is text without markup."""
+    """A command whose help fits on a screen, and whose failures are a sentence on standard error and an exit code."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options as they are spelled now."""
-        return super().parse_args(ctx, modern(self.name or "", args))
+    arguments: Mapping[str, str]  #: options of the command line by arguments of the library, for messages
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Show the help; brackets, as in evenscore[plot], are no markup of rich."""
-        from rich.markup import escape
+    def parse_args(self, ctx: Click, args: list[str]) -> list[str]:
+        """Parse the command line; an option of a norm that was given as one of the command is explained."""
+        if _HELP_ALL in args:
+            ctx.meta[_HELP_ALL], args = True, ["--help"]
+        names = [name for param in self.params for name in param.opts]
+        for given in (arg.partition("=")[0] for arg in args if arg.startswith("--")):
+            example = _NORM_OPTIONS.get(re.sub("[-_]", "", given))
+            if example is not None and given not in names:
+                ctx.fail(f"there is no option {given}; options of a norm follow its name: --norm {example}")
+        return super().parse_args(ctx, args)
 
-        shown = copy(self)
-        shown.help, shown.params = escape(self.help or ""), [copy(parameter) for parameter in self.params]
-        for parameter in shown.params:
-            parameter.help = escape(getattr(parameter, "help", None) or "")  # type: ignore[attr-defined]
-        super(_Command, shown).format_help(ctx, formatter)
+    def format_options(self, ctx: Click, formatter: Click) -> None:
+        """List the options of everybody, then the rare ones (those with a panel), or only their names."""
+        records = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
+        rare = [record for param, record in records if record and getattr(param, "rich_help_panel", None)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for _, record in records if record and record not in rare], col_max=27)
+        if rare and ctx.meta.get(_HELP_ALL):
+            with formatter.section("Large data and rare options"):
+                formatter.write_dl(rare)
+        elif rare:
+            names = ", ".join(record[0].split()[0].rstrip(",") for record in rare)
+            text = f"More options, see {_HELP_ALL}: {names}"
+            formatter.write("\n" + textwrap.fill(text, formatter.width, break_on_hyphens=False) + "\n")
+
+    def invoke(self, ctx: Click) -> Click:
+        """Run the command.
+
+        Messages of the library have arguments in backticks; here they become options of the command line.
+        """
+        try:
+            super().invoke(ctx)
+            sys.stdout.flush()
+            return
+        except EvenscoreError as error:
+            named = {param.name: param.opts[0] for param in self.params} | dict(self.arguments)
+            code, message = WRONG_USE, re.sub(r"`(\w+)`", lambda found: named.get(found[1], found[1]), str(error))
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes on its way out
+            raise typer.Exit(PIPE_CLOSED) from None
+        except MemoryError:
+            code, message = FAILED, "there is not enough memory; use smaller files, or float32 scores in a zarr store"
+        except Exception as error:
+            if type(error).__module__.startswith(("typer", "click")):  # errors of use, and the end of a command
+                raise
+            code, message = FAILED, f"unexpected {type(error).__name__}: {error}; EVENSCORE_DEBUG=1 shows where"
+            if type(error).__name__ == "KilledWorker":
+                message = "a worker died again and again, most likely of too little memory; raise --memory-limit"
+        if os.environ.get("EVENSCORE_DEBUG") == "1":
+            traceback.print_exc()
+        printable = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message)
+        typer.echo(f"error: {printable}", err=True)
+        raise typer.Exit(code)
 
 
-app = typer.Typer(
-    name="evenscore",
-    cls=_Commands,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings=_CONTEXT,
-)
+class _Commands(TyperGroup):
+    """The commands by name."""
 
+    def list_commands(self, ctx: Click) -> list[str]:
+        """Return their names."""
+        return list(COMMANDS)
 
-def _loaded(name: str) -> Any:
-    module = import_module(f"evenscore.cli.{name.replace('-', '_')}")
-    commands: tuple[tuple[str, Callable[..., None], str], ...] = getattr(module, "COMMANDS", ())
-    if not commands:
-        made = program(name, getattr(module, name.replace("-", "_")), module.EXAMPLES)
-    else:
-        made = _app(no_args_is_help=True, help=_help(module.GROUP, module.EXAMPLES))
-        made.callback()(lambda: None)  # a group, even of one command
-        for each in commands:
-            add_command(made, *each)
-    loaded = get_command(made)
-    loaded.name = name
-    return loaded
+    def get_command(self, ctx: Click, cmd_name: str) -> Click:
+        """Return a command; a name that is close to one is suggested."""
+        if cmd_name not in COMMANDS:
+            close = get_close_matches(cmd_name, COMMANDS, 1)
+            ctx.fail(f"there is no command '{cmd_name}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+        module = import_module(f"evenscore.cli.{cmd_name}")
+        function = getattr(module, cmd_name)
+        lines = "\n".join(f"  {line}" for line in module.EXAMPLES.strip().splitlines())
+        text = f"\b\nExamples:\n{lines}\n\n{inspect.cleandoc(function.__doc__ or '')}"
+        made = typer.Typer(**_PLAIN)
+        made.command(cmd_name, cls=_Command, help=text, context_settings=_CONTEXT)(function)
+        command: Click = typer.main.get_command(made)
+        command.arguments = getattr(module, "OPTIONS", {})
+        return command
 
-
-def _app(**options: Any) -> typer.Typer:
-    return typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False, **options)
-
-
-def add_command(group: typer.Typer, name: str, command: Callable[..., None], examples: str) -> None:
-    """Add a command: its docstring and the examples are its help."""
-    text = _help(command.__doc__ or "", examples)
-    group.command(name, cls=_Command, help=text, context_settings=_CONTEXT)(guarded(command))
-
-
-def program(name: str, command: Callable[..., None], examples: str) -> typer.Typer:
-    """Return a program of one command; those of the recipes are made this way, too."""
-    made = _app()
-    add_command(made, name, command, examples)
-    return made
-
-
-def run_program(program: typer.Typer, name: str) -> None:
-    """Run a program under the name that its help shows."""
-    _prepare_streams()
-    program(prog_name=name)
+    def format_commands(self, ctx: Click, formatter: Click) -> None:
+        """List the commands without importing their modules."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 def main() -> None:
     """Run the command line; the entry point of the installed program."""
-    if "numpy" not in sys.modules:  # nobody else's process
-        for name in BLAS_THREADS:
-            os.environ.setdefault(name, "1")
-        hide_panics()
-    run_program(app, "evenscore")
-
-
-def _prepare_streams() -> None:
-    """Let output be written whole, and let a terminal that cannot show an id not stop the work."""
-    for stream in (sys.stdout, sys.stderr):
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ.setdefault("MKL_NUM_THREADS", "1")
+    for stream in (sys.stdout, sys.stderr):  # an id that a terminal cannot show must not stop the work
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    # With PYTHONUNBUFFERED=1 a large write to a pipe can end half-way without an error.
-    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
-        encoding, errors = sys.stdout.encoding, sys.stdout.errors
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.detach()), encoding, errors, write_through=True)
-        sys.__stdout__ = sys.stdout  # type: ignore[misc]  # which is asked how wide the terminal is
-
-
-def _help(docstring: str, examples: str) -> str:
-    """Join the lines of each paragraph, so that the help fits any width, but keep those of the examples."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in docstring.strip().split("\n\n")]
-    lines = "\n".join(f"  {line}" for line in examples.strip().splitlines())
-    return "\n\n".join([*paragraphs, f"\b\nExamples:\n{lines}"])
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
+    if sys.argv[1:] == ["--version"]:
         typer.echo(f"evenscore {__version__}")
-        raise typer.Exit
+    else:
+        app(prog_name="evenscore")
 
 
-EXAMPLES = """
-evenscore demo                                # a first look
-evenscore info dev.scores --key dev.trials    # what is in it, what is odd
-evenscore convert dev.scores dev.npz          # another format
-"""
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_SUMMARY = """Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.
+
+'evenscore COMMAND --help' shows examples and the options of a command, 'evenscore --version' the version."""
+_PLAIN: Any = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+app = typer.Typer(name="evenscore", cls=_Commands, no_args_is_help=True, context_settings=_CONTEXT, **_PLAIN)
+app.callback(help=_SUMMARY)(lambda: None)
 
 
-@app.callback(
-    help=_help("Turn raw speaker-verification scores into normalized, calibrated log-likelihood ratios.", EXAMPLES)
-)
-def evenscore(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Take the options that come before a command."""
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress | None]:
+    """Give a callback that draws a bar on standard error and removes it at the end, or None without a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    drawn = time.monotonic() + 1.0  # most work is done before a bar is worth drawing
 
+    def show(done: int, total: int) -> None:
+        nonlocal drawn
+        if time.monotonic() - drawn > 0.1:
+            drawn = time.monotonic()
+            bar = "#" * (30 * done // max(total, 1))
+            typer.echo(f"\r{what} [{bar:30}] {done} of {total}\x1b[K", err=True, nl=False)
 
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Return the command with its failures turned into a sentence and an exit code."""
-
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-            sys.stdout.flush()
-        except EvenscoreError as error:
-            _fail(with_options(str(error), command.__name__), WRONG_USE)
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            _discard_output()
-            raise typer.Exit(PIPE_CLOSED) from None
-        except MemoryError:
-            _fail("there is not enough memory for this; use smaller files, or float32 scores", FAILED)
-        except Exception as error:
-            if type(error).__module__.partition(".")[0] in ("typer", "click"):  # Exit, Abort and errors of use
-                raise
-            _fail(f"unexpected {type(error).__name__}: {error}; {DEBUG}=1 shows where it happened", FAILED)
-
-    return run
-
-
-def with_options(message: str, command: str) -> str:
-    """Return a message of the library with the options of a command in place of arguments.
-
-    Examples
-    --------
-    >>> with_options("score 'nan' is not finite; drop the trial, or read it with missing='skip'", "evaluate")
-    "score 'nan' is not finite; drop the trial, or mend it with 'evenscore convert --missing skip IN OUT'"
-    >>> with_options("they do not match; leave out the others (unmatched='drop')", "evaluate")
-    'they do not match; leave out the others (--unmatched drop)'
-    """
-
-    def spelled(found: re.Match[str]) -> str:
-        name = "--from" if found[2] == "format" else option_name(found[2])
-        option = name if found[4] == "True" else f"{name} {found[4]}"
-        if found[1] and command not in _REPAIRING:
-            last = found.end() == len(message)  # else the names are told
-            names = " ('evenscore formats' lists the names)" if name == "--from" and last else ""
-            return f"mend it with 'evenscore convert {option} IN OUT'{names}"
-        return f"{found[1] or ''}{option}"
-
-    return _ARGUMENT.sub(spelled, message)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    if os.environ.get(DEBUG) == "1":
-        traceback.print_exc()
-    typer.echo(f"error: {printable(message)}", err=True)
-    raise typer.Exit(code)
-
-
-def _discard_output() -> None:
-    """Let the interpreter flush into nothing, so that it does not complain about the closed pipe on its way out."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, sys.stdout.fileno())
-    os.close(nothing)
+    try:
+        yield show
+    finally:
+        typer.echo("\r\x1b[K", err=True, nl=False)

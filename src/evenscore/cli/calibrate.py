@@ -2,126 +2,166 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenscore.cli import options as opt
-from evenscore.cli.option_records import with_records
-from evenscore.cli.options import Resume, ScaleChoices
-from evenscore.cli.output import check_output, print_json, print_lines, printable, scored_output
+from evenscore.cli.options import ToFormat, file_option, parse_name
 from evenscore.errors import InputError
+
+if TYPE_CHECKING:
+    from evenscore.calibrate import Calibration
+    from evenscore.cli.inputs import Table
+    from evenscore.data.side import Side
 
 __all__ = ["EXAMPLES", "calibrate"]
 
 EXAMPLES = """
 evenscore calibrate --train dev.scores --train-key k eval.scores -o out
 evenscore calibrate --train dev.scores --train-key k --save c.json
-evenscore calibrate --load c.json eval.scores -o eval.llr
+evenscore calibrate --load c.json eval.scores -o eval.csv --posterior 0.01
 evenscore calibrate --train d1 --train d2 --train-key k e1 e2 -o fused
-evenscore calibrate --calibration saturating:l2=1e-3 \\
-    --train dev.scores --train-key k eval.scores -o out
 evenscore calibrate --cross-validate 5 --key eval.key eval.scores -o out
-evenscore calibrate --load c.json eval.zarr --workers 4 -o llr.zarr
 """
+OPTIONS = {"labels": "--train-key", "folds": "--cross-validate", "scores": "SCORES"}
 
 
-@with_records
 def calibrate(
     scores: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="SCORES", help="Scores to be calibrated; several files are systems to be fused."),
+        list[str] | None, typer.Argument(metavar="SCORES", help="Scores to calibrate; several files are fused.")
     ] = None,
-    output: Annotated[str | None, opt.file("File to write; '-' is standard output.", "--output", "-o")] = None,
-    train: Annotated[
-        list[str] | None, opt.file("Scores to train on; for a fusion one file per system, in order.")
+    output: Annotated[str | None, file_option("Output; '-': standard output.", "--output", "-o")] = None,
+    train: Annotated[list[str] | None, file_option("Scores to train on; a file per system.")] = None,
+    train_key: Annotated[str | None, file_option("Labels of the training scores.")] = None,
+    enroll_speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
+    calibration: Annotated[str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="See above.")] = "logistic",
+    save: Annotated[str | None, file_option("Write the calibration to a JSON file.")] = None,
+    load: Annotated[str | None, file_option("Apply a calibration instead of training.")] = None,
+    cross_validate: Annotated[int | None, typer.Option(metavar="N", help="Calibrate by N folds of speakers.")] = None,
+    key: Annotated[str | None, file_option("Labels of SCORES, for --cross-validate.", "--key", "-k")] = None,
+    quality: Annotated[list[str] | None, typer.Option(metavar="NAME,...", help="Quality measures to weigh.")] = None,
+    metadata: Annotated[list[str] | None, file_option("Table with columns by id for --quality.")] = None,
+    posterior: Annotated[
+        float | None, typer.Option(metavar="P", min=0, max=1, help="Add probabilities of targets at this prior.")
     ] = None,
-    train_key: Annotated[str | None, opt.file("Labels of the training scores, found by id.")] = None,
-    calibration: opt.CalibrationName = "logistic",
-    save: Annotated[str | None, opt.file("Keep the calibration in a JSON file.")] = None,
-    load: Annotated[str | None, opt.file("Apply a calibration that was kept, instead of training.")] = None,
-    cross_validate: Annotated[
-        int | None,
-        typer.Option(
-            "--cross-validate",
-            metavar="FOLDS",
-            help="Calibrate labelled SCORES by fits that never met a trial's speakers; 5 folds of them are usual.",
-        ),
-    ] = None,
-    key: Annotated[str | None, opt.file("Labels of SCORES, for --cross-validate only.", "--key", "-k")] = None,
-    *,
-    labels: opt.LabelChoices,
-    measures: opt.QualityChoices,
-    scale: ScaleChoices,
-    resume: Resume = False,
-    to_format: opt.ToFormat = None,
-    json: opt.Json = False,
+    to_format: ToFormat = None,
 ) -> None:
     """Turn scores into natural-log likelihood ratios.
 
-    Train on labelled scores of other speakers (--train), apply a calibration that was kept (--load), or, where there
-    are no other scores, cross-validate by speaker: calibrating on the evaluated trials is cheating. Several training
-    files and as many SCORES are a fusion. The output keeps order, form and labels of the (first) SCORES. Who speaks,
-    the speaker maps tell; without maps, ids that target trials connect are of one speaker.
-
-    Options of a calibration follow its name after colons, as in logistic:l2=1e-3. logistic and saturating: p_target,
-    the prior at which LLRs should be best (0.5), and l2, a penalty on the weights; saturating bounds the LLRs by the
-    shares of trials that behave like the other class, found by cross-validation; gaussian, bayesian and unsupervised:
-    shared_variance=true, one variance for both classes; unsupervised, which needs no labels and may train on SCORES
-    themselves: p_target, the share of targets, if it is known; pav: smoothing, made-up trials at each end (1), where 0
-    allows infinity. elub is for scores that are LLRs already: it bounds them where they rest on extrapolation.
-
-    Scores in .zarr, in .npy with lists of ids beside it, and in .parquet are read in chunks if they are large or if
-    workers or a memory limit are asked for: a fit then uses a fine histogram of the training scores, and the output,
-    .zarr or .parquet, is written chunk by chunk.
+    Train on labelled scores of other speakers, load a calibration, or cross-validate by speaker (those of
+    --enroll-speakers; else target trials tell). Several files of --train and as many SCORES are a fusion. Calibrations:
+    logistic (p_target, l2), gaussian, bayesian (shared_variance=true), pav (smoothing), saturating (p_target, l2), and
+    unsupervised, which needs no labels and may train on SCORES. Quality measures are columns: dur, test:dur, min:dur,
+    max:dur, diff:dur, ratio:dur, log:min:dur.
     """
-    from evenscore.calibrate import calibration_and_options
-    from evenscore.cli.calibration import CalibrationJob, run_job
+    from evenscore.calibrate import Calibration, calibration_class, cross_validate as cross_validated
+    from evenscore.cli.inputs import read_labelled, warn_self_pairs
+    from evenscore.files import output_format, read_model, read_scores, write, write_model
 
-    method, options = calibration_and_options(calibration)
-    job = CalibrationJob(
-        scores=tuple(scores or ()),
-        train=tuple(train or ()),
-        train_key=train_key,
-        key=key,
-        load=load,
-        folds=cross_validate,
-        method=method,
-        options=options,
-        quality=tuple(name for text in measures.quality or () for name in text.split(",")),
-        metadata=tuple(measures.metadata or ()),
-        train_metadata=tuple(measures.train_metadata or measures.metadata or ()),
-        sources=labels.sources(*((train_key, "--train-key") if cross_validate is None else (key, "--key"))),
-    )
-    _check_outputs(job.scores, output, save, json, cross_validate is not None)
-    lazy = resume or scale.given or (scale.in_chunks(*job.train, *job.scores) and not job.needs_memory)
-    with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
-        result = run_job(job, place, scale if lazy else None)
+    kind = calibration_class(calibration.partition(":")[0])
+    options = parse_name(calibration, kind.option_names())[1]
+    train = scores if not (train or load or cross_validate or kind.supervised) else train
+    if bool(train) + bool(load) + bool(cross_validate) != 1:
+        raise InputError("give one of --train (with --train-key), --load, and --cross-validate (with --key)")
+    if key and not cross_validate:
+        raise InputError("figures on trials that were trained on are too good; --key is for --cross-validate only")
+    if bool(scores) != bool(output) or not (output or save) or (save and not train):
+        raise InputError("give SCORES with -o FILE, and --save FILE only with --train")
+    form = "" if output is None else output_format(output, "scores", to_format).name  # refused before the work
+    if posterior is not None and form not in ("csv", "tsv", "parquet", "npz"):
+        raise InputError("--posterior adds a column, which this output does not have; write csv, tsv, parquet or npz")
+    names = [name for text in quality or () for name in text.split(",")] or None
+    found: Any = None
+    info, labels = {}, None
+    if load:
+        found = read_model(load, Calibration)
+    elif kind.supervised or cross_validate:
+        keys = [path for path in (train_key, key) if path]
+        maps = None if keys else enroll_speakers
+        parts = read_labelled(train or scores or (), keys, maps, None, "--train-key" if train else "--key")
+        training, labels = _with_metadata([table for table, _ in parts], metadata), parts[0][1]
+    else:
+        training = [read_scores(path) for path in train or ()]
+    if cross_validate:
+        tables = [_with_speakers(training[0], labels, enroll_speakers), *training[1:]]
+        result = cross_validated(tables, labels, calibration=kind, folds=cross_validate, quality=names, **options)
+        llrs = result.llr
+        typer.echo(f"{kind.kind}, {len(result.speaker_folds)} speakers in {cross_validate} folds", err=output == "-")
+    else:
+        if found is None:
+            found = kind.fit(training, labels, quality=names, **options)
+            info = _facts(found, training, labels)
+            warn_self_pairs(training[0])
+            figures = "".join(f", {name} {value:.6g}" for name, value in info.items())
+            typer.echo(f"{kind.kind} calibration{figures}", err="-" in (output, save))
+        tables = _with_metadata([read_scores(path) for path in scores or ()], metadata)
+        llrs = None if not tables else found(tables, names) if names and found.fuses else found(tables)
     if save is not None:
-        from evenscore.files.models import save_calibration
-
-        assert result.calibration is not None  # noqa: S101
-        save_calibration(result.calibration, save, info=result.info)
-    for line in result.warnings:
-        typer.echo(f"warning: {printable(line)}", err=True)
-    if json:
-        print_json(result.facts)
-    elif "-" not in (output, save):
-        print_lines(result.story)
+        write_model(found, save, {"train": train, **({"train_key": train_key} if train_key else {}), **info})
+    if output is not None and llrs is not None:
+        warn_self_pairs(tables[0])
+        write(llrs if posterior is None else _with_posterior(llrs, posterior), output, format=to_format)
 
 
-def _check_outputs(
-    scores: tuple[str, ...], output: str | None, save: str | None, json: bool, cross_validate: bool
-) -> None:
-    """Refuse what leaves no trace, or too many."""
-    if scores and output is None:
-        raise InputError("the calibrated scores need a place; give -o FILE, or -o - for standard output")
-    if output is not None and not scores:
-        raise InputError("there is nothing to calibrate; give SCORES, or leave out -o")
-    if output is None and save is None:
-        raise InputError("nothing would be written; give SCORES with -o, or --save")
-    if save is not None and cross_validate:
-        raise InputError("--cross-validate makes a calibration for every pair of folds; leave out --save")
-    if [output, save, "-" if json else None].count("-") > 1:
-        raise InputError("standard output can hold one thing only; give the others file names")
-    check_output(output, save)
+def _with_metadata(tables: list[Table], paths: Sequence[str] | None) -> list[Table]:
+    """Return tables of which the first has the numbers of metadata as columns of its sides; NaN where there is none."""
+    import numpy as np
+
+    from evenscore.files import read_metadata
+
+    def described(side: Side, numbers: dict[str, dict[str, float]]) -> Side:
+        ids = side.ids.tolist()
+        return side.with_columns(
+            {name: np.array([known.get(i, np.nan) for i in ids]) for name, known in numbers.items()}
+        )
+
+    for path in paths or () if tables else ():
+        data = read_metadata(path)
+        texts = {name: data.by_id(name) for name in data.columns if name not in data.ids}
+        numbers = {name: known for name, values in texts.items() if (known := _numbers(values)) is not None}
+        enroll, test = tables[0].enroll, tables[0].test
+        enroll = enroll if data.side == "test" else described(enroll, numbers)
+        test = test if data.side == "enroll" else described(test, numbers)
+        tables = [tables[0].with_sides(enroll, test), *tables[1:]]
+    return tables
+
+
+def _numbers(values: dict[str, str]) -> dict[str, float] | None:
+    """Return the numbers of a column, None if it holds text."""
+    try:
+        return {name: float(value or "nan") for name, value in values.items()}
+    except ValueError:
+        return None
+
+
+def _with_speakers(table: Table, labels: Any, speakers: str | None) -> Table:
+    """Return a table with the speakers of a map, or with those that target trials tell."""
+    from evenscore.cli.inputs import facts_of_ids
+    from evenscore.metrics import speakers_from_targets
+
+    if speakers is not None:
+        described = facts_of_ids(speakers, None)
+        return table.with_sides(described(table.enroll), described(table.test))
+    known = speakers_from_targets([table.to_trials() if labels is None else table.to_matrix().to_trials(labels)])
+    return table.with_speakers(known, known)
+
+
+def _facts(found: Calibration, training: list[Table], labels: Any) -> dict[str, Any]:
+    """Return how many trials a calibration was fitted to, and their Cllr."""
+    from evenscore.metrics import as_points, cllr
+
+    if not found.supervised:
+        return {}
+    points = as_points(found(training), labels)
+    return {"n_target": points.n_target, "n_nontarget": points.n_nontarget, "cllr": cllr(points)}
+
+
+def _with_posterior(llrs: Table, prior: float) -> Table:
+    """Return the trials with a column of posterior probabilities."""
+    from evenscore.data.trial_list import TrialList
+    from evenscore.metrics import posterior_probability
+
+    trials = llrs.to_trials()
+    columns = {**trials.columns, "posterior": posterior_probability(trials.needs_scores(), prior)}
+    return TrialList.trusted(**{**vars(trials), "columns": columns})

@@ -4,342 +4,247 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from evenscore.cli import options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap, OwnNorms
-from evenscore.cli.option_records import given_options, with_records
-from evenscore.cli.options import LARGE_DATA, ScaleChoices
-from evenscore.cli.output import check_output_folder, print_json, print_lines, print_table, printable, progress_bar
-from evenscore.cli.scorers import ScorerOption, trained_note
-from evenscore.cli.self_centering import SelfCenteredOption, mended_training
+from evenscore.cli.embeddings import ScorerOption
+from evenscore.cli.options import _RARE, Json, file_option, operating_point
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.comparison import Comparison, Figures, MethodResult
-    from evenscore.tables import LabelledBlocks
+    from pathlib import Path
 
-__all__ = [
-    "EXAMPLES",
-    "Facts",
-    "Inputs",
-    "RankBy",
-    "TrainingScores",
-    "TrainingVectors",
-    "compare",
-    "listed_methods",
-    "print_comparison",
-]
+    from evenscore.comparison import Comparison
+    from evenscore.data.blocks import LabelledBlocks
+    from evenscore.data.embeddings import Embeddings
+    from evenscore.data.labels import Labels
+    from evenscore.data.score_matrix import ScoreMatrix
+    from evenscore.data.side import Ids, Side
+    from evenscore.data.trial_list import TrialList
+
+    Labelled: TypeAlias = tuple[ScoreMatrix | TrialList, Labels | None]  # a list has its labels itself
+    Sides: TypeAlias = tuple[list[LabelledBlocks], list[LabelledBlocks]]  # training and evaluation, by condition
+
+__all__ = ["EXAMPLES", "compare", "print_comparison", "write_results"]
 
 EXAMPLES = """
-evenscore compare --train dev --train-key dev.key --cohort coh \\
-    --trials eval --key eval.key -o report/
-evenscore compare --train dev.npz --trials eval.npz --speakers utt2spk \\
-    --enroll-cohort e.npz --test-cohort t.npz -o report/
-evenscore compare --train-embeddings d.npz --scorer cosine:center=d.npz \\
-    --enroll-embeddings x.npz --test-embeddings x.npz --key key -o report/
-evenscore compare --train dev.zarr --trials eval.zarr --speakers utt2spk \\
-    --enroll-cohort e.zarr --test-cohort t.zarr \\
-    --workers 4 --no-scores -o report/
+evenscore compare --train dev --train-key dev.key --cohort coh --trials eval --key eval.key -o report
+evenscore compare --train-embeddings d.npz --enroll-embeddings x.npz --test-embeddings x.npz \\
+    --scorer cosine:center=d.npz --key key -o report
 """
+OPTIONS = {"enroll": "--enroll-cohort", "test": "--test-cohort"}
 
-_MARK = "* "  # before the name of the recommended method
-
-RankBy = Literal["cllr", "eer", "min_dcf", "act_dcf", "min_cllr"]  #: what can rank methods
-Columns = Sequence[tuple[str, int]]  #: metrics, and at which operating point
-Sides = tuple["list[LabelledBlocks]", "list[LabelledBlocks]"]  #: training and evaluation, a part for each condition
+Files = list[str] | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingScores:
-    """Where the training side and its cohort come from."""
-
-    train: Annotated[
-        list[str] | None, opt.file("Training scores with labels; several files are several phrases or conditions.")
-    ] = None
-    train_key: Annotated[
-        list[str] | None, opt.file("Labels of the training scores: one file for all, or one each.")
-    ] = None
-    cohort: Annotated[
-        list[str] | None,
-        opt.file(
-            "All scores in which cohort members stand, in one file or several: of enrolments against them, of them "
-            "against tests, and of them against each other. Ids tell which is which. Without, the training side is "
-            "the cohort."
-        ),
-    ] = None
-    speakers: Annotated[str | None, opt.file("Map from id to speaker, for all who have no map of their own.")] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationScores:
-    """Where the evaluation trials and their cohort scores come from."""
-
-    trials: Annotated[
-        list[str] | None,
-        opt.file(
-            "Evaluation scores, a file for each of --train in the same order; for embeddings, the trials to score."
-        ),
-    ] = None
-    key: Annotated[list[str] | None, opt.file("Labels of the evaluation trials, likewise.", "--key", "-k")] = None
-    enroll_cohort: Annotated[
-        list[str] | None, opt.file("Cohort scores in a file apart: evaluation enrolments against the cohort's tests.")
-    ] = None
-    test_cohort: Annotated[
-        list[str] | None, opt.file("The same: the cohort's enrolments against evaluation tests.")
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingVectors(CohortChoices):
-    """Embeddings of the training side and of the cohort."""
-
-    PANEL: ClassVar[str] = EMBEDDINGS
-
-    train_embeddings: Annotated[str | None, opt.file("Embeddings of the training side.")] = None
-    cohort_embeddings: Annotated[
-        str | None, opt.file("Embeddings of the cohort; without, the training side is the cohort.")
-    ] = None
-    scorer: ScorerOption = "cosine"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationVectors:
-    """Embeddings of the evaluation trials."""
-
-    PANEL: ClassVar[str] = EMBEDDINGS
-
-    enroll_embeddings: Annotated[str | None, opt.file("Embeddings of the evaluation enrolments.")] = None
-    test_embeddings: Annotated[str | None, opt.file("Embeddings of the evaluation tests; may be the same file.")] = None
-    enroll_map: EnrollMap = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What else is known about scores and embeddings."""
-
-    PANEL: ClassVar[str] = "Speakers, phrases and keys"
-
-    train_speakers: Annotated[str | None, opt.file("Map from id to speaker for the training side.")] = None
-    cohort_speakers: Annotated[str | None, opt.file("Map from id to speaker for the cohort.")] = None
-    phrase_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Split all scores by the phrase of the test: 're:' and a regular expression with one group on the "
-            "id, a file with lines 'id phrase', or 'column:' and a column of the embeddings.",
-        ),
-    ] = None
-    unmatched: opt.OnUnmatched = "error"
-    self_centered: SelfCenteredOption = "keep"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inputs:
-    """All options that say where scores come from, and reading them."""
-
-    training: TrainingScores
-    training_vectors: TrainingVectors
-    facts: Facts
-    evaluation: EvaluationScores | None = None  #: None, like the next, if only the training side is wanted
-    evaluation_vectors: EvaluationVectors | None = None
-    scale: ScaleChoices | None = None  #: whether and how scores are read in chunks
-
-    def read(self) -> Sides:
-        """Read the training side, and the evaluation side if it is wanted."""
-        vectors = self.training_vectors
-        if bool(self.training.train) == bool(vectors.train_embeddings):
-            raise InputError("give the training side with one of --train and --train-embeddings")
-        from evenscore.cli.compare_sides import sides_from_embeddings, sides_from_scores
-
-        if self.training.train:
-            _refuse("--train", vectors, self.evaluation_vectors)
-            if self.evaluation is not None and not self.evaluation.trials:
-                raise InputError("there are no evaluation trials; give their scores with --trials")
-            sides = sides_from_scores(self)
-            return sides if self.facts.self_centered == "keep" else (mended_training(sides[0]), sides[1])
-        if self.facts.self_centered != "keep":
-            raise InputError("--self-centered is for scores; embeddings are centred as --scorer says")
-        _refuse("--train-embeddings", self.training, self.evaluation, but=("--speakers", "--trials", "--key"))
-        if vectors.cohort_embeddings is None:
-            allowed = ("--train-embeddings", "--scorer")
-            _refuse("a cohort that is the training side", vectors, but=allowed)
-        return sides_from_embeddings(self)
-
-
-def _refuse(way: str, *records: Any, but: tuple[str, ...] = ()) -> None:
-    """Refuse options that have no meaning with this way to give the scores."""
-    odd = [name for record in records if record is not None for name in given_options(record) if name not in but]
-    if odd:
-        raise InputError(f"{odd[0]} has no meaning with {way}; leave it out")
-
-
-def listed_methods(text: str | None) -> list[str] | None:
-    """Return the names that stand between commas; None, if none were given, for the usual methods."""
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise InputError("--methods is empty; name some, such as raw,s,as:top_k=100,lgsm, or leave it out")
-    return names
-
-
-@with_records
 def compare(
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Directory for the report and all results.")
-    ],
-    training: TrainingScores,
-    evaluation: EvaluationScores,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="Directory for report and results.")],
+    train: Annotated[Files, file_option("Training scores; a file for each condition.")] = None,
+    train_key: Annotated[Files, file_option("Their labels, one file for all or for each.")] = None,
+    trials: Annotated[Files, file_option("Evaluation scores, a file for each of --train.")] = None,
+    key: Annotated[Files, file_option("Their labels; with embeddings, the trials.", "--key", "-k")] = None,
+    enroll_cohort: Annotated[Files, file_option("Enrolments against the cohort's tests.")] = None,
+    test_cohort: Annotated[Files, file_option("The cohort's enrolments against tests.")] = None,
+    cohort: Annotated[Files, file_option("All scores of cohort members, in any order.")] = None,
+    speakers: Annotated[str | None, file_option("Map from id to speaker, for everybody.")] = None,
+    train_embeddings: Annotated[str | None, file_option("Embeddings to train on, also the cohort.")] = None,
+    enroll_embeddings: Annotated[str | None, file_option("Embeddings of evaluation enrolments.")] = None,
+    test_embeddings: Annotated[str | None, file_option("Embeddings of evaluation tests.")] = None,
+    scorer: ScorerOption = "cosine",
     methods: Annotated[
-        str | None,
-        typer.Option(
-            "--methods",
-            metavar="NAMES",
-            help="Norms between commas, with options after colons, such as raw,s,as:top_k=100,lgsm:dim=1; by default "
-            "all that are usual.",
-        ),
+        str, typer.Option(metavar="NAMES", help="Norms, such as raw,s,as:top_k=100,lgsm:dim=1.")
+    ] = "raw,z,t,zt,s,as,lgsm,evidence",
+    calibration: Annotated[str, typer.Option(metavar="NAME", help="Of all methods.")] = "logistic",
+    points: Annotated[
+        Files,
+        typer.Option(metavar="PRIOR[,C_MISS,C_FA]", help="Operating points, by default 0.01.", rich_help_panel=_RARE),
     ] = None,
-    calibration: opt.CalibrationName = "logistic",
-    rank_by: Annotated[RankBy, typer.Option("--rank-by", help="The metric that ranks the methods.")] = "cllr",
-    points: opt.Points = None,
-    bootstrap: opt.Bootstrap = "1000",
-    json: opt.Json = False,
-    *,
-    own: OwnNorms,
-    training_vectors: TrainingVectors,
-    evaluation_vectors: EvaluationVectors,
-    facts: Facts,
+    bootstrap: Annotated[int, typer.Option(min=1, metavar="N", help="Draws of speakers.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Of the draws.", rich_help_panel=_RARE)] = 0,
     allow_overlap: Annotated[
-        bool,
-        typer.Option(
-            "--allow-overlap",
-            help="Go on if speakers are on the training and on the evaluation side.",
-            rich_help_panel=Facts.PANEL,
-        ),
+        bool, typer.Option("--allow-overlap", help="Speakers may be on both sides.", rich_help_panel=_RARE)
     ] = False,
-    scale: ScaleChoices,
-    no_scores: Annotated[
-        bool,
-        typer.Option(
-            "--no-scores",
-            help="Do not write normalized scores that are made in chunks, only figures.",
-            rich_help_panel=LARGE_DATA,
-        ),
-    ] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Write each method's scores, too.")] = False,
+    json: Json = False,
 ) -> None:
-    """Compare norms on your own scores: which one to use, what it gains, and how sure that is.
+    """Tell which norm to use on your own scores, what it gains, and how sure that is.
 
-    Every method is fitted and calibrated on the training side only, where a trial's own speakers are left out of its
-    cohort, and of the mean that embeddings are centred on, and then normalizes the evaluation trials once. Without a
-    cohort of others, the training side is the cohort, and --enroll-cohort and --test-cohort (or --cohort) give the
-    scores between the two sides. Who speaks, --speakers tells; else ids that target trials connect are of one speaker.
-    The directory gets report.html, results.json, and for each method its normalized scores, log-likelihood ratios,
-    calibration and model; a run that was stopped goes on there.
-
-    Large files, and all scores if workers or a memory limit are asked for, are read in chunks: figures come from
-    summaries, with bounds, and normalized scores are written chunk by chunk.
+    All is trained on the training side; without a cohort of others, that is the cohort.
     """
-    own.refuse_workers(scale)
-    chosen, costs, draws = listed_methods(methods), opt.parsed_points(points), opt.Draws.of(bootstrap)
-    from evenscore.comparison.methods import as_methods
+    from evenscore.cli.app import progress_bar
+    from evenscore.cli.inputs import facts_of_ids
+    from evenscore.comparison import compare as compare_norms
+    from evenscore.comparison.folder import check_folder
+    from evenscore.comparison.judge import parse_methods
 
-    check_output_folder(output)
-    as_methods(chosen, ())  # which refuses wrong options before anything is read
-    with progress_bar() as progress, scale.client(progress) as client:
-        progress("reading", 0.0)
-        sides = Inputs(
-            training=training,
-            training_vectors=training_vectors,
-            facts=facts,
-            evaluation=evaluation,
-            evaluation_vectors=evaluation_vectors,
-            scale=scale,
-        ).read()
-        progress("reading", 1.0)
-        from evenscore.comparison import compare as run_comparison
-        from evenscore.report import write_report
-
-        comparison = run_comparison(
-            *sides,
-            chosen,
-            calibration=calibration,
-            points=costs,
-            rank_by=rank_by,
-            bootstrap=draws.number,
-            level=draws.level,
-            seed=draws.seed,
-            directory=output,
-            write_scores=not no_scores,
-            client=client,
-            memory=scale.room,
-            allow_overlap=allow_overlap,
-            command=shlex.join(["evenscore", *sys.argv[1:]]),
-            progress=progress,
-        )
-        progress("writing the report", 0.0)
-        report = Path(output) / "report.html"
-        write_report(comparison, report)
-    trained = trained_note(training_vectors.scorer) if training_vectors.train_embeddings else []
-    for line in (*comparison.warnings, *trained):
-        typer.echo(f"warning: {printable(line)}", err=True)
+    wanted = [name.strip() for name in methods.split(",") if name.strip()]
+    parse_methods(wanted)  # what is wrong is refused before the work, not after it
+    places = [operating_point(text) for text in points or ("0.01",)]
+    folder = check_folder(output)
+    of_ids = facts_of_ids(speakers, None)
+    if train_embeddings is not None:
+        if train or enroll_embeddings is None or test_embeddings is None:
+            names = "--train-embeddings, --enroll-embeddings and --test-embeddings"
+            raise InputError(f"embeddings must be those of training, enrolments and tests; give {names}, not --train")
+        paths = train_embeddings, enroll_embeddings, test_embeddings
+        sides = _sides_from_embeddings(paths, key, trials, scorer, of_ids)
+    elif train and trials:
+        known = _read_side(train, train_key, speakers, of_ids), _read_side(trials, key, speakers, of_ids)
+        sides = _sides_from_scores(*known, (enroll_cohort, test_cohort, cohort), of_ids)
+    else:
+        raise InputError("both sides are needed; give --train and --trials, or embeddings")
+    command = shlex.join(["evenscore", *sys.argv[1:]])
+    how = {"calibration": calibration, "bootstrap": bootstrap, "seed": seed, "allow_overlap": allow_overlap}
+    with progress_bar("compare") as bar:
+        found = compare_norms(*sides, wanted, points=places, command=command, progress=bar, **how)  # type: ignore[arg-type]
+    write_results(found, folder, scores=scores)
     if json:
-        print_json(comparison.results())
+        import json as json_format
+
+        typer.echo(json_format.dumps(found.to_dict(), indent=1))
         return
-    print_comparison(comparison)
-    print_lines(["", f"The report is {report}; all figures are in {Path(output) / 'results.json'}."])
+    print_comparison(found)
+    typer.echo(f"\nThe report is {folder / 'report.html'}; all figures are in {folder / 'results.json'}.")
+
+
+def _read_side(
+    paths: Sequence[str], keys: Files, speakers: str | None, of_ids: Callable[[Side], Side]
+) -> list[tuple[str, Labelled]]:
+    """Read the labelled scores of one side, with a name for each condition and the speakers that are known."""
+    from evenscore.cli.inputs import read_labelled
+
+    names = [path.rpartition("/")[2].partition(".")[0] for path in paths] if len(paths) > 1 else [""]
+    tables = read_labelled(paths, keys or [], None if keys else speakers, None)
+    known = [(table.with_sides(of_ids(table.enroll), of_ids(table.test)), labels) for table, labels in tables]
+    return list(zip(names, known, strict=True))
+
+
+def _sides_from_scores(
+    training: list[tuple[str, Labelled]],
+    evaluation: list[tuple[str, Labelled]],
+    cohort_files: tuple[Files, Files, Files],
+    of_ids: Callable[[Side], Side],
+) -> Sides:
+    """Return the blocks of both sides; cohort scores of files apart are those of each condition, or of all."""
+    from evenscore.data.score_matrix import ScoreMatrix
+    from evenscore.files import read_scores
+
+    if len(training) != len(evaluation):
+        raise InputError(f"there are {len(training)} of --train and {len(evaluation)} of --trials; give as many")
+    read: list[list[ScoreMatrix]] = []
+    for paths in cohort_files:
+        tables = [read_scores(path).to_matrix() for path in paths or ()]
+        read.append([table.with_sides(of_ids(table.enroll), of_ids(table.test)) for table in tables])
+    for option, tables in (("--enroll-cohort", read[0]), ("--test-cohort", read[1])):
+        if len(tables) not in (0, 1, len(training)):
+            raise InputError(f"there are {len(tables)} of {option}; give one for all conditions or one for each")
+    pool = ScoreMatrix.concat(read[2]) if read[2] else None
+    pairs = []
+    for number, (own, new) in enumerate(zip(training, evaluation, strict=True)):
+        enroll, test = (tables[number % len(tables)] if tables else None for tables in read[:2])
+        pairs.append(_paired_blocks(own, new, enroll, test, pool))
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _paired_blocks(
+    training: tuple[str, Labelled],
+    evaluation: tuple[str, Labelled],
+    enroll: ScoreMatrix | None,
+    test: ScoreMatrix | None,
+    pool: ScoreMatrix | None,
+) -> tuple[LabelledBlocks, LabelledBlocks]:
+    """Return the blocks of one condition on both sides.
+
+    Cohort members are those in the pool of cohort scores who have no trials; without any, the training side is the
+    cohort, of itself and of the evaluation.
+    """
+    from evenscore.data.blocks import LabelledBlocks, ScoreBlocks
+
+    (own_name, (own, own_labels)), (name, (new, labels)) = training, evaluation
+    rows, cols = own.enroll_ids, own.test_ids
+    others: Ids | None = None
+    if pool is not None:
+        others = pool.enroll_ids[(own.enroll.find(pool.enroll_ids) < 0) & (new.enroll.find(pool.enroll_ids) < 0)]
+        tests = pool.test_ids[(own.test.find(pool.test_ids) < 0) & (new.test.find(pool.test_ids) < 0)]
+        others = others if len(others) or len(tests) else None
+        rows, cols = (rows, cols) if others is None else (others, tests)
+    enroll = _part(pool, new.enroll_ids, cols) if enroll is None else enroll
+    test = _part(pool, rows, new.test_ids) if test is None else test
+    if others is None:
+        first = _own_cohort(own, own_labels, own_name)
+        blocks = ScoreBlocks(new, enroll, test, first.blocks.cohort, cohort_labels=first.blocks.cohort_labels)
+    else:
+        inner = _part(pool, rows, cols)
+        of_own = _part(pool, own.enroll_ids, cols), _part(pool, rows, own.test_ids)
+        first = LabelledBlocks(ScoreBlocks(own, *of_own, inner), own_labels, own_name)
+        blocks = ScoreBlocks(new, enroll, test, inner)
+    return first, LabelledBlocks(blocks, labels, name)
+
+
+def _part(pool: ScoreMatrix | None, rows: Ids, cols: Ids) -> ScoreMatrix | None:
+    """Return these rows and columns of the pool, as far as it has them; None if it has no score of them."""
+    import numpy as np
+
+    if pool is None:
+        return None
+    at, there = pool.enroll.find(rows), pool.test.find(cols)
+    found = pool.take(at[at >= 0], there[there >= 0])
+    return None if np.isnan(found.scores).all() else found
+
+
+def _own_cohort(scores: ScoreMatrix | TrialList, labels: Labels | None, name: str) -> LabelledBlocks:
+    """Return labelled scores as their own cohort; a map tells who speaks, or else the target trials."""
+    from evenscore.data.blocks import LabelledBlocks
+    from evenscore.data.labels import Labels
+    from evenscore.metrics import speakers_from_targets
+
+    listed = scores.to_trials() if labels is None else scores.to_matrix().to_trials(labels)
+    matrix = scores.to_matrix()
+    if matrix.enroll.speakers is None or matrix.test.speakers is None:
+        known = speakers_from_targets([listed])
+        matrix = matrix.with_speakers(known, known)
+    own = LabelledBlocks.own_cohort(matrix, name=name)
+    by_speaker = Labels.from_speakers(matrix.enroll, matrix.test)
+    if (by_speaker.pairs(listed.rows, listed.cols) == listed.labels).all():
+        return own
+    return LabelledBlocks(own.blocks, Labels.from_trials(listed), name)
+
+
+def _sides_from_embeddings(
+    paths: tuple[str, str, str], key: Files, trials: Files, scorer: str, of_ids: Callable[[Embeddings], Embeddings]
+) -> Sides:
+    """Score the training side against itself, which is the cohort, and the evaluation trials."""
+    from evenscore.cli.embeddings import read_scorer, read_sides, score_training
+    from evenscore.data.blocks import LabelledBlocks
+    from evenscore.data.labels import Labels
+    from evenscore.files import read_embeddings, read_trials
+    from evenscore.scoring import embedding_blocks
+
+    training = of_ids(read_embeddings(paths[0]))
+    if training.speakers is None:
+        raise InputError("the training embeddings have no speakers; give them by --speakers")
+    enroll, test = map(of_ids, read_sides(*paths[1:]))
+    listed = [read_trials(path) for path in (*(key or ()), *(trials or ()))]
+    if len(listed) > 1 or (listed and listed[0].labels is None):
+        raise InputError("with embeddings, --key is one list of trials with labels; give that and no --trials")
+    blocks = embedding_blocks(enroll, test, training, listed[0] if listed else None, scorer=read_scorer(scorer))
+    labels = None if listed else Labels.from_speakers(enroll, test)
+    own = LabelledBlocks.own_cohort(score_training(scorer, training, training))
+    return [own], [LabelledBlocks(blocks, labels)]
+
+
+def write_results(comparison: Comparison, folder: Path, *, scores: bool = False) -> None:
+    """Write the folder of a comparison, with its report."""
+    from evenscore.comparison import write_folder
+    from evenscore.report import render_report
+
+    write_folder(comparison, folder, render_report(comparison), scores=scores)
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print methods and figures, best first, then what follows from them."""
-    from evenscore.comparison.verdict import METRIC_NAMES, shown_metrics
-
-    points, ranked = comparison.how.points, METRIC_NAMES[comparison.rank_by]
-    columns = [(metric, point) for _, metric, point in shown_metrics(points)]
-    titles = [f"{title} %" if metric == "eer" else title for title, metric, _ in shown_metrics(points)]
-    rows = [row for method in comparison.methods for row in _rows(method, comparison, columns)]
-    print_table(rows, header=("", *titles, f"{ranked} to raw"), numbers=True)
-    lines = [f"not run: {name}: {reason}" for name, reason in comparison.not_run.items()]
-    lines.append(f"{_MARK}recommended; every method with {comparison.how.calibration} calibration of the training side")
-    costs = [f"p_target {point.p_target:g}, c_miss {point.c_miss:g}, c_fa {point.c_fa:g}" for point in points]
-    lines.append(f"DCF at {'; '.join(costs)}")
-    lines.append(
-        f"{100 * comparison.how.level:g} % intervals from {comparison.how.replicates} draws of "
-        f"{comparison.drawn}, known from {comparison.trials.speakers_from}; those of '{ranked} to raw' hold for all "
-        "methods at once"
-    )
-    print_lines([*lines, "", comparison.verdict.text])
-
-
-def _rows(method: MethodResult, comparison: Comparison, columns: Columns) -> list[Sequence[str]]:
-    test = method.to_raw[comparison.rank_by]
-    same = method.name == "raw"
-    ends = (test.interval.low, test.interval.high)
-    difference = "" if same else _cell(comparison.rank_by, test.difference, sign="+")
-    interval = "" if same else "..".join(_cell(comparison.rank_by, end, sign="+") for end in ends)
-    mark = _MARK if method.name == comparison.verdict.use else ""
-    rows = [
-        [f"{mark}{method.name}", *_values(method.figures, columns), difference],
-        [f"    {100 * comparison.how.level:g} %", *_ranges(method.figures, columns), interval],
-    ]
-    if method.uncalibrated is not None:
-        rows.append(["    not calibrated", *_values(method.uncalibrated, columns), ""])
-    return rows  # type: ignore[return-value]
-
-
-def _values(figures: Figures, columns: Columns) -> list[str]:
-    return [_cell(metric, figures.value(metric, point)) for metric, point in columns]
-
-
-def _ranges(figures: Figures, columns: Columns) -> list[str]:
-    both = [(metric, figures.interval(metric, point)) for metric, point in columns]
-    return ["" if ends is None else "..".join(_cell(metric, end) for end in ends) for metric, ends in both]
-
-
-def _cell(metric: str, value: float, sign: str = "") -> str:
-    return f"{100 * value:{sign}.2f}" if metric == "eer" else f"{value:{sign}.3f}"
+    """Print methods and figures, lowest Cllr first, then what follows from them."""
+    for diagnostic in comparison.diagnostics:
+        typer.echo(f"warning: {diagnostic.message}", err=True)
+    typer.echo(str(comparison))

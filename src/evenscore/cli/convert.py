@@ -1,137 +1,97 @@
-"""``evenscore convert``: from one file format to another."""
+"""``evenscore convert``: scores, trials, keys, embeddings and speaker maps in another format."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from evenscore.cli import options as opt
-from evenscore.cli.option_records import with_records
-from evenscore.cli.output import check_output, progress_bar
+from evenscore.cli.options import ToFormat, file_option
+from evenscore.data.embeddings import Embeddings
+from evenscore.data.labels import Labels
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-
-if TYPE_CHECKING:
-    from evenscore.files import Table
+from evenscore.files import kind_of, output_format, read, read_speakers, read_trials, write
 
 __all__ = ["EXAMPLES", "convert"]
 
 EXAMPLES = """
 evenscore convert dev.scores dev.npz                    # text to npz
 evenscore convert dev.scores dev.csv --key dev.trials   # add labels
-evenscore convert a.scores b.scores all.parquet         # put together
-evenscore convert xvector.scp x.npz --speakers utt2spk  # embeddings
+evenscore convert a.scores b.scores all.zarr            # put together
+evenscore convert xvector.scp xvector.npz --speakers utt2spk
 zcat dev.gz | evenscore convert - - --to csv | head     # in a pipe
 """
 
 
-@with_records
 def convert(
-    inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Files to read; '-' is standard input.")],
+    inputs: Annotated[list[str], typer.Argument(metavar="IN...", help="Files to read; '-' is standard input.")],
     output: Annotated[str, typer.Argument(metavar="OUT", help="File to write; '-' is standard output.")],
-    to_format: opt.ToFormat = None,
-    key: opt.Key = None,
-    speakers: Annotated[
-        str | None, opt.file("Map from id to speaker: speakers for embeddings, labels for trials.")
-    ] = None,
-    unmatched: opt.OnUnmatched = "error",
-    matrix: Annotated[
-        bool | None,
-        typer.Option(
-            "--matrix/--list", help="Write scores as a matrix or as a list of trials, where OUT can hold both."
-        ),
-    ] = None,
-    *,
-    repairs: opt.ReadingChoices,
+    to_format: ToFormat = None,
+    from_format: Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Format of the input.")] = None,
+    key: Annotated[str | None, file_option("Labels of the trials.")] = None,
+    speakers: Annotated[str | None, file_option("Speakers by id, from which labels follow.")] = None,
+    unmatched: Annotated[Literal["error", "drop"], typer.Option(help="Trials that the key does not have.")] = "error",
+    matrix: Annotated[bool | None, typer.Option("--matrix/--list", help="Write a matrix, or a list of trials.")] = None,
+    missing: Annotated[Literal["error", "skip"], typer.Option(help="Trials without a finite score.")] = "error",
+    infinite: Annotated[Literal["error", "accept"], typer.Option(help="Trials with an infinite score.")] = "error",
+    duplicates: Annotated[Literal["error", "drop"], typer.Option(help="Trials that are listed twice.")] = "error",
+    score_column: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the scores.")] = None,
 ) -> None:
     """Convert scores, trials, keys, embeddings or speaker maps to another format.
 
-    The input's format is guessed from its content, the output's follows from its name; --from and --to say it. A name
-    that ends in .gz is packed. OUT appears only when everything is written. Several inputs are put together by id. What
-    the output's format has no place for (labels in a Kaldi score file) is left out.
+    The format of the input is recognized, that of the output follows from its name. Several inputs are put together by
+    id. What a format has no place for, such as labels in Kaldi scores, is left out.
     """
-    from evenscore.cli.inputs import TRIALS, kind_of
-    from evenscore.cli.labelled import as_matrix, with_key
-    from evenscore.files import read, read_speakers, read_trials, write
-
-    if matrix and (key or speakers):
-        raise typer.BadParameter("a matrix holds no labels: leave out --matrix, or --key and --speakers")
-    check_output(output)
-    with progress_bar() as progress:
-        tables = []
-        for number, path in enumerate(inputs):
-            progress("reading", number / len(inputs))
-            tables.append(read(path, **repairs.options))
-        table: Any = _concatenated(tables)
-        if key is not None:
-            table = with_key(table, read_trials(key), unmatched)
-        if speakers is not None:
-            table = _with_speakers(table, read_speakers(speakers))
-        if matrix:
-            table = as_matrix(table)
-        elif matrix is False and kind_of(table) in TRIALS:
-            table = table.to_trials()
-        progress("writing", 0.0)
-        write(table, output, format=to_format or _labelled_format(table, output, key or speakers))
+    output_format(output, None, to_format)  # refused before the work, not after it
+    how: dict[str, Any] = {"missing": missing, "infinite": infinite, "duplicates": duplicates}
+    how |= {"format": from_format, "score_column": score_column}
+    table: Any = _put_together([read(path, **how) for path in inputs])
+    kind = kind_of(table)
+    trials = kind in ("scores", "trials")
+    if (key and not trials) or (speakers and kind == "speakers"):
+        raise InputError("only scores and trials have labels; leave out --key and --speakers")
+    if key is not None:
+        table = table.to_trials().join(read_trials(key), unmatched=unmatched)
+    if speakers is not None:
+        known = read_speakers(speakers)
+        table = _labelled(table.to_trials(), known) if trials else table.with_speakers(known)
+    if matrix is not None and trials:
+        table = table.to_matrix() if matrix else table.to_trials()
+    write(table, output, format=to_format)
 
 
-def _labelled_format(table: Any, output: str, labels: str | None) -> str | None:
-    """Return a text format with labels where the name of the output suggests none and labels were asked for."""
-    from evenscore.cli.inputs import kind_of
-    from evenscore.files import FORMATS
-
-    known = tuple(ending for format in FORMATS.values() for ending in format.extensions)
-    if labels is None or output.lower().removesuffix(".gz").endswith(known):
-        return None
-    return "wespeaker" if kind_of(table) == "scores" and table.listed else None
-
-
-def _concatenated(tables: Sequence[Any]) -> Table:
+def _put_together(tables: Sequence[Any]) -> Any:
     """Return several tables of one kind as one."""
-    from evenscore.cli.inputs import TRIALS, kind_of
-    from evenscore.tables import Embeddings, ScoreMatrix, TrialList
-
+    kinds = {kind_of(table) for table in tables}
     if len(tables) == 1:
         return tables[0]
-    kinds = {kind_of(table) for table in tables}
-    if kinds <= set(TRIALS):
-        if not any(table.listed for table in tables):
-            return ScoreMatrix.concat(tables)
-        lists = [table.to_trials() for table in tables]
-        for what in ("scores", "labels"):
-            if len({getattr(trials, what) is None for trials in lists}) > 1:
-                raise InputError(f"some of the files have {what} and others have none; convert them apart")
-        return TrialList.concat(lists)
     if kinds == {"embeddings"}:
         return Embeddings.concat(tables)
     if kinds == {"speakers"}:
         return _one_map(tables)
-    raise InputError("the files hold different kinds of things, so they cannot become one; convert them apart")
+    if kinds & {"embeddings", "speakers"}:
+        raise InputError("the files hold tables of several kinds, so they cannot become one; convert them apart")
+    if all(table.rows is None for table in tables):
+        return ScoreMatrix.concat(tables)
+    lists = [table.to_trials() for table in tables]
+    if len({(trials.scores is None, trials.labels is None) for trials in lists}) > 1:
+        raise InputError("some of the files have scores or labels and others have none; convert them apart")
+    return TrialList.concat(lists)
 
 
 def _one_map(maps: Sequence[Mapping[str, str]]) -> dict[str, str]:
     whole: dict[str, str] = {}
-    for speakers in maps:
-        for name, speaker in speakers.items():
+    for one in maps:
+        for name, speaker in one.items():
             if whole.setdefault(name, speaker) != speaker:
-                raise InputError(f"utterance {name!r} has two speakers, {whole[name]!r} and {speaker!r}; keep one")
+                raise InputError(f"{name!r} has two speakers, {whole[name]!r} and {speaker!r}; keep one")
     return whole
 
 
-def _with_speakers(table: Any, speakers: Mapping[str, str]) -> Table:
-    """Return embeddings with the speakers of a map, or trials with the labels that follow from it."""
-    from evenscore.cli.inputs import kind_of
-    from evenscore.cli.labelled import refuse_contradiction, with_maps
-    from evenscore.tables import Labels
-
-    kind = kind_of(table)
-    if kind == "embeddings":
-        return table.with_speakers(speakers)
-    if kind == "speakers":
-        raise InputError("a speaker map cannot get speakers from another one; leave out --speakers")
-    trials, known = table.to_trials(), ("the speaker map", speakers)
-    spoken = with_maps(trials, known, known)
-    labels = Labels.of_axes(spoken.enroll_axis, spoken.test_axis).of_pairs(trials.enroll_index, trials.test_index)
-    refuse_contradiction(trials, labels, "speaker map")
-    return trials.with_labels(labels)
+def _labelled(trials: TrialList, speakers: Mapping[str, str]) -> TrialList:
+    """Return trials with the labels that follow from their speakers."""
+    known = trials.with_speakers(speakers, speakers)
+    return trials.with_labels(Labels.from_speakers(known.enroll, known.test).pairs(trials.rows, trials.cols))

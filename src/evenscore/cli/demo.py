@@ -1,96 +1,113 @@
-"""``evenscore demo``: the main job, on real scores that come with the package and on simulated ones."""
+"""``evenscore demo``: compare all norms on real scores that come with the package, and on simulated ones."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from evenscore.cli import options as opt
-from evenscore.cli.output import check_output_folder, print_json, print_lines, progress_bar
+from evenscore.cli.options import Json
 
 if TYPE_CHECKING:
-    from evenscore.comparison import Comparison
-    from evenscore.tables import LabelledBlocks
+    from evenscore.data.blocks import LabelledBlocks
+
+    Sides: TypeAlias = tuple[list[LabelledBlocks], list[LabelledBlocks]]  # training and evaluation
 
 __all__ = ["EXAMPLES", "demo"]
 
 EXAMPLES = """
 evenscore demo
 evenscore demo -o look-here --methods raw,s,lgsm
-evenscore demo --json
 """
-
-TITLES = {
-    "audiomnist": "Real scores: spoken digits of AudioMNIST, our own text-dependent recognizer (GMM-UBM)",
+_SCORES = Path(__file__).parent.parent / "data" / "audiomnist_gmm"
+_TITLES = {
+    "audiomnist": "Real scores: spoken digits of AudioMNIST, a text-dependent recognizer (GMM-UBM)",
     "simulated": "Simulated scores, drawn from the score model",
 }
 
 
 def demo(
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Directory for the two reports and all results.")
+        str, typer.Option("--output", "-o", metavar="DIR", help="Directory for two reports and all results.")
     ] = "evenscore-demo",
     methods: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Norms between commas, as in 'evenscore compare'.")
-    ] = None,
-    bootstrap: opt.Bootstrap = "200",
-    simulation_seed: Annotated[int, typer.Option(min=0, metavar="N", help="Other simulated scores.")] = 1,
-    json: opt.Json = False,
+        str, typer.Option(metavar="NAMES", help="Norms between commas, as in 'evenscore compare'.")
+    ] = "raw,z,t,zt,s,as,lgsm,evidence",
+    bootstrap: Annotated[int, typer.Option(min=1, metavar="N", help="Draws of speakers for intervals.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Other simulated scores.")] = 1,
+    json: Json = False,
 ) -> None:
     """Compare all norms on real scores that come with evenscore, and on simulated ones.
 
     This is 'evenscore compare' twice: every method is trained and calibrated on the scores of some speakers, and judged
-    on trials of others. Real and simulated scores differ in what helps; the reports show why. Files that are left of
-    an earlier run are used again.
+    on trials of others.
     """
-    from evenscore import compare, load_audiomnist_scores, write_report
-    from evenscore.cli.compare import listed_methods
+    import json as json_format
 
-    check_output_folder(output)
-    chosen, draws, real = listed_methods(methods), opt.Draws.of(bootstrap), load_audiomnist_scores()
-    how: dict[str, Any] = {"bootstrap": draws.number, "level": draws.level, "seed": draws.seed}
-    scores = {
-        "audiomnist": (list(real.development), list(real.evaluation)),
-        "simulated": _simulated_scores(simulation_seed),
-    }
-    found: dict[str, Comparison] = {}
-    with progress_bar() as progress:
-        for name, sides in scores.items():
-            folder = Path(output) / name
-            found[name] = compare(*sides, chosen, directory=folder, command="evenscore demo", progress=progress, **how)
-            progress("writing the report", 0.0)
-            write_report(found[name], folder / "report.html")
+    from evenscore.cli.app import progress_bar
+    from evenscore.cli.compare import print_comparison, write_results
+    from evenscore.comparison import compare
+    from evenscore.comparison.folder import check_folder
+
+    folder = check_folder(output)
+    folder.mkdir(exist_ok=True)
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    found = {}
+    for title, sides in (("audiomnist", _read_audiomnist()), ("simulated", _simulate(seed))):
+        with progress_bar(title) as bar:
+            found[title] = compare(*sides, names, bootstrap=bootstrap, command="evenscore demo", progress=bar)
+        write_results(found[title], folder / title)
+        if not json:
+            typer.echo(f"{_TITLES[title]}\n")
+            print_comparison(found[title])
+            typer.echo(f"Report: {folder / title / 'report.html'}\n")
     if json:
-        print_json({name: comparison.results() for name, comparison in found.items()})
+        typer.echo(json_format.dumps({title: one.to_dict() for title, one in found.items()}, indent=1))
     else:
-        _print_story(found, Path(output))
+        typer.echo("Your own scores: evenscore compare --help")
 
 
-def _simulated_scores(seed: int) -> tuple[list[LabelledBlocks], list[LabelledBlocks]]:
+def _read_audiomnist() -> Sides:
+    """Return ten digits, each a condition: trials of 20 speakers, with 20 others to train on, who are the cohort."""
+    from evenscore.data import LabelledBlocks, Labels, ScoreBlocks
+    from evenscore.files import read_scores, read_speakers
+
+    scores, role = read_scores(_SCORES / "scores.npz").to_matrix(), read_speakers(_SCORES / "speakers.set")
+    speaker = {name: name.partition("-")[0] for name in (*scores.enroll_ids, *scores.test_ids)}
+    scores = scores.with_speakers(speaker, speaker)
+    training, evaluation = [], []
+    for digit in "0123456789":
+        old, new = (
+            [
+                [name for name in ids if name.split("-")[1] == digit and role[speaker[name]] == wanted]
+                for ids in (scores.enroll_ids, scores.test_ids)
+            ]
+            for wanted in ("development", "evaluation")
+        )
+        own = LabelledBlocks.own_cohort(scores.select(*old), name=digit)
+        trials = scores.select(*new)
+        blocks = ScoreBlocks(trials, scores.select(new[0], old[1]), scores.select(old[0], new[1]), own.blocks.cohort)
+        training.append(own)
+        evaluation.append(LabelledBlocks(blocks, Labels.from_speakers(trials.enroll, trials.test), digit))
+    return training, evaluation
+
+
+def _simulate(seed: int) -> Sides:
     """Draw scores of 60 speakers to train on, who are the cohort too, and trials of 60 others."""
-    from evenscore import LabelledBlocks, ScoreModel, simulate_blocks
+    import numpy as np
+
+    from evenscore.data import LabelledBlocks
+    from evenscore.model import ScoreModel, simulate_blocks
 
     model = ScoreModel(
-        mu=[-2.0, 2.5], alpha=[[0.9, 0.0], [0.7, 0.5]], beta=[[0.8, 0.0], [0.6, -0.5]], sigma2=[1.0, 1.5]
+        mu=np.array([-2.0, 2.5]),
+        alpha=np.array([[0.9, 0.0], [0.7, 0.5]]),
+        beta=np.array([[0.8, 0.0], [0.6, -0.5]]),
+        sigma2=np.array([1.0, 1.5]),
     )
-    sides = [
-        [f"{group}{number:02d}" for number in range(60) for _ in range(each)]
-        for group in ("new", "known")
-        for each in (1, 4)
-    ]
-    blocks, labels = simulate_blocks(model, *sides, seed=seed)
-    assert blocks.cohort is not None and blocks.cohort_labels is not None  # noqa: S101, PT018
-    training = LabelledBlocks.own_cohort(blocks.cohort, blocks.cohort_labels)
-    return [training], [LabelledBlocks(blocks, labels)]
-
-
-def _print_story(found: dict[str, Comparison], output: Path) -> None:
-    from evenscore.cli.compare import print_comparison
-
-    for name, comparison in found.items():
-        print_lines([TITLES[name], ""])
-        print_comparison(comparison)
-        print_lines([f"Report: {output / name / 'report.html'}", ""])
-    print_lines(["Your own scores: evenscore compare --help"])
+    known, new = ([f"{group}{number:02d}" for number in range(60)] for group in ("known", "new"))
+    four = [[name for name in names for _ in range(4)] for names in (new, known)]
+    blocks, labels = simulate_blocks(model, new, four[0], known, four[1], seed=seed)
+    assert blocks.cohort is not None  # noqa: S101
+    return [LabelledBlocks.own_cohort(blocks.cohort, blocks.cohort_labels)], [LabelledBlocks(blocks, labels)]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from evenscore.cli import options as opt
-from evenscore.cli.output import print_json, print_table
+import json
+import sys
+from typing import Annotated
+
+import typer
 
 __all__ = ["EXAMPLES", "formats"]
 
@@ -13,33 +16,18 @@ evenscore formats --json
 """
 
 
-def formats(json: opt.Json = False) -> None:
-    """List the file formats: what they are called, what they hold, how a line or the file looks."""
+def formats(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the file formats: what each holds, and what its lines look like."""
     from evenscore.files import FORMATS
 
-    if json:
-        print_json(
-            [
-                {
-                    "name": format.name,
-                    "kinds": format.kinds,
-                    "layout": format.layout,
-                    "extensions": format.extensions,
-                    "read": format.read is not None,
-                    "write": format.write is not None,
-                }
-                for format in FORMATS.values()
-            ]
-        )
-        return
     rows = [
-        (
-            format.name,
-            ", ".join(format.kinds),
-            " ".join(way for way, can in (("read", format.read), ("write", format.write)) if can is not None),
-            " ".join(format.extensions),
-            format.layout,
-        )
-        for format in FORMATS.values()
+        {"name": one.name, "holds": list(one.kinds), "layout": one.layout, "written": one.writer is not None}
+        for one in FORMATS.values()
     ]
-    print_table(rows, header=("format", "holds", "can", "names", "layout"))
+    if as_json:
+        json.dump(rows, sys.stdout, indent=2)
+        typer.echo()
+        return
+    width = max(len(str(row["name"])) for row in rows)
+    for row in rows:
+        typer.echo(f"{row['name']:{width}s}  {row['layout']}" + ("" if row["written"] else "  (only read)"))

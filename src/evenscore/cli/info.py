@@ -1,110 +1,116 @@
-"""``evenscore info``: what is in the files, and what looks wrong."""
+"""``evenscore info``: what is in files."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import json
+import sys
+import warnings
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from evenscore.cli import options as opt
-from evenscore.cli.option_records import with_records
-from evenscore.cli.output import print_json, print_lines, print_table, printable, progress_bar
-from evenscore.errors import EvenscoreError
-
-if TYPE_CHECKING:
-    from evenscore.tables import TrialList
+from evenscore.cli.options import file_option
+from evenscore.data.trial_list import TrialList
+from evenscore.files import kind_of, read, read_trials, sniff, spooled
+from evenscore.large import is_dask
 
 __all__ = ["EXAMPLES", "info"]
 
 EXAMPLES = """
 evenscore info dev.scores
 evenscore info dev.scores --key dev.trials    # do the two agree?
-evenscore info xvector.scp utt2spk dev.h5     # several, of any kind
-zcat big.gz | evenscore info - --json         # figures for a program
+evenscore info xvector.scp utt2spk dev.h5     # several files
+zcat big.gz | evenscore info - --json         # for a program
 """
+_CLASSES = {"target": 1, "nontarget": 0, "unknown": -1}
 
 
-@with_records
 def info(
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Files of any kind; '-' is standard input.")],
-    key: opt.Key = None,
-    *,
-    repairs: opt.ReadingChoices,
-    json: opt.Json = False,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of any kind; '-' is standard input.")],
+    key: Annotated[str | None, file_option("Labels of the trials.", "--key", "-k")] = None,
+    from_format: Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Format of the files.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell what is in the files, and what looks wrong.
+    """Show what is in files: kind and format, sizes, labels, and the range of the scores of each class.
 
-    Prints kind and format, sizes, label counts, the range of the scores in each class, and things that are seldom
-    meant so: constant scores, targets that score below non-targets, ids that differ only in case, and more. With --key,
-    it also tells which trials stand only in the scores or only in the key. A file that cannot be read does not keep the
-    others from being shown.
+    With --key, it also shows how many trials are only in the scores or only in the key.
     """
-    from evenscore.cli.app import with_options
-    from evenscore.files import read_trials
-
     labels = None if key is None else read_trials(key)
-    reports, wrong = [], list[EvenscoreError]()
-    with progress_bar() as progress:
-        for number, path in enumerate(files):
-            progress("reading", number / len(files))
-            try:
-                reports.append(_report(path, repairs, labels))
-            except EvenscoreError as error:
-                wrong.append(error)
-    if json and reports:
-        print_json(reports)
-    for report in [] if json else reports:
-        _print_report(report)
-    for one in wrong[:-1]:
-        typer.echo(f"error: {printable(with_options(str(one), 'info'))}", err=True)
-    if wrong:
-        raise wrong[-1]
+    found = []
+    for file in files:
+        with spooled(file) as local:
+            format_name = from_format or sniff(local)
+            facts = _facts(read(local, format=format_name), labels)
+        found.append({"file": file, "format": format_name, **facts})
+    if as_json:
+        json.dump(found, sys.stdout, indent=2)
+        typer.echo()
+        return
+    for facts in found:
+        typer.echo("\n".join(_lines(facts)))
 
 
-def _report(path: str, repairs: opt.ReadingChoices, key: TrialList | None) -> dict[str, Any]:
-    from evenscore.cli.findings import compare_with_key, facts_of, suspicions_of
-    from evenscore.cli.inputs import TRIALS, kind_of
-    from evenscore.errors import FileError
-    from evenscore.files import read, sniff, spooled
-
-    with spooled(path) as local:  # standard input can be read only once
-        format = repairs.from_format or sniff(local).name
-        table: Any = read(local, **{**repairs.options, "format": format})
-    comparison, notes = None, list[str]()
+def _facts(table: Any, key: TrialList | None) -> dict[str, Any]:
+    """Return figures of a table by name."""
+    kind = kind_of(table)
+    if kind == "speakers":
+        return {"kind": kind, "utterances": len(table), "speakers": len(set(table.values()))}
+    if kind == "embeddings":
+        known: dict[str, Any] = {} if table.speakers is None else {"speakers": len({*table.speakers.tolist()} - {None})}
+        known |= {"type": str(table.vectors.dtype), "lengths": _summary(np.linalg.norm(table.vectors, axis=1))}
+        return {"kind": kind, "vectors": len(table), "dimensions": table.dim, **known}
+    facts: dict[str, Any] = {"kind": kind, "enrolments": len(table.enroll), "tests": len(table.test)}
+    agreement = {}
     if key is not None:
-        if kind_of(table) not in TRIALS:
-            raise FileError(path, "it holds no trials, so there is nothing to compare with the key; leave out --key")
-        comparison, notes, table = compare_with_key(table.to_trials(), key)
-    facts = facts_of(table)
-    report = {"file": path, "kind": kind_of(table), "format": format, **facts}
-    if comparison is not None:
-        report["key"] = comparison
-    report["suspicious"] = [*notes, *suspicions_of(table, facts)]
-    return report
+        table = table.to_trials()
+        n_trials, table = len(table), table.join(key, unmatched="drop")
+        agreement["key"] = {"trials": len(key), "in both": len(table)}
+        agreement["key"] |= {"only in file": n_trials - len(table), "only in key": len(key) - len(table)}
+    if table.rows is None:
+        scores = _summary(table.scores)
+        facts |= {"trials": scores["count"], "missing": table.scores.size - scores["count"]}
+        return {**facts, "type": str(table.scores.dtype), "scores": {"all": scores}}
+    facts |= {"trials": len(table), "missing": facts["enrolments"] * facts["tests"] - len(table), **agreement}
+    parts = {"all": np.ones(len(table), bool)}
+    if table.labels is not None:
+        parts |= {name: table.labels == label for name, label in _CLASSES.items()}
+        facts["labels"] = {name: int(parts[name].sum()) for name in _CLASSES}
+    if table.scores is None:
+        return facts
+    facts["scores"] = {name: _summary(table.scores[part]) for name, part in parts.items() if part.any()}
+    if {"target", "nontarget"} <= facts["scores"].keys():
+        means = [facts["scores"][name]["mean"] for name in ("target", "nontarget")]
+        facts["note"] = "" if means[0] > means[1] else "targets score below non-targets: distances, or swapped labels?"
+    return facts
 
 
-_APART = ("file", "scores", "measures", "suspicious")  # what does not stand in the list of facts
+def _summary(values: Any) -> dict[str, float]:
+    """Return count, minimum, mean, maximum and standard deviation of what is not NaN, of a dask array in one pass."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of chunks without scores
+        values = values if is_dask(values) or not len(values) else values[~np.isnan(values)]
+        if not values.size:
+            return {"count": 0}
+        figures = [function(values) for function in (np.nanmin, np.nanmean, np.nanmax, np.nanstd)]
+        figures.append((values == values).sum())
+        if is_dask(values):
+            import dask
+
+            figures = list(dask.compute(*figures))
+    count = int(figures.pop())
+    return {"count": count, **dict(zip(("min", "mean", "max", "std"), map(float, figures), strict=True))}
 
 
-def _print_report(report: dict[str, Any]) -> None:
-    rows = [(name.replace("_", " "), _cell(value)) for name, value in report.items() if name not in _APART]
-    print_table(rows, title=report["file"])
-    summaries = {**report.get("scores", {}), **report.get("measures", {})}
-    if summaries:
-        names = ("count", "min", "mean", "max", "std")
-        print_table(
-            [(group, *(_cell(summary.get(name, "")) for name in names)) for group, summary in summaries.items()],
-            header=("scores", *names),
-            numbers=True,
-        )
-    print_lines([*(f"! {line}" for line in report["suspicious"]), ""])
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, dict):
-        if "first" in value:
-            return _cell(value["count"])
-        return ", ".join(f"{_cell(item)} {name.replace('_', ' ')}" for name, item in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _lines(facts: dict[str, Any]) -> list[str]:
+    """Return the figures as lines for people."""
+    lines = [facts.pop("file")]
+    summaries = {"lengths": facts.pop("lengths", None), **facts.pop("scores", {})}
+    for name, value in facts.items():
+        shown = ", ".join(f"{number} {what}" for what, number in value.items()) if isinstance(value, dict) else value
+        lines += [f"  {name:12s}{shown}"] if shown != "" else []
+    for name, value in summaries.items():
+        if value is not None:
+            numbers = "  ".join(f"{what} {number:.5g}" for what, number in value.items())
+            lines.append(f"  {name:12s}{numbers}")
+    return lines

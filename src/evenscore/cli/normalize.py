@@ -1,252 +1,228 @@
-"""``evenscore normalize``: cohort scores or embeddings in, comparable scores or log-likelihood ratios out."""
+"""``evenscore normalize``: trial and cohort scores, or embeddings, in; normalized scores out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from evenscore.cli import norm_options as norms, options as opt
-from evenscore.cli.norm_options import EMBEDDINGS, CohortChoices, EnrollMap
-from evenscore.cli.option_records import given_options, with_records
-from evenscore.cli.options import PhraseFrom, Resume, ScaleChoices
-from evenscore.cli.output import scored_output
-from evenscore.cli.quality import QualityOutput
-from evenscore.cli.scorers import ScorerOption, scorer_of
+import typer
+
+from evenscore.cli.embeddings import EnrollMap, ScorerOption
+from evenscore.cli.options import _RARE, MemoryLimit, Output, Scheduler, ToFormat, Workers, file_option, parse_name
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
-    from evenscore.cli.inputs import EmbeddingFiles
-    from evenscore.tables import Labels, ScoreBlocks, ScoreTable, TrialList
+    from evenscore.data.blocks import ScoreBlocks
+    from evenscore.data.embeddings import Embeddings
+    from evenscore.data.score_matrix import ScoreMatrix
+    from evenscore.data.trial_list import TrialList
+    from evenscore.scoring.scorers import Scorer
+
+    Table: TypeAlias = ScoreMatrix | TrialList
+    Vectors: TypeAlias = tuple[Embeddings, Embeddings, Scorer]  # enrolments, tests, and how they are scored
 
 __all__ = ["EXAMPLES", "normalize"]
 
 EXAMPLES = """
-evenscore normalize --norm as:top_k=300 --trials s --enroll-cohort e \\
-    --test-cohort t -o out
-evenscore normalize --norm z --trials s --enroll-cohort e -o out.csv
-evenscore normalize --norm lgsm --model m.json --trials s --cohort c \\
-    --enroll-cohort e --test-cohort t -o out
-evenscore normalize --norm lgsm --model m.json --trials s --cohort c \\
-    --enroll-cohort e --test-cohort t --enroll-key e.key -o out
-evenscore normalize --norm as --trials dev.trials -o out \\
-    --enroll-embeddings x.npz --test-embeddings x.npz \\
-    --cohort-embeddings c.npz --cohort-unit speaker
-evenscore normalize --norm as --trials dev.trials -o out --to wespeaker \\
-    --enroll-embeddings x.npz --test-embeddings x.npz \\
-    --cohort-embeddings c.npz --quality mag,mu
-evenscore normalize --norm s --trials s.zarr --enroll-cohort e.zarr \\
-    --test-cohort t.zarr --workers 2 -o out.zarr
+evenscore normalize --trials s --enroll-cohort e --test-cohort t -o out
+evenscore normalize --norm as:top_k=300 --trials s --enroll-cohort e --test-cohort t -o out
+evenscore normalize --norm lgsm --model m.json --trials s --enroll-cohort e --test-cohort t -o out
+evenscore normalize --trials dev.trials --enroll-embeddings x.npz --test-embeddings x.npz \\
+    --cohort-embeddings c.npz -o out
 """
+OPTIONS = {"enroll": "--enroll-cohort", "test": "--test-cohort", "condition": "--conditions"}
+OPTIONS |= {"enroll_labels": "--enroll-key", "test_labels": "--test-key", "cohort_labels": "--cohort-key"}
+_CHECKED = 5000  # scores that the scorer makes again
 
 
-@dataclass(frozen=True, kw_only=True)
-class _CohortScores(norms.CohortScores):
-    """Files with the scores of trials against the cohort, and its labels."""
-
-    cohort_key: Annotated[str | None, opt.file("Labels of the cohort scores; by default all are non-targets.")] = None
-    enroll_key: Annotated[
-        str | None,
-        opt.file("Labels of --enroll-cohort, such as known targets; pairs it does not list are non-targets."),
-    ] = None
-    test_key: Annotated[str | None, opt.file("The same for --test-cohort.")] = None
-    unmatched: opt.OnUnmatched = "error"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Vectors:
-    """Embeddings in place of cohort scores, and of trial scores if there are none."""
-
-    PANEL: ClassVar[str] = EMBEDDINGS
-
-    enroll_embeddings: Annotated[str | None, opt.file("Embeddings of the enrolments.")] = None
-    test_embeddings: Annotated[str | None, opt.file("Embeddings of the tests; may be the same file.")] = None
-    cohort_embeddings: Annotated[str | None, opt.file("Embeddings of the cohort, which serve on both sides.")] = None
-    scorer: ScorerOption = "cosine"
-    enroll_map: EnrollMap = None
-
-    @property
-    def given(self) -> bool:
-        """Whether there are embeddings."""
-        return (self.enroll_embeddings, self.test_embeddings, self.cohort_embeddings) != (None, None, None)
-
-    def files(self, facts: norms.TrialFacts) -> EmbeddingFiles:
-        """Return where they come from, with what is known about them."""
-        from evenscore.cli.inputs import EmbeddingFiles
-
-        paths = {name: getattr(self, f"{name}_embeddings") for name in ("enroll", "test", "cohort")}
-        for name, path in paths.items():
-            if path is None:
-                raise InputError(f"to normalize scores of embeddings, --{name}-embeddings is needed too")
-        return EmbeddingFiles(**paths, enroll_map=self.enroll_map, **vars(facts))
-
-
-@with_records
 def normalize(
-    output: opt.Output,
-    trials: Annotated[
-        str | None, opt.file("Scores to be normalized (S). With embeddings, trials without scores are scored, too.")
+    output: Output,
+    trials: Annotated[str | None, file_option("Scores to normalize (S), or a list of trials.")] = None,
+    norm: Annotated[str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="z t zt tz s as at az lgsm evidence")] = "as",
+    model: Annotated[str | None, file_option("Model of 'evenscore fit', for lgsm, evidence.")] = None,
+    enroll_cohort: Annotated[str | None, file_option("Enrolments against the cohort (S_e).")] = None,
+    test_cohort: Annotated[str | None, file_option("Cohort against the tests (S_t).")] = None,
+    cohort: Annotated[str | None, file_option("Cohort against itself (S_I).")] = None,
+    speakers: Annotated[str | None, file_option("Map: a trial's speakers leave its cohort.")] = None,
+    cohort_speakers: Annotated[str | None, file_option("The same for the cohort; else --speakers.")] = None,
+    enroll_embeddings: Annotated[str | None, file_option("Embeddings of the enrolments.")] = None,
+    test_embeddings: Annotated[str | None, file_option("Embeddings of the tests.")] = None,
+    cohort_embeddings: Annotated[str | None, file_option("Embeddings of the cohort.")] = None,
+    scorer: ScorerOption = "cosine",
+    to_format: ToFormat = None,
+    cohort_key: Annotated[str | None, file_option("Labels of --cohort; else from speakers.", rare=True)] = None,
+    enroll_key: Annotated[str | None, file_option("Labels of --enroll-cohort: known targets.", rare=True)] = None,
+    test_key: Annotated[str | None, file_option("Labels of --test-cohort: known targets.", rare=True)] = None,
+    conditions: Annotated[
+        str | None,
+        file_option("Map from id to condition, which trial and cohort share, or column:NAME.", rare=True),
     ] = None,
-    norm: Annotated[str, norms.NormName] = "lgsm",
-    model: norms.ModelFile = None,
-    *,
-    phrase_from: PhraseFrom = None,
-    own: norms.OwnNorms,
-    cohort: _CohortScores,
-    facts: norms.TrialFacts,
-    vectors: _Vectors,
-    members: CohortChoices,
-    measures: QualityOutput,
-    scale: ScaleChoices,
-    resume: Resume = False,
-    to_format: opt.ToFormat = None,
+    cohort_conditions: Annotated[str | None, file_option("The same for the cohort.", rare=True)] = None,
+    folds: Annotated[
+        int | None, typer.Option(metavar="N", help="Folds of own speakers.", rich_help_panel=_RARE)
+    ] = None,
+    enroll_map: EnrollMap = None,
+    cohort_unit: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[:OPTION=VALUE]",
+            help="Cohort members: utterance, or speaker (means), with length_norm=before.",
+            rich_help_panel=_RARE,
+        ),
+    ] = "utterance",
+    exclude_speakers: Annotated[str | None, file_option("Speakers that leave the cohort.", rare=True)] = None,
+    quality: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Columns to write: mag, mu, sigma, min:mag, ...", rich_help_panel=_RARE),
+    ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    memory_limit: MemoryLimit = None,
 ) -> None:
-    """Normalize trial scores with the help of cohort scores.
+    """Normalize trial scores with cohort scores.
 
-    lgsm and evidence need a trained model (--model) and return log-likelihood ratios; they work with the cohort scores
-    of both sides, of one, or of none. evidence is best with the cohort's own scores and speakers, too. z needs
-    --enroll-cohort, t needs --test-cohort, s and as need both, zt and tz also --cohort. The four blocks are matched by
-    id; their rows and columns may be in any order. The output keeps the form (matrix or list), the order and the labels
-    of the trials. With embeddings of enrolments, tests and cohort, the cohort scores are made by
-    --scorer; so are the trial scores, if --trials has none or is left out.
-
-    With --phrase-from, each trial is normalized with the cohort's tests of its own test's phrase (and with its
-    enrolments of that phrase, where they have phrases), as a model by phrase ('fit --phrase-from') wants it.
-
-    --enroll-key and --test-key tell which cohort scores are known to be targets, such as those of an enrolment against
-    further takes of its speaker, which --cohort need not have. They sharpen lgsm; other norms leave them out.
-
-    Options of a norm follow its name after colons, as in as:top_k=300:select=cross. top_k: how many of the highest
-    cohort scores as, at and az take (300, or a fifth of the cohort where that is fewer), or a fraction like 0.1;
-    excess=clip: all, if there are fewer; drop_top: how many of the very highest to leave out; select=cross: the other
-    side ranks the cohort by its scores; select=profile: by how alike scores against the cohort are (needs --cohort,
-    too); statistic=median or statistic=trimmed (with
-    trim=0.1 at each end) instead of mean; ddof=1: variance over n - 1; std_floor: least standard deviation;
-    zero_std=one: divide by 1 where it is zero; combine=sqrt2: the sum of the sides over the root of 2, not half of it;
-    vanished=raw or vanished=missing: trials without a cohort; convention: all these as in wespeaker, speechbrain,
-    espnet, asv-subtools, hyperion or bob, where single options win.
-
-    Blocks in .zarr, in .npy with lists of ids beside it, and trials in .parquet are read in chunks if they are large
-    or if workers or a memory limit are asked for; the output is then .zarr or .parquet, and is written chunk by chunk.
+    z needs --enroll-cohort, t --test-cohort, s and as both, zt and tz also --cohort; lgsm and evidence use what there
+    is. Options follow a norm: top_k, drop_top, select, statistic, trim, ddof, std_floor, combine, convention.
     """
-    own.refuse_workers(scale)
-    _refuse_mixture(cohort, vectors, members)
-    if phrase_from is not None and (resume or scale.given or facts.conditions or given_options(measures)):
-        raise InputError("--phrase-from works on scores in memory, without conditions and measures; leave these out")
-    measures.refuse_resumed(resume)
-    lazy = resume or scale.in_chunks(trials, *cohort.paths.values())
-    from evenscore.calibrate import quality_measures
-    from evenscore.cli.inputs import CONDITION, write_scores_of
-    from evenscore.cli.phrases import phrases_of_blocks
-    from evenscore.norms import normalize as normalized, normalize_by_phrase
+    from evenscore.cli.app import progress_bar
+    from evenscore.cli.inputs import CONDITION, facts_of_ids, read_blocks
+    from evenscore.cli.options import labelled_format
+    from evenscore.files import output_format, write
+    from evenscore.large import cluster, task_progress
+    from evenscore.norms.registry import normalize as normalize_blocks
 
-    with scored_output(output, to_format, scale, lazy=lazy, resume=resume) as place:
-        method, settings = norms.norm_settings(norm, model)
-        place.progress("reading", 0.0)
-        kept = scale if lazy else None
-        if vectors.given:
-            condition = None if facts.conditions is None else CONDITION
-            settings |= {"method": method, "condition": condition, "scorer": scorer_of(vectors.scorer)}
-            settings |= {"members": members, "measures": measures, "phrase_from": phrase_from}
-            write_scores_of(vectors.files(facts), trials, place, kept, **settings)
-            return
-        settings |= _conditions(method, facts)
-        blocks = _read_blocks(trials, cohort, facts, kept)
-        place.check(blocks.trials.listed)
-        measures.refuse_matrix(blocks.trials.listed)
-        place.progress("normalizing", 0.3)
-        if phrase_from is not None:
-            phrases = phrases_of_blocks(blocks, phrase_from)
-            place.write(normalize_by_phrase(blocks, phrases, method, progress=place.progress, **settings))
-            return
-        scores = normalized(blocks, method, **place.how, keep=place.store, **settings)
-        measures.write(scores, place, lambda: quality_measures(blocks, method, **place.how, **settings))
-
-
-def _refuse_mixture(cohort: _CohortScores, vectors: _Vectors, members: CohortChoices) -> None:
-    if vectors.given and given_options(cohort):
-        raise InputError("both embeddings and cohort scores were given; normalize with one of the two")
-    odd = [] if vectors.given else [*given_options(vectors), *given_options(members)]
-    if odd:
-        raise InputError(f"{odd[0]} has no meaning without embeddings; leave it out")
+    method, options = _parse_norm(norm, model)
+    lazy = output_format(output, "scores", to_format).name == "zarr"  # refused before the work, not after it
+    column = conditions.removeprefix("column:") if conditions and conditions.startswith("column:") else None
+    of_trials = facts_of_ids(speakers, None if column else conditions)
+    of_cohort = facts_of_ids(cohort_speakers or speakers, None if column else cohort_conditions or conditions)
+    vectors = None
+    with cluster(workers, scheduler, memory_limit), progress_bar("normalize") as bar:
+        if enroll_embeddings and test_embeddings and cohort_embeddings:
+            if enroll_cohort or test_cohort or cohort:
+                raise InputError("cohort scores are made from embeddings; leave out those of files, or the embeddings")
+            vectors = _read_vectors(enroll_embeddings, test_embeddings, enroll_map, scorer, of_trials)
+            members = _read_cohort(cohort_embeddings, cohort_unit, exclude_speakers, of_cohort)
+            blocks = _score_vectors(vectors, members, trials, method, lazy, options)
+        elif enroll_embeddings or test_embeddings or cohort_embeddings:
+            names = "--enroll-embeddings, --test-embeddings and --cohort-embeddings"
+            raise InputError(f"embeddings must be those of enrolments, tests and cohort; give {names}")
+        elif trials is None:
+            raise InputError("there is nothing to normalize; give scores by --trials, or embeddings")
+        else:
+            keys = enroll_key, test_key, cohort_key
+            blocks = read_blocks(trials, enroll_cohort, test_cohort, cohort, keys, of_trials, of_cohort)
+        condition = column or (CONDITION if conditions else None)
+        with task_progress(blocks.trials.scores, bar):
+            table = normalize_blocks(blocks, method, folds=folds, condition=condition, progress=bar, **options)
+            if quality:
+                table = _with_quality(table, quality, blocks, vectors, method, options)
+            write(table, output, format=labelled_format(table, output, to_format))
 
 
-def _conditions(method: str, facts: norms.TrialFacts) -> dict[str, Any]:
-    """Return the conditions of trials and cohort as an option of a norm, or nothing if there are none."""
-    if facts.conditions is None:
-        return {}
-    from evenscore.cli.inputs import read_conditions
-    from evenscore.files.models import trained_methods
-    from evenscore.norms import Conditions
+def _parse_norm(norm: str, model: str | None) -> tuple[str, dict[str, Any]]:
+    """Return a norm's name and options, with the model of a file."""
+    from evenscore.files import read_model
+    from evenscore.norms.options import CLASSICAL, NormOptions
+    from evenscore.norms.registry import method_named
 
-    if method in trained_methods():
-        raise InputError(f"the norm {method!r} knows no conditions; leave out --conditions")
-    mine = read_conditions(facts.conditions)
-    theirs = mine if facts.cohort_conditions is None else read_conditions(facts.cohort_conditions)
-    return {"conditions": Conditions(enroll=mine, test=mine, cohort_enroll=theirs, cohort_test=theirs)}
+    method = norm.partition(":")[0]
+    trained = method_named(method).fit is not None
+    classical = (*(field.name for field in fields(NormOptions)), "convention")
+    _, options = parse_name(norm, classical if method in CLASSICAL else () if trained else None)
+    if trained and model is None:
+        raise InputError(f"the norm {method!r} needs a trained model; give it by --model, 'evenscore fit' makes one")
+    if model is not None and not trained:
+        raise InputError(f"--model is for lgsm and evidence; leave it out, the norm {method!r} has none")
+    return method, options | ({} if model is None else {"model": read_model(model)})
 
 
-def _read_blocks(
-    trials: str | None, cohort: _CohortScores, facts: norms.TrialFacts, scale: ScaleChoices | None
+def _read_vectors(
+    enroll: str, test: str, enroll_map: str | None, scorer: str, of_trials: Callable[[Embeddings], Embeddings]
+) -> Vectors:
+    """Read the embeddings of both sides, and the scorer."""
+    from evenscore.cli.embeddings import read_scorer, read_sides
+
+    how = read_scorer(scorer)
+    left, right = read_sides(enroll, test, enroll_map, how)
+    described = of_trials(left)
+    return described, described if right is left else of_trials(right), how
+
+
+def _read_cohort(
+    path: str, unit: str, exclude_speakers: str | None, of_cohort: Callable[[Embeddings], Embeddings]
+) -> Embeddings:
+    """Read the embeddings of a cohort: its utterances, or means of its speakers."""
+    from evenscore.files import read_embeddings
+    from evenscore.files.streams import text_lines
+    from evenscore.scoring import make_cohort
+
+    name, options = parse_name(unit, ("length_norm",))
+    excluded = [] if exclude_speakers is None else [line.split()[0] for _, line in text_lines(exclude_speakers)]
+    found = of_cohort(read_embeddings(path))
+    return make_cohort(found, name, exclude_speakers=excluded, **options)  # type: ignore[arg-type]
+
+
+def _score_vectors(
+    vectors: Vectors, cohort: Embeddings, trials: str | None, method: str, lazy: bool, options: Mapping[str, Any]
 ) -> ScoreBlocks:
-    """Read trials and cohort scores, with their speakers and labels."""
-    from evenscore.cli.inputs import open_matrix, open_tiles, warn_of_own_utterances
-    from evenscore.cli.labelled import with_map, with_maps
-    from evenscore.files import read_speakers
-    from evenscore.tables import ScoreBlocks
+    """Return trials and cohort scores; trials that have scores keep them, if the scorer can have made them."""
+    from evenscore.files import read_trials
+    from evenscore.scoring import embedding_blocks
 
-    if trials is None:
-        raise InputError("there is nothing to normalize; give --trials, or embeddings")
-    scores = open_tiles(trials, scale)
-    blocks: dict[str, Any] = {name: open_matrix(path, scale) for name, path in cohort.paths.items()}
-    sides: dict[str, Any] = {"cohort_labels": _cohort_labels(cohort, blocks.get("cohort"))}
-    for side, key in (("enroll", cohort.enroll_key), ("test", cohort.test_key)):
-        if key is not None:
-            sides[f"{side}_labels"] = _side_key(side, key, blocks.get(side), cohort.unmatched)
-    if facts.speakers is not None:
-        known = facts.speakers, read_speakers(facts.speakers)
-        scores = with_maps(scores, known, known)
-    path = facts.cohort_speakers or facts.speakers
-    if path is not None:
-        known = path, read_speakers(path)
-        for side, other in (("enroll", "test"), ("test", "enroll")):
-            block = blocks.get("cohort", blocks.get(other))
-            if block is not None:
-                members = with_map(getattr(block, f"{side}_axis"), known, "cohort member")
-                sides[f"cohort_{side}_speakers"] = members.speakers
-    made = ScoreBlocks(scores, **blocks, **sides)
-    members = [axis for axis in (made.cohort_enroll_axis, made.cohort_test_axis) if axis is not None]
-    warn_of_own_utterances((made.trials.enroll_axis, made.trials.test_axis), members)
-    return made
+    enroll, test, scorer = vectors
+    listed = None if trials is None else read_trials(trials)
+    blocks = embedding_blocks(enroll, test, cohort, listed, scorer=scorer, method=method, lazy=lazy, **options)
+    if listed is not None and listed.scores is not None:
+        _check_scorer(blocks.trials.to_trials(), vectors, cohort)
+    return blocks
 
 
-def _side_key(side: str, path: str, table: ScoreTable | None, unmatched: str) -> TrialList:
-    """Read the labels of one side's cohort scores; all pairs that they list must be among these, unless told not to."""
-    from evenscore.cli.labelled import LabelSources
-    from evenscore.tables.pair_values import ListedValues
+def _check_scorer(trials: TrialList, vectors: Vectors, cohort: Embeddings) -> None:
+    """Say so if the scorer does not make the scores of trials again, and which one does."""
+    import numpy as np
 
-    if table is None:
-        raise InputError(f"--{side}-key gives labels to cohort scores; give --{side}-cohort too")
-    [key] = LabelSources(keys=[path]).read_keys()
-    found = ListedValues.of_key(key).align(table.enroll_axis, table.test_axis)
-    if found.n_beyond and (unmatched == "error" or not len(found.codes)):
-        raise InputError(
-            f"{path}: {found.n_beyond} of {len(key)} pairs are not among the scores of --{side}-cohort, the first of "
-            f"them {found.beyond[0]!r} {found.beyond[1]!r}; "  # type: ignore[index]
-            "make the two files agree, or leave out what does not match (--unmatched drop)"
-        )
-    return key
+    from evenscore.scoring import make_scorer
+
+    enroll, test, scorer = vectors
+    some = trials.select(np.unique(np.linspace(0, len(trials) - 1, _CHECKED).astype(int)))
+    left, right = enroll.select(some.enroll_ids), test.select(some.test_ids)
+    scores = some.needs_scores().astype(float)
+    rounded = next((d for d in range(1, 6) if np.allclose(scores, scores.round(d), rtol=0, atol=1e-9)), 6)
+
+    def fits(one: Scorer) -> bool:
+        """Tell whether a scorer makes the scores but for rounding; a few may be of other embeddings."""
+        again = one.bilinear(left, right).pairs(some.rows, some.cols)
+        return bool(np.quantile(abs(again - scores), 0.9) <= 10.0**-rounded + 1e-4 * scores.std())
+
+    if fits(scorer):
+        return
+    others = {"cosine": {}, "dot": {}, "cosine:center=FILE": {"center": "mean"}, "dot:center=FILE": {"center": "mean"}}
+    found = [name for name, how in others.items() if fits(make_scorer(name.partition(":")[0], cohort, **how))]
+    remedy = f"--scorer {found[0]} makes them" if found else "give another --scorer, its center=FILE, or swap the sides"
+    typer.echo(f"warning: --scorer does not make the scores of --trials of the embeddings; {remedy}", err=True)
 
 
-def _cohort_labels(cohort: _CohortScores, table: ScoreTable | None) -> Labels | None:
-    """Return the labels of cohort scores by their key, if there is one."""
-    from evenscore.cli.labelled import LabelSources, labelled_scores, refuse_mismatch
-    from evenscore.tables.pair_values import table_of_labels
+def _with_quality(
+    table: Table, names: Sequence[str], blocks: ScoreBlocks, vectors: Vectors | None, method: str, options: Any
+) -> Table:
+    """Return a list of trials with quality measures as columns: of both sides, or such as min:mag."""
+    from evenscore.calibrate import quality_columns
+    from evenscore.data.trial_list import TrialList
+    from evenscore.scoring import embedding_quality
 
-    if cohort.cohort_key is None:
-        return None
-    if cohort.cohort is None or table is None:
-        raise InputError("--cohort-key gives labels to cohort scores; give --cohort too")
-    sources = LabelSources(keys=[cohort.cohort_key], unmatched=cohort.unmatched)
-    [file] = labelled_scores([cohort.cohort], [table], sources)
-    refuse_mismatch([file])
-    return table_of_labels(table, file.labels)
+    if vectors is None or table.rows is None:
+        raise InputError("--quality is for listed trials of embeddings; give these by --enroll-embeddings and --trials")
+    center = getattr(getattr(vectors[2], "projection", None), "center", None)
+    of_enroll, of_test = embedding_quality(blocks, vectors[0], vectors[1], method, center, **options)
+    of_enroll, of_test = (
+        of_enroll.take(of_enroll.positions(table.enroll_ids)),
+        of_test.take(of_test.positions(table.test_ids)),
+    )
+    known, columns = table.with_sides(of_enroll, of_test), dict(table.columns)
+    for name in (name for text in names for name in text.split(",")):
+        both = {f"{name}_e": f"enroll:{name}", f"{name}_t": f"test:{name}"}
+        for column, measure in ({name: name} if ":" in name else both).items():
+            columns[column] = quality_columns(known, [measure])[..., 0]
+    return TrialList.trusted(table.enroll, table.test, table.rows, table.cols, table.scores, table.labels, columns)

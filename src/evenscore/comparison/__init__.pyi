@@ -1,29 +1,16 @@
-from .choosing import choose_cohort as choose_cohort
-from .cohort_choice import (
-    CohortCandidate as CohortCandidate,
-    CohortChoice as CohortChoice,
+from .compare import (
+    DEFAULT_METHODS as DEFAULT_METHODS,
+    compare as compare,
 )
-from .cohorts import (
-    CohortDiagnostics as CohortDiagnostics,
-    CohortMember as CohortMember,
-    HiddenTarget as HiddenTarget,
-)
-from .comparison import (
+from .folder import write_folder as write_folder
+from .record import (
+    METRICS as METRICS,
     Comparison as Comparison,
+    DataSummary as DataSummary,
+    Diagnostic as Diagnostic,
     Figures as Figures,
-    Judging as Judging,
     MethodResult as MethodResult,
-    RunFacts as RunFacts,
-)
-from .data import DataSummary as DataSummary
-from .likeness import (
-    Contrast as Contrast,
-    SideLikeness as SideLikeness,
-)
-from .methods import Method as Method
-from .run import compare as compare
-from .trials import (
-    ComparedTrials as ComparedTrials,
+    Settings as Settings,
     SideSummary as SideSummary,
+    Verdict as Verdict,
 )
-from .verdict import Verdict as Verdict

@@ -1,161 +1,118 @@
-"""Which method to use, in plain words, and how sure that is."""
+"""Which method to use, in plain words, and how sure that is.
+
+A method is worth its effort if its Cllr is clearly lower than that of calibrated raw scores, and its actDCF at the
+first operating point is not clearly higher. Of those the one with the lowest Cllr is used, unless another cannot be
+told from it by Cllr and has a clearly lower actDCF. "Clearly" means that the interval of the difference on the same
+draws of speakers, which holds for all methods at once, leaves out zero.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from evenscore.comparison.data import FEW_TARGETS
-from evenscore.comparison.methods import RAW, listed
-from evenscore.comparison.recommendation import Recommendation, clear, losses_of, recommended, worst_loss
+from evenscore.comparison.diagnostics import FEW_SPEAKERS, FEW_TARGETS
+from evenscore.comparison.judge import paired
+from evenscore.comparison.record import ComparedMetric, DataSummary, MethodResult, Settings, Verdict
 
-if TYPE_CHECKING:
-    from evenscore.comparison.comparison import Comparison, MethodResult
-    from evenscore.metrics import OperatingPoint
+__all__ = ["METRIC_NAMES", "choose", "show_figure", "write_verdict"]
 
-__all__ = ["METRIC_NAMES", "Verdict", "shown_metrics", "shown_value", "verdict_of"]
-
-METRIC_NAMES = {"eer": "EER", "min_dcf": "minDCF", "act_dcf": "actDCF", "cllr": "Cllr", "min_cllr": "minCllr"}
-# Shares of Cllr that are lost to calibration; minCllr, fitted to the evaluation trials, is a little too good itself.
-_WELL_CALIBRATED, _FAIRLY_CALIBRATED = 0.1, 0.3
-_DOUBTS = {
-    "too few": "The training side is too small to trust it on other data.",
-    "unlike": "The evaluation side is unlike the training side, so do not expect the same on other data.",
+METRIC_NAMES: Mapping[ComparedMetric, str] = {
+    "eer": "EER",
+    "min_dcf": "minDCF",
+    "act_dcf": "actDCF",
+    "cllr": "Cllr",
+    "min_cllr": "minCllr",
 }
+_WELL_CALIBRATED, _FAIRLY_CALIBRATED = 0.1, 0.3  # shares of Cllr that are lost to calibration
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What to use.
-
-    Attributes
-    ----------
-    use
-        Name of the method that loses least in the worst case, or raw if none is clearly better than raw.
-    sure
-        Whether it is clearly better than raw.
-    not_distinguishable
-        Other methods that may be as good as this one (as the best one, if raw is to be used).
-    text
-        All that in plain words.
-    """
-
-    use: str
-    sure: bool
-    not_distinguishable: tuple[str, ...]
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def shown_metrics(points: Sequence[OperatingPoint]) -> list[tuple[str, str, int]]:
-    """Return the columns of tables of metrics: title, metric and operating point; the costs are at all points.
-
-    Examples
-    --------
-    >>> from evenscore import OperatingPoint
-    >>> [title for title, *_ in shown_metrics([OperatingPoint(0.01), OperatingPoint(0.05)])]
-    ['EER', 'minDCF 0.01', 'actDCF 0.01', 'minDCF 0.05', 'actDCF 0.05', 'Cllr', 'minCllr']
-    """
-    costs = [
-        (f"{METRIC_NAMES[metric]} {point.name}" if len(points) > 1 else METRIC_NAMES[metric], metric, place)
-        for place, point in enumerate(points)
-        for metric in ("min_dcf", "act_dcf")
-    ]
-    eer, *_, cllr, min_cllr = ((title, metric, 0) for metric, title in METRIC_NAMES.items())
-    return [eer, *costs, cllr, min_cllr]
-
-
-def verdict_of(comparison: Comparison) -> Verdict:
-    """Return which method to use and how sure that is."""
-    found = recommended(comparison)
-    used = found.method
-    helps = used.name != RAW
-    shown = used if helps else comparison.best
-    others = [method for method in comparison.methods if method.name not in (shown.name, RAW)]
-    alike = tuple(method.name for method in others if not clear(comparison.paired(method, shown)))
-    lines = [_choice(comparison, shown, helps)]
-    if helps and found.why:
-        lines.append(_why(comparison, found))
-    if helps and alike:
-        lines.append(f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} not distinguishable from it.")
-    elif helps and others:
-        lines.append("It is clearly better than every other method here.")
-    lines.append(_trust(used))
-    if found.doubt:
-        lines.append(_DOUBTS[found.doubt])
-    if comparison.data.evaluation.targets < FEW_TARGETS:
-        few = comparison.data.evaluation.targets
-        lines.append(f"There are only {few} target trials, so these figures are not reliable.")
-    return Verdict(use=used.name, sure=helps, not_distinguishable=alike, text=" ".join(lines))
-
-
-def shown_value(metric: str, value: float) -> str:
+def show_figure(metric: str, value: float) -> str:
     """Return a figure as tables show it.
 
     Examples
     --------
-    >>> shown_value("eer", 0.0213), shown_value("cllr", 0.0613)
+    >>> show_figure("eer", 0.0213), show_figure("cllr", 0.0613)
     ('2.13 %', '0.061')
     """
     return f"{100 * value:.2f} %" if metric == "eer" else f"{value:.3f}"
 
 
-def _choice(comparison: Comparison, shown: MethodResult, helps: bool) -> str:
-    metric = comparison.rank_by
-    name = METRIC_NAMES[metric]
-    gain = shown.to_raw[metric]
-    if shown.name == RAW:
-        if len(comparison.methods) == 1:
-            return f"No norm could be compared: only raw scores were judged ({name} {shown_value(metric, gain.a)})."
-        return f"No norm helps here: calibrated raw scores are the best ({name} {shown_value(metric, gain.a)})."
-    values = f"{name} {shown_value(metric, gain.a)} against {shown_value(metric, gain.b)} raw"
+def write_verdict(methods: Sequence[MethodResult], settings: Settings, data: DataSummary) -> Verdict:
+    """Return which method to use, and sentences that say why; the methods come in the order of their Cllr."""
+    used, alike = choose(methods, settings)
+    sure = used.name != "raw"
+    sentences = [_choice(methods, used)]
+    if sure and used is not methods[0]:
+        best = methods[0]
+        values = f"{best.figures.evaluation.cllr:.3f}, actDCF {best.figures.evaluation.act_dcf:.3f}"
+        sentences.append(f"{best.name} has the lowest Cllr ({values}), but {used.name} has the lower actDCF.")
+    if sure and alike:
+        names = " and ".join([", ".join(alike[:-1])] * (len(alike) > 1) + [alike[-1]])
+        sentences.append(f"{names} {'is' if len(alike) == 1 else 'are'} not distinguishable from it.")
+    elif sure and len(methods) > 2:
+        sentences.append("It is clearly better than every other method here.")
+    sentences.append(_trust(used))
+    if data.training.speakers < FEW_SPEAKERS:
+        few = f"{data.training.speakers} speakers"
+        sentences.append(f"The training side has only {few}: do not expect the same on other data.")
+    if data.evaluation.targets < FEW_TARGETS:
+        sentences.append(f"There are only {data.evaluation.targets} target trials: these figures are not reliable.")
+    return Verdict(use=used.name, sure=sure, alike=alike, sentences=tuple(sentences))
+
+
+def choose(methods: Sequence[MethodResult], settings: Settings) -> tuple[MethodResult, tuple[str, ...]]:
+    """Return the method to use, and the names of those that cannot be told from it; see the rule above."""
+    usable = [
+        one for one in methods if one.to_raw["cllr"].interval.high < 0 and one.to_raw["act_dcf"].interval.low <= 0
+    ]
+    if not usable:
+        return next(one for one in methods if one.name == "raw"), ()
+
+    def sign(one: MethodResult, other: MethodResult, metric: ComparedMetric) -> int:
+        """Return -1 if one method is clearly better than another, 1 if it is clearly worse, else 0."""
+        interval = paired(one, other, metric, settings, len(methods) - 1).interval
+        return int(interval.low > 0) - int(interval.high < 0)
+
+    used = usable[0]
+    cheaper = [one for one in usable if not sign(one, used, "cllr") and sign(one, used, "act_dcf") < 0]
+    used = min(cheaper, key=lambda one: one.figures.evaluation.act_dcf, default=used)
+    others = [one for one in methods if one is not used and one.name != "raw"]
+    return used, tuple(one.name for one in others if not sign(one, used, "cllr") and not sign(one, used, "act_dcf"))
+
+
+def _choice(methods: Sequence[MethodResult], used: MethodResult) -> str:
+    """Say what to use and what it gains."""
+    shown = methods[0] if used.name == "raw" else used
+    gain = shown.to_raw["cllr"]
+    if len(methods) == 1:
+        return f"No norm could be compared: only raw scores were judged (Cllr {gain.a:.3f})."
+    if shown.name == "raw":
+        return f"No norm helps here: calibrated raw scores are the best (Cllr {gain.a:.3f})."
+    cost = shown.to_raw["act_dcf"]
     relative = f"{100 * gain.difference / gain.b:+.0f} %, " if gain.b > 0 else ""
-    ends = " to ".join(shown_value(metric, end) for end in (gain.interval.low, gain.interval.high))
-    interval = f"{relative}{100 * gain.interval.level:g} % interval of the difference {ends}"
-    if helps:
-        return f"Use {shown.name}: {values} ({interval})."
+    interval = f"{relative}interval of the difference {gain.interval.low:.3f} to {gain.interval.high:.3f}"
+    values = f"Cllr {gain.a:.3f} against {gain.b:.3f} raw ({interval}), actDCF {cost.a:.3f} against {cost.b:.3f}"
+    if used.name != "raw":
+        return f"Use {shown.name}: {values}."
     return (
-        f"No norm is clearly better than calibrated raw scores: the best, {shown.name}, has {values} ({interval}); "
+        f"No norm is clearly better than calibrated raw scores: the best, {shown.name}, has {values}; "
         "stay with raw, or measure on more speakers."
     )
 
 
-def _why(comparison: Comparison, found: Recommendation) -> str:
-    """Say why it is not the method that is best on average."""
-    best, metric = comparison.best, comparison.rank_by
-    losses = losses_of(comparison.methods, metric)
-    most, least = (
-        shown_value(metric, worst_loss(losses[one.name], comparison.how.level)) for one in (best, found.method)
-    )
-    reasons = {
-        "surer": "is not clearly better than raw",
-        "safer": f"loses more in the worst case ({most} to the best method of a draw of speakers, against {least})",
-        "simpler": "is no safer, and learns more from the training side",
-        "too few": "is not clearly better, and the training side is too small to trust it",
-        "unlike": "is not clearly better, and learns more from a training side that is unlike the evaluation side",
-    }
-    value = shown_value(metric, best.figures.values[metric])
-    return f"{best.name} has the lowest {METRIC_NAMES[metric]} ({value}), but {reasons[found.why]}."
-
-
 def _trust(used: MethodResult) -> str:
-    """Say whether its calibrated log-likelihood ratios can be taken at face value: what share of Cllr is lost."""
-    figures = used.figures.values
-    actual, loss = figures["cllr"], figures["calibration_loss"]
-    whose = "of the calibrated raw scores" if used.name == RAW else f"of {used.name} after calibration"
+    """Say whether the LLRs can be taken at face value: what share of Cllr is lost to calibration."""
+    figures = used.figures.evaluation
+    whose = "of the calibrated raw scores" if used.name == "raw" else f"of {used.name} after calibration"
+    if used.judged_by == "own":
+        whose = f"of {used.name}, which were better without calibration on the training side,"
     lead = f"The log-likelihood ratios {whose}"
-    if not actual < 1:
-        return f"{lead} are worse than none (Cllr {actual:.3f}): do not use them as they are."
-    share = loss / actual if actual > 0 else 0.0
-    amount = f"{100 * share:.0f} % of Cllr {actual:.3f} is lost to calibration"
+    if not figures.cllr < 1:
+        return f"{lead} are worse than none (Cllr {figures.cllr:.3f}): do not use them as they are."
+    share = figures.calibration_loss / figures.cllr if figures.cllr > 0 else 0.0
+    amount = f"{100 * share:.0f} % of Cllr {figures.cllr:.3f} is lost to calibration"
     if share <= _WELL_CALIBRATED:
         return f"{lead} can be taken at face value ({amount})."
     if share <= _FAIRLY_CALIBRATED:
         return f"{lead} are fairly well calibrated ({amount})."
-    return (
-        f"{lead} are not well calibrated on these trials ({amount}): the training scores are of another kind, or there "
-        "are too few trials to tell."
-    )
+    return f"{lead} are not well calibrated on these trials ({amount}): the training scores are of another kind."

@@ -1,317 +1,195 @@
-"""The features of trials: what their four blocks say about them, each by itself."""
+"""What the cohort scores of trials say about them: the features of the evidence model.
+
+==================  ========================================================================================
+``raw``             the score
+``s_norm``          the mean over the sides of (score - mean) / shrunk scale of the cohort scores
+``as_norm``         the same with mean and scale of the highest fifth of the cohort scores
+``score_model``     the score model's log-likelihood ratio
+``ls_e``, ``ls_t``  shrunk log-scale of each side's cohort scores, less the usual one
+``b``, ``w``        predicted impostor score, and the part of the score where one speaker varies: `PairSpace`
+==================  ========================================================================================
+
+The first four are views: scores of the trial, each good by itself.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.errors import InputError
-from evenscore.evidence.own_pairs import Ridges, pair_features
-from evenscore.evidence.takes import likeness, trial_takes
-from evenscore.metrics.speakers import speakers_by_targets
-from evenscore.model.normalizer import ScoreModelNormalizer
+from evenscore.data.blocks import ScoreBlocks
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.side import Side
+from evenscore.data.trial_list import TrialList
+from evenscore.evidence.pair_space import PairSpace
 from evenscore.model.parameters import ScoreModel
-from evenscore.norms.by_trial import TrialScores, statistics_without_own
+from evenscore.model.scoring import ScoreModelNormalizer
+from evenscore.norms.folds import assign_folds, normalize_by_folds
 from evenscore.norms.options import NormOptions
-from evenscore.norms.sides import Sides, other_side
-from evenscore.norms.statistics import Statistics, Summary, side_statistics
-from evenscore.tables import ScoreBlocks
+from evenscore.norms.statistics import location_scale
+from evenscore.parallel import one_blas_thread
 
-__all__ = [
-    "EXTRAS",
-    "PATTERNS",
-    "SIDES",
-    "SIMPLE",
-    "VIEWS",
-    "ScalePrior",
-    "Scales",
-    "evidence_features",
-    "pattern_of",
-    "restricted",
-    "shrunk_log_scale",
-    "shrunk_log_scale_of_one",
-    "summary_of",
-    "trial_moments",
-    "with_cohort_speakers",
-]
+__all__ = ["VIEWS", "ScalePrior", "evidence_features", "measure", "measure_by_folds"]
 
-_LARGEST = 700.0  # of the mean of log-scales: beyond it, scales are no numbers
-_FLOOR = 5.0  # nats below the usual scale at which a scale is held
+VIEWS = ("raw", "s_norm", "as_norm", "score_model")
+TOP = 0.2  #: share of the cohort that ``as_norm`` takes
+_FLOOR = 5.0  # nats below the usual log-scale at which a scale is held
+_OPTIONS = NormOptions(ddof=1)
+
+Array = npt.NDArray[np.float64]
+Measures = Mapping[str, Array]  #: by name, in the shape of the trials' scores
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ScalePrior:
-    """How the cohort scores of one side are spread, as far as is known before they are seen.
-
-    log std ~ N(center, variance); the mean is about ``location``. ``alike`` is the correlation of the squared
-    deviations of two scores of one cohort speaker, see `likeness`.
-    """
+    """How log standard deviations of the cohort scores of a side are distributed: N(center, variance)."""
 
     center: float
     variance: float
-    location: float
-    alike: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.alike <= 1:
-            raise InputError(f"scores of one cohort speaker are alike by {self.alike:g}, but that must be from 0 to 1")
-        if not (self.variance >= 0 and abs(self.center) <= _LARGEST):
-            raise InputError(
-                f"log-scales have the mean {self.center:g} and the variance {self.variance:g}, but the mean must lie "
-                f"between -{_LARGEST:g} and {_LARGEST:g}, and the variance must not be negative"
-            )
 
     @classmethod
-    def of(
-        cls, moments: Sequence[Statistics], takes: Sequence[npt.NDArray[np.float64] | float] = (), alike: float = 0.0
-    ) -> ScalePrior:
-        """Estimate it: the variance of log standard deviations, less what comes from small samples.
+    def estimate(cls, std: Array, speakers: Array) -> ScalePrior:
+        """Estimate it from standard deviations, and from how many cohort speakers each of them is.
 
-        ``takes`` are those of the trials that the moments belong to, as `shrunk_log_scale` has them; 1 if not given.
+        The variance is that of the logarithms, less their sampling variance 1 / (2 (n - 1)). Scores of one cohort
+        speaker resemble each other, so n counts speakers.
         """
-        parts = [
-            [np.ravel(values) for values in (m.mean, m.std, m.count, _counted(m.count, some, alike))]
-            for m, some in zip(moments, takes or [1.0] * len(moments), strict=True)
-        ]
-        mean, std, count, counted = (np.concatenate([part[at] for part in parts] or [np.empty(0)]) for at in range(4))
-        good = (count >= 2) & (std > 0)
+        good = (std > 0) & (speakers > 1)
         if not good.any():
-            return cls(center=0.0, variance=0.0, location=0.0, alike=alike)
-        logs, told = np.log(std[good]), counted[good] > 1
-        noise = 0.5 / (counted[good][told] - 1)
-        variance = max(float(logs[told].var() - noise.mean()), 0.0) if told.any() else 0.0
-        return cls(center=float(logs.mean()), variance=variance, location=float(mean[good].mean()), alike=alike)
+            return cls(0.0, 0.0)
+        logs = np.log(std[good])
+        noise = np.mean(0.5 / (speakers[good] - 1))
+        return cls(float(logs.mean()), max(float(logs.var() - noise), 0.0))
+
+    def shrink(self, std: Array, speakers: Array) -> Array:
+        """Return log standard deviations less the usual one, shrunk to 0 by their sampling variance."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.maximum(np.log(std) - self.center, -_FLOOR)
+            free = self.variance * np.maximum(speakers - 1, 0)
+        return np.where(np.isnan(logs), 0.0, free / (free + 0.5) * np.nan_to_num(logs))
 
 
-def _counted(count: npt.NDArray[Any], takes: npt.NDArray[np.float64] | float, alike: float) -> npt.NDArray[np.float64]:
-    """Return how many scores count, as if they were of different speakers."""
-    return np.asarray(count / (1.0 + alike * (takes - 1.0)))  # (T1)
+Prepared = tuple[ScoreModelNormalizer | None, PairSpace | None]  #: what depends on the cohort alone
 
 
-def shrunk_log_scale(
-    moments: Statistics, prior: ScalePrior, takes: npt.NDArray[np.float64] | float = 1.0
-) -> npt.NDArray[np.float64]:
-    """Return the log standard deviation less its usual value, shrunk to 0 by its sampling variance 1 / (2 (n - 1)).
+def measure(blocks: ScoreBlocks, model: ScoreModel | None, prepared: Prepared | None = None) -> dict[str, Array]:
+    """Return what the features are made of, for trials none of whose speakers is in the cohort.
 
-    n is the number of scores, or less if there are several ``takes`` of a cohort speaker: sum_k n_k^2 / sum_k n_k, if
-    there are n_k scores of speaker k.
-
-    Examples
-    --------
-    >>> prior = ScalePrior(center=0.0, variance=0.1, location=0.0, alike=0.5)
-    >>> few, many = np.array([3.0, 3000.0]), np.zeros(2)
-    >>> moments = Statistics(few, many, np.full(2, np.e))
-    >>> shrunk_log_scale(moments, prior).round(3)
-    array([0.286, 0.998])
-    >>> shrunk_log_scale(moments, prior, takes=2.0).round(3)
-    array([0.167, 0.998])
+    ``mean_e``, ``std_e``, ``top_mean_e``, ``top_std_e``, ``speakers_e`` of the enrolment's cohort scores, the same of
+    the test's (``_t``), ``score_model``, ``b`` and ``w``; those that the blocks allow.
     """
-    known = moments.count >= 2
-    free = np.maximum(_counted(moments.count, takes, prior.alike) - 1.0, 0.0)
-    std = np.where(known, moments.std, np.exp(prior.center))
-    logs = np.log(np.maximum(std, np.exp(prior.center - _FLOOR))) - prior.center
-    share = prior.variance * free / (prior.variance * free + 0.5)
-    return np.asarray(np.where(known, share * logs, 0.0))
-
-
-def shrunk_log_scale_of_one(count: int, std: float, prior: ScalePrior, takes: float = 1.0) -> float:
-    """Return `shrunk_log_scale` of a single row, without the time that arrays of one number take.
-
-    Examples
-    --------
-    >>> shrunk_log_scale_of_one(3, math.e, ScalePrior(center=0.0, variance=0.1, location=0.0))
-    0.28571428571428575
-    """
-    if count < 2:
-        return 0.0
-    free = prior.variance * max(count / (1.0 + prior.alike * (takes - 1.0)) - 1.0, 0.0)
-    logs = math.log(max(std, math.exp(prior.center - _FLOOR))) - prior.center
-    return free / (free + 0.5) * logs
-
-
-@lru_cache(maxsize=16)
-def summary_of(top: float | None, size: int) -> Summary:
-    """Return what is computed of a row of cohort scores: of all of them, or of this fraction of the highest ones."""
-    if top is None:
-        return Summary.of(NormOptions(ddof=1), "s", size)
-    return Summary.of(NormOptions(top_k=float(top), ddof=1), "as", size)
-
-
-def trial_moments(blocks: ScoreBlocks, side: str, top: float | None = None) -> Statistics:
-    """Return count, mean and standard deviation of the cohort scores of one side for each trial.
-
-    Parameters
-    ----------
-    blocks
-        With this side's cohort scores.
-    side
-        Whose: ``"enroll"`` or ``"test"``.
-    top
-        Take this fraction of the highest scores only.
-    """
-    sides, tile = Sides.of(blocks), blocks.trials.tile
-    chosen, others = sides.side(side, getattr(blocks, side).scores), sides.speaker[other_side(side)]
-    summary = summary_of(top, chosen.shape[1])
-    if not len(chosen.groups.present(others)):
-        found, by_row = side_statistics(chosen, summary), side == "enroll"
-        arrays = (found.count, found.mean, found.std)
-        both = (tile.pair(*((values, others) if by_row else (others, values))) for values in arrays)
-        return Statistics(*(pair[0 if by_row else 1] for pair in both))
-    table = TrialScores.of(blocks.trials)
-    out = np.empty(tile.scores.shape, dtype=np.int64), np.empty(tile.scores.shape), np.empty(tile.scores.shape)
-    for rows, column, found in statistics_without_own(table, chosen, others, summary):
-        at, *values = table.look_up(side, rows, column, found.count, found.mean, found.std)
-        for whole, some in zip(out, values, strict=True):
-            whole[at] = some
-    return Statistics(*out)
-
-
-#: What a head may know, by the blocks that there are.
-PATTERNS = ("full", "pair", "enroll", "test", "none")
-VIEWS = {
-    "full": ("s_norm", "score_model", "as_norm"),
-    "pair": ("s_norm", "as_norm", "raw"),
-    "enroll": ("s_norm", "as_norm", "raw"),
-    "test": ("s_norm", "as_norm", "raw"),
-    "none": ("raw",),
-}
-EXTRAS = {
-    "full": ("ls_e", "ls_t", "b", "w"),
-    "pair": ("ls_e", "ls_t"),
-    "enroll": ("ls_e",),
-    "test": ("ls_t",),
-    "none": (),
-}
-#: Norms that a head may give way to, with nothing but a calibration after them; the first needs no cohort.
-SIMPLE = {
-    "full": ("raw", "s", "as"),
-    "pair": ("raw", "s", "as"),
-    "enroll": ("raw", "z"),
-    "test": ("raw", "t"),
-    "none": (),
-}
-SIDES = {"full": ("enroll", "test"), "pair": ("enroll", "test"), "enroll": ("enroll",), "test": ("test",), "none": ()}
-
-TOP = 0.2  #: the share of the cohort that ``as_norm`` takes
-
-Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scales:
-    """What is known of the spread of cohort scores: of all of them and of the highest ones, for both sides."""
-
-    enroll: ScalePrior
-    test: ScalePrior
-    enroll_top: ScalePrior
-    test_top: ScalePrior
-
-    def of(self, side: str, top: bool) -> ScalePrior:
-        """Return the one of a side."""
-        found: ScalePrior = getattr(self, f"{side}_top" if top else side)
+    trials, plain, listed = blocks.trials, blocks.nontargets(), (blocks.trials.rows, blocks.trials.cols)
+    found: dict[str, Array] = {}
+    if plain.enroll is not None:
+        for name, values in _moments(plain.enroll.scores, plain.enroll.test).items():
+            found[f"{name}_e"] = values[:, None] if listed[0] is None else values[listed[0]]
+    if plain.test is not None:
+        for name, values in _moments(plain.test.scores.T, plain.test.enroll).items():
+            found[f"{name}_t"] = values[None] if listed[1] is None else values[listed[1]]
+    if blocks.enroll is None or blocks.test is None or blocks.cohort is None:
         return found
-
-    @classmethod
-    def estimated(cls, parts: Sequence[ScoreBlocks]) -> Scales:
-        """Estimate all four from the blocks that have the side."""
-        found = {}
-        for side in ("enroll", "test"):
-            have = [blocks for blocks in parts if getattr(blocks, side) is not None]
-            # The highest scores are taken to be as alike as all: by themselves they do not tell, see the tests.
-            takes, alike = [trial_takes(blocks, side) for blocks in have], likeness(have, side)
-            for name, top in ((side, None), (f"{side}_top", TOP)):
-                found[name] = ScalePrior.of([trial_moments(blocks, side, top) for blocks in have], takes, alike)
-        return cls(**found)
-
-
-def pattern_of(blocks: ScoreBlocks) -> str:
-    """Return which of the `PATTERNS` the blocks follow.
-
-    ``full`` needs both sides, the cohort against itself, and the speakers of the cohort's tests.
-    """
-    enroll, test = blocks.enroll is not None, blocks.test is not None
-    if enroll and test:
-        return "full" if blocks.cohort is not None and blocks.cohort_test_speakers is not None else "pair"
-    return "enroll" if enroll else "test" if test else "none"
-
-
-def with_cohort_speakers(blocks: ScoreBlocks) -> ScoreBlocks:
-    """Return the blocks with the speakers of the cohort; if nobody is known by name, those that its targets connect."""
-    known = (
-        blocks.enroll_speakers,
-        blocks.test_speakers,
-        blocks.cohort_enroll_speakers,
-        blocks.cohort_test_speakers,
-    )
-    cohort, labels = blocks.cohort, blocks.cohort_labels
-    if any(names is not None for names in known) or cohort is None or labels is None or not labels.n_target:
-        return blocks
-    speakers = speakers_by_targets([cohort.to_trials(labels)])
-    sides = [[speakers.get(name, name) for name in ids.tolist()] for ids in (cohort.enroll_ids, cohort.test_ids)]
-    return blocks.replace(cohort=cohort.with_speakers(*sides))
-
-
-def restricted(blocks: ScoreBlocks, pattern: str) -> ScoreBlocks:
-    """Return the blocks that a pattern uses."""
-    keep = SIDES[pattern]
-    return blocks.replace(
-        enroll=blocks.enroll if "enroll" in keep else None,
-        test=blocks.test if "test" in keep else None,
-        cohort=blocks.cohort if pattern == "full" else None,
-    )
-
-
-def evidence_features(
-    blocks: ScoreBlocks, pattern: str, model: ScoreModel, scales: Scales, ridges: Ridges | None
-) -> dict[str, Array]:
-    """Return the features of all trials, in the shape of their scores; without ridges those of pairs are left out.
-
-    ==================  ========================================================================================
-    ``raw``             the score
-    ``s_norm``          the mean over the sides of (score - mean) / shrunk scale
-    ``as_norm``         the same with mean and scale of the highest fifth of the cohort scores
-    ``score_model``     the score model's log-likelihood ratio, made of its predicted shifts
-    ``ls_e``, ``ls_t``  shrunk log-scale of each side's cohort scores, less the usual one
-    ``b``, ``w``        predicted impostor score, and the part of the score where one speaker varies
-    ==================  ========================================================================================
-    """
-    trials = blocks.trials
-    assert trials.scores is not None  # noqa: S101
-    score = np.asarray(trials.scores, dtype=np.float64)
-    found: dict[str, Array] = {"raw": score}
-    sides = SIDES[pattern]
-    if sides:
-        takes = {side: trial_takes(blocks, side) for side in sides}
-        for name, top in (("s_norm", None), ("as_norm", TOP)):
-            moments = {side: trial_moments(blocks, side, top) for side in sides}
-            logs = {
-                side: shrunk_log_scale(moments[side], scales.of(side, top is not None), takes[side]) for side in sides
-            }
-            found[name] = _normalized(score, moments, logs, scales, top is not None)
-            if top is None:
-                for side in sides:
-                    found[f"ls_{side[0]}"] = np.broadcast_to(logs[side], score.shape)
-    if pattern == "full":
-        llr = ScoreModelNormalizer(model, blocks).normalize(blocks).scores
-        found["score_model"] = np.asarray(llr, dtype=np.float64)
-        if ridges is not None:
-            found |= pair_features(blocks, ridges)
+    normalizer, space = prepare(blocks, model) if prepared is None else prepared
+    scores, S_e, S_t = (np.asarray(table.scores, float) for table in (trials, blocks.enroll, blocks.test))
+    if normalizer is not None:
+        keys = [None if labels is None else labels.matrix for labels in (blocks.enroll_labels, blocks.test_labels)]
+        found["score_model"] = normalizer.llr(scores, S_e, S_t, keys[0], keys[1], *listed)
+    found["b"] = found["w"] = np.zeros(scores.shape)  # of a cohort that is too small
+    if space is not None:
+        x, y = space.enroll(S_e[:, : blocks.cohort.shape[1]]), space.test(S_t[: blocks.cohort.shape[0]].T)
+        if listed[0] is None:
+            found["b"], found["w"] = (x * space.impostor) @ y.T, (x @ space.within) @ y.T
+        else:
+            x, y = x[listed[0]], y[listed[1]]
+            found["b"], found["w"] = np.vecdot(x * space.impostor, y), np.vecdot(x @ space.within, y)
     return found
 
 
-def _normalized(
-    score: Array, moments: dict[str, Statistics], logs: dict[str, Array], scales: Scales, top: bool
-) -> Array:
-    """Return the mean over the sides of (score - mean) / scale; a side without cohort scores has the usual mean."""
-    parts = []
-    for side, found in moments.items():
-        prior = scales.of(side, top)
-        mean = np.where(found.count > 0, found.mean, prior.location)
-        parts.append((score - mean) * np.exp(-logs[side] - prior.center))
-    return np.asarray(sum(parts) / len(parts))
+def prepare(blocks: ScoreBlocks, model: ScoreModel | None) -> Prepared:
+    """Return the score model and the pair space, prepared for a cohort."""
+    cohort, normalizer = blocks.cohort, None if model is None else ScoreModelNormalizer(model, blocks)
+    if cohort is None or min(cohort.shape) < 2:
+        return normalizer, None
+    return normalizer, PairSpace.from_cohort(np.asarray(cohort.scores), cohort.test.speakers)
+
+
+def _moments(scores: npt.NDArray[np.floating], cohort: Side) -> dict[str, Array]:
+    """Return mean and standard deviation of rows of cohort scores, of all and of the highest, and how many speakers."""
+    rows, names = np.array(scores, np.float64), cohort.ids if cohort.speakers is None else cohort.speakers
+    if rows.shape[1] < 2:
+        empty = np.full(len(rows), np.nan)
+        return {"mean": empty, "std": empty, "top_mean": empty, "top_std": empty, "speakers": np.zeros(len(rows))}
+    mean, std = location_scale(rows.copy(), _OPTIONS)
+    top_mean, top_std = location_scale(rows, _OPTIONS, max(2, round(TOP * rows.shape[1])))
+    speakers = np.full(len(rows), float(len({*names.tolist()})))
+    return {"mean": mean, "std": std, "top_mean": top_mean, "top_std": top_std, "speakers": speakers}
+
+
+def measure_by_folds(blocks: ScoreBlocks, model: ScoreModel | None, folds: int) -> dict[str, Array]:
+    """Return `measure` of each trial, with the cohort that has none of its own speakers.
+
+    A trial whose speakers are in one fold loses a second one: else the cohort of a target trial would be larger than
+    that of a non-target trial, and its size would be a feature that new trials do not have.
+    """
+    trials, out = blocks.trials, dict[str, Array]()
+    prepared: dict[tuple[str, ...], Prepared] = {}  # both orders of two folds have the same cohort
+    sides = (trials.enroll, trials.test, blocks.cohort_enroll, blocks.cohort_test)
+    names = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
+    shared = ({*names[0], *names[1]} & {*names[2], *names[3]}) - {None}
+    fold = assign_folds([name for part in names[:2] for name in part if name in shared], folds)
+
+    def members(side: Side | None, left_out: int) -> npt.NDArray[np.intp] | None:
+        if side is None or side.speakers is None or left_out < 0:
+            return None
+        return np.flatnonzero([fold.get(name, -1) != left_out for name in side.speakers])
+
+    def collect(part: ScoreBlocks) -> ScoreMatrix | TrialList:
+        some = part.trials
+        a, b = (-1 if side.speakers is None else fold.get(side.speakers[0], -1) for side in (some.enroll, some.test))
+        second = (a + 1) % folds if a == b >= 0 and folds > 2 else -1
+        part = part.take_cohort(members(part.cohort_enroll, second), members(part.cohort_test, second))
+        left = [() if side is None else side.ids.tolist() for side in (part.cohort_enroll, part.cohort_test)]
+        cohort = (*left[0], *left[1])
+        if cohort not in prepared:
+            prepared[cohort] = prepare(part, model)
+        at = np.ix_(trials.enroll.find(some.enroll_ids), trials.test.find(some.test_ids))
+        if some.rows is not None and trials.rows is not None:
+            at = (some.find(trials),)
+        for name, values in measure(part, model, prepared[cohort]).items():
+            out.setdefault(name, np.full(np.shape(np.asarray(trials.scores)), np.nan))[at] = values
+        return some
+
+    with one_blas_thread():
+        normalize_by_folds(collect, blocks, folds)
+    return out
+
+
+def estimate_scales(parts: Sequence[Measures]) -> dict[str, ScalePrior]:
+    """Return the distribution of log-scales of each side, of all cohort scores and of the highest."""
+    found = {}
+    for name in ("std_e", "std_t", "top_std_e", "top_std_t"):
+        if all(name in part for part in parts):
+            std = np.concatenate([part[name].ravel() for part in parts])
+            speakers = np.concatenate([part[f"speakers{name[-2:]}"].ravel() for part in parts])
+            found[name] = ScalePrior.estimate(std, speakers)
+    return found
+
+
+def evidence_features(scores: Array, measures: Measures, scales: Mapping[str, ScalePrior]) -> dict[str, Array]:
+    """Return the features of trials from what was measured; those that the measures allow."""
+    raw = np.asarray(scores, np.float64)
+    found: dict[str, Array] = {"raw": raw}
+    for view, kind in (("s_norm", ""), ("as_norm", "top_")):
+        sides = []
+        for side in ("_e", "_t"):
+            name = f"{kind}std{side}"
+            if name in scales and name in measures:
+                log = scales[name].shrink(measures[name], measures[f"speakers{side}"])
+                sides.append((raw - measures[f"{kind}mean{side}"]) * np.exp(-log - scales[name].center))
+                if not kind:
+                    found[f"ls{side}"] = np.broadcast_to(log, raw.shape)
+        if sides:
+            found[view] = np.mean(sides, axis=0)
+    return found | {name: measures[name] for name in ("score_model", "b", "w") if name in measures}

@@ -1,7 +1,7 @@
-"""Reading and writing the files of the field; this is the only place where evenscore opens files.
+"""Reading and writing the files of the field; this is the only part of evenscore that opens files.
 
-`read` takes any file and finds out what it is, `write` takes any table; `read_scores`, `read_trials`,
-`read_embeddings` and `read_speakers` also check that the file holds what is asked for.
+`read` reads any file and finds out its format, `write` writes any table; `read_scores`, `read_trials` and
+`read_speakers` also check that the file holds what is asked for. `FORMATS` lists all formats.
 """
 
 import lazy_loader

@@ -1,145 +1,173 @@
-"""HDF5 files opened with care, and embeddings in them; `bosaris` has the scores.
+"""HDF5: Scores, Ndx and Key of BOSARIS and of programs that spell them otherwise, and embeddings.
 
-Files are read in a process of its own (`hdf5_process`). Nothing outside the file is ever touched: external links,
-external storage and virtual datasets are refused. A declared size is checked against the memory, and against what the
-file stores, before anything is allocated.
+The library trusts what a file says: a wrong byte can end the process, or let it ask for any time and memory. So a file
+is read by another process with limits, which copies its datasets to an npz file. Links to other files are not followed.
 
-Embeddings are one matrix with a list of ids (the arrays of `named_arrays`, which is what is written), or every dataset
-is a vector, and its path in the file is the id (``id10270/x6uYqmx31kE/00001.wav``).
+A Key is ``trial_mask`` (1 target, -1 non-target, 0 no trial) with ``file_format``, or ``target_mask`` and
+``nontarget_mask``; an Ndx is ``trial_mask`` (1 or 0). Scores with labels are written as Scores and Key in one file;
+trials of unknown class are in a further ``unknown_mask``. A matrix that MATLAB transposed is known by its shape.
 """
 
 from __future__ import annotations
 
+import io
 import os
-import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.data.embeddings import Embeddings
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError
-from evenscore.files.hdf5_process import DatasetReader, open_datasets
-from evenscore.files.named_arrays import StoredArrays, from_arrays, to_arrays, utf8
-from evenscore.files.registry import ReadOptions
-from evenscore.files.streams import (
-    PathLike,
-    atomic_output,
-    listed,
-    local_file,
-    parsing,
-    writing,
+from evenscore.files.arrays import Array, from_arrays, parsing, read_archive, to_arrays, write_archive
+from evenscore.files.formats import ReadOptions
+from evenscore.files.streams import PathLike, atomic_output, open_input, spooled
+
+__all__ = ["copy_datasets", "read", "write"]
+
+_SIDES = (
+    *(("ID/row_ids", "ID/column_ids"), ("modelset", "segset"), ("model_names", "test_names")),
+    *(("enroll_ids", "test_ids"), ("train_ids", "test_ids")),
 )
-from evenscore.tables import Embeddings
-
-__all__ = ["Datasets", "create_hdf5", "open_hdf5", "read_hdf5_embeddings", "write_hdf5_embeddings", "write_texts"]
-
-
-class Datasets(StoredArrays):
-    """The datasets of a file by path, without the leading slash.
-
-    Text comes as a one-dimensional object array of strings, even where it is a matrix of one row or column (MATLAB).
-    """
-
-    def __init__(self, reader: DatasetReader, names: Iterable[str], path: PathLike) -> None:
-        self._reader = reader
-        super().__init__(path, "an HDF5 file", {name: name for name in names})
-
-    def read_at(self, place: str, name: str) -> npt.NDArray[Any]:
-        """Read a dataset."""
-        array: npt.NDArray[Any] = self._reader.ask(self.path, "read", place)
-        return array
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape that a dataset declares, without reading it."""
-        return tuple(self._reader.ask(self.path, "describe", name)[0])
-
-    def is_text(self, name: str) -> bool:
-        """Tell whether a dataset holds text."""
-        return bool(self._reader.ask(self.path, "describe", name)[1])
+_NO_TRIAL = UNKNOWN - 1
+_MASKS = (("target_mask", "nontarget_mask"), ("tar_mask", "non_mask"))
+_SECONDS, _BYTES_PER_SECOND = 20, 5_000_000  # of processor time
+_PROGRAM = "import sys; sys.path[:] = sys.argv[3:]; import evenscore.files.hdf5 as h; h.copy_datasets(*sys.argv[1:3])"
 
 
-@contextmanager
-def open_hdf5(path: PathLike) -> Iterator[Datasets]:
-    """Open a file for reading; gzip around it and standard input go through a temporary copy."""
-    with local_file(path) as copy, open_datasets(copy, path) as (reader, names), parsing(path, "an HDF5 file"):
-        yield Datasets(reader, names, path)
+def _datasets(path: PathLike) -> dict[str, Array]:
+    """Return all datasets of a file by name, as another process reads them."""
+    with spooled(path) as local, tempfile.TemporaryDirectory(prefix="evenscore-") as folder:
+        target = os.path.join(folder, "datasets.npz")
+        command = [sys.executable, "-c", _PROGRAM, os.path.abspath(local), target, *sys.path]
+        done = subprocess.run(command, capture_output=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})  # noqa: S603
+        if done.returncode == 0:
+            return read_archive(target)
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        cause = lines[-1] if lines and done.returncode > 0 else "reading it needs too much time or memory"
+        raise FileError(path, f"it is not an HDF5 file, or it is damaged ({cause}); copy it again")
 
 
-@contextmanager
-def create_hdf5(path: PathLike) -> Iterator[Any]:
-    """Create a file that appears under its name only when everything is written."""
+def copy_datasets(path: str, target: str) -> None:
+    """Copy the datasets of numbers and text to an npz file; this runs in another process, and limits itself."""
     import h5py
 
-    with atomic_output(path) as stream, writing(path):
-        name = getattr(stream, "name", None)
-        if str(path) != "-" and isinstance(name, str) and Path(name).is_file():
-            with h5py.File(name, "w") as file:  # the temporary file itself: large data is written once
-                yield file
+    with suppress(ImportError, ValueError, OSError):  # where the system has no limits
+        import resource
+
+        seconds = _SECONDS + os.path.getsize(path) // _BYTES_PER_SECOND
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    arrays: dict[str, Array] = {}
+
+    def copy(name: str, item: Any) -> None:
+        if not isinstance(item, h5py.Dataset) or item.shape is None:
             return
-        with tempfile.TemporaryDirectory(prefix="evenscore-") as folder:
-            with h5py.File(os.path.join(folder, "copy.h5"), "w") as file:
-                yield file
-            with open(os.path.join(folder, "copy.h5"), "rb") as copy:
-                shutil.copyfileobj(copy, stream, 1 << 20)
+        if item.is_virtual or item.external:
+            sys.exit(f"the data of {name} is in another file, which is not opened")
+        if h5py.check_string_dtype(item.dtype) is not None:
+            arrays[name] = np.array(item.asstr()[()], object).reshape(-1)
+        elif item.dtype.kind in "biuf":
+            arrays[name] = item[()] if item.ndim else np.array(item[()])
+
+    with open_input(path) as stream:
+        source = io.BytesIO(stream.read()) if path.endswith(".gz") else path
+    with h5py.File(source, "r") as file:
+        file.visititems(copy)  # soft and external links are not visited
+    write_archive(arrays, target)
 
 
-def write_texts(file: Any, name: str, texts: npt.NDArray[np.object_], path: PathLike) -> None:
-    """Write text as UTF-8 of fixed length, the form that MATLAB, SIDEKIT and h5py all read."""
+def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | TrialList | Embeddings:
+    """Read Scores as a matrix, Scores with a Key, Ndx and Key as lists of trials; or embeddings."""
+    arrays = _datasets(path)
+    with parsing(path, "an HDF5 file"):
+        sides = next((pair for pair in _SIDES if {*pair} <= arrays.keys()), None)
+        if sides is None:
+            return from_arrays(arrays, path, options)
+        found: dict[str, Any] = {"enroll_ids": arrays[sides[0]], "test_ids": arrays[sides[1]]}
+        shape, matrices = (len(found["enroll_ids"]), len(found["test_ids"])), {}
+        for name, values in arrays.items():
+            if values.ndim == 2:
+                if values.shape not in (shape, shape[::-1]):
+                    raise FileError(path, f"shape {values.shape} does not fit {shape[0]} x {shape[1]} ids", part=name)
+                matrices[name] = values if values.shape == shape else values.T
+        scores, labels = matrices.get("scores", matrices.get("score_mat")), _labels(matrices, "file_format" in arrays)
+        if scores is None and labels is None:
+            raise FileError(path, f"there are ids, but neither scores nor masks, only {', '.join(arrays)}")
+        listed = labels > _NO_TRIAL if labels is not None else np.ones(shape, bool)
+        if scores is not None:
+            listed = matrices.get("score_mask", np.ones(shape)) > 0
+            found["scores"] = np.where(listed, scores, np.nan).astype(np.result_type(scores, np.float32), copy=False)
+            if labels is None or (labels <= UNKNOWN).all():
+                return from_arrays(found, path, options)
+            found["scores"] = scores[listed]
+        if labels is not None and (labels > UNKNOWN).any():
+            found["labels"] = np.maximum(labels[listed], UNKNOWN)
+        found["enroll_index"], found["test_index"] = np.nonzero(listed)
+        return from_arrays(found, path, options)
+
+
+def _labels(matrices: Mapping[str, Array], is_key: bool) -> Array | None:
+    """Return the label of each pair; the trials of an Ndx are unknown."""
+    masks = next(([matrices[name] > 0 for name in pair] for pair in _MASKS if {*pair} <= matrices.keys()), None)
+    if masks is None:
+        if "trial_mask" not in matrices:
+            return None
+        masks = [matrices["trial_mask"] > 0, matrices["trial_mask"] < 0]
+        if not is_key and "unknown_mask" not in matrices and not masks[1].any():
+            return np.where(masks[0], UNKNOWN, _NO_TRIAL).astype(np.int8)
+    if (masks[0] & masks[1]).any():
+        raise InputError("a trial is both target and non-target; correct the key")
+    masks.append(matrices.get("unknown_mask", np.zeros_like(masks[0])) > 0)
+    return np.select(masks, [TARGET, NONTARGET, UNKNOWN], _NO_TRIAL).astype(np.int8)
+
+
+def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
+    """Write Scores, Ndx, Key, or Scores with a Key, as the table has scores and labels; or embeddings."""
     import h5py
 
-    encoded = utf8(texts, path, name)
-    lost = next((text for text in encoded if text.endswith(b"\0")), None)
-    if lost is not None:
-        raise FileError(path, f"{lost.decode()!r} ends in a null character, which HDF5 drops; rename it", part=name)
-    length = max(map(len, encoded), default=0)
-    file.create_dataset(name, data=np.array(encoded, dtype=h5py.string_dtype("utf-8", max(length, 1))))
-
-
-def read_hdf5_embeddings(path: PathLike, options: ReadOptions) -> Embeddings:
-    """Read embeddings in either form."""
-    with open_hdf5(path) as file:
-        if _is_one_vector_per_id(file):
-            return _vectors_by_id(file, path)
-        table = from_arrays(file, path, options)
-        if not isinstance(table, Embeddings):
-            raise FileError(path, "it holds scores or trials, but embeddings are expected; give a file of those")
-        return table
-
-
-def write_hdf5_embeddings(table: Embeddings, path: PathLike) -> None:
-    """Write one matrix with a list of ids."""
-    arrays = to_arrays(table, path)
-    with create_hdf5(path) as file:
+    arrays = to_arrays(table)
+    if table.kind != "embeddings":
+        arrays = _matrices(table.to_trials(), format)
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as file:
         for name, values in arrays.items():
             if values.dtype == object:
-                write_texts(file, name, values, path)
-            else:
-                file.create_dataset(name, data=values)
+                encoded = [text.encode() for text in values.tolist()]
+                values = np.array(encoded, h5py.string_dtype("utf-8", max(map(len, encoded), default=1) or 1))
+            packed = {"compression": "gzip", "compression_opts": 1} if values.dtype.kind in "iu" and values.size else {}
+            file.create_dataset(name, data=values, **packed)
+        if "trial_mask" in arrays and arrays["trial_mask"].dtype == np.int8:
+            file["file_format"] = "2.0"
+    with atomic_output(path) as stream:
+        stream.write(buffer.getbuffer())
 
 
-def _is_one_vector_per_id(file: Datasets) -> bool:
-    """Tell whether all datasets are vectors of numbers of one length (a row or column of a matrix counts)."""
-    if "embeddings" in file and "ids" in file:
-        return False
-    sizes = set()
-    for name in file:
-        shape = file.shape(name)
-        if len(shape) not in (1, 2) or (len(shape) == 2 and 1 not in shape) or file.is_text(name):
-            return False
-        sizes.add(int(np.prod(shape)))
-    return len(sizes) == 1
+def _matrices(trials: TrialList, format: str) -> dict[str, Array]:
+    """Return the matrices of BOSARIS by name."""
 
+    def matrix(values: Any, dtype: npt.DTypeLike = np.uint8) -> Array:
+        out = np.zeros(trials.shape, dtype)
+        out[trials.rows, trials.cols] = values
+        return out
 
-def _vectors_by_id(file: Datasets, path: PathLike) -> Embeddings:
-    vectors = [file[name].reshape(-1) for name in file]
-    kind = np.result_type(*vectors)
-    if kind.kind != "f":
-        raise FileError(path, f"found {listed(file)} with whole numbers, but vectors of real numbers are expected")
-    try:
-        return Embeddings(list(file), np.stack(vectors).astype(kind, copy=False))
-    except InputError as error:
-        raise FileError(path, str(error)) from None
+    arrays: dict[str, Array] = {"ID/row_ids": trials.enroll_ids, "ID/column_ids": trials.test_ids}
+    if trials.scores is not None:
+        arrays |= {"scores": matrix(trials.scores, trials.scores.dtype), "score_mask": matrix(1)}
+    elif trials.labels is None:
+        arrays["trial_mask"] = matrix(1)
+    if trials.labels is not None:
+        target, nontarget, unknown = (matrix(trials.labels == label) for label in (TARGET, NONTARGET, UNKNOWN))
+        key = {"trial_mask": target.astype(np.int8) - nontarget.astype(np.int8)}
+        arrays |= {"target_mask": target, "nontarget_mask": nontarget} if format == "bosaris-old-key" else key
+        arrays |= {"unknown_mask": unknown} if unknown.any() else {}
+    return arrays

@@ -1,242 +1,348 @@
-"""What is measured, and what calibrations are fitted to: the trials themselves, or bins where they do not fit."""
+"""What every metric works on: the sorted distinct scores, and how much of each class stands at each of them."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial, reduce
+from operator import add
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN, Labels
+from evenscore.data.score_matrix import ScoreMatrix, as_scores
+from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.tables import NONTARGET, TARGET
+from evenscore.large import is_dask, map_pairs, reduce_blocks
+from evenscore.parallel import run_blocks, thread_count
 
-if TYPE_CHECKING:
-    from jaxtyping import Float, Num
+__all__ = ["Hull", "LabelsLike", "Points", "ScoresLike"]
+__all__ += ["as_labels", "as_points", "hull_vertices", "labelled_list", "labelled_scores"]
 
-    from evenscore.metrics.hull import Rocch
-    from evenscore.metrics.operating_points import OperatingPoint
-
-__all__ = ["Points", "SortedScores"]
-
-
-_FOLDED = 256
-_PIECE = 1 << 16  # scores whose numbers stay in the cache
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+ScoresLike: TypeAlias = "npt.ArrayLike | ScoreMatrix | TrialList | Points"
+LabelsLike: TypeAlias = "npt.ArrayLike | Labels | TrialList | None"
 
 
-class Points(ABC):
-    """Scores of both classes: all that metrics and calibrations know of trials. `points_of` makes them.
+@dataclass(frozen=True, eq=False, repr=False)
+class Points:
+    """Sorted distinct scores, and the weight of the targets and of the non-targets that have each of them.
 
-    They are exact where the scores are in memory (`Trials`, `SortedScores`). A `ScoreSummary` has bins: the order
-    within a bin is not known, but each metric lies between those of the best and of the worst order, for certain.
-    Points of parts are added with ``+``.
-    """
-
-    n_systems: int = 1
-
-    @abstractmethod
-    def number(self, label: int) -> int:
-        """Return the number of scores of a class."""
-
-    @property
-    @abstractmethod
-    def tied(self) -> SortedScores:
-        """The scores in order, those of one bin as equals."""
-
-    @property
-    def orders(self) -> tuple[SortedScores, ...]:
-        """The best and the worst order that the scores can have; in memory the only one."""
-        return (self.tied,)
-
-    @abstractmethod
-    def class_scores(self, label: int) -> tuple[Float[np.ndarray, " u"], Num[np.ndarray, " u"]]:
-        """Return scores of a class, and the number of trials that each of them, the mean of a bin, stands for."""
-
-    @abstractmethod
-    def refuse_infinite(self) -> None:
-        """Refuse scores that are infinite or NaN, with the place of the first where it is known."""
-
-    @property
-    def n_target(self) -> int:
-        """Number of target scores."""
-        return self.number(TARGET)
-
-    @property
-    def n_nontarget(self) -> int:
-        """Number of non-target scores."""
-        return self.number(NONTARGET)
-
-    def bounds(self, metric: Callable[[SortedScores], float]) -> tuple[float, float]:
-        """Return the least and the largest value that a metric of the ordered scores can have."""
-        values = [metric(order) for order in self.orders]
-        return min(values), max(values)
-
-    def middle(self, metric: Callable[[SortedScores], float]) -> float:
-        """Return the middle of the two bounds: the metric itself where the scores are in memory."""
-        return sum(self.bounds(metric)) / 2
-
-    def losses(self) -> tuple[float, float]:
-        """Return the mean of log(1 + exp(llr)) of the non-targets and of log(1 + exp(-llr)) of the targets."""
-        return self.tied.losses()
-
-    def rates_at(self, point: OperatingPoint) -> tuple[float, float]:
-        """Return miss and false-alarm rate at the Bayes threshold, exactly."""
-        trials = self.tied
-        i, j = trials.below(point.threshold)
-        return float(trials.miss_rate(i)), float(trials.false_alarm_rate(j))
-
-    def moments(self) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
-        """Return the number, the mean and the variance of the scores of each class; exact, but for rounding."""
-        self.refuse_infinite()
-        classes = [self.class_scores(label)[0] for label in (NONTARGET, TARGET)]
-        number, mean, variance = (
-            np.array([of(side) for side in classes], dtype=np.float64) for of in (np.size, np.mean, np.var)
-        )
-        return number, mean, variance
-
-    def pooled_scores(self) -> tuple[Float[np.ndarray, " u"], Num[np.ndarray, " u"]]:
-        """Return what `class_scores` returns, of both classes together."""
-        scores, counts = zip(*(self.class_scores(label) for label in (NONTARGET, TARGET)), strict=True)
-        return np.concatenate(scores), np.concatenate(counts)
-
-    def check_classes(self) -> None:
-        """Refuse points that lack targets or non-targets."""
-        if not self.n_target or not self.n_nontarget:
-            raise InputError(
-                f"there are {self.n_target} target and {self.n_nontarget} non-target trials, but both kinds are "
-                "needed; check the key"
-            )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class SortedScores(Points):
-    """Target and non-target scores, each sorted upwards: what every metric works on.
-
-    Every metric takes one of these instead of ``(scores, labels)``, so that several metrics need only one sort. Made
-    by `sort_scores`.
-
-    Attributes
-    ----------
-    target, nontarget
-        The scores of each class, sorted upwards.
-    target_mass, nontarget_mass
-        The share of the class's weight that the k lowest scores have, k = 0, ..., n, where trials are weighted; None
-        where each trial of a class weighs the same.
+    All that the ROC, its convex hull and PAV need of the non-targets is how many lie between two neighbouring target
+    scores; their order there does not matter. So, if there are many trials, the non-targets of such a gap are *merged*:
+    they count just above the lower target. Metrics are the same; memory grows with the number of targets only.
 
     Examples
     --------
-    >>> from evenscore.metrics import sort_scores
-    >>> sort_scores([2.0, -1.0, 0.5, 1.0], [1, 0, -1, 1])
-    SortedScores(2 targets, 1 non-targets, float64)
+    >>> points = Points.from_scores([2.0, -1.0, 2.0, 0.5], [1, 0, 0, -1])
+    >>> points.score, points.target, points.nontarget
+    (array([-1.,  2.]), array([0, 1]), array([1, 1]))
     """
 
-    target: Float[np.ndarray, " t"]
-    nontarget: Float[np.ndarray, " n"]
-    target_mass: Float[np.ndarray, " t+1"] | None = None
-    nontarget_mass: Float[np.ndarray, " n+1"] | None = None
+    score: npt.NDArray[np.floating]  #: distinct scores, rising
+    target: npt.NDArray[np.number]  #: number of targets at each score, or sum of their weights
+    nontarget: npt.NDArray[np.number]
+    n_target: int  #: number of trials
+    n_nontarget: int
+    losses: tuple[float, float] | None = None  #: of merged points: sums of log(1 + exp(-score)), log(1 + exp(score))
+    thresholds: tuple[float, ...] = ()  #: of merged points: where gaps were divided, so that rates are known there
 
-    def __repr__(self) -> str:
-        weighted = "" if self.target_mass is None else ", weighted"
-        sizes = f"{self.target.size} targets, {self.nontarget.size} non-targets"
-        return f"SortedScores({sizes}, {self.target.dtype}{weighted})"
+    @classmethod
+    def from_scores(
+        cls, scores: Any, labels: Any, weights: Any = None, thresholds: Iterable[float] = (), merge: bool | None = None
+    ) -> Points:
+        """Sort and count valid scores with labels and maybe weights, NumPy or dask arrays of one shape.
 
-    def number(self, label: int) -> int:
-        """Return the number of scores of a class."""
-        return int((self.target if label == TARGET else self.nontarget).size)
+        ``thresholds`` are where error rates will be asked for, if points are merged; ``merge`` says whether they are,
+        by default if there are many trials (131,072) without weights.
+        """
+        lazy = is_dask(scores)
+        if lazy and (weights is not None or merge is False):
+            raise InputError("weights and this metric need all trials in memory; evaluate a part of the scores")
+        values, key = (scores, labels) if lazy else (np.ravel(scores), np.ravel(labels))
+        if lazy or merge or (merge is None and weights is None and values.size >= 1 << 17):
+            return cls(**_count_gaps(values, key, thresholds), thresholds=tuple(thresholds))
+        mass = np.ones(values.size, np.int64) if weights is None else np.ravel(weights)
+        used = (key != UNKNOWN) & (mass > 0)
+        score, at = np.unique(values[used], return_inverse=True)
+        of_target, mass = key[used] == TARGET, mass[used]
+        target = np.bincount(at[of_target], mass[of_target], score.size).astype(mass.dtype)
+        nontarget = np.bincount(at[~of_target], mass[~of_target], score.size).astype(mass.dtype)
+        n_target = int(np.count_nonzero(of_target))
+        return cls(score, target, nontarget, n_target, of_target.size - n_target)
 
     @property
-    def tied(self) -> SortedScores:
-        """The scores themselves."""
-        return self
+    def merged(self) -> bool:
+        """Whether non-targets between two targets are counted, not listed."""
+        return self.losses is not None
 
     @cached_property
-    def hull(self) -> Rocch:
-        """The convex hull of the ROC, see `rocch`; the metrics share it."""
-        from evenscore.metrics.hull import hull_of_scores
+    def p_miss(self) -> Floats:
+        """Miss rate if the k lowest scores are rejected, k = 0, ..., number of scores."""
+        below = np.append(0, np.cumsum(self.target))
+        return below / below[-1]
 
-        return hull_of_scores(self)
+    @cached_property
+    def p_fa(self) -> Floats:
+        """False-alarm rate if the k lowest scores are rejected."""
+        below = np.append(0, np.cumsum(self.nontarget))
+        return (below[-1] - below) / below[-1]
 
-    def miss_rate(self, below: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the miss rate when this many target scores are rejected."""
-        at = np.asarray(below)
-        return np.asarray(at / self.target.size if self.target_mass is None else self.target_mass[at])
+    @cached_property
+    def hull(self) -> Hull:
+        """The convex hull of the ROC, which is the isotonic (PAV) fit of the labels to the scores."""
+        targets, nontargets = np.append(0, np.cumsum(self.target)), np.append(0, np.cumsum(self.nontarget))
+        if float(targets[-1]) * float(nontargets[-1]) > 1 << 62:  # products would overflow
+            targets, nontargets = targets.astype(np.float64), nontargets.astype(np.float64)
+        at = hull_vertices(targets, nontargets)
+        low, high = self.score[at[:-1]].astype(np.float64), self.score[at[1:] - 1].astype(np.float64)
+        return Hull(self.p_miss[at], self.p_fa[at], np.append(low, self.threshold(at[-1])), low, high)
 
-    def false_alarm_rate(self, below: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the false-alarm rate when this many non-target scores are rejected."""
-        at = np.asarray(below)
-        if self.nontarget_mass is None:
-            return np.asarray((self.nontarget.size - at) / self.nontarget.size)
-        return np.asarray(1.0 - self.nontarget_mass[at])
+    def threshold(self, k: int) -> float:
+        """Return the lowest accepted score if the k lowest are rejected; above all scores if nothing is accepted."""
+        last = math.inf if self.merged else math.nextafter(float(self.score[-1]), math.inf)
+        return float(self.score[k]) if k < self.score.size else last
 
-    def below(self, threshold: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return how many targets and how many non-targets are rejected: those with score < threshold."""
-        exact = np.asarray(threshold, dtype=np.float64)
-        limit = exact.astype(self.target.dtype)
-        limit = np.where(limit < exact, np.nextafter(limit, np.inf, dtype=limit.dtype), limit)  # for float32 scores
-        return np.searchsorted(self.target, limit), np.searchsorted(self.nontarget, limit)
-
-    def threshold(self, target_below: int, nontarget_below: int) -> float:
-        """Return the lowest accepted score when this many of each class are rejected.
-
-        If nothing is accepted, it is the next number after the highest score.
-        """
-        accepted = [
-            scores[at]
-            for scores, at in ((self.target, target_below), (self.nontarget, nontarget_below))
-            if at < scores.size
-        ]
-        if accepted:
-            return float(min(accepted))
-        with np.errstate(over="ignore"):  # after the largest number comes infinity
-            return float(np.nextafter(max(self.target[-1], self.nontarget[-1]), np.inf, dtype=self.target.dtype))
-
-    def losses(self) -> tuple[float, float]:
-        """Return the mean of log(1 + exp(llr)) of the non-targets and of log(1 + exp(-llr)) of the targets."""
-        sides = (self.nontarget, self.nontarget_mass, 1.0), (self.target, self.target_mass, -1.0)
-        nontarget, target = (
-            _softplus_sum(scores, sign) / scores.size if mass is None else _weighted_softplus(scores, mass, sign)
-            for scores, mass, sign in sides
-        )
-        return nontarget, target
-
-    def class_scores(self, label: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the scores of a class, each of which stands for one trial; weighted ones cannot be fitted to."""
-        if self.target_mass is not None:
-            raise InputError("a calibration takes no weights; give scores and labels")
-        scores = self.target if label == TARGET else self.nontarget
-        return scores.astype(np.float64, copy=False), np.broadcast_to(1.0, scores.size)
-
-    def refuse_infinite(self) -> None:
-        """Refuse infinite scores."""
-        if not np.isfinite([side[at] for side in (self.target, self.nontarget) for at in (0, -1)]).all():
-            raise InputError("a score is infinite; drop the trial")
+    def rejected(self, threshold: float) -> int:
+        """Return how many of the distinct scores lie below a threshold: a position in `p_miss` and `p_fa`."""
+        if self.merged and threshold not in self.thresholds:
+            raise InputError(f"the scores were not counted at the threshold {threshold:g}; give it to from_scores")
+        return int(np.searchsorted(self.score, threshold))
 
 
-def _softplus_sum(scores: npt.NDArray[Any], sign: float) -> float:
-    """Return the sum of log(1 + exp(sign * score)), with one logarithm per 256 scores.
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """Convex hull of the ROC, with v vertices from "accept everything" (0, 1) to "reject everything" (1, 0).
 
-    softplus(x) = max(x, 0) + log(1 + u) with u = exp(-|x|), and q = prod(1 + u) - 1 is built up without ever adding a
-    small u to 1, so that tiny terms keep all their digits; 1 + u is at most 2, so a product of 256 stays far below
-    overflow.
+    Between vertices b and b + 1 lies block b of the isotonic fit: the scores from ``low[b]`` to ``high[b]``. Equal
+    scores always share a block, and three vertices never lie on one line.
     """
-    total = 0.0
-    for start in range(0, scores.size, _PIECE):
-        x = sign * scores[start : start + _PIECE].astype(np.float64)
-        total += np.maximum(x, 0.0).sum()
-        u = np.zeros(-x.size % _FOLDED + x.size)
-        np.exp(-np.abs(x), out=u[: x.size])
-        q = u.reshape(_FOLDED, -1)
-        while len(q) > 1:
-            one, other = q[: len(q) // 2], q[len(q) // 2 :]
-            q = one + other + one * other
-        total += np.log1p(q).sum()
-    return float(total)
+
+    p_miss: Floats
+    p_fa: Floats
+    threshold: Floats  #: lowest accepted score at each vertex; at the last one the next number after the highest score
+    low: Floats  #: lowest score of each of the v - 1 blocks
+    high: Floats
+
+    @property
+    def target_share(self) -> Floats:
+        """Share of the targets in each block."""
+        return np.diff(self.p_miss)
+
+    @property
+    def nontarget_share(self) -> Floats:
+        """Share of the non-targets in each block."""
+        return -np.diff(self.p_fa)
+
+    @property
+    def llr(self) -> Floats:
+        """Optimal log-likelihood ratio of each block; -inf without targets, +inf without non-targets."""
+        with np.errstate(divide="ignore"):  # log(0) = -inf is meant
+            return np.asarray(np.log(self.target_share) - np.log(self.nontarget_share))
+
+    @property
+    def eer(self) -> float:
+        """Equal error rate: where the hull crosses the diagonal Pmiss = Pfa."""
+        gap = self.p_miss - self.p_fa  # from -1 to 1, rising
+        b = int(np.argmax(gap >= 0))
+        step = -gap[b - 1] / (gap[b] - gap[b - 1])
+        return float(self.p_miss[b - 1] + step * (self.p_miss[b] - self.p_miss[b - 1]))
+
+    @property
+    def min_cllr(self) -> float:
+        """Cllr of the LLRs of the blocks, in bits."""
+        target, nontarget = self.target_share, self.nontarget_share
+        mixed = (target > 0) & (nontarget > 0)  # in the other blocks the LLR is infinite and right
+        target, nontarget = target[mixed], nontarget[mixed]
+        nats = target @ np.log1p(nontarget / target) + nontarget @ np.log1p(target / nontarget)
+        return float(nats / (2 * np.log(2.0)))
 
 
-def _weighted_softplus(scores: npt.NDArray[Any], mass: npt.NDArray[np.float64], sign: float) -> float:
-    costs, shares = np.logaddexp(0.0, sign * scores.astype(np.float64)), np.diff(mass)
-    present = shares > 0  # 0 * inf is 0: a trial of weight 0 is not there
-    return float(costs[present] @ shares[present])
+def hull_vertices(targets: npt.NDArray[np.number], nontargets: npt.NDArray[np.number]) -> npt.NDArray[np.intp]:
+    """Return which decisions are vertices of the hull, from how many of each class are rejected: PAV.
+
+    A decision on or above the line between its neighbours is no vertex, so all such ones can be dropped at once, and
+    again; a walk with a stack does the rest. With whole numbers, this is exact. Neighbours must differ.
+
+    Examples
+    --------
+    >>> hull_vertices(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 2, 2]))
+    array([0, 1, 3, 4])
+    """
+    kept = np.arange(targets.size)
+    while kept.size > 2:
+        dt, dn = np.diff(targets[kept]), np.diff(nontargets[kept])
+        convex = dt[:-1] * dn[1:] < dt[1:] * dn[:-1]
+        n_dropped = convex.size - np.count_nonzero(convex)
+        kept = kept[np.concatenate(([True], convex, [True]))]
+        if n_dropped == 0:
+            return kept
+        if n_dropped < convex.size / 16:  # then a round is slower than walking over the rest
+            break
+    t, n = targets[kept].tolist(), nontargets[kept].tolist()
+    stack: list[int] = []
+    for k in range(len(t)):
+        while len(stack) > 1:
+            i, j = stack[-2], stack[-1]
+            if (t[j] - t[i]) * (n[k] - n[j]) < (t[k] - t[j]) * (n[j] - n[i]):
+                break
+            stack.pop()
+        stack.append(k)
+    return kept[stack]
+
+
+def as_points(
+    scores: ScoresLike, labels: LabelsLike = None, weights: npt.ArrayLike | None = None, **counting: Any
+) -> Points:
+    """Validate scores and labels and return their points; every metric begins with this.
+
+    ``scores`` and ``labels`` are as in `evaluate`, all else is as in `Points.from_scores`; points are returned as such.
+
+    Examples
+    --------
+    >>> as_points([2.0, -1.0, 3.0], [1, 0, 1]).p_miss
+    array([0. , 0. , 0.5, 1. ])
+    """
+    if isinstance(scores, Points):
+        if labels is not None or weights is not None:
+            raise InputError("points have their labels and weights, which must not be given again; leave them out")
+        if counting.get("merge") is False and scores.merged:
+            raise InputError("this metric needs every score, but the non-targets of these points are merged")
+        return scores
+    values, key = labelled_scores(scores, labels)
+    mass = None if weights is None else np.asarray(weights, np.float64)
+    if mass is not None and (mass.shape != values.shape or not np.isfinite(mass).all() or mass.min() < 0):
+        raise InputError(f"weights must be finite and not negative, one for each of {values.size} scores")
+    found = Points.from_scores(values, key, mass, **counting)
+    if not found.n_target or not found.n_nontarget:
+        raise InputError(
+            f"there are {found.n_target} target and {found.n_nontarget} non-target trials; both are needed"
+        )
+    return found
+
+
+def labelled_scores(scores: Any, labels: Any = None) -> tuple[Any, Any]:
+    """Return scores and labels as arrays of one shape, without NaN where the label is known; or both as dask arrays."""
+    if isinstance(scores, ScoreMatrix):
+        scores, labels = scores.scores, _matrix_labels(scores, labels)
+    elif isinstance(scores, TrialList):
+        listed = labelled_list(scores, labels)
+        scores, labels = listed.needs_scores(), listed.labels
+    if labels is None:
+        raise InputError("labels are missing; give one label per score: 1 (target), 0 (non-target), -1 (unknown)")
+    if is_dask(scores):
+        return scores, np.where(np.isnan(scores), UNKNOWN, labels)
+    values = as_scores(scores, "scores", ndim=np.ndim(scores))
+    key = as_labels(labels, values.shape)
+    missing = np.isnan(values) & (key != UNKNOWN)
+    if missing.any():
+        raise InputError(f"scores{np.argwhere(missing)[0].tolist()} is nan; drop the trial or label it -1 (unknown)")
+    return values, key
+
+
+def as_labels(labels: object, shape: tuple[int, ...]) -> npt.NDArray[np.int8]:
+    """Return labels as int8: 1 (target), 0 (non-target), -1 (unknown)."""
+    key = np.asarray(labels)
+    if key.shape != shape:
+        raise InputError(f"labels have shape {key.shape}, but the scores have {shape}; give one label per score")
+    if key.size and (key.dtype.kind not in "biu" or key.min() < UNKNOWN or key.max() > TARGET):
+        raise InputError("labels must be 1 or True (target), 0 or False (non-target) or -1 (unknown)")
+    return key.astype(np.int8, copy=False)
+
+
+def labelled_list(trials: TrialList, labels: Any) -> TrialList:
+    """Return trials with labels: those of a key or `Labels`, one for each trial, their own, or by their speakers."""
+    if labels is None and trials.labels is None and trials.enroll.speakers is not None:
+        labels = Labels.from_speakers(trials.enroll, trials.test)
+    if hasattr(labels, "enroll"):
+        return trials.join(labels, unmatched="drop")
+    return trials if labels is None else trials.with_labels(labels)
+
+
+def _matrix_labels(scores: ScoreMatrix, labels: Any) -> Any:
+    """Return the labels of a matrix; those of missing scores and of pairs that a key lacks are unknown."""
+    if labels is None:
+        labels = Labels.from_speakers(scores.enroll, scores.test)
+    elif hasattr(labels, "rows"):
+        labels = Labels.from_trials(labels)
+    if isinstance(labels, Labels):
+        labels = labels.align(scores.enroll, scores.test)
+        if is_dask(scores.scores) and labels.by_speaker:
+            rows, cols, _ = labels.speaker_codes
+            formula = lambda _, enroll, test: np.where((enroll < 0) | (test < 0), UNKNOWN, enroll == test)  # noqa: E731
+            return map_pairs(formula, scores.scores, [rows], [cols]).astype(np.int8)
+        labels = labels.matrix
+    return labels if is_dask(scores.scores) else np.where(np.isnan(scores.scores), UNKNOWN, labels)
+
+
+def _count_gaps(scores: Any, labels: Any, thresholds: Iterable[float]) -> dict[str, Any]:
+    """Count scores and labels, flat NumPy or dask arrays; return the fields of merged `Points`.
+
+    The blocks are passed twice: for the targets, which are kept in memory, and for the non-targets between them.
+    """
+    targets = np.sort(np.concatenate(_add_up(lambda block, key: [block[key == TARGET]], scores, labels, 1)))
+    exact = np.array(list(thresholds), np.float64)
+    limits = exact.astype(targets.dtype)  # rounded up to the type of the scores
+    limits = np.where(limits < exact, np.nextafter(limits, np.inf, dtype=limits.dtype), limits)
+    cuts = np.unique(np.concatenate([targets, limits]))
+    sums = _add_up(partial(_block_sums, cuts), scores, labels, cuts.size)
+    (below, upto), n_nontarget = sums[:-2].astype(np.int64).reshape(2, -1), int(sums[-2])
+    target, nontarget = np.zeros((2, cuts.size + 1, 2), np.int64)  # in each gap, and at the cut above it
+    target[:-1, 1] = np.diff(np.append(np.searchsorted(targets, cuts), targets.size))
+    nontarget[:, 0] = np.append(below, n_nontarget) - np.append(0, upto)
+    nontarget[:-1, 1] = upto - below
+    above = np.nextafter(cuts, np.inf, dtype=cuts.dtype)
+    score = np.stack([np.append(-np.inf, above), np.append(cuts, np.inf)], axis=1)
+    some = target + nontarget > 0
+    counts = {"score": score[some], "target": target[some], "nontarget": nontarget[some], "n_target": targets.size}
+    return {**counts, "n_nontarget": n_nontarget, "losses": (_softplus_sum(-targets), float(sums[-1]))}
+
+
+def _add_up(function: Callable[[Array, Array], Any], scores: Any, labels: Any, smallest: int) -> Any:
+    """Return the sum of a function of blocks: of dask arrays, or of NumPy arrays in one part per core."""
+    if is_dask(scores):
+        return reduce_blocks(function, scores, labels)
+    parts: list[Any] = []
+    size = max(len(scores) // thread_count() + 1, smallest)
+    run_blocks(lambda block: parts.append(function(scores[block], labels[block])), len(scores), 1, size)
+    return reduce(add, parts)
+
+
+def _block_sums(cuts: Array, scores: Array, labels: Array) -> Floats:
+    """Return how many non-targets lie below each cut, how many below or at it, their number and the sum of losses."""
+    block = scores[labels == NONTARGET]
+    sums, others, finite = [block.size, _softplus_sum(block)], 0, cuts[np.isfinite(cuts)].astype(np.float64)
+    if finite.size > 1 and block.size > 1 << 16:  # only scores in a cell of a fine grid with a cut need to be sorted
+        size = 1 << 20
+        scale = (size - 2) / (finite[-1] - finite[0])
+        at, cell = (np.clip((x - finite[0]) * scale + 1, 0, size - 1).astype(np.int32) for x in (cuts, block))
+        occupied = np.zeros(size, bool)
+        occupied[at] = True
+        near = occupied[cell]
+        block, others = block[near], np.cumsum(np.bincount(cell[~near], minlength=size))[at]
+    block.sort()
+    below, upto = np.searchsorted(block, cuts) + others, np.searchsorted(block, cuts, side="right") + others
+    return np.concatenate([below, upto, sums])
+
+
+def _softplus_sum(x: Array) -> float:
+    """Return the sum of log(1 + exp(x)) = max(x, 0) + log(1 + u), u = exp(-|x|), with one logarithm for many scores.
+
+    The product of 256 factors 1 + u, less 1, is built up as q + u + q u, so that small u keep all their digits.
+    """
+    total, piece, fold = 0.0, 1 << 16, 256  # the terms of a piece stay in the cache
+    for start in range(0, x.size, piece):
+        part = x[start : start + piece].astype(np.float64)
+        total += float(np.maximum(part, 0.0).sum())
+        q = np.zeros(part.size + -part.size % fold)
+        np.exp(-np.abs(part), out=q[: part.size])
+        product = q.reshape(fold, -1)
+        while len(product) > 1:
+            one, two = product[: len(product) // 2], product[len(product) // 2 :]
+            product = one + two + one * two
+        total += float(np.log1p(product).sum())
+    return total

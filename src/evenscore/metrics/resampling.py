@@ -1,162 +1,324 @@
-"""Drawing speakers with replacement, and what one draw needs of the trials."""
+"""Confidence intervals and tests by drawing speakers: trials that share a speaker are not independent."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
+from evenscore.data.side import Side, SpeakersLike, as_strings, union
+from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.metrics.operating_points import OperatingPoint, cost_weights
-from evenscore.metrics.speakers import TrialSpeakers
-from evenscore.tables import TARGET, UNKNOWN
+from evenscore.metrics.costs import DEFAULT_POINTS, PointsLike, as_operating_points
+from evenscore.metrics.evaluation import Evaluation, evaluate
+from evenscore.metrics.points import Floats, LabelsLike, Points, ScoresLike, labelled_list, labelled_scores
+from evenscore.parallel import thread_count
 
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
+__all__ = ["Bootstrap", "DetBand", "Interval", "Metric", "PairedTest"]
+__all__ += ["bootstrap", "bootstrap_det", "paired_test", "speakers_from_targets"]
 
-__all__ = ["Draws", "RankedTrials", "Resampled", "Rows", "rank_trials", "replicate"]
-
-_DRAWS = 1 << 22  # numbers drawn at a time, to bound memory
-
-
-Draws: TypeAlias = npt.NDArray[np.int64]  # how often each speaker was drawn, a row for each replicate
-Rows: TypeAlias = npt.NDArray[np.float64]  # a row for each replicate, of NaN if it lacks targets or non-targets
+Metric = Literal["eer", "cllr", "min_cllr", "calibration_loss", "min_dcf", "act_dcf", "min_c_primary", "act_c_primary"]
+Ints = npt.NDArray[np.int64]
+Trials = tuple[Floats, npt.NDArray[np.bool_], Ints, Ints, int]  # scores, targets, both speakers, number of speakers
+Measured = TypeVar("Measured")
 
 
-class Resampled(Protocol):
-    """What a bootstrap draws from: all trials (`RankedTrials`), or counts of groups of speakers (`GroupCounts`)."""
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval: the middle ``level`` of the replicates."""
 
-    @property
-    def n_speakers(self) -> int:
-        """How many speakers, or groups of them, are drawn."""
-
-    @property
-    def points(self) -> tuple[OperatingPoint, ...]:
-        """The operating points."""
-
-    def measured(self, draws: Draws, normalize: bool) -> Rows:
-        """Return EER, Cllr, minCllr, then minDCF and actDCF of each point, of each draw."""
+    low: float
+    high: float
+    level: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RankedTrials:
-    """Trials in order of score, cut into runs that can be counted together.
+def _ends(values: npt.ArrayLike, level: float) -> tuple[Any, Any]:
+    """Return the two ends of the middle ``level`` of values or of each column; they are replicates, maybe infinite."""
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
+    low, high = np.quantile(np.asarray(values), [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    return low, high
 
-    All scores up to the next score of the other class form a run, and so do equal scores of both classes; a threshold
-    also ends a run.
 
-    Attributes
-    ----------
-    n_speakers
-        How many speakers there are.
-    enroll, test
-        Numbers of the speakers.
-    target
-        Whether the trial is a target trial.
-    loss
-        Contribution to Cllr: softplus(-score) of a target, softplus(score) of a non-target.
-    starts
-        Where each run starts, and the number of trials.
-    points, cuts
-        Operating points, and the first accepted run of each.
-    """
+@dataclass(frozen=True, eq=False, repr=False)
+class Bootstrap:
+    """Metrics of many replicates of an evaluation."""
 
+    evaluations: tuple[Evaluation, ...]  #: one for each draw of speakers
     n_speakers: int
-    enroll: Int[np.ndarray, " n"]
-    test: Int[np.ndarray, " n"]
-    target: Bool[np.ndarray, " n"]
-    loss: Float[np.ndarray, " n"]
-    starts: Int[np.ndarray, " r"]
-    points: tuple[OperatingPoint, ...]
-    cuts: Int[np.ndarray, " p"]
 
-    def measured(self, draws: Draws, normalize: bool) -> Rows:
-        """Return the metrics of each draw."""
-        from evenscore.metrics.kernels import replicate_metrics
+    def replicates(self, metric: Metric, point: int = 0) -> Floats:
+        """Return one metric of every replicate; ``point`` says which operating point."""
+        if metric not in get_args(Metric):
+            raise InputError(f"there is no metric {metric!r}; choose one of {', '.join(get_args(Metric))}")
+        of_point = metric in ("min_dcf", "act_dcf")
+        return np.array([getattr(one.costs[point] if of_point else one, metric) for one in self.evaluations])
 
-        out = np.empty((len(draws), 3 + 2 * len(self.points)))
-        sides = self.enroll, self.test, self.target, self.starts, self.loss
-        replicate_metrics(draws, *sides, self.cuts, *cost_weights(self.points, normalize), out)
-        return out
+    def interval(self, metric: Metric, *, level: float = 0.95, point: int = 0) -> Interval:
+        """Return the confidence interval of one metric."""
+        low, high = _ends(self.replicates(metric, point), level)
+        return Interval(float(low), float(high), level)
 
-    def miss_rates(self, draws: Draws, p_fa: npt.NDArray[np.float64]) -> Rows:
-        """Return the miss rates of the hull of each draw at these false-alarm rates."""
-        from evenscore.metrics.kernels import replicate_hulls
-
-        out = np.empty((len(draws), p_fa.size))
-        replicate_hulls(draws, self.enroll, self.test, self.target, self.starts, self.loss, p_fa, out)
-        return out
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return ``[low, high]`` of every metric, in the shape of what `Evaluation.to_dict` returns."""
+        found: dict[str, Any] = {name: list(_ends(self.replicates(name), level)) for name in get_args(Metric)}
+        found["dcf"] = [asdict(cost.point) for cost in self.evaluations[0].costs]
+        for place, cost in enumerate(found["dcf"]):
+            cost.update({name: list(_ends(self.replicates(name, place), level)) for name in ("min_dcf", "act_dcf")})
+        return found | {"level": level, "replicates": len(self.evaluations), "n_speakers": self.n_speakers}
 
 
-def rank_trials(
-    scores: npt.NDArray[Any],
-    labels: npt.NDArray[np.int8],
-    speakers: TrialSpeakers,
-    points: Sequence[OperatingPoint] = (),
-) -> RankedTrials:
-    """Sort the trials once, for any number of replicates; refuse those that cannot be resampled by speaker."""
-    _check_speakers(speakers, labels)
-    at = np.flatnonzero(labels != UNKNOWN)
-    if np.isnan(scores[at]).any():
-        raise InputError("a score is nan, so the trial cannot be ranked; drop the trial or label it -1")
-    at = at[np.argsort(scores[at], kind="stable")]
-    ranked, target = scores[at].astype(np.float64), labels[at] == TARGET
-    cuts = np.searchsorted(ranked, [point.threshold for point in points])
-    starts = np.unique(np.concatenate((_run_starts(ranked, target), cuts, [len(at)]))).astype(np.int64)
-    return RankedTrials(
-        n_speakers=len(speakers.names),
-        enroll=speakers.enroll[at].astype(np.int32, copy=False),
-        test=speakers.test[at].astype(np.int32, copy=False),
-        target=target,
-        loss=np.logaddexp(0.0, np.where(target, -ranked, ranked)),
-        starts=starts,
-        points=tuple(points),
-        cuts=np.searchsorted(starts, cuts),
-    )
+def bootstrap(
+    scores: ScoresLike,
+    labels: LabelsLike = None,
+    *,
+    points: PointsLike = DEFAULT_POINTS,
+    normalize: bool = True,
+    **draws: Any,
+) -> Bootstrap:
+    """Return the metrics of replicates of the evaluation, each with speakers drawn with replacement.
+
+    A speaker that is drawn c times counts as c different people, on the enrolment side and on the test side alike: a
+    trial of speakers a and b counts c_a c_b times, a trial of one speaker c_a times. Replicates without targets or
+    without non-targets are drawn again.
+
+    Draws have the options ``enroll_speakers`` and ``test_speakers``: one speaker per trial, or with a table a mapping
+    from id to speaker (not needed if it knows its speakers); ``replicates``, by default 1000; ``seed``, by default 0.
+    All else is as in `evaluate`, in memory.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> enroll, test = np.repeat(np.arange(20), 20), np.tile(np.arange(20), 20)
+    >>> scores = rng.normal(3.0 * (enroll == test), 1.0)
+    >>> result = bootstrap(scores, enroll == test, enroll_speakers=enroll, test_speakers=test, replicates=200)
+    >>> 0 <= result.interval("eer").low < result.interval("eer").high < 0.2
+    True
+    """
+    places = as_operating_points(points)
+    measure = partial(evaluate, points=places, normalize=normalize)
+    return Bootstrap(*_draw(measure, tuple(at.threshold for at in places), scores, labels, **draws))
 
 
-def _check_speakers(speakers: TrialSpeakers, labels: npt.NDArray[np.int8]) -> None:
-    """Refuse trials that cannot be resampled by speaker, with the reason."""
-    if len(speakers.names) < 2:
-        raise InputError(
-            f"all trials are of one speaker, {speakers.names[0]!r}; a bootstrap over speakers needs at least two "
-            "(better twenty), because it learns how the metric varies from one set of speakers to the next"
-        )
-    wrong = np.flatnonzero((labels == TARGET) & (speakers.enroll != speakers.test))
-    if wrong.size:
-        at = int(wrong[0])
-        pair = tuple(speakers.names[side[at]] for side in (speakers.enroll, speakers.test))
-        raise InputError(
-            f"trial {at} is a target trial, but its speakers are {pair[0]!r} and {pair[1]!r}; check the key"
-        )
-
-
-def _run_starts(ranked: npt.NDArray[np.float64], target: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    starts = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
-    share = np.add.reduceat(target, starts, dtype=np.int64) / np.diff(np.append(starts, len(ranked)))
-    pure = (share == 0) | (share == 1)
-    joins = np.concatenate(([False], pure[1:] & (share[1:] == share[:-1])))
-    return starts[~joins]
-
-
-def replicate(measure: Callable[[Draws], Rows], n_speakers: int, replicates: int, seed: int) -> Rows:
-    """Return one row of ``measure`` for each draw of as many speakers as there are; rows of NaN are drawn again."""
+def _draw(
+    measure: Callable[[Points], Measured],
+    thresholds: tuple[float, ...],
+    scores: ScoresLike,
+    labels: LabelsLike,
+    enroll_speakers: SpeakersLike | None = None,
+    test_speakers: SpeakersLike | None = None,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> tuple[tuple[Measured, ...], int]:
+    """Return a measure of each draw of as many speakers as there are, and their number."""
     if replicates < 1:
         raise InputError(f"replicates is {replicates}, but must be at least 1; 1000 is usual")
-    rng = np.random.default_rng(seed)
-    rows: list[npt.NDArray[np.float64]] = []
-    found = 0
-    threads = os.cpu_count() or 1
-    with ThreadPoolExecutor(threads) as pool:
-        while found < replicates:  # a draw with both classes is never rare: it needs three given speakers at most
-            size = min(replicates - found, max(1, _DRAWS // n_speakers))
-            draws = rng.multinomial(n_speakers, np.full(n_speakers, 1 / n_speakers), size=size)
-            measured = np.concatenate(list(pool.map(measure, np.array_split(draws, min(threads, size)))))
-            rows.append(measured[~np.isnan(measured[:, 0])])
-            found += len(rows[-1])
-    return np.concatenate(rows)
+    trials = _speaker_trials(scores, labels, enroll_speakers, test_speakers)
+    replicate, rng, n = _replicator(trials, thresholds), np.random.default_rng(seed), trials[-1]
+
+    def one(times: Ints) -> Measured | None:
+        drawn = replicate(times)
+        return measure(drawn) if drawn.n_target and drawn.n_nontarget else None
+
+    found: list[Measured] = []
+    with ThreadPoolExecutor(thread_count()) as pool:
+        while len(found) < replicates:  # a draw with both classes is never rare: it needs three speakers at most
+            size = min(replicates - len(found), max(1, (1 << 22) // n))
+            found += [row for row in pool.map(one, rng.multinomial(n, np.full(n, 1 / n), size)) if row is not None]
+    return tuple(found), n
+
+
+def _speaker_trials(scores: Any, labels: Any, enroll: Any, test: Any) -> Trials:
+    """Return trials of known class with the numbers of their speakers; refuse those that cannot be drawn."""
+    at: tuple[Any, Any] = (slice(None), slice(None))
+    if hasattr(scores, "enroll"):
+        listed = labelled_list(scores.with_speakers(enroll, test).to_trials(), labels)
+        scores, labels, at = listed.scores, listed.labels, (listed.rows, listed.cols)
+        enroll, test = listed.enroll.speakers, listed.test.speakers
+    values, key = labelled_scores(scores, labels)
+    known: dict[str, int] = {}
+    enroll, test = _codes(enroll, "enroll", known)[at[0]], _codes(test, "test", known)[at[1]]
+    if not len(enroll) == len(test) == len(key):
+        raise InputError(f"there are {len(enroll)} and {len(test)} speakers, but {len(key)} trials; give one for each")
+    if not (key == TARGET).any() or not (key == NONTARGET).any() or len(known) < 2:
+        raise InputError("targets, non-targets and at least two speakers are needed; check the key and the speakers")
+    wrong = np.flatnonzero((key == TARGET) & (enroll != test))
+    if wrong.size:
+        one, other = list(known)[enroll[wrong[0]]], list(known)[test[wrong[0]]]
+        raise InputError(f"trial {wrong[0]} is a target trial of two speakers, {one!r} and {other!r}; check the key")
+    used = key != UNKNOWN
+    return values[used].astype(np.float64), key[used] == TARGET, enroll[used], test[used], len(known)
+
+
+def _replicator(trials: Trials, thresholds: tuple[float, ...]) -> Callable[[Ints], Points]:
+    """Return a function from how often each speaker is drawn to the (merged) points of the trials.
+
+    The trials are sorted once, into runs: up to the next score of the other class, or a threshold.
+    """
+    scores, target, enroll, test, n_speakers = trials
+    order = np.argsort(scores, kind="stable")
+    score, target, enroll, test = scores[order], target[order], enroll[order], test[order]
+    first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+    share = np.add.reduceat(target, first, dtype=np.int64) / np.diff(np.append(first, score.size))
+    joins = np.append(False, (share[1:] == share[:-1]) & ((share[1:] == 0) | (share[1:] == 1)))
+    starts = np.union1d(first[~joins], np.searchsorted(score, thresholds)).astype(np.int64)
+    starts = starts[starts < score.size]
+    loss, targets = np.logaddexp(0.0, np.where(target, -score, score)), np.flatnonzero(target)
+    lowest, runs = score[starts], np.searchsorted(starts, targets, side="right") - 1
+    target_loss = loss[targets]
+    test = np.where(enroll == test, n_speakers, test)  # a trial of one speaker counts as often as they do
+
+    def replicate(times: Ints) -> Points:
+        counts = np.append(times, 1).astype(np.float64)  # whole numbers, exact
+        weight = counts.take(enroll, mode="clip")  # which skips a check of the positions
+        weight *= counts.take(test, mode="clip")
+        of_targets = weight[targets]
+        mass, both = np.bincount(runs, of_targets, starts.size), np.add.reduceat(weight, starts)
+        weight[targets] = 0.0
+        losses = _weighted(of_targets, target_loss), _weighted(weight, loss)
+        some, n_target = both > 0, int(mass.sum())
+        trials = (n_target, int(both.sum()) - n_target)
+        return Points(lowest[some], mass[some], (both - mass)[some], *trials, losses, thresholds)
+
+    return replicate
+
+
+def _codes(speakers: SpeakersLike | None, name: str, known: dict[str, int]) -> Ints:
+    """Return the numbers of speakers; those that are new are added to the known ones."""
+    if speakers is None:
+        raise InputError(f"the speakers of the {name} side are not known; give {name}_speakers")
+    given = np.asarray(speakers if isinstance(speakers, np.ndarray) else list(speakers))
+    given, code = np.unique(given, return_inverse=True) if given.dtype.kind in "iuU" else (given, np.arange(len(given)))
+    names = as_strings(given, f"{name}_speakers").tolist()
+    if None in names:
+        raise InputError(f"{name}_speakers[{names.index(None)}] is not known; leave out trials of unknown speakers")
+    return np.array([known.setdefault(speaker, len(known)) for speaker in names], np.int64)[code]
+
+
+def _weighted(weight: Floats, loss: Floats) -> float:
+    """Return the sum of weighted losses; 0 * inf is 0: what is not drawn costs nothing."""
+    with np.errstate(invalid="ignore"):
+        total = float(weight @ loss)
+    return total if np.isfinite(total) else float(weight[weight > 0] @ loss[weight > 0])
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Whether system A is better than system B on the same trials."""
+
+    metric: str  #: lower is better
+    a: float  #: on all trials
+    b: float
+    difference: float  #: a - b: negative if A is better
+    interval: Interval  #: of the difference
+    p_value: float  #: two-sided: probability of a difference at least as large if the systems were equally good
+    replicates: int
+    n_speakers: int
+
+    @classmethod
+    def from_replicates(
+        cls, metric: str, a: float, b: float, of_a: Floats, of_b: Floats, level: float, n_speakers: int
+    ) -> PairedTest:
+        """Return the test from a metric of two systems, on all trials and in the same draws of speakers."""
+        with np.errstate(invalid="ignore"):  # between two infinite values there is no difference
+            found = np.nan_to_num(of_a - of_b, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        against = min(np.count_nonzero(found <= 0), np.count_nonzero(found >= 0))
+        p_value = float(min(1.0, 2 * (1 + against) / (1 + len(found))))
+        low, high = _ends(found, level)
+        interval = Interval(float(low), float(high), level)
+        return cls(metric, a, b, a - b if a != b else 0.0, interval, p_value, len(found), n_speakers)
+
+
+def paired_test(
+    scores_a: ScoresLike,
+    scores_b: ScoresLike,
+    labels: LabelsLike = None,
+    *,
+    metric: Metric = "eer",
+    level: float = 0.95,
+    **options: Any,
+) -> PairedTest:
+    """Test whether system A is better than system B on the same trials, by a paired bootstrap over speakers.
+
+    Both are measured on the same draws, so that what makes a draw easy or hard for both cancels in the difference.
+    Scores are of the same trials in the same order, or two `TrialList`, matched by id. Costs are those at the first
+    operating point, ``level`` is that of the interval; options (speakers, points, ...) are as in `bootstrap`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> enroll, test = np.repeat(np.arange(30), 30), np.tile(np.arange(30), 30)
+    >>> good = rng.normal(3.0 * (enroll == test), 1.0)
+    >>> bad = good + rng.normal(0.0, 2.0, good.size)
+    >>> result = paired_test(good, bad, enroll == test, enroll_speakers=enroll, test_speakers=test, replicates=200)
+    >>> result.difference < 0 and result.p_value < 0.05
+    True
+    """
+    if isinstance(scores_a, TrialList) and isinstance(scores_b, TrialList):
+        at = scores_a.find(scores_b)
+        if (at < 0).any():
+            pair = scores_a.pair(int(np.argmin(at)))
+            raise InputError(f"the trial {pair} has a score of system A only; compare systems on the same trials")
+        scores_b = scores_a.with_scores(scores_b.needs_scores()[at], infinite=True)
+    how = {name: options[name] for name in ("points", "normalize") if name in options}
+    a, b = (getattr(evaluate(scores, labels, **how), metric) for scores in (scores_a, scores_b))
+    of_a, of_b = (bootstrap(scores, labels, **options) for scores in (scores_a, scores_b))
+    draws = of_a.replicates(metric), of_b.replicates(metric)
+    return PairedTest.from_replicates(metric, a, b, *draws, level, of_a.n_speakers)
+
+
+@dataclass(frozen=True, eq=False)
+class DetBand:
+    """A confidence band around a DET curve: an interval of the miss rate at each false-alarm rate."""
+
+    p_fa: Floats
+    low: Floats
+    high: Floats
+    level: float
+
+
+def bootstrap_det(
+    scores: ScoresLike, labels: LabelsLike = None, *, p_fa: npt.ArrayLike = (), level: float = 0.95, **draws: Any
+) -> DetBand:
+    """Return a pointwise confidence band of the miss rate at a false-alarm rate of at most ``p_fa``.
+
+    These rates are by default 100 from 1e-4 to 0.9, evenly spaced in the logarithm; all else is as in `bootstrap`.
+    """
+    rates = np.asarray(p_fa, np.float64) if np.size(p_fa) else np.geomspace(1e-4, 0.9, 100)
+    limits = -rates * (1 + 1e-12)  # rounding must not forbid 0.29 * 100 errors
+    found, _ = _draw(lambda at: at.p_miss[np.searchsorted(-at.p_fa, limits)], (), scores, labels, **draws)
+    return DetBand(rates, *_ends(found, level), level)
+
+
+def speakers_from_targets(lists: Iterable[TrialList]) -> dict[str, str]:
+    """Return the speaker of each id, as far as target trials tell: the first id that a chain of them leads to.
+
+    An id is the same utterance or model on both sides and in all lists; one without targets is a speaker of its own.
+
+    Examples
+    --------
+    >>> trials = TrialList(["m1", "m1", "m2"], ["a", "b", "b"], labels=[1, 0, 1])
+    >>> speakers_from_targets([trials])
+    {'m1': 'm1', 'm2': 'm2', 'a': 'm1', 'b': 'm2'}
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    lists = list(lists)
+    ids = union([Side(side.ids) for part in lists for side in (part.enroll, part.test)])
+    ends = [np.empty((2, 0), np.intp)]
+    for part in lists:
+        if part.labels is None:
+            raise InputError("the trials have no labels, so their speakers are not known; give a map of speakers")
+        rows, cols = part.rows[part.labels == TARGET], part.cols[part.labels == TARGET]
+        ends.append(np.stack([ids.find(part.enroll_ids)[rows], ids.find(part.test_ids)[cols]]))
+    one, other = np.concatenate(ends, axis=1)
+    _, group = connected_components(coo_array((np.ones(one.size), (one, other)), (len(ids), len(ids))), directed=False)
+    _, first = np.unique(group, return_index=True)
+    return dict(zip(ids.ids.tolist(), ids.ids[first[group]].tolist(), strict=True))

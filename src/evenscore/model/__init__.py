@@ -1,5 +1,3 @@
-"""The score model: parameters, training, likelihood, scoring."""
-
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

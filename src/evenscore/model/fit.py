@@ -1,242 +1,194 @@
-"""Training the score model: EM with minimum divergence on statistics, from several deterministic starts."""
+"""Training the score model by maximum likelihood, and the likelihood of labelled scores."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.data.blocks import LabelledBlocks
 from evenscore.errors import InputError
-from evenscore.model.em import Run, Statistics, expect, run_em
+from evenscore.model.em import Run, run_bfgs, run_em
 from evenscore.model.parameters import ScoreModel
-from evenscore.model.precision import refusing_singular
-from evenscore.model.statistics import TrainingData, label_sums, standardize
-from evenscore.progress import Progress, silent
-from evenscore.tables.arrays import frozen
-from evenscore.tables.html_table import html_table
-from evenscore.threads import one_thread_per_product
+from evenscore.model.posterior import expect
+from evenscore.model.residuals import fit_residuals
+from evenscore.model.statistics import Statistics, collect
+from evenscore.model.sums import labelled_parts, part_sums
+from evenscore.parallel import Progress, one_blas_thread
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
+__all__ = ["FitResult", "fit_lgsm", "fit_score_model", "log_likelihood"]
 
-__all__ = ["FitResult", "fit_score_model", "log_likelihood"]
-
-Array = np.ndarray
-_LARGEST_USEFUL_DIM = 2  # x enters only through (alpha_0'x, alpha_1'x)
-_FIRST_ITERATIONS = 100  # of every start; then only the best goes on
-_FULLY_EXPLAINED = 1 - 1e-6  # share of a class's variance from which the data cannot support the dimension
+_EM_FIRST = 80  # iterations of EM before BFGS
+_UNDETERMINED = "no {0} has two target scores: the split between the {0}'s effect on targets and sigma2 is not known"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FitResult:
-    """A trained score model and how the training went.
-
-    Examples
-    --------
-    >>> from evenscore import ScoreModel, fit_score_model, simulate
-    >>> truth = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5], [0.5]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
-    >>> result = fit_score_model(simulate(truth, ["a", "b", "c"] * 4, ["a", "b", "c"] * 5, seed=0), dim=1)
-    >>> result.n_scores, result.converged, result.model.dim
-    ((120, 60), True, 1)
-    """
+    """A trained score model and how the training went."""
 
     model: ScoreModel
-    log_likelihood: Float[Array, " n"]  #: of the scores, before the first and after each iteration of the best start
+    log_likelihood: npt.NDArray[np.float64]  #: of the scores, before the first and after each iteration
     converged: bool  #: whether an iteration gained less than the tolerance
-    n_iter: int  #: iterations of the best start
-    restarts: Float[Array, " r"]  #: log-likelihood of every start after its first iterations (100 at most)
+    n_iter: int  #: iterations from the best start
     n_scores: tuple[int, int]  #: numbers of non-target and of target scores
-    notes: tuple[str, ...] = field(default=())  #: what the user should know about this fit
-
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        nontarget, target = self.n_scores
-        end = f"{'converged' if self.converged else 'not converged'} after {self.n_iter} iterations"
-        caption = (
-            f"{target} target and {nontarget} non-target scores, log-likelihood {self.log_likelihood[-1]:.4f}, {end}"
-        )
-        rows = self.model.variance_rows() + [(f"! {note}", "", "") for note in self.notes]
-        return html_table(["", "non-target", "target"], rows, caption)
+    undetermined: tuple[str, ...] = ()  #: splits of variance that the data do not determine
+    notes: tuple[str, ...] = ()  #: what the user should know about this fit, with those
 
 
-def log_likelihood(model: ScoreModel, data: TrainingData) -> float:
+def log_likelihood(model: ScoreModel, data: Any, labels: Any = None) -> float:
     """Return the log-likelihood of labelled scores, the hidden variables integrated out (the paper's marginal).
 
-    Parameters
-    ----------
-    model
-        The score model.
-    data
-        One or more pairs (scores, labels) or labelled trial lists; each has hidden variables of its own.
+    The data are labelled scores as for `fit_score_model`; each part has hidden variables of its own.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from evenscore import Labels, ScoreModel
     >>> model = ScoreModel(mu=[0.0, 2.0], alpha=[[0.5], [0.5]], beta=[[0.1], [0.3]], sigma2=[1.0, 1.0])
-    >>> labels = Labels.from_speakers(["a", "b"], ["a", "b"])
-    >>> round(log_likelihood(model, [(np.array([[2.5, 0.1], [-0.4, 1.5]]), labels)]), 6)
+    >>> round(log_likelihood(model, np.array([[2.5, 0.1], [-0.4, 1.5]]), np.eye(2)), 6)
     -4.38955
     """
-    statistics = standardize(label_sums(data))
-    center, scale = statistics[0].center, statistics[0].scale
-    value = expect(model.rescaled(1 / scale, -center / scale), statistics).log_likelihood
-    return float(value - _counts(statistics).sum() * np.log(scale))
+    with one_blas_thread():
+        stats = collect([part_sums(*part) for part in labelled_parts(data, labels)])
+        standard = (model.T if stats.transposed else model).rescaled(1 / stats.scale, -stats.center / stats.scale)
+        return expect(standard, stats).log_likelihood - stats.log_units
 
 
-@one_thread_per_product()
-@refusing_singular
 def fit_score_model(
-    data: TrainingData,
+    scores: Any,
+    labels: Any = None,
     dim: int = 2,
     *,
-    min_divergence: bool = True,
+    method: Literal["bfgs", "em"] = "bfgs",
+    residuals: Literal["gaussian", "hyperbolic"] = "hyperbolic",
     tol: float = 1e-10,
     max_iter: int = 5000,
-    starts: int = 3,
-    keep_self_pairs: bool = False,
-    progress: Progress = silent,
-    client: Any = None,
+    progress: Progress | None = None,
 ) -> FitResult:
     """Train the score model on labelled scores by maximum likelihood.
 
     Parameters
     ----------
-    data
-        One or more pairs (scores, labels) or labelled trial lists, for instance one matrix per phrase. Scores may be
-        a `ScoreMatrix`, an array, a `TrialList`, a bilinear source such as `Cosine`, or tables that are not in
-        memory. Hidden variables are fresh in each; parameters are shared.
+    scores, labels
+        Scores with labels: a matrix (array, dask array or `ScoreMatrix`) with `Labels` or a matrix of 1 (target), 0
+        (non-target) and -1 (unknown); or a `TrialList`. Or, as ``scores`` alone, a labelled `TrialList`, a pair
+        (scores, labels), or a list of pairs, for instance one per phrase: hidden variables are fresh in each, and
+        parameters are shared. NaN is a missing score.
     dim
         Dimension D of the hidden variables. 0 is Gaussian calibration, 2 is the general model, 1 forces the effects
         on targets and non-targets to be proportional. More than 2 has the likelihood of 2.
-    min_divergence
-        Whether each iteration also fits the prior of the hidden variables, which converges much faster.
-    tol
-        Stop when an iteration gains less than this, in nats per hidden variable (or less than can be computed).
-    max_iter
-        Most iterations of each start.
-    starts
-        Number of deterministic starting points. Each is tried for 100 iterations, then the best goes on.
-    keep_self_pairs
-        Whether scores that are made from embeddings have one of each utterance with itself, too, as a target, where an
-        id stands on both sides. Matrices and lists are taken as they are.
+    method
+        "em" is the paper's. "bfgs" begins with 80 iterations of it and goes on with BFGS, which finds the same maximum
+        where EM needs thousands of iterations.
+    residuals
+        Density of what the model does not predict: "gaussian" is the paper's; "hyperbolic" fits heavier and skewed
+        tails (`ResidualDensities`) to the residuals of training trials whose own speakers are left out. It is the
+        default because Gaussian LLRs are not calibrated: see the figures in `residuals.py`.
+    tol, max_iter
+        Stop when an iteration gains less than this, in nats per hidden variable, or after so many.
     progress
-        Called with a stage name and the fraction done.
-    client
-        A `distributed.Client` whose workers read and sum tables that are not in memory; None does it here.
+        Called with the number of iterations and the largest possible one.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from evenscore import Labels
-    >>> rng = np.random.default_rng(0)
-    >>> speakers = [f"s{n % 10}" for n in range(40)]
-    >>> labels = Labels.from_speakers(speakers, speakers)
-    >>> scores = 3.0 * labels.matrix + rng.normal(size=(40, 1)) + rng.normal(size=(40, 40))
-    >>> result = fit_score_model([(scores, labels)], dim=1)
-    >>> bool(result.converged), bool((np.diff(result.log_likelihood) > -1e-6).all())
-    (True, True)
+    >>> from evenscore import simulate
+    >>> truth = ScoreModel(mu=[0.0, 3.0], alpha=[[0.5], [0.5]], beta=[[0.5], [0.5]], sigma2=[1.0, 1.0])
+    >>> result = fit_score_model(*simulate(truth, ["a", "b", "c"] * 4, ["a", "b", "c"] * 5, seed=0), dim=1)
+    >>> result.n_scores, result.converged, result.model.dim
+    ((120, 60), True, 1)
     """
-    _check_options(dim, tol, max_iter, starts)
-    statistics = standardize(label_sums(data, keep_self_pairs=keep_self_pairs, client=client, progress=progress))
-    _check_scores(statistics)
-    count = _counts(statistics)
-    inner_dim = min(dim, _LARGEST_USEFUL_DIM)
-    runs = []
-    for number, start in enumerate(_starting_points(statistics, inner_dim, starts, tol, max_iter, min_divergence)):
-        runs.append(run_em(start, statistics, min_divergence, tol, min(max_iter, _FIRST_ITERATIONS)))
-        progress("fit", (number + 1) / (starts + 1))
-    best = max(runs, key=lambda run: run.trace[-1])
-    if not best.converged and best.n_iter < max_iter:
-        rest = run_em(best.model, statistics, min_divergence, tol, max_iter - best.n_iter)
-        best = Run(model=rest.model, trace=best.trace + rest.trace[1:], converged=rest.converged)
-    progress("fit", 1.0)
-    center, scale = statistics[0].center, statistics[0].scale
-    model = best.model.rescaled(scale, center)
-    notes = []
-    if dim > _LARGEST_USEFUL_DIM:
-        model = model.padded(dim)
-        notes.append(f"D = {dim} has the likelihood of D = 2: only two effects per side can be told apart")
-    if not best.converged:
-        notes.append(f"not converged after {best.n_iter} iterations; raise max_iter or tol")
-    if (best.model.variances.share > _FULLY_EXPLAINED).any():
-        notes.append("the hidden variables explain a class completely; there are too few scores for this dimension")
-    units = float(count.sum()) * np.log(scale)
+    import scipy.linalg  # noqa: F401  # before BLAS is held to one thread: SciPy has a BLAS of its own
+
+    _check_options(dim, method, residuals, tol, max_iter)
+    with one_blas_thread():
+        parts = labelled_parts(scores, labels)
+        stats = collect([part_sums(*part) for part in parts])
+        _check_scores(stats)
+        first = [run_em(Run(model, []), stats, tol, min(max_iter, _EM_FIRST)) for model in _starts(stats, min(dim, 2))]
+        best = max(first, key=lambda run: run.trace[-1])
+        left = max_iter - len(best.trace) + 1
+        if not best.converged and left:
+            tell = None if progress is None else lambda done: progress(done, max_iter)
+            best = (run_bfgs if method == "bfgs" else run_em)(best, stats, tol, left, tell)
+        model = best.model.rescaled(stats.scale, stats.center)
+        model = model.T if stats.transposed else model
+        if dim > 2:
+            more = np.zeros((2, dim - 2))
+            model = replace(model, alpha=np.hstack([model.alpha, more]), beta=np.hstack([model.beta, more]))
+        if residuals == "hyperbolic" and dim:
+            model = replace(model, residuals=fit_residuals(model, parts))
+    most = zip(("test", "enrolment") if stats.transposed else ("enrolment", "test"), stats.most_targets, strict=True)
+    undetermined = tuple(_UNDETERMINED.format(side) for side, number in most if number < 2 and dim)
     return FitResult(
         model=model,
-        log_likelihood=frozen(np.array(best.trace) - units),
+        log_likelihood=np.array(best.trace) - stats.log_units,
         converged=best.converged,
-        n_iter=best.n_iter,
-        restarts=frozen(np.array([run.trace[-1] for run in runs]) - units),
-        n_scores=(int(count[0]), int(count[1])),
-        notes=tuple(notes),
+        n_iter=len(best.trace) - 1,
+        n_scores=(int(stats.count[0]), int(stats.count[1])),
+        undetermined=undetermined,
+        notes=(*_notes(best, model), *undetermined),
     )
 
 
-def _starting_points(
-    statistics: list[Statistics], dim: int, starts: int, tol: float, max_iter: int, min_divergence: bool
-) -> list[ScoreModel]:
-    """Return models that split the variance of each class between sides and residual in different ways.
+def fit_lgsm(training: Sequence[LabelledBlocks], *, dim: int = 2, **options: Any) -> ScoreModel:
+    """Train a score model on the trials of blocks, such as phrases, that share it: the trainer of the norm "lgsm".
 
-    D = 1 has poor local optima, so it starts from the leading directions of the D = 2 solution.
+    Options are those of `fit_score_model`: method, residuals, tol, max_iter. Cohort scores are not used.
     """
-    variance = np.sum([s.squares for s in statistics], axis=0) / _counts(statistics)
+    return fit_score_model([(part.blocks.trials, part.labels) for part in training], dim=dim, **options).model
+
+
+def _starts(stats: Statistics, dim: int) -> list[ScoreModel]:
+    """Return starting points. D = 1 has poor local optima, so it starts from directions of the D = 2 solution."""
+    variance = stats.squares / stats.count
     if dim == 0:
         return [ScoreModel(mu=np.zeros(2), alpha=np.zeros((2, 0)), beta=np.zeros((2, 0)), sigma2=variance)]
-    # (share of each side's effect in the variance, correlation of the effects on the two classes)
-    plans = [(0.25, 0.5), (0.05, 0.9), (0.4, -0.3), (0.15, 0.0), (0.45, 0.95), (0.02, -0.9)]
-    general = []
-    for number in range(starts):
-        share, correlation = plans[number % len(plans)]
-        share *= 0.7 ** (number // len(plans))
-        covariance = share * np.sqrt(np.outer(variance, variance)) * np.array([[1, correlation], [correlation, 1]])
-        root = np.linalg.cholesky(covariance)
-        general.append(ScoreModel(mu=np.zeros(2), alpha=root, beta=root, sigma2=(1 - 2 * share) * variance))
-    if dim == _LARGEST_USEFUL_DIM:
-        return general
-    solved = run_em(general[0], statistics, min_divergence, tol, max_iter).model
-    return [_one_dimensional(solved, number) for number in range(starts)]
+    root = np.linalg.cholesky(0.25 * np.sqrt(np.outer(variance, variance)) * [[1, 0.5], [0.5, 1]])
+    general = ScoreModel(mu=np.zeros(2), alpha=root, beta=root, sigma2=0.5 * variance)
+    if dim == 2:
+        return [general]
+    solved, models = run_em(Run(general, []), stats, 0.0, _EM_FIRST).model, []
+    table = solved.variances
+    sides = table.enroll_covariance, table.test_covariance
+    leading = [np.linalg.eigh(side)[1][:, -1] for side in sides]
+    for first, second in (leading, np.eye(2)[[0, 0]], np.eye(2)[[1, 1]]):  # or the effects on one class
+        a = sides[0] @ first[:, None] / np.sqrt(max(first @ sides[0] @ first, 1e-12))
+        b = sides[1] @ second[:, None] / np.sqrt(max(second @ sides[1] @ second, 1e-12))
+        lost = np.maximum(table.nu - (a**2 + b**2).sum(1), 0.0)
+        models.append(ScoreModel(mu=solved.mu, alpha=a, beta=b, sigma2=solved.sigma2 + lost))
+    return models
 
 
-def _one_dimensional(model: ScoreModel, number: int) -> ScoreModel:
-    """Keep one direction of each side: the leading one, or that of one class alone."""
-
-    def reduce(loading: Float[Array, "2 d"]) -> npt.NDArray[Any]:
-        if number % 3 == 0:
-            left, values, _ = np.linalg.svd(loading)
-            return left[:, :1] * values[0]
-        kept = (number % 3) - 1  # the class whose effect is kept whole
-        covariance = loading @ loading.T
-        return (covariance[:, kept] / np.sqrt(max(covariance[kept, kept], 1e-12)))[:, None]
-
-    alpha, beta = reduce(model.alpha), reduce(model.beta)
-    lost = np.diag(model.alpha @ model.alpha.T + model.beta @ model.beta.T - alpha @ alpha.T - beta @ beta.T)
-    return ScoreModel(mu=model.mu, alpha=alpha, beta=beta, sigma2=model.sigma2 + np.maximum(lost, 0.0))
+def _notes(run: Run, model: ScoreModel) -> list[str]:
+    notes = []
+    if not run.converged:
+        notes.append(f"not converged after {len(run.trace) - 1} iterations; raise max_iter or tol")
+    if (model.variances.share > 1 - 1e-6).any():
+        notes.append("the hidden variables explain a class completely; there are too few scores for this dimension")
+    vertex, _, beyond = model.llr_bound()
+    if model.residuals is None and max(beyond) > 0.01:
+        shares = f"{beyond[0]:.1%} of the non-targets and {beyond[1]:.1%} of the targets"
+        notes.append(f"the LLR turns at a score near {vertex:.3g}, beyond which {shares} lie")
+    return notes
 
 
-def _counts(statistics: list[Statistics]) -> Float[Array, "2"]:
-    counts: Array = np.sum([stats.count for stats in statistics], axis=0)
-    return counts
+def _check_options(dim: int, method: str, residuals: str, tol: float, max_iter: int) -> None:
+    if method not in ("bfgs", "em"):
+        raise InputError(f"method is {method!r}, but must be 'bfgs' or 'em'")
+    if residuals not in ("gaussian", "hyperbolic"):
+        raise InputError(f"residuals is {residuals!r}, but must be 'gaussian' or 'hyperbolic'")
+    for name, number, least in (("dim", dim, 0), ("max_iter", max_iter, 1)):
+        if not isinstance(number, int | np.integer) or number < least:
+            raise InputError(f"{name} is {number!r}, but must be a whole number, {least} or more")
+    if not isinstance(tol, int | float) or not tol >= 0:
+        raise InputError(f"tol is {tol!r}, but must be a number, 0 or more")
 
 
-def _check_options(dim: Any, tol: Any, max_iter: Any, starts: Any) -> None:
-    if not isinstance(dim, int | np.integer) or dim < 0:
-        raise InputError(f"dim is {dim!r}, but must be a whole number, 0 or more")
-    if isinstance(tol, str) or not tol >= 0:
-        raise InputError(f"tol is {tol}, but must not be negative")
-    if any(isinstance(count, str) or count < 1 for count in (max_iter, starts)):
-        raise InputError(f"max_iter is {max_iter} and starts is {starts}, but both must be at least 1")
-
-
-def _check_scores(statistics: list[Statistics]) -> None:
-    count = _counts(statistics)
-    squares = np.sum([s.squares for s in statistics], axis=0)
+def _check_scores(stats: Statistics) -> None:
     for h, name in enumerate(("non-target", "target")):
-        if count[h] == 0:
-            raise InputError(f"there is no {name} score, but training needs both classes; check the labels")
-        if count[h] == 1:
-            raise InputError(f"there is one {name} score only, but training needs several of both classes")
-        if squares[h] <= 1e-20 * count[h]:
+        if stats.count[h] < 2:
+            number = "is no" if stats.count[h] == 0 else "is only one"
+            raise InputError(f"there {number} {name} score, but training needs several of both; check the labels")
+        if stats.squares[h] <= 1e-20 * stats.count[h]:
             raise InputError(f"all {name} scores are equal, so they have no distribution to learn; check the scores")

@@ -1,220 +1,131 @@
-"""Densities of what the score model leaves: real scores are skewed, and have heavier tails than Gaussians.
+"""Fitting the densities of residuals to training trials whose own speakers are left out.
 
-The model's prediction p_h of a trial's score, and the variance v_h of that, are the best that is linear in the cohort
-scores, whatever the distribution. Only the density of the standardized residual r_h = (s - p_h) / sqrt(v_h) need not be
-Gaussian. Here it is the sinh-arcsinh density of Jones and Pewsey (2009), whose Gaussian is one of its members:
-
-    z = sinh(tail_h arsinh((r_h - location_h) / scale_h) - skew_h) ~ N(0, 1)            (R1)
-    LLR = log f_1(r_1) - log f_0(r_0) - (log v_1 - log v_0) / 2                          (R2)
-
-Equation numbers as in docs/math.md.
+Speakers are dealt out to three folds. The trials of folds a and b are predicted from the scores of the others, as a
+trial with a cohort is. A sample of parts and speakers is enough, so that this costs no more than training.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from evenscore.compiled import few
-from evenscore.errors import InputError
-from evenscore.tables.arrays import frozen, in_type, same_array
-from evenscore.tables.labels import NONTARGET, TARGET
-from evenscore.threads import in_parallel
+from evenscore.data.labels import NONTARGET, TARGET, Labels
+from evenscore.model.densities import Formula, ResidualDensities, Values
+from evenscore.model.parameters import ScoreModel
+from evenscore.model.pattern import Array, Index, connected
+from evenscore.model.scoring import ScoreModelNormalizer, missing_kinds
+from evenscore.model.sums import Part, Scores
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
+__all__ = ["fit_residuals"]
 
-__all__ = ["Residual", "ResidualDensities"]
+_FOLDS = 3
+_PARTS = 20  # phrases differ: four of ten digits gave a Cllr that was a third too high
+_MOST = 1200  # enrolments, and tests, of the speakers in the sample
+_KINDS = 6  # patterns of missing scores of enrolments, and of tests, in a pair of folds: each takes a prediction
+_FEWEST_SPEAKERS = 4
+_PER_SPEAKER = 10  # trials of one speaker are not independent: so many count
+_BINS = 64  # in a unit of arsinh z
+_PRIOR_MEAN = np.array([0.0, 0.0, 0.0, 3.0])  # of location, log scale, skew, log tail: nearly a Gaussian
+_PRIOR_STD = np.array([0.7, 0.5, 0.5, 2.0])
 
-Array = np.ndarray
-_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-_FAR = 350.0  # of a sinh whose square float64 just holds; what lies beyond is as unlikely
-_NODES_PER_SCALE, _REACH = 64, 24.0  # of the table of a density: nodes in a unit of its scale, and how far it goes
-_RANGES = {"location": (-1e3, 1e3), "scale": (1e-3, 1e3), "skew": (-30.0, 30.0), "tail": (0.1, 10.0)}  # far beyond fits
-_PARAMETERS = tuple(_RANGES)
 
+def fit_residuals(model: ScoreModel, parts: Sequence[Part]) -> ResidualDensities | None:
+    """Fit hyperbolic densities to residuals of labelled scores; None, Gaussian, if there are too few speakers.
 
-@dataclass(frozen=True, eq=False, init=False)
-class ResidualDensities:
-    """The density of the standardized residual of each class, (R1).
-
-    Parameters
-    ----------
-    location, scale
-        Where it lies, and how wide it is; positive.
-    skew
-        Positive: the longer tail is on the right.
-    tail
-        Below 1: heavier tails than a Gaussian; above 1: lighter ones; positive.
-
-    Examples
-    --------
-    >>> gaussian = ResidualDensities(location=[0, 0], scale=[1, 1], skew=[0, 0], tail=[1, 1])
-    >>> float(gaussian.log_density(np.array(0.0), 0).round(4))
-    -0.9189
+    Why: own Cllr relative to that after logistic calibration on left-out training LLRs, both ways between two halves of
+    the speakers (centred cosine; the cohort is the training half), Gaussian / hyperbolic: Common Voice 2.11 1.43 /
+    1.09 .97, its validated clips 1.72 1.07 / .99 1.01, Arabic words 1.25 .94 / .90 .94, AudioMNIST .97 .90 / 1.03 .98,
+    GE2E .57 .61 / .82 .88, where Gaussian LLRs are better (own Cllr .013 .015 against .017 .021).
     """
-
-    location: Float[Array, "2"]
-    scale: Float[Array, "2"]
-    skew: Float[Array, "2"]
-    tail: Float[Array, "2"]
-
-    def __init__(
-        self, *, location: npt.ArrayLike, scale: npt.ArrayLike, skew: npt.ArrayLike, tail: npt.ArrayLike
-    ) -> None:
-        for name, value in zip(_PARAMETERS, (location, scale, skew, tail), strict=True):
-            array = np.array(value, dtype=np.float64)
-            low, high = _RANGES[name]
-            if array.shape != (2,) or not ((array >= low) & (array <= high)).all():
-                numbers = f"2 numbers from {low:g} to {high:g} (non-target, target)"
-                raise InputError(f"{name} must be {numbers}, but is {array.tolist()}")
-            object.__setattr__(self, name, frozen(array))
-
-    def log_density(self, residual: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
-        """Return the log-density of residuals of a class."""
-        x = (residual - self.location[label]) / self.scale[label]
-        u = self.tail[label] * np.arcsinh(x) - self.skew[label]
-        steep = np.logaddexp(u, -u) - np.log(2)  # log cosh(u)
-        constant = np.log(self.tail[label] / self.scale[label]) - _HALF_LOG_2PI
-        return np.asarray(constant + steep - np.log(np.hypot(1, x)) - 0.5 * np.sinh(np.clip(u, -_FAR, _FAR)) ** 2)
-
-    def quantile(self, z: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
-        """Return the residuals of a class that stand where these do among those of a standard Gaussian.
-
-        Examples
-        --------
-        >>> skewed = ResidualDensities(location=[0, 0], scale=[1, 1], skew=[0, 0.5], tail=[1, 1])
-        >>> skewed.quantile(np.array([-2.0, 0.0, 2.0]), 1).round(2)
-        array([-1.09,  0.52,  3.42])
-        """
-        x = np.sinh((np.arcsinh(z) + self.skew[label]) / self.tail[label])
-        return np.asarray(self.location[label] + self.scale[label] * x)
-
-    def of_trials(
-        self, scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Float[Array, "*t 2"]
-    ) -> Float[Array, " t"]:
-        """Return the log-likelihood ratios of scores with these predictions, (R2)."""
-        residual = (np.asarray(scores, dtype=np.float64)[:, None] - mean) / np.sqrt(variance)
-        logs = [self.log_density(residual[:, label], label) for label in (NONTARGET, TARGET)]
-        scales = 0.5 * np.log(variance)
-        found: Array = logs[TARGET] - logs[NONTARGET] + scales[..., NONTARGET] - scales[..., TARGET]
-        return found
-
-    def of_one(self, score: float, mean: Float[Array, "2"], variance: Float[Array, "2"]) -> float:
-        """Return the log-likelihood ratio of one score, in plain numbers: arrays of one take five times as long."""
-        logs = []
-        for p, v, (location, scale, skew, tail) in zip(mean.tolist(), variance.tolist(), self._numbers, strict=True):
-            x = ((score - p) / math.sqrt(v) - location) / scale
-            u = tail * math.asinh(x) - skew
-            steep = abs(u) + math.log1p(math.exp(-2 * abs(u)))
-            far = math.sinh(min(abs(u), _FAR))
-            logs.append(math.log(tail / scale / math.sqrt(v)) + steep - math.log(math.hypot(1, x)) - 0.5 * far**2)
-        return logs[TARGET] - logs[NONTARGET]
-
-    @cached_property
-    def _numbers(self) -> list[list[float]]:
-        """The four parameters of each class."""
-        return np.stack([getattr(self, name) for name in _PARAMETERS], axis=1).tolist()
-
-    def of_sums(
-        self,
-        scores: npt.NDArray[Any],
-        sides: tuple[Float[Array, "m 2"], Float[Array, "2 n"]],
-        variance: Float[Array, "2"],
-        listed: Any,
-        out: npt.NDArray[Any],
-        sound: npt.NDArray[np.bool_],
-    ) -> npt.NDArray[Any]:
-        """Set ``out`` to the log-likelihood ratios of a matrix of scores, or of those of listed trials.
-
-        ``sound`` is set where all results of a row are known to be scores.
-        """
-        if few(scores.size):
-            mean = _paired(sides, listed)
-            found = self.of_trials(scores.reshape(-1), mean.reshape(-1, 2), variance).reshape(scores.shape)
-            out[...] = in_type(found, out.dtype)
-            return out
-        from evenscore.model.residual_kernels import density_list, density_matrix
-
-        scores, enroll, test = (np.ascontiguousarray(part) for part in (scores, *sides))
-        precision = 1 / np.sqrt(variance)
-        how = enroll, test, precision, float(np.log(precision[TARGET] / precision[NONTARGET])), *self._cubics
-        if listed is None:
-            in_parallel(lambda start, stop: density_matrix(scores, *how, start, stop, out, sound), *scores.shape)
-        else:
-            pairs = listed.enroll_index, listed.test_index
-            in_parallel(lambda start, stop: density_list(scores, *pairs, *how, start, stop, out), scores.size)
-        return out
-
-    @cached_property
-    def _cubics(self) -> tuple[Array, Array, Array]:
-        """The log-densities as cubics between even nodes; where these begin and how many make 1; all parameters.
-
-        A cubic has the values and slopes of the density at its ends. With 64 nodes in a unit of the scale it is right
-        to 1e-8.
-        """
-        step = self.scale / _NODES_PER_SCALE
-        start = self.location - _REACH * self.scale
-        nodes = start[:, None] + step[:, None] * np.arange(int(2 * _REACH * _NODES_PER_SCALE) + 1)
-        f = np.stack([self.log_density(nodes[h], h) for h in (NONTARGET, TARGET)])
-        g = np.stack([step[h] * self._slope(nodes[h], h) for h in (NONTARGET, TARGET)])
-        rise = np.diff(f)
-        cubics = [f[:, :-1], g[:, :-1], 3 * rise - 2 * g[:, :-1] - g[:, 1:], g[:, :-1] + g[:, 1:] - 2 * rise]
-        parameters = np.stack([getattr(self, name) for name in _PARAMETERS])
-        return np.stack(cubics, axis=2), np.stack([start, 1 / step]), parameters
-
-    def _slope(self, residual: npt.NDArray[Any], label: int) -> npt.NDArray[np.float64]:
-        """Return the derivative of the log-density."""
-        x = (residual - self.location[label]) / self.scale[label]
-        u = self.tail[label] * np.arcsinh(x) - self.skew[label]
-        inner = self.tail[label] / np.hypot(1, x) * (np.tanh(u) - 0.5 * np.sinh(2 * u))
-        return np.asarray((inner - x / (1 + x**2)) / self.scale[label])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ResidualDensities):
-            return NotImplemented
-        return all(same_array(getattr(self, name), getattr(other, name)) for name in _PARAMETERS)
-
-    __hash__ = None  # type: ignore[assignment]
+    plain, bins, n_speakers = replace(model, residuals=None), [np.zeros((2, 0)), np.zeros((2, 0))], 0
+    for part in parts[:: -(-len(parts) // _PARTS)]:
+        scores, key, row_group, col_group = _sample(*part)
+        n_speakers += len(np.intersect1d(row_group, col_group))
+        for h, z in enumerate(_left_out(plain, scores, key, row_group, col_group)):
+            place, number = np.unique(np.floor(np.arcsinh(z) * _BINS), return_counts=True)
+            bins[h] = np.concatenate([bins[h], [np.sinh((place + 0.5) / _BINS), number]], axis=1)
+    if n_speakers < _FEWEST_SPEAKERS or not all(number.sum() for _, number in bins):
+        return None
+    location, log_scale, skew, log_tail = np.stack([_fit_class(z, number, n_speakers) for z, number in bins], axis=1)
+    return ResidualDensities(location=location, scale=np.exp(log_scale), skew=skew, tail=np.exp(log_tail))
 
 
-@dataclass(frozen=True)
-class Residual:
-    """In place of the log-likelihood ratio: the standardized residual of one class."""
-
-    label: int
-
-    def of_trials(
-        self, scores: npt.NDArray[Any], mean: Float[Array, "t 2"], variance: Float[Array, "*t 2"]
-    ) -> Float[Array, " t"]:
-        """Return (s - p_h) / sqrt(v_h)."""
-        found: Array = (scores - mean[:, self.label]) / np.sqrt(variance[..., self.label])
-        return found
-
-    def of_sums(
-        self,
-        scores: npt.NDArray[Any],
-        sides: tuple[Float[Array, "m 2"], Float[Array, "2 n"]],
-        variance: Float[Array, "2"],
-        listed: Any,
-        out: npt.NDArray[Any],
-        sound: npt.NDArray[np.bool_],
-    ) -> npt.NDArray[Any]:
-        """Set ``out`` to the residuals of a matrix of scores, or of those of listed trials."""
-        enroll, test = sides[0][:, self.label], sides[1][self.label]
-        mean = enroll[:, None] + test if listed is None else enroll[listed.enroll_index] + test[listed.test_index]
-        out[...] = in_type((scores - mean) / np.sqrt(variance[self.label]), out.dtype)
-        return out
+def _sample(scores: Scores, labels: Labels | None) -> tuple[Array, Array, Index, Index]:
+    """Return scores, labels, and the speakers of rows and columns, for as many speakers as fit into the sample."""
+    if labels is None:
+        target = np.asarray(scores.labels) == TARGET
+        row_group, col_group = connected(scores.rows[target], scores.cols[target], scores.shape)
+    elif labels.by_speaker:
+        row_group, col_group, _ = labels.speaker_codes
+    else:
+        i, j = np.nonzero(labels.matrix == TARGET)
+        row_group, col_group = connected(i, j, labels.shape)
+    known = np.concatenate([row_group, col_group])
+    speakers = np.random.default_rng(0).permutation(np.unique(known[known >= 0]))
+    sizes = [np.bincount(group[group >= 0], minlength=known.max() + 1)[speakers] for group in (row_group, col_group)]
+    kept = speakers[: max(2 * _FOLDS, int((np.cumsum(sizes, 1).max(0) <= _MOST).sum()))]
+    rows, cols = np.flatnonzero(np.isin(row_group, kept)), np.flatnonzero(np.isin(col_group, kept))
+    if labels is None:
+        trials = scores.select(np.isin(scores.rows, rows) & np.isin(scores.cols, cols))
+        rows, cols = scores.enroll.find(trials.enroll_ids), scores.test.find(trials.test_ids)
+        values, key = trials.to_matrix().scores.astype(float), Labels.from_trials(trials).matrix
+    else:
+        values, key = np.array(scores[rows][:, cols], dtype=float), labels.take(rows, cols).matrix
+    values[key < 0] = np.nan
+    return values, np.maximum(key, 0), row_group[rows], col_group[cols]
 
 
-def _paired(sides: tuple[Float[Array, "m 2"], Float[Array, "2 n"]], listed: Any) -> Float[Array, "*t 2"]:
-    enroll, test = sides[0], sides[1].T
-    if listed is None:
-        return enroll[:, None] + test
-    found: Array = enroll[listed.enroll_index] + test[listed.test_index]
-    return found
+def _residual_of(label: int, variance: Array) -> Formula:
+    """Return the standardized residual of one class, in place of the LLR."""
+
+    def residual(s: Values, e0: Values, e1: Values, t0: Values, t1: Values, scale: float) -> Values:
+        return (s - e1 - t1) * scale if label else (s - e0 - t0) * scale
+
+    return residual, (float(variance[label] ** -0.5),)
+
+
+def _left_out(model: ScoreModel, scores: Array, key: Array, row_group: Index, col_group: Index) -> list[Array]:
+    """Return the residuals of non-targets and targets, predicted from the scores of other folds."""
+    of = np.unique(np.concatenate([row_group, col_group]), return_inverse=True)[1]
+    fold = np.argsort(np.argsort(-np.bincount(of), kind="stable"))[of] % _FOLDS  # the largest first
+    row_fold, col_fold = fold[: len(row_group)], fold[len(row_group) :]
+    found: list[list[Array]] = [[np.empty(0)], [np.empty(0)]]
+    for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0)):
+        rows, cols = np.flatnonzero(row_fold == a), np.flatnonzero(col_fold == b)
+        others_r, others_c = np.flatnonzero(~np.isin(row_fold, (a, b))), np.flatnonzero(~np.isin(col_fold, (a, b)))
+        rows = rows[_common_kinds(scores[np.ix_(rows, others_c)])]
+        cols = cols[_common_kinds(scores[np.ix_(others_r, cols)].T)]
+        cohort, trials = np.ix_(others_r, others_c), np.ix_(rows, cols)
+        normalizer = ScoreModelNormalizer(model, scores[cohort], key[cohort])
+        S_e, S_t = scores[np.ix_(rows, others_c)], scores[np.ix_(others_r, cols)]
+        for h in (NONTARGET, TARGET):
+            z = normalizer.llr(scores[trials], S_e, S_t, formula=partial(_residual_of, h))
+            found[h].append(z[(key[trials] == h) & ~np.isnan(z)])
+    return [np.concatenate(parts) for parts in found]
+
+
+def _common_kinds(scores: Array) -> Index:
+    """Return the rows whose scores are missing in one of the commonest ways."""
+    _, of = missing_kinds(scores)
+    commonest = np.argsort(-np.bincount(of), kind="stable")[:_KINDS] if len(of) else of
+    return np.flatnonzero(np.isin(of, commonest))
+
+
+def _fit_class(z: Array, number: Array, n_speakers: int) -> Array:
+    """Return location, log scale, skew and log tail of the largest posterior likelihood."""
+    from scipy.optimize import minimize
+
+    share, effective = number / number.sum(), min(number.sum(), _PER_SPEAKER * n_speakers)
+
+    def loss(p: Array) -> float:
+        location, log_scale, skew, log_tail = np.repeat(p[:, None], 2, axis=1)
+        density = ResidualDensities(location=location, scale=np.exp(log_scale), skew=skew, tail=np.exp(log_tail))
+        prior = 0.5 * (((p - _PRIOR_MEAN) / _PRIOR_STD) ** 2).sum()
+        return float(prior - effective * (share @ density.log_density(z, NONTARGET)))
+
+    bounds = [(-5.0, 5.0), (-3.0, 3.0), (-3.0, 3.0), (-5.0, 10.0)]
+    runs = [minimize(loss, [0.0, -0.1, 0.0, tail], method="L-BFGS-B", bounds=bounds) for tail in (0.0, 2.5)]
+    return np.asarray(min(runs, key=lambda run: float(run.fun)).x)

@@ -1,145 +1,261 @@
-"""From labelled scores to the statistics of training: one pass over the scores, then standardized records.
+"""What an EM iteration needs of the scores: sums of the classes of a pattern, laid out by type of component.
 
-After this no step looks at a score again. Every kind of data (a complete matrix, one with missing pairs, a list of
-trials, scores that are a bilinear form of embeddings) ends as one of two records, and `em.expect` serves both.
+A class of n exchangeable members is represented by their mean times sqrt(n), which has the prior of one member; their
+deviations from it are independent of everything else, but for those of a matched class. Components with the same sizes
+and labels are of one *type* and need one factorization. Posterior means are linear in the sums of a component, so only
+products of the sums of all components of a type are kept: an iteration costs the same for 10^4 and 10^12 scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.errors import InputError
-from evenscore.model.bilinear_sums import training_sums
-from evenscore.model.em import Statistics
-from evenscore.model.pattern_posterior import PatternStatistics
-from evenscore.model.patterns import (
-    Exceptions,
-    LabelledSums,
-    ShapeStatistics,
-    components,
-    compress,
-    merge,
-    paired_exceptions,
-)
-from evenscore.model.table_sums import sum_table
-from evenscore.progress import Progress, silent
-from evenscore.sources.bilinear import Bilinear
-from evenscore.sources.computed import ComputedScores
-from evenscore.tables import Labels, ScoreMatrix, ScoreTable, TrialList
-from evenscore.tables.arrays import as_scores
-from evenscore.tables.axis import as_axis
-from evenscore.tables.door import refusing_infinite
-from evenscore.tables.pair_values import PairValues
+from evenscore.data.labels import NONTARGET, TARGET
+from evenscore.model.pattern import Array, Index, Pattern, find_pattern
+from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float, Int
 
-__all__ = [
-    "LabelledSums",
-    "TrainingData",
-    "label_sums",
-    "standardize",
-]
+__all__ = ["Layout", "Statistics", "Types", "collect", "lay_out"]
 
-Array = np.ndarray
+_ONE_BATCH = 1 << 14  # pairs of classes up to which one batch takes less time than several
 
 
-Scores = ScoreTable | npt.NDArray[Any]
-_Item = ScoreTable | tuple[Scores, Labels]
-TrainingData = _Item | Iterable[_Item]
+@dataclass(frozen=True, eq=False)
+class Types:
+    """T types of components with R row elements and C column elements: scaled class means, or deviations from them."""
+
+    coupling: Float[np.ndarray, "2 t r c"]  #: how strongly scores of each class couple two elements, see `Layout`
+    row_n: Float[np.ndarray, "t r 2"]  #: scores of each class that a member has
+    col_n: Float[np.ndarray, "t c 2"]
+    row_u: Float[np.ndarray, "t r"]  #: root of the number of members; 0 for deviations, which add up to nothing
+    col_u: Float[np.ndarray, "t c"]
+    row_count: Float[np.ndarray, "t r"]  #: how many such elements there are
+    col_count: Float[np.ndarray, "t c"]
+    number: Float[np.ndarray, " t"]  #: how many components there are
+    matrix: Int[np.ndarray, " t"]  #: the matrix that has them
+    phi: Float[np.ndarray, "t p f"]  #: root of the sum of phi phi', with phi = (1, 2 sums per row, 2 sums per column)
 
 
-def label_sums(
-    data: TrainingData, *, keep_self_pairs: bool = False, client: Any = None, progress: Progress = silent
-) -> list[LabelledSums]:
-    """Pass over the scores of each matrix or trial list, tiled ones on a `distributed.Client`: independent parts."""
-    if isinstance(data, ScoreTable) or _is_pair(data):
-        data = [data]
-    items = list(data) if isinstance(data, Iterable) else [data]
-    if not items:
-        raise InputError("there are no scores; give at least one pair (scores, labels)")
-    parts = [part for item in items for part in _parts(item, keep_self_pairs, client, progress)]
-    if not parts:
-        raise InputError("no score has a known label; check that labels and scores belong together")
-    return parts
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Sums of one or more matrices in standard units, (s - center of the class) / scale, so that no digits are lost."""
+
+    types: list[Types]
+    background: Bool[np.ndarray, " b"]  #: whether non-targets are the background of a matrix (else nothing is)
+    hidden: Float[np.ndarray, "2"]  #: rows and columns, of all matrices
+    seen: Float[np.ndarray, "2"]  #: those that have scores
+    count: Float[np.ndarray, "2"]  #: scores of each class
+    total: Float[np.ndarray, "2"]
+    squares: Float[np.ndarray, "2"]
+    center: Float[np.ndarray, "2"]
+    scale: float
+    transposed: bool  #: rows are tests, since there are more of them; so the model is that of transposed scores
+    most_targets: Float[np.ndarray, "2"]  #: most target scores that a row has, and a column
+    log_units: float  #: what the log-likelihood of the scores is less than that of the standardized scores
 
 
-def _is_pair(data: object) -> TypeGuard[tuple[Scores, Labels]]:
-    return isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Labels | TrialList | PairValues)
-
-
-def _parts(item: object, keep_self_pairs: bool, client: Any, progress: Progress) -> list[LabelledSums]:
-    if isinstance(item, ScoreTable):
-        item = (item, None)
-    elif not _is_pair(item):
-        raise InputError(
-            "data must be pairs (scores, labels) or labelled trial lists; make labels with Labels.from_..."
-        )
-    scores: Any
-    labels: Any
-    scores, labels = refusing_infinite(item[0]), item[1]
-    if isinstance(scores, Bilinear):
-        labels = Labels.of_axes(scores.enroll_axis, scores.test_axis) if labels is None else labels
-        return [training_sums(scores, labels, keep_self_pairs=keep_self_pairs)]
-    if isinstance(scores, ComputedScores) and not keep_self_pairs:
-        scores = scores.without_itself()
-    if hasattr(scores, "dask"):
-        raise InputError("a Dask array has no ids; give as_table(array, enroll_ids, test_ids) in its place")
-    if not isinstance(scores, ScoreTable):
-        scores = _named(scores, labels)
-    if scores.listed and scores.is_in_memory and labels is not None:
-        scores, labels = scores.join(labels), None
-    return sum_table(scores, labels, client=client, progress=progress)
-
-
-def _named(scores: Any, labels: Labels) -> ScoreMatrix:
-    """Return an array as a matrix with the ids of its labels."""
-    array = as_scores(scores, "scores", ndim=2)
-    if array.shape != labels.shape:
-        size, known_size = (f"{shape[0]} x {shape[1]}" for shape in (array.shape, labels.shape))
-        raise InputError(f"scores are {size}, but labels are {known_size}")
-    known = (labels.enroll_ids, labels.test_ids)
-    rows, columns = (
-        as_axis(range(size) if ids is None else ids, "ids") for size, ids in zip(array.shape, known, strict=True)
-    )
-    return ScoreMatrix(array, rows, columns)
-
-
-def standardize(parts: list[LabelledSums]) -> list[Statistics]:
-    """Centre all scores at their class means and divide them by one scale; compress what can be compressed."""
-    center, scale = _class_means_and_scale(parts)
-    statistics = [_standardized(part, center, scale) for part in parts]
-    blocks = [stats for stats in statistics if isinstance(stats, ShapeStatistics)]
-    return [*merge(blocks), *(stats for stats in statistics if isinstance(stats, PatternStatistics))]
-
-
-def _class_means_and_scale(parts: list[LabelledSums]) -> tuple[Float[Array, "2"], float]:
-    base = parts[0].sums.center
-    sums = [part.sums.recentered(base) for part in parts]
-    count = np.sum([s.count for s in sums], axis=0)
-    total = np.sum([s.total for s in sums], axis=0)
-    if not count.sum():
-        raise InputError("no score has a known label; check that labels and scores belong together")
-    mean = np.where(count > 0, total / np.maximum(count, 1), total.sum() / count.sum())
-    within = np.sum([s.squares for s in sums], axis=0) - 2 * mean * total + count * mean**2
-    scale = float(np.sqrt(max(within.sum(), 0.0) / count.sum()))
-    return base + mean, scale if scale > 0 else 1.0
-
-
-def _standardized(part: LabelledSums, center: Float[Array, "2"], scale: float) -> Statistics:
-    sums, pattern = part.sums, part.pattern
-    if isinstance(pattern, Exceptions):
-        pattern = paired_exceptions(pattern) or pattern
-    if not isinstance(pattern, Exceptions):
-        return compress(sums, pattern, center=center, scale=scale)
-    return PatternStatistics(
-        pattern=pattern,
-        batches=components(pattern),
-        sums=sums.standardized(center, scale),
+def collect(sums: Sequence[ClassSums]) -> Statistics:
+    """Lay the sums of one or more matrices out by type, in common units."""
+    hidden = np.sum([s.labels.shape for s in sums], 0).astype(float)
+    transposed = bool(hidden[0] < hidden[1])
+    sums = [s.T for s in sums] if transposed else sums  # the longer side is eliminated first
+    count = np.sum([s.counts[0].sum(0) for s in sums], 0)
+    total = np.sum([s.rows.sum(0) + s.counts[0].sum(0) * s.center for s in sums], 0)
+    center = total / np.maximum(count, 1)
+    sums = [s.moved(center) for s in sums]
+    squares = np.maximum(np.sum([s.squares for s in sums], 0), 0.0)
+    scale = float(np.sqrt(squares.sum() / max(count.sum(), 1)))
+    scale = scale if scale > 1e-12 * abs(center).max() else 1.0  # else all scores of a class are equal
+    groups: dict[tuple[int, ...], list[Types]] = {}
+    for b, s in enumerate(sums):
+        for types in _types_of_matrix(b, find_pattern(s.labels), s.rows / scale, s.cols / scale):
+            groups.setdefault(types.coupling.shape[2:], []).append(types)
+    return Statistics(
+        types=[_joined(parts) for parts in groups.values()],
+        background=np.array([s.labels.background == NONTARGET for s in sums]),
+        hidden=hidden[::-1] if transposed else hidden,
+        seen=np.sum([[(n.sum(1) > 0).sum() for n in s.counts] for s in sums], 0).astype(float),
+        count=count,
+        total=np.sum([s.rows.sum(0) for s in sums], 0) / scale,
+        squares=squares / scale**2,
         center=center,
         scale=scale,
+        transposed=transposed,
+        most_targets=np.max([[n[:, 1].max(initial=0) for n in s.counts] for s in sums], 0),
+        log_units=float(count.sum() * np.log(scale)),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Components of a pattern side by side in batches, so that one call of LAPACK factorizes all of one size.
+
+    Batch n has G components with R row slots and C column slots, R >= C. Matched classes have the same slot. Slots that
+    a component lacks have size 0.
+    """
+
+    pattern: Pattern
+    shapes: list[tuple[int, int, int]]  #: (G, R, C) of each batch
+    row_place: Int[np.ndarray, "3 r"]  #: batch, component and slot of each row class
+    col_place: Int[np.ndarray, "3 c"]
+
+    def rows(self, n: int, values: npt.NDArray[np.generic]) -> Array:
+        """Return the values of row classes in the slots of batch n, G x R."""
+        at, place = self.row_place[0] == n, np.zeros((*self.shapes[n][:2], *values.shape[1:]))
+        place[self.row_place[1, at], self.row_place[2, at]] = values[at]
+        return place
+
+    def cols(self, n: int, values: npt.NDArray[np.generic]) -> Array:
+        """Return the values of column classes in the slots of batch n, G x C."""
+        at, place = self.col_place[0] == n, np.zeros((*self.shapes[n][::2], *values.shape[1:]))
+        place[self.col_place[1, at], self.col_place[2, at]] = values[at]
+        return place
+
+    def coupling(self, n: int, row_u: Array, col_u: Array) -> tuple[Array, Array]:
+        """Return how strongly scores of each class couple scaled means of batch n beyond the background.
+
+        2 x G x R x C; and how many scores a matched pair has more than other pairs of its classes, 2 x G x C.
+        """
+        pattern, whole = self.pattern, row_u[:, :, None] * col_u[:, None]
+        label = np.full(self.shapes[n], pattern.background, np.int8)
+        here = self.row_place[0, pattern.a] == n
+        a, b = pattern.a[here], pattern.b[here]
+        label[self.row_place[1, a], self.row_place[2, a], self.col_place[2, b]] = pattern.label[here]
+        slots = np.arange(self.shapes[n][2])
+        others = label[:, slots, slots]
+        matched = (self.row_place[0] == n) & (pattern.match >= 0)
+        own_label = others.copy()
+        own_label[self.row_place[1, matched], self.row_place[2, matched]] = pattern.own[matched]
+        own = np.stack([(own_label == h) * 1.0 - (others == h) for h in (NONTARGET, TARGET)])
+        weight = np.stack([(label == h) * whole for h in (NONTARGET, TARGET)])
+        weight[:, :, slots, slots] += own
+        weight[NONTARGET] -= whole * (pattern.background == NONTARGET)
+        return weight, own
+
+
+def lay_out(pattern: Pattern, ordered: bool = True) -> Layout:
+    """Place components with about as many classes in one batch; if ``ordered``, so that equal ones look equal."""
+    matched = np.flatnonzero(pattern.match >= 0)
+    col_matched = np.zeros(len(pattern.col_size), bool)
+    col_matched[pattern.match[matched]] = True
+    row_keys: list[Array] = [pattern.match < 0]
+    col_keys: list[Array] = [~col_matched]
+    if ordered:  # numbers that follow from sizes and labels only
+        factor = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)
+        row_key, col_key = 3 * pattern.row_size.astype(np.uint64), 3 * pattern.col_size.astype(np.uint64)
+        np.add.at(row_key, pattern.a, pattern.col_size[pattern.b].astype(np.uint64) * factor[pattern.label])
+        np.add.at(col_key, pattern.b, pattern.row_size[pattern.a].astype(np.uint64) * factor[pattern.label])
+        row_key[matched] += col_key[pattern.match[matched]] * factor[2] + factor[pattern.own[matched]]
+        row_keys, col_keys = [*row_keys, row_key], [*col_keys, col_key]
+    row_slot, col_slot = _position(pattern.row_component, *row_keys), _position(pattern.col_component, *col_keys)
+    col_slot[pattern.match[matched]] = row_slot[matched]
+    n_components = max(pattern.row_component.max(initial=-1), pattern.col_component.max(initial=-1)) + 1
+    sides = pattern.row_component, pattern.col_component
+    sizes = np.stack([np.bincount(of, minlength=n_components) for of in sides], 1)
+    sizes = np.where(sizes <= 8, 1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(int), sizes)  # fewer batches
+    sizes[:, 0] = sizes.max(1)
+    if not ordered and sizes.size and len(sizes) * sizes.max() ** 2 < _ONE_BATCH:
+        sizes[:] = sizes.max(0)
+    _, first, batch, number = np.unique(sizes @ [1 << 32, 1], True, True, True)
+    component = _position(batch)
+    shapes = [(int(g), int(r), int(c)) for g, (r, c) in zip(number, sizes[first], strict=True)]
+    row_place = np.stack([batch[pattern.row_component], component[pattern.row_component], row_slot])
+    col_place = np.stack([batch[pattern.col_component], component[pattern.col_component], col_slot])
+    return Layout(pattern, shapes, row_place, col_place)
+
+
+def _position(group: Index, *keys: npt.NDArray[np.generic]) -> Index:
+    """Return the position of each element within its group, in the order of the keys."""
+    order = np.lexsort((*keys[::-1], group))
+    start = np.concatenate([[0], np.cumsum(np.bincount(group))])
+    place = np.empty(len(group), np.intp)
+    place[order] = np.arange(len(group)) - start[group[order]]
+    return place
+
+
+def _types_of_matrix(matrix: int, pattern: Pattern, rows: Array, cols: Array) -> list[Types]:
+    """Return the types of a matrix: of scaled class means by batch, and of deviations from them."""
+    layout, found = lay_out(pattern), []
+    row_u, col_u = np.sqrt(pattern.row_size), np.sqrt(pattern.col_size)
+    row_sums = _by_class(rows, pattern.row_class) / row_u[:, None]
+    col_sums = _by_class(cols, pattern.col_class) / col_u[:, None]
+    row_dev = rows - (row_sums / row_u[:, None])[pattern.row_class]
+    col_dev = cols - (col_sums / col_u[:, None])[pattern.col_class]
+    partner_dev = np.where(pattern.partner[:, None] >= 0, col_dev[pattern.partner], 0.0)
+    row_scatter = _by_class(row_dev[:, :, None] * row_dev[:, None], pattern.row_class)
+    cross_scatter = _by_class(row_dev[:, :, None] * partner_dev[:, None], pattern.row_class)
+    col_scatter = _by_class(col_dev[:, :, None] * col_dev[:, None], pattern.col_class)
+    for n, (G, R, C) in enumerate(layout.shapes):
+        u, v = layout.rows(n, row_u), layout.cols(n, col_u)
+        scatter = np.zeros((G, R, 4, 4))
+        scatter[:, :, :2, :2], scatter[:, :, :2, 2:] = layout.rows(n, row_scatter), layout.rows(n, cross_scatter)
+        scatter[:, :, 2:, :2] = scatter[:, :, :2, 2:].swapaxes(2, 3)
+        scatter[:, :C, 2:, 2:] = layout.cols(n, col_scatter)
+        sums = [layout.rows(n, row_sums).reshape(G, 2 * R), layout.cols(n, col_sums).reshape(G, 2 * C)]
+        phi = np.concatenate([np.ones((G, 1)), *sums], axis=1)
+        coupling, own = layout.coupling(n, u, v)
+        kind = np.concatenate([u, v, *(part.reshape(G, -1) for part in (*coupling, *own))], 1)
+        _, first, of, number = np.unique(kind, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        order, ends = np.argsort(of.ravel(), kind="stable"), np.cumsum(number)
+        phis = np.split(phi[order], ends[:-1])
+        phis = [np.asarray(np.linalg.qr(p, mode="r")) if len(p) > p.shape[1] else p for p in phis]  # the same products
+        scatter = np.add.reduceat(scatter[order], ends - number, axis=0)
+        coupling, own, u, v = coupling[:, first], own[:, first], u[first], v[first]
+        ns = layout.rows(n, pattern.row_n)[first], layout.cols(n, pattern.col_n)[first]
+        counts = number[:, None] * (u > 0), number[:, None] * (v > 0)
+        which = np.full(len(number), matrix)
+        found.append(Types(coupling, *ns, u, v, *counts, number.astype(float), which, _padded(phis)))
+        more = number[:, None] * np.maximum(u**2 - 1, 0).round(), number[:, None] * np.maximum(v**2 - 1, 0).round()
+        found += _deviations(matrix, own, *ns, *more, scatter)
+    return found
+
+
+def _by_class(values: Array, of: Index) -> Array:
+    """Return the sums of values over the members of each class."""
+    columns = values.reshape(len(values), -1).T
+    return np.stack([np.bincount(of, column) for column in columns], 1).reshape(-1, *values.shape[1:])
+
+
+def _deviations(
+    matrix: int, own: Array, row_n: Array, col_n: Array, row_count: Array, col_count: Array, scatter: Array
+) -> list[Types]:
+    """Return deviations within row class r and column class r as components with one element each side, (E8)."""
+    (T, R), C = row_count.shape, col_count.shape[1]
+
+    def one_each(columns: Array) -> Array:  # a column class for every row class, and its own component
+        wide = np.zeros((T, R, *columns.shape[2:]))
+        wide[:, :C] = columns
+        return wide.reshape(T * R, 1, *columns.shape[2:])
+
+    rows, cols = row_count.reshape(T * R, 1), one_each(col_count)
+    at = np.flatnonzero(rows + cols)
+    if not len(at):
+        return []
+    values, vectors = np.linalg.eigh(scatter.reshape(T * R, 4, 4)[at])
+    phi = np.zeros((len(at), 4, 5))
+    phi[:, :, 1:] = np.sqrt(np.maximum(values, 0))[:, :, None] * vectors.swapaxes(1, 2)
+    coupling, none = np.stack([one_each(part)[at][..., None] for part in own]), np.zeros((len(at), 1))
+    ns = row_n.reshape(T * R, 1, 2)[at], one_each(col_n)[at]
+    return [Types(coupling, *ns, none, none, rows[at], cols[at], cols[at, 0], np.full(len(at), matrix), phi)]
+
+
+def _padded(phis: Sequence[Array]) -> Array:
+    found = np.zeros((len(phis), max(map(len, phis)), phis[0].shape[1]))
+    for n, phi in enumerate(phis):
+        found[n, : len(phi)] = phi
+    return found
+
+
+def _joined(parts: list[Types]) -> Types:
+    """Put all types with the same numbers of elements together."""
+    names = ("row_n", "col_n", "row_u", "col_u", "row_count", "col_count", "number", "matrix")
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    coupling = np.concatenate([part.coupling for part in parts], axis=1)
+    return Types(coupling=coupling, phi=_padded([phi for part in parts for phi in part.phi]), **arrays)

@@ -1,241 +1,216 @@
-"""Statistics of labelled scores: sums per class, row and column. They are additive, so chunks add up to the whole."""
+"""Sums of scores by class: all that training and scoring need of a matrix, in one pass over it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.compiled import few
-from evenscore.tables import NONTARGET, TARGET, Labels, Tile
+from evenscore.data.labels import NONTARGET, TARGET, Labels
+from evenscore.data.score_matrix import ScoreMatrix, as_scores
+from evenscore.data.trial_list import TrialList
+from evenscore.errors import InputError
+from evenscore.large import COMPILED, is_dask
+from evenscore.model.pattern import MISSING, Array, Index, PairLabels, Shape, group_pairs
+from evenscore.parallel import busy_thread, run_blocks
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
+__all__ = ["ClassSums", "Scores", "labelled_parts", "list_sums", "matrix_sums", "part_sums", "split_by_class"]
 
-__all__ = ["ClassSums", "group_order", "pilot", "place_in_group", "sum_blocks", "sum_by_key", "sum_tile"]
+Scores = Any  #: K x L scores: an array of NumPy or dask, or `BilinearScores`
+Whole = tuple[Array, Array, float]  # sums over rows, over columns, of squares
 
-Array = np.ndarray
+_BLOCK = 1 << 17  # scores at a time in NumPy: they stay in the cache
+_LARGE_BLOCK = 1 << 22  # scores at a time in the compiled loop
 
-_PARTS = 16
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ClassSums:
-    """Sums of (score - center) over the scores of a block, per class (non-target, target).
+    """Sums of the scores of a matrix, less ``center``, by class; ``labels`` tells which scores there are."""
 
-    The block starts at (row_start, column_start) of its matrix. Two blocks of one matrix add up to a block that
-    covers both. Centring at a value near the scores keeps digits when the scores have a large offset.
+    labels: PairLabels
+    rows: Array  #: sums over each row, K x 2
+    cols: Array  #: sums over each column, L x 2
+    squares: Array  #: sums of squares over the matrix
+    center: Array  #: what was subtracted from the scores, so that squares keep their digits
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores, labels = np.array([[2.0, -1.0], [0.0, 3.0]]), Labels.from_speakers(["a", "b"], ["a", "b"])
-    >>> sum_tile(Tile(scores, slice(0, 2), slice(0, 2)), labels, center=0.0).rows
-    array([[-1.,  0.],
-           [ 2.,  3.]])
-    """
-
-    center: float
-    rows: Float[Array, "2 k"]  #: sums of the rows
-    columns: Float[Array, "2 l"]  #: sums of the columns
-    squares: Float[Array, "2"]  #: sums of squares
-    row_counts: Float[Array, "2 k"]  #: numbers of scores in the rows
-    column_counts: Float[Array, "2 l"]  #: numbers of scores in the columns
-    row_start: int = 0
-    column_start: int = 0
+    @cached_property
+    def counts(self) -> tuple[Array, Array]:
+        """Numbers of scores of each class in every row, and in every column."""
+        return self.labels.row_counts(), self.labels.T.row_counts()
 
     @property
-    def count(self) -> Float[Array, "2"]:
-        """Number of scores of each class."""
-        return self.row_counts.sum(axis=1)
+    def T(self) -> ClassSums:  # noqa: N802
+        """The sums of the transposed matrix."""
+        return ClassSums(self.labels.T, self.cols, self.rows, self.squares, self.center)
 
-    @property
-    def total(self) -> Float[Array, "2"]:
-        """Sum of each class."""
-        return self.rows.sum(axis=1)
-
-    def recentered(self, center: float) -> ClassSums:
-        """Return the same sums less another centre."""
-        shift = self.center - center
-        if shift == 0:
-            return self
-        return replace(
-            self,
-            center=center,
-            rows=self.rows + shift * self.row_counts,
-            columns=self.columns + shift * self.column_counts,
-            squares=self.squares + 2 * shift * self.total + shift**2 * self.count,
-        )
-
-    def standardized(self, center: Float[Array, "2"], scale: float) -> ClassSums:
-        """Return the sums of (score - center of its class) / scale."""
-        shift = center - self.center
-        squares = self.squares - 2 * shift * self.total + shift**2 * self.count
-        return replace(
-            self,
-            center=0.0,
-            rows=(self.rows - shift[:, None] * self.row_counts) / scale,
-            columns=(self.columns - shift[:, None] * self.column_counts) / scale,
-            squares=np.maximum(squares, 0.0) / scale**2,
-        )
-
-    def __add__(self, other: ClassSums) -> ClassSums:
-        other = other.recentered(self.center)
-        row_start = min(self.row_start, other.row_start)
-        column_start = min(self.column_start, other.column_start)
-        n_rows = max(p.row_start + p.rows.shape[1] for p in (self, other)) - row_start
-        n_columns = max(p.column_start + p.columns.shape[1] for p in (self, other)) - column_start
-
-        def spread(name: str, start: str, first: int, size: int) -> Float[Array, "2 n"]:
-            whole = np.zeros((2, size))
-            for part in (self, other):
-                values, at = getattr(part, name), getattr(part, start) - first
-                whole[:, at : at + values.shape[1]] += values
-            return whole
-
-        return ClassSums(
-            center=self.center,
-            rows=spread("rows", "row_start", row_start, n_rows),
-            columns=spread("columns", "column_start", column_start, n_columns),
-            squares=self.squares + other.squares,
-            row_counts=spread("row_counts", "row_start", row_start, n_rows),
-            column_counts=spread("column_counts", "column_start", column_start, n_columns),
-            row_start=row_start,
-            column_start=column_start,
-        )
+    def moved(self, center: Array) -> ClassSums:
+        """Return the sums of the same scores less another center of each class."""
+        (row_n, col_n), step = self.counts, center - self.center
+        squares = self.squares - 2 * step * self.rows.sum(0) + row_n.sum(0) * step**2
+        return ClassSums(self.labels, self.rows - row_n * step, self.cols - col_n * step, squares, center)
 
 
-def sum_tile(tile: Tile, labels: Labels, center: float | None = None) -> ClassSums:
-    """Sum a tile of a matrix in one pass; NaN are missing pairs.
-
-    Parameters
-    ----------
-    tile
-        Scores, float32 or float64.
-    labels
-        Labels of the whole matrix.
-    center
-        Value near the scores; by default the first score.
-    """
-    center = pilot(tile.scores) if center is None else center
-    place = {"row_start": tile.rows.start, "column_start": tile.columns.start}
-    if labels.by_speaker and not labels.n_unknown:
-        row_codes, column_codes, n_speakers = labels.speaker_codes
-        sums = sum_blocks(tile.scores, row_codes[tile.rows], column_codes[tile.columns], n_speakers, center)
-        if not np.isnan(sums.squares).any():
-            return replace(sums, **place)
-    return replace(sum_by_key(tile.scores, labels.of(tile), center), **place)
-
-
-def sum_blocks(
-    scores: npt.NDArray[Any],
-    row_codes: npt.NDArray[np.intp],
-    column_codes: npt.NDArray[np.intp],
-    n_speakers: int,
-    center: float,
-) -> ClassSums:
-    """Sum a complete block whose targets are the pairs of equal codes: everything, then the targets among it.
-
-    If a score is missing, the squares are NaN.
-    """
-    if few(scores.size):
-        sums = sum_by_key(scores, (row_codes[:, None] == column_codes).astype(np.int8), center)
-        return sums if sums.count.sum() == scores.size else replace(sums, squares=np.full(2, np.nan))
-    from evenscore.model.sum_kernels import add_targets, sum_rows
-    from evenscore.threads import in_parallel
-
-    n_rows, n_columns = scores.shape
-    rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
-    n_parts = min(_PARTS, max(n_rows, 1))  # what threads share out, they add up in one order, on any number of cores
-    by_part, squares_by_part = np.zeros((n_parts, n_columns)), np.zeros(n_parts)
-    in_order = np.ascontiguousarray(scores)
-
-    def work(start: int, stop: int) -> None:
-        for part in range(start, stop):
-            first, last = part * n_rows // n_parts, (part + 1) * n_rows // n_parts
-            squares_by_part[part] = sum_rows(in_order, center, first, last, rows[0], by_part[part])
-
-    in_parallel(work, n_parts, scores.size // n_parts)
-    columns[0], squares[0] = by_part.sum(axis=0), squares_by_part.sum()
-    row_order, row_bounds = group_order(row_codes, n_speakers)
-    column_order, column_bounds = group_order(column_codes, n_speakers)
-    squares[1] = add_targets(in_order, center, row_order, row_bounds, column_order, column_bounds, rows[1], columns[1])
-    target_rows = np.diff(column_bounds)[row_codes].astype(float)
-    target_columns = np.diff(row_bounds)[column_codes].astype(float)
-    for values, targets in ((rows, target_rows), (columns, target_columns)):
-        size = n_columns if values is rows else n_rows
-        values[0] = np.where(targets < size, values[0] - values[1], 0.0)
-    squares[0] = 0.0 if target_rows.sum() == scores.size else np.maximum(squares[0] - squares[1], 0.0)  # NaN stays
-    return ClassSums(
-        center=center,
-        rows=rows,
-        columns=columns,
-        squares=squares,
-        row_counts=np.stack([n_columns - target_rows, target_rows]),
-        column_counts=np.stack([n_rows - target_columns, target_columns]),
-    )
+def matrix_sums(scores: Scores, labels: PairLabels, center: float | None = None) -> ClassSums:
+    """Return the sums of a K x L matrix, NumPy or dask; NaN is a missing score."""
+    if labels.background == MISSING:
+        i, j = labels.i, labels.j
+        values = scores.vindex[i, j].compute() if is_dask(scores) else scores[i, j]
+        return list_sums(labels.shape, i, j, values, labels.label, center)
+    if is_dask(scores):
+        return _dask_sums(scores, labels)
+    center = _rough_center(scores) if center is None else center
+    rows, cols, square, missing = _sum_rows(scores, center)
+    if 2 * missing.sum() > scores.size:
+        i, j = np.nonzero(~np.isnan(scores))
+        key = np.where((labels.rows[:, None] == labels.cols) & (labels.rows[:, None] >= 0), TARGET, NONTARGET)
+        key[labels.i, labels.j] = labels.label
+        return list_sums(labels.shape, i, j, scores[i, j], key[i, j], center)
+    there = np.flatnonzero(missing)
+    i, j = np.nonzero(np.isnan(scores[there]))
+    labels = labels.without(there[i], j) if len(i) else labels
+    i, j = group_pairs(labels.rows, labels.cols)
+    s = np.nan_to_num(scores[i, j].astype(float) - center)
+    target = np.bincount(i, s, len(rows)), np.bincount(j, s, len(cols)), float(s @ s)
+    own = np.nan_to_num(scores[labels.i, labels.j].astype(float) - center)
+    return split_by_class(labels, (rows, cols, square), target, own, center)
 
 
-def sum_by_key(scores: npt.NDArray[Any], key: npt.NDArray[np.int8], center: float) -> ClassSums:
-    """Sum a block by an explicit key (1 target, 0 non-target, -1 skipped)."""
-    n_rows, n_columns = scores.shape
-    rows, columns, squares = np.zeros((2, n_rows)), np.zeros((2, n_columns)), np.zeros(2)
-    row_counts, column_counts = np.zeros((2, n_rows)), np.zeros((2, n_columns))
-    if few(scores.size):
-        centered = scores.astype(np.float64) - center
-        for label in (NONTARGET, TARGET):
-            there = (key == label) & ~np.isnan(centered)
-            values = np.where(there, centered, 0.0)
-            rows[label], columns[label], squares[label] = values.sum(axis=1), values.sum(axis=0), (values**2).sum()
-            row_counts[label], column_counts[label] = there.sum(axis=1), there.sum(axis=0)
-    else:
-        from evenscore.model.sum_kernels import sum_labelled
-
-        arrays = np.ascontiguousarray(scores), np.ascontiguousarray(key, dtype=np.int8)
-        sum_labelled(*arrays, center, rows, columns, squares, row_counts, column_counts)
-    return ClassSums(
-        center=center,
-        rows=rows,
-        columns=columns,
-        squares=squares,
-        row_counts=row_counts,
-        column_counts=column_counts,
-    )
+def _rough_center(scores: Array) -> float:
+    """Return the median of some scores: taken from all, it keeps the digits of their squares."""
+    first = scores[: 1 + 10000 // max(scores.shape[1], 1)]
+    known = first[np.isfinite(first)]
+    return float(np.median(known)) if known.size else 0.0
 
 
-def group_order(codes: npt.NDArray[np.intp], n_groups: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return positions sorted by group, and where each group begins among them."""
-    order = np.argsort(codes, kind="stable")
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_groups))])
-    return order, bounds.astype(np.intp)
+def _sum_rows(scores: Array, center: float) -> tuple[Array, Array, float, Index]:
+    """Return sums over rows and columns, the sum of squares, and how many scores each row misses."""
+    K, L = scores.shape
+    rows, squares, missing, cols = np.zeros(K), np.zeros(K), np.zeros(K, np.intp), np.zeros(L)
+    lock, large = threading.Lock(), scores.size >= COMPILED
+
+    def sum_block(block: slice) -> None:
+        if large:
+            from evenscore.kernels import sum_scores
+
+            part = np.zeros(L)
+            sum_scores(scores[block], center, rows[block], part, squares[block], missing[block])
+        else:
+            x = scores[block] - np.float64(center)
+            missing[block] = np.isnan(x).sum(1)
+            x = np.where(np.isnan(x), 0.0, x) if missing[block].any() else x
+            rows[block], squares[block], part = x.sum(1), np.einsum("ij,ij->i", x, x), x.sum(0)
+        with lock:
+            cols[:] += part
+
+    run_blocks(sum_block, K, L, _LARGE_BLOCK if large else _BLOCK)
+    _refuse_infinite(squares)
+    return rows, cols, float(squares.sum()), missing
 
 
-def place_in_group(codes: npt.NDArray[np.intp], n_groups: int) -> npt.NDArray[np.intp]:
-    """Give numbers from 0 to the elements of each group."""
-    order, bounds = group_order(codes, n_groups)
-    place = np.empty(len(codes), dtype=np.intp)
-    place[order] = np.arange(len(codes)) - bounds[codes[order]]
-    return place
+def _refuse_infinite(values: Array) -> None:
+    if not np.isfinite(values).all():
+        raise InputError("a score is infinite or too large; use NaN if it is missing")
 
 
-def pilot(scores: npt.NDArray[Any]) -> float:
-    """Return a value near the scores: the first that is there."""
-    for row in scores:
-        seen = row[~np.isnan(row)]
-        if seen.size:
-            return float(seen[0])
-    return 0.0
+def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Array, center: float) -> ClassSums:
+    """Return sums by class, given those of all pairs, of targets by speaker, and scores of pairs with own labels."""
+    (rows, cols, square), (target_rows, target_cols, target_square) = whole, target
+    i, j, missing = labels.i, labels.j, labels.label == MISSING
+    into = 1.0 * (labels.label == TARGET) - (labels.by_speaker(i, j) == TARGET)  # into the targets, or out of them
+    target_rows = target_rows + np.bincount(i, into * own, len(rows))
+    target_cols = target_cols + np.bincount(j, into * own, len(cols))
+    target_square += float(into @ own**2)
+    rows = rows - np.bincount(i, missing * own, len(rows)) - target_rows
+    cols = cols - np.bincount(j, missing * own, len(cols)) - target_cols
+    squares = np.array([square - float(missing @ own**2) - target_square, target_square])
+    by_row, by_col = np.stack([rows, target_rows], 1), np.stack([cols, target_cols], 1)
+    return ClassSums(labels, by_row, by_col, squares, np.full(2, center))
 
 
-def without_empty(sums: ClassSums) -> ClassSums:
-    """Leave out rows and columns without any score: they say nothing about the parameters."""
-    rows, columns = (sums.row_counts.sum(axis=0) > 0), (sums.column_counts.sum(axis=0) > 0)
-    return replace(
-        sums,
-        rows=sums.rows[:, rows],
-        columns=sums.columns[:, columns],
-        row_counts=sums.row_counts[:, rows],
-        column_counts=sums.column_counts[:, columns],
-    )
+def list_sums(shape: Shape, i: Index, j: Index, scores: Array, label: Index, center: float | None = None) -> ClassSums:
+    """Return the sums of a list of trials; those of unknown label, or without a score, are not used."""
+    used = (label != MISSING) & ~np.isnan(scores)
+    i, j, label, s = i[used].astype(np.intp), j[used].astype(np.intp), label[used], scores[used].astype(float)
+    _refuse_infinite(s)
+    center = (float(s.mean()) if len(s) else 0.0) if center is None else center
+    weights = [(s - center) * (label == h) for h in (NONTARGET, TARGET)]
+    rows = np.stack([np.bincount(i, w, shape[0]) for w in weights], 1)
+    cols = np.stack([np.bincount(j, w, shape[1]) for w in weights], 1)
+    labels = PairLabels.from_exceptions(shape, i, j, label, MISSING)
+    return ClassSums(labels, rows, cols, np.array([w @ w for w in weights]), np.full(2, center))
+
+
+def _dask_sums(scores: Scores, labels: PairLabels) -> ClassSums:
+    """Sum every block where it is, then put the parts together."""
+    import dask
+
+    center = _rough_center(np.asarray(scores[:10, :10000].compute()))
+
+    def sum_block(block: Array, part: PairLabels) -> tuple[npt.NDArray[np.generic], ...]:
+        with busy_thread():
+            found = matrix_sums(np.asarray(block), part, center)
+            return found.rows, found.cols, found.squares, *np.nonzero(np.isnan(block))
+
+    rows, cols = ([slice(*ends) for ends in pairwise(np.cumsum([0, *sizes]).tolist())] for sizes in scores.chunks)
+    blocks, places = scores.to_delayed(), [(n, k) for n in range(len(rows)) for k in range(len(cols))]
+    tasks = [dask.delayed(sum_block)(blocks[n, k], labels.take(rows[n], cols[k])) for n, k in places]
+    by_row, by_col, squares = np.zeros((len(labels.rows), 2)), np.zeros((len(labels.cols), 2)), np.zeros(2)
+    missing = [np.empty((2, 0), np.intp)]
+    for (n, k), (in_rows, in_cols, in_all, i, j) in zip(places, dask.compute(*tasks), strict=True):
+        by_row[rows[n]], by_col[cols[k]] = by_row[rows[n]] + in_rows, by_col[cols[k]] + in_cols
+        squares += in_all
+        missing.append(np.stack([i + rows[n].start, j + cols[k].start]))
+    return ClassSums(labels.without(*np.concatenate(missing, axis=1)), by_row, by_col, squares, np.full(2, center))
+
+
+Part = tuple[Scores, Labels | None]  #: a matrix and its labels, or a labelled `TrialList` and None
+
+
+def labelled_parts(data: Any, labels: Any = None) -> list[Part]:
+    """Return one or more labelled matrices or lists: (scores, labels), a `TrialList`, or a list of them."""
+    if labels is None and isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):
+        data, labels = data
+    if labels is not None or not isinstance(data, list | tuple):
+        return [_labelled(data, labels)]
+    if not data:
+        raise InputError("there are no scores; give at least one labelled matrix or list")
+    return [_labelled(*part) if isinstance(part, tuple) else _labelled(part, None) for part in data]
+
+
+def _labelled(scores: Any, labels: Any) -> Part:
+    """Return a matrix and its `Labels`, or a labelled `TrialList` and None, of scores in any form."""
+    if isinstance(scores, TrialList):
+        if labels is not None:
+            scores = scores.join(labels) if hasattr(labels, "enroll") else scores.with_labels(labels)
+        if scores.labels is None:
+            raise InputError("the trials have no labels; give them")
+        return scores, None
+    if isinstance(scores, ScoreMatrix):
+        labels = Labels.from_speakers(scores.enroll, scores.test) if labels is None else labels
+        labels = Labels.from_trials(labels) if hasattr(labels, "to_matrix") else labels
+        labels = labels.align(scores.enroll, scores.test) if isinstance(labels, Labels) else labels
+        scores = scores.scores
+    elif not is_dask(scores) and not hasattr(scores, "class_sums"):
+        scores = as_scores(scores, ndim=2)
+    if labels is None:
+        raise InputError("the scores have no labels; give Labels, or a matrix of 1 (target), 0 and -1 (unknown)")
+    labels = labels if isinstance(labels, Labels) else Labels.from_key(labels)
+    if labels.shape != scores.shape:
+        raise InputError(f"labels are {labels.shape}, but the scores are {scores.shape}; make them agree")
+    return scores, labels
+
+
+def part_sums(scores: Scores, labels: Labels | None) -> ClassSums:
+    """Return the sums of a labelled part."""
+    if labels is None:
+        return list_sums(scores.shape, scores.rows, scores.cols, scores.needs_scores(), np.asarray(scores.labels))
+    if labels.by_speaker and labels.counts[2]:  # rows and columns of unknown speakers have no label at all
+        rows, cols = (np.flatnonzero(codes >= 0) for codes in labels.speaker_codes[:2])
+        scores, labels = scores[rows][:, cols], labels.take(rows, cols)
+    pairs = PairLabels.from_labels(labels)
+    return scores.class_sums(pairs) if hasattr(scores, "class_sums") else matrix_sums(scores, pairs)

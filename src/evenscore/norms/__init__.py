@@ -1,5 +1,3 @@
-"""Classical score norms, and the registry in which every norm stands."""
-
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,27 +1,30 @@
-from .by_phrase import normalize_by_phrase as normalize_by_phrase
-from .conditions import Conditions as Conditions
-from .fitting import (
-    FittedNorm as FittedNorm,
-    fit_methods as fit_methods,
-    fit_norm as fit_norm,
+from .classical import (
+    as_norm as as_norm,
+    at_norm as at_norm,
+    az_norm as az_norm,
+    s_norm as s_norm,
+    t_norm as t_norm,
+    tz_norm as tz_norm,
+    z_norm as z_norm,
+    zt_norm as zt_norm,
 )
-from .normalize import (
-    normalize as normalize,
+from .folds import (
+    assign_folds as assign_folds,
+    normalize_by_folds as normalize_by_folds,
+)
+from .online import (
+    OnlineNorm as OnlineNorm,
     prepare_norm as prepare_norm,
 )
 from .options import (
-    CLASSICAL_METHODS as CLASSICAL_METHODS,
+    CLASSICAL as CLASSICAL,
     CONVENTIONS as CONVENTIONS,
     NormOptions as NormOptions,
 )
 from .registry import (
     METHODS as METHODS,
-    Method as Method,
-    Normalizer as Normalizer,
-    norm_methods as norm_methods,
+    FittedNorm as FittedNorm,
+    fit_norm as fit_norm,
+    normalize as normalize,
     register_norm as register_norm,
-)
-from .residuals import (
-    fit_residuals as fit_residuals,
-    left_out_residuals as left_out_residuals,
 )

@@ -1,235 +1,263 @@
-"""The one table of methods: how each is prepared, how it is trained, and which record it leaves.
-
-A new norm is one module and one entry here (or a call of `register_norm`): command line, tiles, clusters, embeddings,
-`compare` and model files find everything they need in it.
-"""
+"""All norms by name, and `normalize`, which applies one to score blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
-from importlib.metadata import entry_points
-from inspect import signature
-from typing import Any, Protocol
+from typing import Any
 
+import numpy as np
+
+from evenscore.data.blocks import LabelledBlocks, ScoreBlocks
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.norms.options import CLASSICAL_METHODS, NormOptions
-from evenscore.tables.blocks import ScoreBlocks
-from evenscore.tables.ids import shown
-from evenscore.tables.score_matrix import ScoreMatrix
-from evenscore.tables.trial_list import TrialList
+from evenscore.norms.classical import classical_norm, cohort_counts
+from evenscore.norms.folds import normalize_by_folds
+from evenscore.norms.options import CLASSICAL, NormOptions
+from evenscore.norms.select import rankings_by_name
+from evenscore.norms.statistics import CohortError
+from evenscore.parallel import Progress
 
-__all__ = [
-    "METHODS",
-    "Method",
-    "Normalizer",
-    "check_options",
-    "method_named",
-    "norm_methods",
-    "prepare_as_given",
-    "register_norm",
-]
+__all__ = ["METHODS", "FittedNorm", "Method", "fit_norm", "method_named", "normalize", "register_norm"]
 
+Table = ScoreMatrix | TrialList
+Fit = Callable[..., Any]  #: of a list of `LabelledBlocks` and options, returns a model
+Options = Mapping[str, Any]
 
-class Normalizer(Protocol):
-    """A norm that is ready to use.
-
-    If it has a method ``parts(blocks, how)``, which returns a `Parts` or None, large data need no whole blocks: a few
-    numbers for each enrolment and each test, then one pass over the trials.
-    """
-
-    def normalize(self, blocks: ScoreBlocks) -> ScoreMatrix | TrialList:
-        """Return the normalized trials of blocks in memory, as a matrix or a list just as they came."""
-        ...
-
-
-ENTRY_POINTS = "evenscore.norms"  #: the group under which packages bring norms
-#: What functions of methods take besides.
-NO_OPTIONS = ("method", "training", "data", "client", "progress", "keep_self_pairs")
-#: Options that are objects.
-OBJECTS = (
-    *("cohort", "cohort_labels", "cohort_enroll_speakers", "cohort_test_speakers"),
-    *("conditions", "options", "score_model"),
-)
-Named = Callable[..., Any] | str  #: a function, or "module:function" of one, which is imported when it is first used
-
-
-@dataclass(frozen=True, kw_only=True)
-class Method:
-    """What is known about a norm.
-
-    Attributes
-    ----------
-    prepare
-        Called as ``prepare(method, **options)``, returns a `Normalizer`, and refuses options that it does not know.
-    train
-        Called as ``train(method, training, progress=..., client=..., **options)`` with a list of `LabelledBlocks`;
-        returns a `FittedNorm`. None if there is nothing to learn.
-    record
-        The class of what is trained, with ``to_dict()`` and ``from_dict(values)`` (unless `evenscore.files` has a
-        format for it): so it becomes a file. None if nothing is trained.
-    options
-        A function whose arguments are options, too, if `train` only hands them on to it.
-    version
-        A text that changes when the norm does, so that results of another one are not used again.
-    """
-
-    prepare: Named | None = None
-    train: Named | None = None
-    record: Named | None = None
-    options: Named | None = None
-    version: str = ""
-
-
-METHODS: dict[str, Method] = {
-    "raw": Method(train="evenscore.norms.fitting:fit_raw"),
-    **dict.fromkeys(CLASSICAL_METHODS, Method(prepare="evenscore.norms.classical:prepare_classical")),
-    "lgsm": Method(
-        prepare="evenscore.norms.score_model:prepare_score_model",
-        train="evenscore.norms.score_model:fit_score_model_norm",
-        record="evenscore.model.parameters:ScoreModel",
-        options="evenscore.model.fit:fit_score_model",
-    ),
-    "evidence": Method(
-        prepare="evenscore.evidence.normalizer:prepare_evidence",
-        train="evenscore.evidence.normalizer:fit_evidence_norm",
-        record="evenscore.evidence.model:CohortEvidence",
-        options="evenscore.evidence.fit:train_evidence",
-    ),
+#: Which cohort scores the classical norms need, with a cohort that each side ranks itself.
+_NEEDS = {"z": ("enroll",), "az": ("enroll",), "t": ("test",), "at": ("test",), "s": ("enroll", "test")}
+_NEEDS |= {"as": ("enroll", "test"), "zt": ("enroll", "test", "cohort"), "tz": ("enroll", "test", "cohort")}
+_MEANING = {
+    "enroll": "the enrolments against the cohort",
+    "test": "the cohort against the tests",
+    "cohort": "the cohort against itself",
 }
 
 
-def loaded(function: Named) -> Any:
-    """Return a function, imported if it is given by name."""
-    if not isinstance(function, str):
-        return function
-    module, _, name = function.partition(":")
-    return getattr(import_module(module), name)
+@dataclass(frozen=True)
+class Method:
+    """A norm.
+
+    Attributes
+    ----------
+    norm
+        Called as ``norm(blocks, **options)``, returns the trials with normalized scores.
+    prepare
+        Called once for all folds of speakers as ``prepare(blocks, options)``; returns the blocks that the norm needs
+        and its options. None if the norm takes what it gets.
+    fit
+        Called as ``fit(training, **options)`` with a list of `LabelledBlocks`; returns the trained ``model``, an option
+        of the norm. None if there is nothing to train.
+    """
+
+    norm: Callable[..., Table]
+    prepare: Callable[[ScoreBlocks, Options], tuple[ScoreBlocks, dict[str, Any]]] | None = None
+    fit: Fit | None = None
 
 
-def register_norm(
-    method: str, prepare: Named | None = None, *, train: Named | None = None, record: Named | None = None
-) -> None:
-    """Make a norm known under a name.
+def normalize(
+    blocks: ScoreBlocks,
+    method: str = "as",
+    *,
+    folds: int | None = None,
+    condition: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Table:
+    """Normalize trial scores with their cohort scores.
+
+    Parameters
+    ----------
+    blocks
+        Trials and cohort scores. Z needs ``enroll``, T ``test``, S both, ZT and TZ also ``cohort``. With the speakers
+        of trials and cohort, a trial's own speakers are left out of its cohort.
+    method
+        Name of the norm.
+    folds, condition
+        See `normalize_by_folds`.
+    progress
+        Called with the parts of trials that are done and with all of them, where own speakers are left out.
+    **options
+        For the classical norms the fields of `NormOptions`, or ``convention`` with single options that differ from it.
+
+    Returns
+    -------
+    ScoreMatrix or TrialList
+        The normalized trials, in the form of ``blocks.trials``; a dask array is computed when it is used.
+
+    Examples
+    --------
+    >>> blocks = ScoreBlocks(
+    ...     ScoreMatrix([[3.0, 1.0]], ["e"], ["t1", "t2"]),
+    ...     enroll=ScoreMatrix([[2.0, 1.0, 0.0]], ["e"], ["c1", "c2", "c3"]),
+    ...     test=ScoreMatrix([[1.5, 0.0], [0.5, 2.0], [-0.5, 1.0]], ["c1", "c2", "c3"], ["t1", "t2"]),
+    ... )
+    >>> normalize(blocks, "as", top_k=2).scores
+    array([[ 3.5, -1. ]])
+    """
+    if not isinstance(blocks, ScoreBlocks):
+        raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks")
+    found = method_named(method)
+    if found.prepare is not None:
+        blocks, options = found.prepare(blocks, options)
+    norm = partial(found.norm, **options)
+    if condition is None and (blocks.trials.enroll.speakers is None and blocks.trials.test.speakers is None):
+        return norm(blocks)
+    return normalize_by_folds(norm, blocks, folds, condition, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNorm:
+    """A norm with its options and, if it has one, its trained model; made by `fit_norm`."""
+
+    method: str
+    options: Options
+    model: Any = None
+
+    def normalize(self, blocks: ScoreBlocks, *, folds: int | None = None, condition: str | None = None) -> Table:
+        """Normalize trial scores, as `normalize` does."""
+        model = {} if self.model is None else {"model": self.model}
+        return normalize(blocks, self.method, folds=folds, condition=condition, **self.options, **model)
+
+
+def fit_norm(method: str, training: LabelledBlocks | Sequence[LabelledBlocks], **options: Any) -> FittedNorm:
+    """Train a norm on labelled trials: a score model or the evidence model; classical norms need no training.
 
     Parameters
     ----------
     method
-        The name; a name that is taken is an error.
-    prepare, train, record
-        See `Method`; one of the first two is needed. Each may be ``"package.module:name"``, imported when it is first
-        used.
+        Name of the norm.
+    training
+        Labelled trials with their cohort scores; several parts, such as phrases, share the model.
+    **options
+        Of the training, for norms that are trained (``dim``, ``residuals``); of the norm for others (``top_k``).
 
     Examples
     --------
-    >>> class Halved:
-    ...     def normalize(self, blocks):
-    ...         return blocks.trials.with_scores(blocks.trials.scores / 2)
-    >>> register_norm("halved", lambda method: Halved())
-    >>> from evenscore import ScoreMatrix, normalize
+    >>> from evenscore import Side
+    >>> enroll, test = Side(["e1", "e2"], ["ann", "bob"]), Side(["t1", "t2"], ["ann", "bob"])
+    >>> scores = ScoreMatrix([[5.0, 0.0], [1.0, 6.0]], enroll, test)
+    >>> fit_norm("s", LabelledBlocks.own_cohort(scores), ddof=1).options
+    {'ddof': 1}
+    """
+    found = method_named(method)
+    if found.fit is None:
+        return FittedNorm(method, options)
+    parts = [training] if isinstance(training, LabelledBlocks) else list(training)
+    return FittedNorm(method, {}, found.fit(parts, **options))
+
+
+def register_norm(name: str, norm: Callable[..., Table], *, fit: Fit | None = None) -> None:
+    """Make a norm known under a name, to `normalize`, the command line and `compare`.
+
+    Parameters
+    ----------
+    name
+        One that is not taken.
+    norm
+        Called as ``norm(blocks, **options)`` with `ScoreBlocks`; returns their trials with other scores. It need not
+        know of own speakers or conditions.
+    fit
+        For a norm that is trained: called as ``fit(training, **options)`` with a list of `LabelledBlocks`, returns the
+        model that ``norm`` gets as ``model=``.
+
+    Examples
+    --------
+    >>> register_norm("halved", lambda blocks: blocks.trials.map(lambda s: s / 2))
     >>> normalize(ScoreBlocks(ScoreMatrix([[3.0]], ["e"], ["t"])), "halved").scores
     array([[1.5]])
     """
-    if method in METHODS:
-        raise InputError(f"there is a norm {method!r} already; take another name")
-    if prepare is None and train is None:
-        raise InputError(f"nothing says how the norm {method!r} is made; give `prepare`, or `train`")
-    METHODS[method] = Method(prepare=prepare, train=train, record=record)
-
-
-def norm_methods() -> tuple[str, ...]:
-    """Return the names of all norms that `normalize` knows.
-
-    Examples
-    --------
-    >>> norm_methods()[:3]
-    ('z', 't', 'zt')
-    """
-    return tuple(name for name, method in METHODS.items() if method.prepare is not None)
+    if name in METHODS:
+        raise InputError(f"there is a norm {name!r} already; take another name")
+    METHODS[name] = Method(norm, fit=fit)
 
 
 def method_named(name: str) -> Method:
-    """Return what is known about a method; a name that is not known is an error that lists those that are.
-
-    An installed package may bring norms of its own: entry points of the group ``evenscore.norms``, each a `Method`, or
-    a function to prepare the norm. They are looked for when a name is not known.
-    """
-    if name not in METHODS:
-        for point in entry_points(group=ENTRY_POINTS, name=name):
-            found = point.load()
-            method = found if isinstance(found, Method) else Method(prepare=found)
-            METHODS[name] = replace(method, version=method.version or getattr(point.dist, "version", ""))
-    if name not in METHODS:
-        raise InputError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
-    return METHODS[name]
+    """Return a norm by its name; a name that is close to one is suggested."""
+    if name in METHODS:
+        return METHODS[name]
+    plain = name.lower().replace("-", "").replace("_", "").removesuffix("norm")
+    close = [plain] if plain in METHODS else get_close_matches(name, METHODS, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(METHODS)}"
+    raise InputError(f"there is no norm {name!r}{hint}")
 
 
-def prepare_as_given(method: str = "as", **options: Any) -> Any:
-    """Prepare a norm as `evenscore.prepare_norm` does, but for one thing: ``top_k`` is left as it is given.
+def _prepare_classical(method: str, blocks: ScoreBlocks, options: Options) -> tuple[ScoreBlocks, dict[str, Any]]:
+    """Return the cohort scores that a classical norm uses, and its options, resolved for the whole cohort."""
+    given = dict(options)
+    how = NormOptions.resolve(given.pop("options", None), given.pop("convention", None), **given).for_method(method)
+    needs = {"own": _NEEDS[method], "cross": ("enroll", "test"), "profile": ("enroll", "test", "cohort")}[how.select]
+    blocks = blocks.nontargets()
+    for name in needs:
+        if getattr(blocks, name) is None:
+            raise InputError(f"the norm {method!r} needs `{name}`: {_MEANING[name]}")
+    names = None
+    if how.select == "cross":
+        blocks, names = _matching_cohorts(blocks)
+    S_e, S_t = blocks.enroll and blocks.enroll.scores, blocks.test and blocks.test.scores
+    counts = cohort_counts(method, S_e if "enroll" in needs else None, S_t if "test" in needs else None, how)
+    return blocks.only(needs), {"options": how, "counts": counts, "names": names}
 
-    An adaptive norm without it takes 300, or the whole cohort if that is smaller. The cohort-evidence model is made of
-    such norms, and its files must keep their meaning; for users there is one default, see `NormOptions`.
-    """
-    prepare = METHODS[method].prepare if method in METHODS else _installed(method)
-    if prepare is None:
-        raise InputError(f"there is no norm {method!r}; there are {', '.join(norm_methods())}")
-    made = loaded(prepare)
-    if method in CLASSICAL_METHODS:
-        NormOptions.of(**no_objects(options))
-    refuse_unknown_options(method, made, options)
-    return made(method, **options)
+
+def _matching_cohorts(blocks: ScoreBlocks) -> tuple[ScoreBlocks, str]:
+    """Return by what members of both cohorts are the same, "ids" or "speakers"; the same ids get the same order."""
+    enroll, test = blocks.cohort_enroll, blocks.cohort_test
+    if enroll is None or test is None or enroll.same_ids(test):
+        return blocks, "ids"
+    if set(enroll.ids) == set(test.ids):
+        return blocks.take_cohort(None, test.positions(enroll.ids)), "ids"
+    if enroll.speakers is None or test.speakers is None or not {*enroll.speakers} & {*test.speakers} - {None}:
+        raise InputError("select=cross needs the same cohort, or cohorts of the same speakers, on both sides")
+    return blocks, "speakers"
 
 
-def _installed(name: str) -> Named | None:
+def _classical(
+    method: str, blocks: ScoreBlocks, options: NormOptions, counts: tuple[int | None, int | None], names: str | None
+) -> Table:
+    """Apply a classical norm to the arrays of blocks; an error names the id."""
+    trials, rankings = blocks.trials, None
+    arrays = [None if block is None else block.scores for block in (blocks.enroll, blocks.test, blocks.cohort)]
+    if names is not None:
+        enroll, test = blocks.cohort_enroll, blocks.cohort_test
+        if enroll is not None and test is not None and not enroll.same_ids(test):
+            of_enroll, of_test = getattr(enroll, names), getattr(test, names)
+            rankings = rankings_by_name(np.asarray(arrays[0]), np.asarray(arrays[1]), of_enroll, of_test)
+    how: dict[str, Any] = {"options": options, "counts": counts, "rankings": rankings}
     try:
-        return method_named(name).prepare
-    except InputError:
-        return None
+        scores = classical_norm(method, trials.scores, *arrays, rows=trials.rows, cols=trials.cols, **how)
+    except CohortError as error:
+        cohort = {"cohort enrolment": blocks.cohort_enroll, "cohort test": blocks.cohort_test}
+        sides = {"enrolment": trials.enroll, "test": trials.test, **cohort}
+        side = sides[error.side]
+        raise error.with_id(side.ids[error.row] if side is not None else str(error.row)) from None
+    return trials.with_normalized(scores)
 
 
-def check_options(method: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that a method cannot have, whatever the scores are.
-
-    Examples
-    --------
-    >>> check_options("lgsm", {"tol": "low"})
-    Traceback (most recent call last):
-    evenscore.errors.InputError: tol is 'low', but must be a number
-    """
-    known = method_named(method)
-    if known.train is None:
-        prepare_as_given(method, **options)
-        return
-    train, inner = loaded(known.train), loaded(known.options or known.train)
-    own = {name: one.default for name, one in signature(train).parameters.items()}
-    refuse_unknown_options(method, inner, {name: value for name, value in options.items() if name not in own})
-    usual = own | {name: one.default for name, one in signature(inner).parameters.items()}
-    for name, value in options.items():
-        if isinstance(usual.get(name), int | float) and isinstance(value, str):
-            raise InputError(f"{name} is {value!r}, but must be a number")
+def _raw(blocks: ScoreBlocks) -> Table:
+    return blocks.trials
 
 
-def no_objects(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those options that only Python can give, but whose value is a number or a text."""
-    return {name: options[name] for name in OBJECTS if isinstance(options.get(name), str | int | float)}
+def _imported(place: str) -> Fit:
+    """Return a function that is imported when it is called: norms do not load the models that some of them use."""
+    module, _, name = place.partition(":")
+
+    def call(*args: Any, **options: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **options)
+
+    return call
 
 
-def refuse_unknown_options(method: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Refuse options of a method that a function does not take by name, and list those that it takes.
-
-    Numbers and texts in place of objects, such as ``cohort=3`` from a command line, are no options, either.
-
-    Examples
-    --------
-    >>> refuse_unknown_options("mine", lambda method, *, share=0.5: None, {"part": 3})
-    Traceback (most recent call last):
-    evenscore.errors.InputError: the method 'mine' has no option 'part'; it has share
-    """
-    parameters = signature(function).parameters.values()
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):  # it looks at them by itself
-        return
-    known = [one.name for one in parameters if one.name not in (*NO_OPTIONS, *no_objects(options))]
-    odd = [name for name in options if name not in known]
-    if odd:
-        raise InputError(f"the method {method!r} has no option {shown(odd)}; it has {', '.join(known) or 'none'}")
+#: Every norm by name; `register_norm` adds to it.
+METHODS: dict[str, Method] = {"raw": Method(_raw, lambda blocks, options: (blocks.only(()), dict(options)))} | {
+    name: Method(partial(_classical, name), partial(_prepare_classical, name)) for name in CLASSICAL
+}
+METHODS |= {
+    "lgsm": Method(_imported("evenscore.model.scoring:lgsm_norm"), fit=_imported("evenscore.model.fit:fit_lgsm")),
+    "evidence": Method(
+        _imported("evenscore.evidence.fit:evidence_norm"), fit=_imported("evenscore.evidence.fit:fit_evidence")
+    ),
+}

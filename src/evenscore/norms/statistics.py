@@ -1,348 +1,190 @@
-"""Location and scale of cohort scores, for each row and for each speaker that must be left out."""
+"""Mean and standard deviation of cohort scores, row by row."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.compiled import few
 from evenscore.errors import InputError
-from evenscore.norms.few_scores import MEAN, Found, location_scale
+from evenscore.large import COMPILED, in_row_order, map_rows
 from evenscore.norms.options import NormOptions
-from evenscore.norms.sides import NO_GROUP, Codes, Groups, Side
-from evenscore.tables.arrays import LARGEST
-from evenscore.tables.ids import Ids, shown
-from evenscore.threads import in_parallel, product, thread_count
 
-__all__ = [
-    "Affine",
-    "LeftOut",
-    "Statistics",
-    "Summary",
-    "cross_statistics",
-    "one_row_statistics",
-    "row_statistics",
-    "scaled_tables",
-    "side_statistics",
-    "tables_without",
-]
+__all__ = ["CohortError", "Statistics", "location_scale", "nonzero_std", "row_statistics"]
 
-Affine = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  #: what to subtract from scores, then to multiply with
+Array = npt.NDArray[Any]
+Statistics = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  #: mean and standard deviation of each row
 
-_PRODUCTS = 8  # numbers that a matrix product adds up in the time in which one is looked up
-_COLUMNS = 1024  # of a matrix product at a time
-_LOST = 1e-4  # share of the squares that may be left as variance; below it, digits are lost
-_SORTED = 1000  # so many numbers the compiled loop sorts before NumPy does
-_STATISTIC = {"mean": 0, "trimmed": 1, "median": 2}  # few_scores.MEAN, TRIMMED, MEDIAN
+_MAD_TO_STD = 1.4826022185056018  # 1 / the 0.75 quantile of the normal distribution
+_EQUAL = 1e-14  # relative to the mean: a smaller standard deviation is rounding
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What to compute of a row: of its k highest scores after the ``drop`` very highest, which location and scale."""
+class CohortError(InputError):
+    """Cohort scores that do not determine a normalized score."""
 
-    k: int
-    drop: int
-    whole: bool
-    statistic: int
-    trim: float
-    ddof: int
+    def __init__(self, side: str, row: int, problem: str) -> None:
+        self.side, self.row, self.problem = side, row, problem
+        super().__init__(f"{side} {row}: {problem}")
 
-    @classmethod
-    def of(cls, options: NormOptions, method: str, size: int) -> Summary:
-        """Return the summary that the options ask for in a cohort of this size."""
-        k = options.count(method, size)
-        return cls(
-            k=k,
-            drop=options.drop_top,
-            whole=k == size,
-            statistic=_STATISTIC[options.statistic],
-            trim=float(options.trim),
-            ddof=options.ddof,
-        )
-
-    @property
-    def how(self) -> tuple[int, int, int, float, int]:
-        """What the loops take, in their order."""
-        return self.k, self.drop, self.statistic, self.trim, self.ddof
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is the mean and standard deviation of everything."""
-        return self.whole and self.statistic == 0
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Pairs of groups, one pair for each column of a table of statistics; NO_GROUP leaves nothing out."""
-
-    first: Codes
-    second: Codes
-
-    @classmethod
-    def one(cls, groups: Codes) -> LeftOut:
-        """Leave out nothing in the first column, and one of these groups in each of the others."""
-        first = np.concatenate([[NO_GROUP], groups]).astype(np.int64)
-        return cls(first, np.full(len(first), NO_GROUP, dtype=np.int64))
-
-
-@dataclass(frozen=True, eq=False)
-class Statistics:
-    """Count, location and scale of cohort scores; a table has a row for each element, a column for each `LeftOut`."""
-
-    count: npt.NDArray[np.int64]
-    mean: npt.NDArray[np.float64]
-    std: npt.NDArray[np.float64]
-
-    @classmethod
-    def empty(cls, shape: tuple[int, ...]) -> Statistics:
-        """Return statistics that leave a score as it is, to be filled."""
-        return cls(np.ones(shape, dtype=np.int64), np.zeros(shape), np.ones(shape))
-
-    def fill(self, at: Any, found: Found) -> None:
-        """Set some entries."""
-        self.count[at], self.mean[at], self.std[at] = found
-
-    def take(self, at: Any) -> Statistics:
-        """Return some of the statistics."""
-        return Statistics(self.count[at], self.mean[at], self.std[at])
-
-    def settled(self, options: NormOptions, ids: Ids, what: str) -> Statistics:
-        """Return them with the floor and the policy for zero; where no score is left, all is NaN."""
-        std = self.std
-        if options.std_floor > 0:
-            std = np.maximum(std, options.std_floor)
-            zero = np.zeros(std.shape, dtype=bool)
-        else:
-            zero = (self.count > 0) & (std <= np.maximum(1e-14 * np.abs(self.mean), 1 / LARGEST))
-        if zero.any():
-            if options.zero_std == "error":
-                rows = np.flatnonzero(zero.reshape(len(ids), -1).any(axis=1))
-                raise InputError(
-                    f"the cohort scores of {what} {shown(ids[rows])} have a standard deviation of zero; "
-                    "give a std_floor, zero_std='one', or a larger cohort"
-                )
-            std = np.where(zero, 1.0, std)
-        if (self.count == 0).any():
-            std = np.where(self.count == 0, np.nan, std)
-        return Statistics(self.count, self.mean, std)
-
-
-def side_statistics(side: Side, summary: Summary, affine: Affine | None = None) -> Statistics:
-    """Return the statistics of each row of a side, or of (scores - shift) * weight by cohort member.
-
-    All cores read pieces of it and sum them up at the same time.
-    """
-    if side.by_column and summary.plain and not side.masks:
-        return _column_statistics(side.block, summary.ddof, affine)
-    found = Statistics.empty((side.shape[0],))
-
-    def work(start: int, stop: int) -> None:
-        for rows in side.pieces(within=(start, stop), share=thread_count()):
-            part = row_statistics(side.scores(rows), summary, affine, size=side.size)
-            found.fill(rows, (part.count, part.mean, part.std))
-
-    in_parallel(work, *side.shape)
-    return found
-
-
-def one_row_statistics(row: npt.NDArray[np.float64], summary: Summary) -> tuple[int, float, float]:
-    """Return count, location and scale of a single row, as of trials that come one by one; -1 if one is infinite."""
-    if summary.statistic != MEAN and summary.k > _SORTED:
-        if np.isinf(row).any():
-            return -1, np.nan, np.nan
-        count, mean, std = location_scale(row[None], *summary.how)
-        return int(count[0]), float(mean[0]), float(std[0])
-    from evenscore.norms.kernel_ranks import one_row
-
-    found: tuple[int, float, float] = one_row(row, *summary.how)
-    return found
+    def with_id(self, name: str) -> InputError:
+        """Return the same error with the id of the enrolment or test in place of its position."""
+        return InputError(f"{self.side} {name!r}: {self.problem}")
 
 
 def row_statistics(
-    X: npt.NDArray[Any], summary: Summary, affine: Affine | None = None, *, size: int | None = None
+    scores: Any, options: NormOptions, k: int | None, side: str, standardize: Statistics | None = None
 ) -> Statistics:
-    """Return the statistics of each row of X, or of (X - shift) * weight by column.
+    """Return mean and standard deviation of each row of cohort scores.
 
-    ``size`` is how many scores there are if X is only a piece.
+    Parameters
+    ----------
+    scores
+        Rows of cohort scores: anything that `map_rows` takes; NaN where a score is missing.
+    options
+        How they are computed.
+    k
+        How many of the highest scores to take; None takes all.
+    side
+        What the rows are, for messages: ``"enrolment"`` or ``"test"``.
+    standardize
+        Mean and standard deviation by which each column is normalized first, as by Z-norm in ZT-norm.
+
+    Returns
+    -------
+    tuple of arrays
+        Both NaN for rows without scores.
+
+    Examples
+    --------
+    >>> row_statistics(np.array([[0.0, 1.0, 3.0, np.nan]]), NormOptions(), 2, "test")
+    (array([2.]), array([1.]))
     """
-    size = X.size if size is None else size
-    if few(size):
-        return Statistics(*location_scale(X if affine is None else (X - affine[0]) * affine[1], *summary.how))
-    if summary.plain:
-        from evenscore.norms.kernel_moments import row_moments
+    n_scores = scores.shape[0] * scores.shape[1]
+    compiled = n_scores >= COMPILED and options.statistic == "mean" and options.drop_top == 0
 
-        return _looped(row_moments, X, (*(affine or _unchanged(X.shape[1])), summary.ddof))
-    every = np.ones((len(X), 1), dtype=bool)
-    if affine is not None:
-        return scaled_tables(X, summary, (affine[0][None], affine[1][None]), every, size).take((slice(None), 0))
-    if summary.statistic == MEAN:
-        from evenscore.norms.kernel_ranks import top_moments
+    def block(rows: Array) -> Array:
+        if compiled:
+            return _compiled_statistics(rows, k, options.ddof, standardize)
+        rows = in_row_order(rows) if standardize is None else (rows - standardize[0]) / standardize[1]
+        return np.stack(location_scale(rows, options, k), axis=1)
 
-        return _looped(top_moments, X, (summary.k, summary.drop, summary.ddof))
-    nobody = Groups(np.full(X.shape[1], NO_GROUP, dtype=np.int64), 0)
-    return _ranked(X, summary, nobody, LeftOut.one(nobody.code[:0]), every).take((slice(None), 0))
+    mean, std = map_rows(block, scores, 2).T
+    return mean, nonzero_std(mean, std, options, side)
 
 
-def _column_statistics(X: npt.NDArray[Any], ddof: int, affine: Affine | None) -> Statistics:
-    """Return mean and standard deviation of each column of X, or of (X - shift) * weight by row."""
-    if few(X.size):
-        scaled = X if affine is None else (X - affine[0][:, None]) * affine[1][:, None]
-        return Statistics(*location_scale(scaled.T, len(X), 0, ddof=ddof))
-    from evenscore.norms.kernel_moments import column_moments
+def _compiled_statistics(rows: Array, k: int | None, ddof: int, standardize: Statistics | None) -> Array:
+    """Return mean and standard deviation of some rows, or of the columns that are their transpose."""
+    from evenscore.kernels import column_moments, row_moments, top_moments
 
-    return _looped(column_moments, X, (*(affine or _unchanged(len(X))), ddof), sizes=X.shape[::-1])
+    mean, std = np.empty((2, len(rows)))
+    if k is not None and k < rows.shape[1]:
+        rows = rows if rows.strides[1] == rows.itemsize else in_row_order(rows)
+        top_moments(rows, _thresholds(rows, k), k, ddof, mean, std)
+    else:
+        shift, scale = (np.zeros(rows.shape[1]), np.ones(rows.shape[1])) if standardize is None else standardize
+        by_row = rows.strides[1] == rows.itemsize
+        moments, matrix = (row_moments, rows) if by_row else (column_moments, rows.T)
+        moments(matrix, shift, 1 / scale, ddof, mean, std)
+    return np.stack([mean, std], axis=1)
 
 
-def tables_without(
-    X: npt.NDArray[Any],
-    summary: Summary,
-    groups: Groups,
-    left_out: LeftOut,
-    needed: npt.NDArray[np.bool_] | None = None,
-    *,
-    size: int | None = None,
-) -> Statistics:
-    """Return the statistics of each row of X without each pair of groups: a table with a column for each pair.
+def _thresholds(rows: Array, k: int) -> Array:
+    """Return for each row a score that rather more than k are likely to exceed, by a sample of its scores."""
+    sample = rows[:, :: max(1, rows.shape[1] // 512)].copy()
+    sample[np.isnan(sample)] = -np.inf
+    expected = k * sample.shape[1] / rows.shape[1]
+    at = max(sample.shape[1] - int(expected + 4 * np.sqrt(expected) + 4), 0)
+    return np.partition(sample, at, axis=1)[:, at]
 
-    ``needed`` tells which entries of the table to compute, ``size`` how many scores there are if X is only a piece.
+
+def nonzero_std(
+    mean: Array, std: Array, options: NormOptions, side: str, rows: Array | None = None
+) -> npt.NDArray[np.float64]:
+    """Return what scores are divided by: standard deviations that are zero are raised, or an error.
+
+    ``rows`` are the positions that an error names, if they are not those of the numbers.
     """
-    size, width = X.size if size is None else size, len(left_out.first)
-    if width == 1 and left_out.first[0] == left_out.second[0] == NO_GROUP:
-        return row_statistics(X, summary, size=size).take((slice(None), None))
-    needed = np.ones((len(X), width), dtype=bool) if needed is None else needed
-    if few(size, width):
-        table = Statistics.empty(needed.shape)
-        for p, pair in enumerate(zip(left_out.first, left_out.second, strict=True)):
-            rows = np.flatnonzero(needed[:, p])
-            kept = np.where((groups.code != NO_GROUP) & np.isin(groups.code, pair), np.nan, X[rows])
-            table.fill((rows, p), location_scale(kept, *summary.how))
-        return table
-    if not summary.plain:
-        return _ranked(X, summary, groups, left_out, needed)
-    from evenscore.norms.kernel_moments import moments_without
-
-    members = (groups.code, groups.start, groups.member, left_out.first, left_out.second, needed, summary.ddof)
-    return _looped(moments_without, X, members, needed.shape)
+    if options.std_floor > 0:
+        return np.maximum(std, options.std_floor)
+    zero = std <= np.maximum(_EQUAL * np.abs(mean), 1e-30)
+    if zero.any() and options.zero_std == "error":
+        problem = "its cohort scores are all equal; take a larger cohort, or set std_floor, or zero_std=one"
+        at = int(np.argwhere(zero)[0][0])
+        raise CohortError(side, at if rows is None else int(rows[at]), problem)
+    return np.where(zero, 1.0, std)
 
 
-def _ranked(
-    X: npt.NDArray[Any], summary: Summary, groups: Groups, left_out: LeftOut, needed: npt.NDArray[np.bool_]
-) -> Statistics:
-    from evenscore.norms.kernel_ranks import ranked_tables
+def location_scale(rows: Array, options: NormOptions, k: int | None = None) -> Statistics:
+    """Return location and scale of the k highest scores of each row, or of all; the rows are overwritten.
 
-    sizes = np.append(groups.sizes, 0)  # the last entry serves NO_GROUP
-    most = int((sizes[left_out.first] + sizes[left_out.second]).max())
-    length = min(X.shape[1], summary.k + summary.drop + most)
-    how = (groups.code, groups.number, left_out.first, left_out.second, needed, length, *summary.how)
-    return _looped(ranked_tables, X, how, needed.shape, (X.shape[0], 8 * X.shape[1]))
-
-
-def scaled_tables(
-    X: npt.NDArray[Any], summary: Summary, affine: Affine, needed: npt.NDArray[np.bool_], size: int
-) -> Statistics:
-    """Return the statistics of each row of (X - shift[p]) * weight[p] by column, for each p."""
-    shift, weight = affine
-    if few(size, len(shift)):
-        table = Statistics.empty(needed.shape)
-        for p in range(len(shift)):
-            rows = np.flatnonzero(needed[:, p])
-            table.fill((rows, p), location_scale((X[rows] - shift[p]) * weight[p], *summary.how))
-        return table
-    from evenscore.norms.kernel_ranks import scaled_tables as loop
-
-    return _looped(loop, X, (shift, weight, needed, *summary.how), needed.shape, (X.shape[0], X.shape[1] * len(shift)))
-
-
-def cross_statistics(
-    X: npt.NDArray[Any], members: tuple[npt.NDArray[Any], ...], summary: Summary, rows: int
-) -> Statistics:
-    """Return the statistics of each row over the columns that another side ranks highest: row i, the p-th ranking.
-
-    ``members`` are the group of each column, the group of each row (its columns are passed over in the ranking), the
-    rankings, their lengths, and which entries are needed; ``rows`` is the number of rows if X is only a piece.
+    Examples
+    --------
+    >>> location_scale(np.array([[0.0, 1.0, 5.0]]), NormOptions(statistic="median"))
+    (array([1.]), array([1.48260222]))
     """
-    code, own, picked, length, needed = members
-    if summary.statistic == MEAN and (own == NO_GROUP).all() and _products_pay(X.shape[1], summary.k, needed):
-        return _cross_products(X, members, summary)
-    if few(rows, picked.size):
-        table = Statistics.empty(needed.shape)
-        for p in range(len(picked)):
-            at, columns = np.flatnonzero(needed[:, p]), picked[p, : length[p]]
-            ranked = (code[columns] == NO_GROUP) | (code[columns] != own[at, None])
-            rank = np.cumsum(ranked, axis=1) - 1
-            used = ranked & (rank >= summary.drop) & (rank < summary.drop + summary.k)
-            values = np.where(used, X[np.ix_(at, columns)], np.nan)
-            table.fill((at, p), location_scale(values, len(columns), 0, summary.statistic, summary.trim, summary.ddof))
-        return table
-    from evenscore.norms.kernel_ranks import cross_tables
-
-    return _looped(cross_tables, X, (*members, *summary.how), needed.shape, (len(X), len(picked) * summary.k))
+    has_missing = bool(np.isnan(rows @ np.ones(rows.shape[1], rows.dtype)).any())
+    if has_missing:
+        rows[np.isnan(rows)] = -np.inf
+    rows = _highest(rows, k, options.drop_top)
+    if options.statistic != "mean":
+        return _robust(rows, options)
+    if has_missing or rows.shape[1] == 0:
+        return _mean_std_of_present(rows, options.ddof)
+    mean, std = _mean_std(rows, options.ddof)
+    if rows.dtype == np.float32:  # scores that are almost equal, or whose squares float32 cannot hold
+        doubtful = ~((std > 1e-4 * np.abs(mean)) & (std < np.inf))
+        if doubtful.any():
+            mean[doubtful], std[doubtful] = _mean_std(rows[doubtful].astype(np.float64), options.ddof)
+    return mean, std
 
 
-def _products_pay(members: int, k: int, needed: npt.NDArray[np.bool_]) -> bool:
-    """Tell whether matrix products with all members are quicker than looking up k of them for each entry."""
-    return bool(np.count_nonzero(needed) * k * _PRODUCTS > needed.size * members)
+def _mean_std(rows: Array, ddof: int) -> Statistics:
+    """Return mean and standard deviation of rows without missing scores."""
+    count, ones = rows.shape[1], np.ones(rows.shape[1], rows.dtype)
+    rough = rows @ ones / count
+    centered = rows - rough[:, None]
+    rest = (centered @ ones).astype(np.float64) / count
+    with np.errstate(over="ignore"):
+        squares = np.vecdot(centered, centered).astype(np.float64) - count * rest**2
+    return rough + rest, np.sqrt(np.maximum(squares, 0.0) / max(count - ddof, 1))
 
 
-def _cross_products(X: npt.NDArray[Any], members: tuple[npt.NDArray[Any], ...], summary: Summary) -> Statistics:
-    """Find `cross_statistics` of rows that pass over nobody by matrix products with who is picked.
-
-    With d = x - (the row's mean), sum d and sum d^2 over those that are picked tell mean and variance. Where these are
-    differences of nearly equal numbers, or where something is missing, the loop looks at the scores themselves.
-    """
-    code, own, picked, length, needed = members
-    table, first, last = Statistics.empty(needed.shape), summary.drop, summary.drop + summary.k
-    D = X.astype(np.float64)
-    whole = ~np.isnan(D.sum(axis=1))
-    center = np.where(whole, D.mean(axis=1), 0.0)
-    D = np.where(whole[:, None], D - center[:, None], 0.0)
-    squares, again = D * D, needed & ~whole[:, None]
-    for start in range(0, len(picked), _COLUMNS):
-        at = slice(start, start + _COLUMNS)
-        chosen = np.zeros((len(length[at]), X.shape[1]))
-        rank = np.arange(first, min(last, picked.shape[1]))
-        p, s = np.nonzero(rank < length[at, None])
-        chosen[p, picked[at][p, rank[s]]] = 1.0
-        count = np.maximum(chosen.sum(axis=1), 1.0)
-        total, square = product(D, chosen.T), product(squares, chosen.T)
-        mean = total / count
-        left = square - total * mean
-        again[:, at] |= needed[:, at] & (left <= _LOST * square)
-        std = np.sqrt(np.maximum(left, 0.0) / np.maximum(count - summary.ddof, 1.0))
-        table.fill(
-            (slice(None), at), (np.maximum(np.minimum(length[at], last) - first, 0), center[:, None] + mean, std)
-        )
-    rows = np.flatnonzero(again.any(axis=1))
-    if len(rows):
-        from evenscore.norms.kernel_ranks import cross_tables
-
-        some = (code, own[rows], picked, length, again[rows])
-        few_left = _looped(cross_tables, np.ascontiguousarray(X[rows]), (*some, *summary.how), some[4].shape)
-        entries = np.nonzero(again[rows])
-        table.fill(
-            (rows[entries[0]], entries[1]), (few_left.count[entries], few_left.mean[entries], few_left.std[entries])
-        )
-    return table
+def _highest(rows: Array, k: int | None, drop: int) -> Array:
+    """Return the k highest scores of each row, in any order, after the ``drop`` very highest."""
+    size = rows.shape[1]
+    stop = max(size - drop, 0)
+    first = 0 if k is None else max(stop - k, 0)
+    cuts = [cut for cut in (first, stop) if 0 < cut < size]
+    if cuts:
+        rows.partition(cuts, axis=1)
+    return rows[:, first:stop]
 
 
-def _looped(
-    loop: Any,
-    X: npt.NDArray[Any],
-    arguments: tuple[Any, ...],
-    shape: tuple[int, ...] | None = None,
-    sizes: tuple[int, ...] | None = None,
-) -> Statistics:
-    """Let a compiled loop find statistics of this shape; ``sizes``: how many items it has, and the work of each."""
-    sizes = X.shape if sizes is None else sizes
-    found = Statistics.empty(sizes[:1] if shape is None else shape)
-    arrays = (found.count, found.mean, found.std)
-    in_parallel(lambda start, stop: loop(X, *arguments, start, stop, *arrays), *sizes)
-    return found
+def _mean_std_of_present(rows: Array, ddof: int) -> Statistics:
+    """Return mean and standard deviation of the scores of each row that are not missing (-inf)."""
+    present = rows > -np.inf
+    count = present.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(present, rows, 0).sum(axis=1, dtype=np.float64) / count
+        centered = np.where(present, rows - mean[:, None], 0)
+        std = np.sqrt(np.vecdot(centered, centered) / np.maximum(count - ddof, 1))
+    return np.where(count > 0, mean, np.nan), np.where(count > 0, std, np.nan)
 
 
-def _unchanged(size: int) -> Affine:
-    """Return a shift and a weight that change nothing."""
-    return np.zeros(size), np.ones(size)
+def _robust(rows: Array, options: NormOptions) -> Statistics:
+    mean, std = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    for at, row in enumerate(np.sort(rows, axis=1).astype(np.float64)):
+        row = row[row > -np.inf]
+        if options.statistic == "trimmed":
+            cut = int(options.trim * len(row))
+            row = row[cut : len(row) - cut]
+        if not len(row):
+            continue
+        if options.statistic == "median":
+            mean[at] = np.median(row)
+            std[at] = _MAD_TO_STD * np.median(np.abs(row - mean[at]))
+        else:
+            mean[at] = row.mean()
+            std[at] = np.sqrt(((row - mean[at]) ** 2).sum() / max(len(row) - options.ddof, 1))
+    return mean, std

@@ -1,8 +1,4 @@
-"""Figures, drawn with matplotlib (``pip install 'evenscore[plot]'``), which loads when the first one is drawn.
-
-Every function draws on the ``Axes`` that it is given, or on those of a new figure, and returns them. Several systems
-are a mapping from name to scores.
-"""
+"""Figures, drawn with matplotlib, on the Axes that they are given or on a new figure; they return the Axes."""
 
 import lazy_loader
 

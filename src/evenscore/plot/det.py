@@ -3,172 +3,146 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.metrics.detection_cost import DetectionCost, detection_costs
-from evenscore.metrics.error_rates import equal_error_rate, p_fa_at, p_miss_at
-from evenscore.metrics.hull import roc
-from evenscore.metrics.operating_points import OperatingPoint, PointLike, as_points
-from evenscore.metrics.trials import SortedScores
-from evenscore.metrics.uncertainty import DetBand
-from evenscore.plot.style import GREY, MARKERS, SystemsLike, as_systems, axes_or_new, legend, percent, system_look
+from evenscore.metrics import DetBand, Points, det_curve, detection_costs, eer, miss_rate_at
+from evenscore.metrics.costs import PointLike, as_operating_points
+from evenscore.metrics.points import LabelsLike
+from evenscore.plot.style import GREY, Floats, SystemsLike, legend, percent, start_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["plot_det"]
+__all__ = ["RULE_OF_30", "det_limits", "plot_det", "probit", "probit_ticks"]
 
-_MOST_POINTS = 6000  # of a curve: steps that are finer cannot be seen
-_RULE = 30  # errors that make a rate trustworthy: with 30, it is within 30 % of the truth with 90 % confidence
-_SMALLEST = 1e-6  # rate that is shown
-# Highest rate that is shown when all systems have a lower EER, so that there is room above the curves.
-_HIGHEST = {0.03: 0.4, 0.1: 0.8, 0.2: 0.95, 1.0: 0.99}
+_MOST_POINTS = 4000  # of a curve: finer steps cannot be seen
+_MARKERS = ("s", "^", "D", "v", "P", "X")  # of operating points; the dot is the EER
+RULE_OF_30 = 30  #: errors from which a rate is within 30 % of the truth with 90 % confidence
+# The usual ticks of DET plots; where they would be crowded, the first ones stay.
+_TICKS = (
+    *(0.01, 0.1, 0.4, 0.001, 0.0001, 0.00001, 0.05, 0.2, 0.02, 0.005, 0.8, 0.95, 0.99, 0.6, 0.9, 0.98),
+    *(0.002, 0.0005, 0.0002, 0.00005, 0.00002, 0.000005, 0.000002, 0.000001, 0.995, 0.998, 0.999),
+    *(0.3, 0.03, 0.5, 0.7, 0.07, 0.15, 0.04, 0.06, 0.08, 0.003, 0.007, 0.0003, 0.0007),
+)
 
 
 def plot_det(
     scores: SystemsLike,
-    labels: npt.ArrayLike | None = None,
+    labels: LabelsLike = None,
     *,
     points: PointLike | Iterable[PointLike] | None = None,
     band: DetBand | Mapping[str, DetBand] | None = None,
-    rule_of_30: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw DET curves: the miss rate against the false-alarm rate at all thresholds, on probit axes.
 
+    Dotted lines mark the rates that rest on 30 errors; beyond them, the curves say little.
+
     Parameters
     ----------
     scores, labels
-        As in `evenscore.metrics.validate`, or `SortedScores`; or several systems by name.
+        As in `evenscore.evaluate`; or several systems by name.
     points
-        Operating points, as in `detection_costs`. Each is marked on each curve, open at the minimum cost and full at
-        the actual one.
+        Operating points. Each is marked on each curve, open at the minimum cost and filled at the actual one.
     band
         Confidence band of `bootstrap_det`; or bands by name of system.
-    rule_of_30
-        Mark the rates that rest on 30 errors; beyond, the curve says little.
     ax
         Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    Axes
-        Their scale and limits are in rates, so ``ax.set_xlim(0.001, 0.4)`` shows 0.1 to 40 per cent.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(2000) % 10 == 0
     >>> scores = rng.normal(3.0 * labels)
-    >>> noisy = scores + rng.normal(size=2000)
-    >>> ax = plot_det({"clean": scores, "noisy": noisy}, labels, points=0.05)
+    >>> ax = plot_det({"clean": scores, "noisy": scores + rng.normal(size=2000)}, labels, points=0.05)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['clean (EER 6.33 %)', 'noisy (EER 13.94 %)', 'min (open), act DCF, p = 0.05', '30 misses or false alarms']
     """
-    systems = as_systems(scores, labels)
-    places = () if points is None else as_points(points)
-    bands = _bands(band, systems)
-    ax = axes_or_new(ax)
-    from evenscore.plot.probit_axis import set_probit_axes
-
-    rates = {}
+    places = () if points is None else as_operating_points(points)
+    ax, systems = start_figure(scores, labels, ax, thresholds=[place.threshold for place in places])
+    bands = {systems[0].name: band} if isinstance(band, DetBand) else band or {}
+    for name in {*bands}.difference(system.name for system in systems):
+        raise InputError(f"there is a band for {name!r}, but no such system; give bands by name of system")
+    low, high = det_limits([system.trials for system in systems])
     entries: list[tuple[Artist, str]] = []
-    for place, (name, trials) in enumerate(systems.items()):
-        look = system_look(place)
-        rates[name] = equal_error_rate(trials).eer
-        (line,) = ax.plot(*_curve(trials), **look, zorder=3)
+    marks: dict[str, Artist] = {}
+    for name, trials, color, style, _ in systems:
+        rate, curve = eer(trials), det_curve(trials, most=_MOST_POINTS)
+        (line,) = ax.plot(curve.p_fa, curve.p_miss, color=color, linestyle=style, zorder=3)
+        entries.append((line, f"{name} (EER {percent(rate)})" if name else f"EER {percent(rate)}"))
+        ax.plot(rate, rate, "o", color=color, markersize=5, zorder=4)
         if name in bands:
-            shown = bands[name]
-            ax.fill_between(shown.p_fa, shown.low, shown.high, color=look["color"], alpha=0.2, linewidth=0, zorder=1)
-        ax.plot(rates[name], rates[name], "o", color=look["color"], markersize=5, zorder=4)
-        costs = detection_costs(trials, points=places) if places else []
-        for cost, marker in zip(costs, _marks(places), strict=True):
-            _mark_costs(ax, cost, marker, look["color"])
-        entries.append((line, f"{name} (EER {percent(rates[name])})" if name else f"EER {percent(rates[name])}"))
-    low, high = _limits(systems, max(rates.values()))
+            ends = bands[name].low, bands[name].high
+            ax.fill_between(bands[name].p_fa, *ends, color=color, alpha=0.2, linewidth=0, zorder=1)
+        for at, cost in enumerate(detection_costs(trials, points=places) if places else ()):
+            marker = _MARKERS[at % len(_MARKERS)]
+            (opened,) = ax.plot(cost.min_p_fa, cost.min_p_miss, marker, color=color, markersize=6, zorder=5)
+            opened.set_markerfacecolor(ax.get_facecolor())
+            ax.plot(cost.act_p_fa, cost.act_p_miss, marker, color=color, markersize=6, zorder=5)
+            point = cost.point
+            costs = "" if point.c_miss == point.c_fa == 1 else f", costs {point.c_miss:g}:{point.c_fa:g}"
+            marks.setdefault(f"min (open), act DCF, p = {point.p_target:g}{costs}", opened)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.6, zorder=0.9)
-    entries += _point_entries(places)
-    if rule_of_30:
-        entries += _mark_rule_of_30(ax, systems)
-    set_probit_axes(ax, low, high)
-    ax.set_xlabel("False-alarm rate (%)")
-    ax.set_ylabel("Miss rate (%)")
-    legend(ax, entries, loc="best")
+    entries += [(mark, text) for text, mark in marks.items()]
+    for n_target, n_nontarget in dict.fromkeys((one.trials.n_target, one.trials.n_nontarget) for one in systems):
+        rule = ax.axhline(RULE_OF_30 / n_target, color=GREY, linestyle=":", linewidth=1, zorder=0.9)
+        ax.axvline(RULE_OF_30 / n_nontarget, color=GREY, linestyle=":", linewidth=1, zorder=0.9)
+    entries.append((rule, "30 misses or false alarms"))
+    _set_probit_axes(ax, low, high)
+    ax.set(xlabel="False-alarm rate (%)", ylabel="Miss rate (%)")
+    legend(ax, entries)
     return ax
 
 
-def _bands(band: DetBand | Mapping[str, DetBand] | None, systems: Mapping[str, SortedScores]) -> Mapping[str, DetBand]:
-    if band is None:
-        return {}
-    if isinstance(band, Mapping):
-        unknown = [name for name in band if name not in systems]
-        if unknown:
-            raise InputError(f"there is a band for {unknown[0]!r}, but no such system; name it as the system")
-        return band
-    if len(systems) > 1:
-        raise InputError(f"there is one band for {len(systems)} systems; give bands by name of system")
-    return dict.fromkeys(systems, band)
+def probit(rate: npt.ArrayLike) -> Floats:
+    """Return the quantile of the standard normal distribution; 0 and 1 are taken as 1e-12 and 1 - 1e-12."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(np.clip(rate, 1e-12, 1 - 1e-12)))
 
 
-def _curve(trials: SortedScores) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return false-alarm and miss rates of the corners of the ROC, without those that lie too close to be seen."""
-    from evenscore.plot.probit_axis import probit
-
-    curve = roc(trials)
-    if curve.p_fa.size <= _MOST_POINTS:
-        return curve.p_fa, curve.p_miss
-    path = probit(curve.p_miss) - probit(curve.p_fa)  # never falls along the curve
-    keep = np.unique(np.searchsorted(path, np.linspace(path[0], path[-1], _MOST_POINTS)))
-    return curve.p_fa[keep], curve.p_miss[keep]
-
-
-def _marks(points: tuple[OperatingPoint, ...]) -> list[str]:
-    return [MARKERS[1 + place % (len(MARKERS) - 1)] for place in range(len(points))]
+def det_limits(systems: list[Points]) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest rates (false alarms, misses) to show: what the curves have below the top."""
+    worst = max(eer(trials) for trials in systems)
+    high = next(top for limit, top in ((0.03, 0.4), (0.1, 0.8), (0.2, 0.95), (1.0, 0.99)) if worst <= limit)
+    fa, miss = [], []
+    for trials in systems:
+        fa.append(max(trials.p_fa[np.searchsorted(trials.p_miss, high, side="right") - 1], 1 / trials.n_nontarget))
+        miss.append(max(miss_rate_at(trials, p_fa=high).p_miss, 1 / trials.n_target))
+    return np.clip([min(fa) / 2, min(miss) / 2], 1e-6, 0.02), np.array([high, high])
 
 
-def _mark_costs(ax: Axes, cost: DetectionCost, marker: str, color: str) -> None:
-    """Mark the two decisions of one operating point."""
-    look: dict[str, Any] = {"color": color, "markersize": 6, "zorder": 5, "linestyle": ""}
-    ax.plot(cost.min_p_fa, cost.min_p_miss, marker, markerfacecolor="white", **look)
-    ax.plot(cost.act_p_fa, cost.act_p_miss, marker, **look)
+def _set_probit_axes(ax: Axes, low: Floats, high: Floats) -> None:
+    """Make both axes probit axes between these rates, with the same unit on both and ticks in percent."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    from scipy.special import ndtr
+
+    size = ax.get_window_extent()
+    points = 72 / ax.figure.dpi  # of length in a pixel; labels need 34 of them across, 15 down
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))  # before the scale, too: its inverse knows rates only
+    ax.set_xscale("function", functions=(probit, ndtr))
+    ax.set_yscale("function", functions=(probit, ndtr))
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    ax.xaxis.set_major_locator(FixedLocator(probit_ticks(low[0], high[0], room=34 / (size.width * points))))
+    ax.yaxis.set_major_locator(FixedLocator(probit_ticks(low[1], high[1], room=15 / (size.height * points))))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda rate, _: f"{100 * rate:.6g}"))
+        axis.set_minor_locator(NullLocator())
+    ax.set_aspect("equal", adjustable="box")
 
 
-def _point_entries(points: tuple[OperatingPoint, ...]) -> list[tuple[Artist, str]]:
-    from matplotlib.lines import Line2D
-
-    entries: list[tuple[Artist, str]] = []
-    for point, marker in zip(points, _marks(points), strict=True):
-        costs = "" if point.c_miss == point.c_fa == 1 else f", costs {point.c_miss:g}:{point.c_fa:g}"
-        shown = Line2D([], [], color=GREY, marker=marker, markerfacecolor="white", linestyle="")
-        entries.append((shown, f"min (open), act DCF, p = {point.p_target:g}{costs}"))
-    return entries
-
-
-def _mark_rule_of_30(ax: Axes, systems: Mapping[str, SortedScores]) -> list[tuple[Artist, str]]:
-    """Draw a line at 30 misses and at 30 false alarms; systems on as many trials share them."""
-    lines: list[Artist] = []
-    for trials in systems.values():
-        if trials.target_mass is not None:
-            continue  # weighted trials have no number of errors
-        lines += [
-            draw(_RULE / side.size, color=GREY, linestyle=(0, (1, 2)), linewidth=1, zorder=0.9)
-            for draw, side in ((ax.axvline, trials.nontarget), (ax.axhline, trials.target))
-            if side.size > _RULE
-        ]
-    return [(lines[0], "30 misses or false alarms")] if lines else []
-
-
-def _limits(systems: Mapping[str, SortedScores], worst: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the lowest and highest rates to show.
-
-    Up to 40 %, or more for poor systems; down to single errors, or to where the curves leave the figure.
-    """
-    high = next(high for limit, high in _HIGHEST.items() if worst <= limit)
-    fa = min(max(p_fa_at(high, trials), 1 / trials.nontarget.size) for trials in systems.values())
-    miss = min(max(p_miss_at(high, trials), 1 / trials.target.size) for trials in systems.values())
-    return (min(max(fa / 2, _SMALLEST), 0.02), min(max(miss / 2, _SMALLEST), 0.02)), (high, high)
+def probit_ticks(low: float, high: float, *, room: float) -> list[float]:
+    """Return round rates between two others, at least the share ``room`` of the axis apart."""
+    first, last = probit([low, high]).tolist()
+    kept: dict[float, float] = {}
+    for rate in _TICKS:
+        place = float(probit(rate))
+        far = all(abs(place - other) >= room * (last - first) for other in kept.values())
+        if first - 1e-9 <= place <= last + 1e-9 and far:
+            kept[rate] = place
+    return sorted(kept)

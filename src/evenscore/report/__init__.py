@@ -1,7 +1,4 @@
-"""The report of a comparison: one HTML file to look at, which opens offline.
-
-`content` says what is on the page, `page` makes it HTML, ``template/`` holds its markup, style and scripts.
-"""
+"""The report of a comparison: one HTML page that needs no network."""
 
 import lazy_loader
 

@@ -1,3 +1,1 @@
-from .page import (
-    write_report as write_report,
-)
+from .page import render_report as render_report

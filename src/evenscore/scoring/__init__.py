@@ -1,5 +1,3 @@
-"""Raw and normalized scores from embeddings, and the cohorts they need."""
-
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

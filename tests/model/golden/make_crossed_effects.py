@@ -8,9 +8,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import statsmodels
-import statsmodels.formula.api as smf
 
 DESIGNS = [  # seed, rows, columns, mean, sd of rows, of columns, of the residual
     (1, 12, 9, 2.0, 1.0, 0.7, 1.5),
@@ -20,6 +17,9 @@ DESIGNS = [  # seed, rows, columns, mean, sd of rows, of columns, of the residua
 
 
 def fit(scores):
+    import pandas as pd
+    import statsmodels.formula.api as smf
+
     rows, columns = np.indices(scores.shape)
     table = pd.DataFrame({"score": scores.ravel(), "row": rows.ravel(), "column": columns.ravel(), "all": 1})
     parts = {"row": "0 + C(row)", "column": "0 + C(column)"}
@@ -41,6 +41,8 @@ def fit(scores):
 
 
 if __name__ == "__main__":
+    import statsmodels
+
     designs = []
     for seed, n_rows, n_columns, mean, row, column, residual in DESIGNS:
         rng = np.random.default_rng(seed)

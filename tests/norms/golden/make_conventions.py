@@ -1,6 +1,6 @@
 """Write conventions.json from the naive twins in tests/reference/tool_norms.py (no evenscore norm runs here).
 
-python tests/norms/golden/make_conventions.py
+PYTHONPATH=src:tests python tests/norms/golden/make_conventions.py
 """
 
 import json
@@ -13,11 +13,11 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
+    sys.path.insert(0, str(HERE.parents[1]))
     target = HERE / "conventions.json"
     if not target.exists():
         target.write_text('{"values": {}}')
-    from test_conventions import cases
+    from norms.test_conventions import cases
 
     facts = {
         "made by": "tests/norms/golden/make_conventions.py, formulas read from the tools' public sources",

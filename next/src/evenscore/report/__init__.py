@@ -1,5 +1,0 @@
-"""The report of a comparison: one HTML page that needs no network."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,1 +1,0 @@
-from .page import render_report as render_report

@@ -1,9 +1,0 @@
-import dask
-import pytest
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread():
-    """Let dask compute in the thread that asks: the scores of these tests are few."""
-    with dask.config.set(scheduler="synchronous"):
-        yield

@@ -1,1 +1,0 @@
-"""What the theory says of score normalization, shown on drawn embeddings: ``python -m recipes.theory``."""

@@ -1,5 +1,0 @@
-from .verifier import (
-    Enrolled as Enrolled,
-    Probe as Probe,
-    Verifier as Verifier,
-)

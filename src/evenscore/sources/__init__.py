@@ -1,5 +1,0 @@
-"""Scores made from embeddings without a matrix of scores."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
