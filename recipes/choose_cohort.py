@@ -1,8 +1,8 @@
 """Which cohort, and which top-k? Sizes and values compared on the training side alone, by folds of speakers.
 
 Each candidate normalizes the labelled training trials with the speakers of a smaller cohort, drawn at random a few
-times; a trial's own speakers never are in its cohort. The normalized trials are calibrated by folds of speakers, and their
-Cllr is compared on the same redrawn speakers. Evaluation trials are not looked at.
+times; a trial's own speakers never are in its cohort. The normalized trials are calibrated by folds of speakers, and
+their Cllr is compared on the same redrawn speakers. Evaluation trials are not looked at.
 
     python -m recipes.choose_cohort --scores dev.npz --speakers utt2spk --norm s --sizes 10,20,all
     python -m recipes.choose_cohort --scores dev.npz --speakers utt2spk --norm as --top-k 10,50,0.2

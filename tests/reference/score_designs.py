@@ -10,7 +10,7 @@ KINDS = ("speakers", "self-pairs", "missing", "noise", "key", "list", "matched l
 
 def draw_model(rng, dim):
     return ScoreModel(
-        mu=[-1.0, 2.0, *rng.normal(size=2)],
+        mu=np.array([-1.0, 2.0]) + rng.normal(size=2),
         alpha=rng.normal(size=(2, dim)),
         beta=rng.normal(size=(2, dim)),
         sigma2=rng.uniform(0.3, 2.0, 2),
