@@ -20,19 +20,19 @@ pip_install = quiet=; [ -t 1 ] || quiet=-q; $(BIN)/python -m pip install --disab
 
 # One stamp per set of extras: `make demo` installs what `pip install evenscore` does, and neither extras nor linters.
 $(VENV)/.installed: $(VENV)/.python pyproject.toml
-	@echo "installing evenscore and what it needs into $(VENV) (185 MB to download, 730 MB on disk; a minute or two)"
+	@echo "installing evenscore and what it needs into $(VENV) (a minute or two)"
 	@$(pip_install) -e .
 	@touch $@
 
 # Of the extras, most modules are never imported; Python compiles those that are, which takes half a minute less.
 $(VENV)/.installed-%: $(VENV)/.python pyproject.toml
-	@echo "installing evenscore with the extras $(subst +, and ,$*) into $(VENV) (1 GB on disk and more; a few minutes)"
+	@echo "installing evenscore with the extras $(subst +, and ,$*) into $(VENV) (a minute or two)"
 	@$(pip_install) --no-compile -e ".[$(subst +,$(comma),$*)]"
 	@touch $@
 comma := ,
 
 demo: $(VENV)/.installed ## set up and run the main job on data that ships with the project
-	@echo "comparing all norms on real and on simulated scores (half a minute)"
+	@echo "comparing all norms on real and on simulated scores (less than a minute)"
 	$(BIN)/evenscore demo
 
 # Bytecode is kept even where the environment says otherwise: without it each worker compiles every test each time.
