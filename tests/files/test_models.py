@@ -1,6 +1,7 @@
 """Model files: those of the first edition are read, and every model is read as it was written."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,13 @@ from evenscore.evidence.head import Head
 from evenscore.files import read_model, write_model
 from evenscore.model import ScoreModel
 from evenscore.model.densities import ResidualDensities
+from evenscore.norms.registry import METHODS, register_norm
 from evenscore.scoring.plda import PLDA
 from evenscore.scoring.projection import Projection
 from evenscore.scoring.scorers import DotScorer
 from evenscore.scoring.verifier import Verifier
 
-OLD = Path(__file__).resolve().parents[3] / "tests" / "acceptance" / "models"
+OLD = Path(__file__).resolve().parents[1] / "acceptance" / "models"
 PARAMETERS = {"mu": [0.1, 1 / 3], "alpha": [[0.7], [0.5]], "beta": [[0.5], [1e-17]], "sigma2": [1.0, 1.5]}
 RESIDUALS = {"location": [0.0, 0.1], "scale": [1.0, 1.1], "skew": [0.0, -0.1], "tail": [1.0, 1.2]}
 MODELS = [
@@ -66,6 +68,29 @@ def test_a_model_is_read_as_it_was_written(tmp_path, model):
     assert text(read_model(tmp_path / "m.json", type(model))) == text(model)
     with pytest.raises(FileError, match=r"m\.json"):
         read_model(tmp_path / "m.json", Verifier)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The model of a norm of one's own."""
+
+    amount: float
+    per_member: np.ndarray
+    options: dict
+
+
+def test_the_model_of_a_norm_of_ones_own_is_read_once_it_is_registered(tmp_path):
+    path, model = tmp_path / "m.json", Shift(0.25, np.array([1.0, 1 / 3]), {"kind": "mean"})
+    with pytest.raises(InputError, match="Shift"):
+        write_model(model, path)
+    register_norm("shift", lambda blocks, model: blocks.trials, fit=lambda training: model, model=Shift)
+    try:
+        write_model(model, path)
+        assert text(read_model(path, Shift)) == text(model)
+    finally:
+        del METHODS["shift"]
+    with pytest.raises(FileError, match="norm:shift"):
+        read_model(path)
 
 
 def test_a_verifier_gives_the_same_llrs(tmp_path):

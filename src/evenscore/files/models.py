@@ -20,6 +20,7 @@ from evenscore.files.arrays import from_arrays, parsing, read_archive, to_arrays
 from evenscore.files.formats import ReadOptions
 from evenscore.files.kaldi import read_plda
 from evenscore.files.streams import PathLike, atomic_output, open_input
+from evenscore.norms.registry import METHODS
 
 __all__ = ["load_verifier", "read_model", "save_verifier", "write_model"]
 
@@ -45,7 +46,7 @@ _CLASSES = {
 def write_model(model: Any, path: PathLike, info: Mapping[str, Any] | None = None) -> None:
     r"""Write a score model, a calibration, a PLDA or an evidence model to a JSON file, or a verifier to an npz file.
 
-    ``info`` are facts about the training, such as the log-likelihood: numbers, text, and lists of them.
+    Models of other norms need `register_norm`. ``info`` are facts about the training: numbers, text, lists of them.
 
     Examples
     --------
@@ -86,8 +87,8 @@ def read_model(path: PathLike, expected: type | None = None) -> Any:
         else:
             record = json.loads(data, parse_constant=_refuse_constant)
         name, version = (record.pop(key, None) for key in ("format", "version"))
-        if name not in _CLASSES:
-            raise FileError(path, f"{name!r} is no format of models; known are {', '.join(_CLASSES)}", part="format")
+        if name not in _classes():
+            raise FileError(path, f"{name!r} is no format of models; known are {', '.join(_classes())}", part="format")
         if version != VERSION:
             raise FileError(path, f"it is {version!r}, but {VERSION} is known; train it again", part="version")
         record.pop("info", None)
@@ -100,6 +101,11 @@ def read_model(path: PathLike, expected: type | None = None) -> Any:
 load_verifier, save_verifier = read_model, write_model
 
 
+def _classes() -> dict[str, Any]:
+    """Return the class of each format, or where it is: our own, and those of the models of registered norms."""
+    return _CLASSES | {f"norm:{name}": method.model for name, method in METHODS.items() if method.model is not None}
+
+
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not a finite number")
 
@@ -110,7 +116,7 @@ def _plain(value: Any) -> Any:
     if place.startswith("calibrate."):
         value = {"format": "evenscore-calibration", "version": VERSION, **value.to_dict()}
     elif is_dataclass(value):
-        names = [name for name, known in _CLASSES.items() if known == place]
+        names = [name for name, known in _classes().items() if known in (place, type(value))]
         parts = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "cohort"}
         value = {**dict(zip(["format"], names, strict=False)), **{k: v for k, v in parts.items() if v is not None}}
     if isinstance(value, Mapping):
@@ -132,8 +138,10 @@ def _object(value: Any) -> Any:
         parts = {name: _object(part) for name, part in value.items() if name not in ("format", "version")}
         if "format" not in value:
             return parts
-        module, _, kind = _CLASSES[value["format"]].partition(":")
-        return getattr(import_module(f"evenscore.{module}"), kind)(**parts.pop("options", {}), **parts)
+        kind = _classes()[value["format"]]
+        module, _, name = str(kind).partition(":")
+        made = getattr(import_module(f"evenscore.{module}"), name) if isinstance(kind, str) else kind
+        return made(**(parts.pop("options", {}) if value["format"] == "evenscore-verifier" else {}), **parts)
     if isinstance(value, list):
         items = [_object(item) for item in value]
         texts = any(isinstance(item, str | dict) or is_dataclass(item) for item in items)

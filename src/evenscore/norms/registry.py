@@ -52,11 +52,14 @@ class Method:
     fit
         Called as ``fit(training, **options)`` with a list of `LabelledBlocks`; returns the trained ``model``, an option
         of the norm. None if there is nothing to train.
+    model
+        Class of the model of a norm of one's own, a dataclass that `write_model` can write. None for our own norms.
     """
 
     norm: Callable[..., Table]
     prepare: Callable[[ScoreBlocks, Options], tuple[ScoreBlocks, dict[str, Any]]] | None = None
     fit: Fit | None = None
+    model: type | None = None
 
 
 def normalize(
@@ -151,19 +154,22 @@ def fit_norm(method: str, training: LabelledBlocks | Sequence[LabelledBlocks], *
     return FittedNorm(method, {}, found.fit(parts, **options))
 
 
-def register_norm(name: str, norm: Callable[..., Table], *, fit: Fit | None = None) -> None:
-    """Make a norm known under a name, to `normalize`, the command line and `compare`.
+def register_norm(name: str, norm: Callable[..., Table], *, fit: Fit | None = None, model: type | None = None) -> None:
+    """Make a norm available under a name in `normalize`, `fit_norm`, `compare` and `Verifier`.
 
     Parameters
     ----------
     name
-        One that is not taken.
+        Name of the norm; not that of another one.
     norm
         Called as ``norm(blocks, **options)`` with `ScoreBlocks`; returns their trials with other scores. It need not
         know of own speakers or conditions.
     fit
         For a norm that is trained: called as ``fit(training, **options)`` with a list of `LabelledBlocks`, returns the
         model that ``norm`` gets as ``model=``.
+    model
+        Class of that model, a dataclass whose fields are numbers, text, arrays and tuples or dictionaries of these;
+        `write_model` and `read_model` then know it.
 
     Examples
     --------
@@ -172,8 +178,8 @@ def register_norm(name: str, norm: Callable[..., Table], *, fit: Fit | None = No
     array([[1.5]])
     """
     if name in METHODS:
-        raise InputError(f"there is a norm {name!r} already; take another name")
-    METHODS[name] = Method(norm, fit=fit)
+        raise InputError(f"there is a norm {name!r} already; choose another name")
+    METHODS[name] = Method(norm, fit=fit, model=model)
 
 
 def method_named(name: str) -> Method:
