@@ -24,18 +24,19 @@ import traceback
 import warnings
 import zipfile
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import typer.main
 import typer.testing
 
-from evenscore.cli.app import app
+from evenscore.cli.app import _Commands, app
 from evenscore.data import Embeddings, ScoreMatrix, TrialList
 from evenscore.data.score_matrix import LARGEST_SCORE
 from evenscore.errors import EvenscoreError
-from evenscore.files import FORMATS, read, read_model, write, write_model
+from evenscore.files import FORMATS, hdf5, read, read_model, write, write_model
 
 SECONDS, BYTES = 10, 2 << 30  #: the most that one input may take
 SLOW = {"demo", "--help", "--workers", "--scheduler"}  # take longer than an input may
@@ -92,7 +93,7 @@ def sound_files(kind):
 @cache
 def sound_models():
     """Return model files of the first edition, and a PLDA of Kaldi."""
-    folder = Path(__file__).resolve().parents[3] / "tests" / "acceptance" / "models"
+    folder = Path(__file__).resolve().parents[1] / "acceptance" / "models"
     kaldi = b"<Plda>  [ 0.5 1 ]\n [\n  2 0\n  1 1 ]\n [ 3 2 ]\n</Plda> "
     return [*(file.read_bytes() for file in sorted(folder.glob("*"))), kaldi]
 
@@ -111,9 +112,8 @@ def _spoilt(data, rng):
     if how <= 1:
         return data[:at] + (data[at + size :] if how else b"")
     if how == 2:
-        return (
-            data[:at] + rng.choice((rng.randbytes(size), rng.choice(TEXTS).encode(errors="surrogatepass"))) + data[at:]
-        )
+        new = rng.randbytes(size), rng.choice(TEXTS).encode(errors="surrogatepass")
+        return data[:at] + rng.choice(new) + data[at:]
     if how == 3:
         return data[:at] + data[at : at + size] * rng.choice((2, 3, 50)) + data[at:]
     if how == 4 and (numbers := list(re.finditer(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", data[:4096]))):
@@ -174,7 +174,7 @@ def placed(files, folder, rng, share):
 def read_input(rng, folder):
     """Read a damaged file, and use what is read."""
     names = [name for name, format in FORMATS.items() if format.writer]
-    name = rng.choices(names, [0.1 if name.startswith("bosaris") else 1 for name in names])[0]  # these are slow
+    name = rng.choice(names)
     path = placed(rng.choice(sound_files(name)), folder, rng, 1)
     how = {"missing": rng.choice(("error", "skip")), "duplicates": rng.choice(("error", "drop"))}
     table = read(path, format=rng.choice((None, None, name, rng.choice(names))), **how)
@@ -243,11 +243,23 @@ def run_input(number, only):
         INPUTS[rng.choice(only)](rng, Path(folder))
 
 
+def forked(command, **_):
+    """Read HDF5 in a fork: it takes a hundredth of the time of a new process."""
+    if not (child := os.fork()):
+        with suppress(BaseException):
+            hdf5.copy_datasets(*command[3:5])
+            os._exit(0)
+        os._exit(1)
+    return SimpleNamespace(returncode=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), stderr=b"damaged")
+
+
 def work(start, only):
     """Run inputs from a number on; print each number, and then what is wrong, as JSON."""
     report = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     warnings.simplefilter("ignore")
+    made = cache(partial(_Commands.get_command, None, None))
+    _Commands.get_command, hdf5.subprocess = lambda _self, _ctx, name: made(name), SimpleNamespace(run=forked)
     sound_files("scores")
     problem = ""
     while not problem.endswith("MB"):
@@ -268,7 +280,10 @@ def campaign(start=0, count=1 << 40, seconds=1e9, only=tuple(INPUTS)):
     while number < start + count and time.monotonic() < stop:
         command = [sys.executable, __file__, "--work", "--start", str(number), "--only", ",".join(only)]
         patience, alive = 60, True  # it has to start, and to make the sound files
-        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, start_new_session=True) as process:
+        environment = os.environ | ({"TMPDIR": "/dev/shm"} if os.path.isdir("/dev/shm") else {})  # noqa: S108
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, bufsize=0, start_new_session=True, env=environment
+        ) as process:
             while alive and number < start + count and time.monotonic() < stop:
                 in_time = select.select([process.stdout], [], [], patience)[0]
                 line, patience = process.stdout.readline() if in_time else b"", SECONDS
