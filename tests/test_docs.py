@@ -111,3 +111,13 @@ def test_every_public_name_is_on_the_page_of_the_api_and_explained():
             value = getattr(package, name)
             if inspect.isclass(value) or inspect.isfunction(value):
                 assert (value.__doc__ or "").partition("(")[0] not in ("", name), name
+
+
+def test_the_page_of_the_mathematics_has_the_equations_of_the_code_in_order():
+    number, page = re.compile(r"\(([MESRB])(\d+)\)"), (ROOT / "docs/model/mathematics.md").read_text()
+    used = {found for path in (ROOT / "src/evenscore/model").glob("*.py") for found in number.findall(path.read_text())}
+    stated = [found for line in page.splitlines() if re.search(r" {2,}\S+$", line) for found in number.findall(line)]
+    for letter in "MESRB":
+        own = [int(n) for first, n in stated if first == letter]
+        assert own == list(range(1, len(own) + 1)), letter
+    assert used == set(stated) == set(number.findall(page))

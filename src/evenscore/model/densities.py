@@ -81,7 +81,7 @@ class ResidualDensities:
 
 
 def gaussian_llr(s: Values, e0: Values, e1: Values, t0: Values, t1: Values, c: float, h0: float, h1: float) -> Values:
-    """Return the LLR of Gaussian scores, (S4), with c = log(v_0 / v_1) / 2 and h_h = 1 / 2 v_h."""
+    """Return the LLR of Gaussian scores, (S3), with c = log(v_0 / v_1) / 2 and h_h = 1 / 2 v_h."""
     d0 = s - e0 - t0
     d1 = s - e1 - t1
     return c + h0 * d0 * d0 - h1 * d1 * d1

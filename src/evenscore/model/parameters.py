@@ -105,12 +105,12 @@ class ScoreModel:
             return LlrBound(math.nan, math.nan, (0.0, 0.0))
         for (own, both), _ in (table.enroll_covariance, table.test_covariance) if large_cohort else ():
             spread += (both - own) ** 2 / own if own > 0 else 0.0  # of E[effect on targets | on others] - the latter
-        vertex = float(self.mu[0]) - distance * v0 / (v1 - v0)  # (S8)
-        extreme = 0.5 * math.log(v0 / v1) - distance**2 / (2 * (v1 - v0))  # (S9)
+        vertex = float(self.mu[0]) - distance * v0 / (v1 - v0)  # (S5)
+        extreme = 0.5 * math.log(v0 / v1) - distance**2 / (2 * (v1 - v0))  # (S6)
         # The slope of the LLR at a score of a class is Gaussian, too; beyond the vertex it has the other sign.
         varies = [math.sqrt(own * (1 / v0 - 1 / v1) ** 2 + spread / other**2) for own, other in ((v0, v1), (v1, v0))]
         beyond = [0.5 * math.erfc(abs(distance) / v / s / math.sqrt(2)) for v, s in zip((v1, v0), varies, strict=True)]
-        return LlrBound(vertex, extreme, (beyond[0], beyond[1]))  # (S10)
+        return LlrBound(vertex, extreme, (beyond[0], beyond[1]))  # (S7)
 
 
 class LlrBound(NamedTuple):

@@ -1,7 +1,7 @@
 """The posterior of the hidden variables, and the E-step, for any pattern of scores.
 
 The posterior precision is Lambda = P + U M U'. P is block-diagonal over components, U'z = (sum x, sum y), and M couples
-all rows with all columns as the background does. Equations as in docs/math.md.
+all rows with all columns as the background does. Equations as in docs/model/mathematics.md.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class Factor:
 
 
 def factorize(model: ScoreModel, coupling: Array, row_n: Array, col_n: Array, row_u: Array, col_u: Array) -> Factor:
-    """Eliminate the rows of components, (E3), and solve for U; the arrays are those of `Types`."""
+    """Eliminate the rows of components, (E5), and solve for U; the arrays are those of `Types`."""
     D, (T, R, C) = model.dim, coupling.shape[1:]
     a, b, c = model.score_precision()
-    A = np.eye(D) + (row_n @ a.reshape(2, D * D)).reshape(T, R, D, D)  # (E3)
+    A = np.eye(D) + (row_n @ a.reshape(2, D * D)).reshape(T, R, D, D)  # (E5)
     B = np.eye(D) + (col_n @ b.reshape(2, D * D)).reshape(T, C, D, D)
     between = np.tensordot(coupling, c, (0, 0)).transpose(0, 1, 3, 2, 4).reshape(T, R, D, C * D)
     A_inv, log_det_a = _inverse(A)
@@ -151,7 +151,7 @@ def solve(factor: Factor, row_g: Array, col_g: Array) -> tuple[Array, Array]:
 
 
 def background_core(model: ScoreModel, W: Array, background: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return (I + M W)^-1 M of (E4) and log |I + M W| of (E5) for each matrix; W is U' P^-1 U."""
+    """Return (I + M W)^-1 M of (E3) and log |I + M W| of (E4) for each matrix; W is U' P^-1 U."""
     D, M, c = model.dim, np.zeros(W.shape), model.score_precision()[2][NONTARGET]
     M[background, :D, D:], M[background, D:, :D] = c, c.T
     I_MW = np.eye(2 * D) + M @ W
@@ -202,7 +202,7 @@ def _solve_types(model: ScoreModel, types: Types) -> _Solved:
     expected = one[:, :, None, None] * model.mu
     row_gamma = (row_sums - expected * (types.row_u[..., None] * types.row_n)[:, None]) / model.sigma2 @ model.alpha
     col_gamma = (col_sums - expected * (types.col_u[..., None] * types.col_n)[:, None]) / model.sigma2 @ model.beta
-    x, y = solve(factor, row_gamma, col_gamma)
+    x, y = solve(factor, row_gamma, col_gamma)  # (E6)
     explained = float(np.vdot(row_gamma, x) + np.vdot(col_gamma, y))
     return _Solved(types, factor, one, row_sums, col_sums, x, y, explained)
 
@@ -249,7 +249,7 @@ def _add_types(moments: Moments, s: _Solved, core: Array, shift: Array) -> None:
     row_core, col_core = f.row_pu @ core[:, None], f.col_pu @ core[:, None]
     x_var = f.A_inv + X_S.reshape(T, R, D, C * D) @ f.X.reshape(T, R, D, C * D).swapaxes(2, 3)
     y_var = f.S_inv.reshape(T, C, D, C, D)[:, diagonal, :, diagonal].swapaxes(0, 1)
-    x_var = x_var - row_core @ f.row_pu.swapaxes(2, 3)  # (E4)
+    x_var = x_var - row_core @ f.row_pu.swapaxes(2, 3)  # (E3)
     y_var = y_var - col_core @ f.col_pu.swapaxes(2, 3)
     x_square = x.transpose(0, 2, 3, 1) @ x.transpose(0, 2, 1, 3) + types.row_count[..., None, None] * x_var
     y_square = y.transpose(0, 2, 3, 1) @ y.transpose(0, 2, 1, 3) + types.col_count[..., None, None] * y_var

@@ -3,8 +3,8 @@
 The cohort scores do not depend on the hypothesis, so it is enough to condition on them once:
 
     (x~, y~) | S_I, s_e, s_t ~ N(m, V),   m = constant + F s_e + G s_t                                (S1)
-    p_h = mu_h + [alpha_h beta_h] m,      v_h = sigma_h^2 + [alpha_h beta_h] V [alpha_h beta_h]'      (S3)
-    LLR = (log v_0 / v_1 + (s - p_0)^2 / v_0 - (s - p_1)^2 / v_1) / 2                                 (S4)
+    p_h = mu_h + [alpha_h beta_h] m,      v_h = sigma_h^2 + [alpha_h beta_h] V [alpha_h beta_h]'      (S2)
+    LLR = (log(v_0/v_1) + (s - p_0)^2 / v_0 - (s - p_1)^2 / v_1) / 2                                  (S3)
 
 V, F and G depend only on which scores there are, and of which class: on the labels of s_e and s_t. So all trials of a
 matrix with the same labels take two thin products, which give p_h = e_h + t_h, and one pass.
@@ -255,7 +255,7 @@ def missing_kinds(scores: Scores) -> tuple[list[Codes], Index]:
 
 
 class Prediction(NamedTuple):
-    """What a cohort says about trials whose cohort scores have the same labels, (S3)."""
+    """What a cohort says about trials whose cohort scores have the same labels, (S2)."""
 
     offset: Array  #: p_h where all cohort scores are 0
     enroll: Array  #: weights of s_e in p_h, 2 x M
@@ -288,14 +288,14 @@ def predict(
     row_label, col_label = np.empty(len(pattern.row_size), np.int8), np.empty(len(pattern.col_size), np.int8)
     row_label[pattern.row_class], col_label[pattern.col_class] = test_labels[:N], enroll_labels[:M]
     row_z, col_z, known = _solve_cohort(model, pattern, row_label, col_label)
-    # A recording that has a score with this trial only adds its own hidden variable to the noise of that score, (S11).
+    # A recording that has a score with this trial only adds its own hidden variable to the noise of that score, (S4).
     alone_e, alone_t = model.sigma2 + (model.beta**2).sum(1), model.sigma2 + (model.alpha**2).sum(1)
     parts = enroll_labels[:M], enroll_labels[M:], test_labels[:N], test_labels[N:]
     e, e_more, t, t_more = (np.bincount(part + 1, minlength=3)[1:] for part in parts)  # scores of each class
     precision = np.eye(2 * D) - known
     precision[:D, :D] += (model.alpha.T * (e / model.sigma2 + e_more / alone_e)) @ model.alpha
     precision[D:, D:] += (model.beta.T * (t / model.sigma2 + t_more / alone_t)) @ model.beta
-    V = np.linalg.inv(precision)
+    V = np.linalg.inv(precision)  # (S1)
     row_cov, col_cov = -row_z @ V, -col_z @ V  # of the cohort's hidden variables with (x~, y~), by class
     F, G = np.empty((2 * D, len(enroll_labels))), np.empty((2 * D, len(test_labels)))
     F[:, :M] = _weights(model.sigma2, model.alpha, model.beta, col_label, V[:D], col_cov)[:, pattern.col_class]
@@ -308,7 +308,7 @@ def predict(
         constant += np.bincount(pattern.col_class, gamma[1][:, d], len(col_label)) @ col_cov[:, d]
     both = np.concatenate([model.alpha, model.beta], axis=1)
     variance = model.sigma2 + ((both @ V) * both).sum(1)
-    return Prediction(model.mu + both @ constant, both @ F, both @ G, variance)  # (S3)
+    return Prediction(model.mu + both @ constant, both @ F, both @ G, variance)  # (S2)
 
 
 def _weights(v: Array, mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None) -> Array:
@@ -349,7 +349,7 @@ def _solve_cohort(model: ScoreModel, pattern: Pattern, row_label: Codes, col_lab
     row_z, col_z = np.empty(row_B.shape), np.empty(col_B.shape)
     for n, (f, x, y) in enumerate(solved):
         rows, cols = layout.row_place[0] == n, layout.col_place[0] == n
-        x, y = x - (f.row_pu @ shift).transpose(0, 3, 1, 2), y - (f.col_pu @ shift).transpose(0, 3, 1, 2)  # (E4)
+        x, y = x - (f.row_pu @ shift).transpose(0, 3, 1, 2), y - (f.col_pu @ shift).transpose(0, 3, 1, 2)  # (E3)
         row_z[rows] = x[layout.row_place[1, rows], :, layout.row_place[2, rows]]
         col_z[cols] = y[layout.col_place[1, cols], :, layout.col_place[2, cols]]
     known = np.tensordot(row_B, row_z, ((0, 2), (0, 2))) + np.tensordot(col_B, col_z, ((0, 2), (0, 2)))
