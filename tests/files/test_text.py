@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from evenscore.data import ScoreMatrix, TrialList
 from evenscore.errors import FileError
-from evenscore.files import read, read_scores, read_trials, text, write
+from evenscore.files import read, read_scores, read_trials, text_reader, write
 
 LINE_FORMATS = ("kaldi", "wespeaker", "wespeaker-factors", "speechbrain", "espnet", "bob", "voxceleb")
 HEADED_FORMATS = ("nist", "asvspoof5", "csv", "tsv")
@@ -88,7 +88,7 @@ def test_a_format_that_is_written_is_recognized(tmp_path, format):
 
 
 def test_chunks_are_joined(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "CHUNK_SIZE", 200)
+    monkeypatch.setattr(text_reader, "CHUNK_SIZE", 200)
     rng = np.random.default_rng(0)
     codes = rng.permutation(2500)[:1000]
     lines = [f"e{c // 50} t{c % 50}   {c / 7}" if c % 3 else f"e{c // 50} t{c % 50} {c / 7}\n" for c in codes]
@@ -105,7 +105,7 @@ def test_chunks_are_joined(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("size", [20, 25, 30, 60])
 def test_the_lines_behind_a_long_header_are_all_read(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(text, "CHUNK_SIZE", size)
+    monkeypatch.setattr(text_reader, "CHUNK_SIZE", size)
     names = ",".join(["enroll", "test", "score", *(f"column{i}" for i in range(9))])
     lines = [f"e{i},t,{i}" + ",1" * 9 for i in range(20)]
     (tmp_path / "a.csv").write_text("\n".join([names, *lines, ""]))

@@ -14,15 +14,16 @@ from .formats import (
     read_scores as read_scores,
     read_speakers as read_speakers,
     read_trials as read_trials,
+    sniff as sniff,
     write as write,
 )
 from .models import (
     load_verifier as load_verifier,
     read_model as read_model,
+    read_model_and_info as read_model_and_info,
     save_verifier as save_verifier,
     write_model as write_model,
 )
-from .sniff import sniff as sniff
 from .speakers import (
     Metadata as Metadata,
     read_metadata as read_metadata,

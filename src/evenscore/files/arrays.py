@@ -32,7 +32,7 @@ from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError, quoted
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, open_input, reading, text_lines
-from evenscore.files.text_output import refuse_unwritable
+from evenscore.files.text import refuse_unwritable
 from evenscore.large import CHUNKS, is_dask
 
 __all__ = [

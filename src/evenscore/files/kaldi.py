@@ -23,7 +23,7 @@ from evenscore.errors import FileError, InputError
 from evenscore.files.arrays import Array, parsing
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, open_input, text_lines
-from evenscore.files.text_output import refuse_unwritable
+from evenscore.files.text import refuse_unwritable
 
 __all__ = ["read_ark", "read_plda", "read_scp", "write"]
 

@@ -20,12 +20,12 @@ from evenscore.data.labels import UNKNOWN
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError
+from evenscore.files import text
 from evenscore.files.arrays import Array, from_arrays, parsing
 from evenscore.files.formats import ReadOptions
 from evenscore.files.speakers import ID_NAMES, SPEAKER_NAMES
 from evenscore.files.streams import PathLike, atomic_output, open_input
-from evenscore.files.text_columns import ENROLL_NAMES, LABEL_NAMES, LABEL_WORDS, SCORE_NAMES, TEST_NAMES
-from evenscore.files.text_output import columns_to_write, refuse_unwritable
+from evenscore.files.text import ENROLL_NAMES, LABEL_NAMES, LABEL_WORDS, SCORE_NAMES, TEST_NAMES, columns_to_write
 
 __all__ = ["read", "write"]
 
@@ -100,7 +100,7 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
     """Write a table; a score matrix is written in long form, without its missing scores."""
     columns: dict[str, Any] = {}
     if table.kind == "embeddings":
-        refuse_unwritable(table.ids, "")
+        text.refuse_unwritable(table.ids, "")
         columns = {"id": table.ids.tolist(), "embedding": np.ascontiguousarray(table.vectors)}
         columns |= {} if table.speakers is None else {"speaker": table.speakers.tolist()}
         texts = {name: values.tolist() for name, values in table.columns.items() if values.dtype.kind in "OU"}
@@ -108,7 +108,7 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
     else:
         trials = table.to_trials()
         columns_to_write(trials, "csv")  # refuses names of columns with a meaning of their own
-        refuse_unwritable((*trials.enroll_ids, *trials.test_ids), "")
+        text.refuse_unwritable((*trials.enroll_ids, *trials.test_ids), "")
         columns["enroll"] = pl.Series(trials.enroll_ids.tolist(), dtype=pl.String).gather(trials.rows)
         columns["test"] = pl.Series(trials.test_ids.tolist(), dtype=pl.String).gather(trials.cols)
         columns |= {} if trials.scores is None else {"score": trials.scores}

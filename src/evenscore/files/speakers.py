@@ -10,8 +10,7 @@ from typing import Literal
 from evenscore.errors import FileError
 from evenscore.files.formats import ReadOptions
 from evenscore.files.streams import PathLike, atomic_output, spooled, text_lines
-from evenscore.files.text_columns import ENROLL_NAMES, NUMBER, TEST_NAMES, split_line
-from evenscore.files.text_output import refuse_unwritable
+from evenscore.files.text import ENROLL_NAMES, NUMBER, TEST_NAMES, refuse_unwritable, split_line
 
 __all__ = ["Metadata", "read_map", "read_metadata", "read_table", "write_map"]
 

@@ -1,346 +1,326 @@
-"""Reading trials and scores in lines of text.
+"""The text formats: their columns, which of them a file has (from its first lines), and writing trials as lines.
 
-Chunks of a file are read by polars. A chunk that polars cannot read, or whose values are not valid, is read again line
-by line, which names the line that is wrong. What the columns are is decided in `text_columns`.
+`LINES` has the columns of the formats without a header: Kaldi, wespeaker, SpeechBrain, ESPnet, Bob, VoxCeleb. Lines are
+read by `text_reader`.
 """
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.labels import UNKNOWN
-from evenscore.data.score_matrix import LARGEST_SCORE, first_bad_score
-from evenscore.data.side import Side
-from evenscore.data.trial_list import TrialList
-from evenscore.errors import FileError
-from evenscore.files import text_columns as tc
-from evenscore.files.formats import ReadOptions
-from evenscore.files.streams import PathLike, open_input
-from evenscore.files.text_columns import COLUMN, ENROLL, LABEL, PAIR, REAL_ID, SCORE, SIDE, TEST
+from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
+from evenscore.errors import FileError, InputError
+from evenscore.files.streams import PathLike, atomic_output
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read"]
+    from evenscore.data.score_matrix import ScoreMatrix
+    from evenscore.data.trial_list import TrialList
 
-CHUNK_SIZE = 1 << 24  #: bytes; measured: smaller costs calls, larger costs fresh memory from the system
-LONGEST_LINE = 1 << 20  #: bytes; what is longer is no line of a table
-_AHEAD = 2  # chunks that are parsed while the next one is read
+# What a column holds. A further number per trial is COLUMN followed by its name.
+ENROLL, TEST, SCORE, LABEL, IGNORED, COLUMN = "enroll", "test", "score", "label", "ignored", "column:"
+PAIR = "enroll*test"  #: both ids in one column (ESPnet)
+REAL_ID = "real id"  #: the test's true identity; a target if it equals the enrolment (Bob)
+SIDE = "side"  #: channel of a recording (NIST)
 
+ABSENT = ("", "-", "NA", "N/A", "null", "None")  #: how other programs write a number that is missing
 
-@dataclass(frozen=True)
-class _Block:
-    """The trials of a chunk."""
+#: The label of each word; spoofed tests belong to neither class.
+LABEL_WORDS = {
+    **dict.fromkeys(("target", "tgt", "tar", "1", "+1", "true"), TARGET),
+    **dict.fromkeys(("nontarget", "non-target", "nontgt", "non", "imp", "impostor", "0", "-1", "false"), NONTARGET),
+    **dict.fromkeys(("spoof", "spoofed"), UNKNOWN),
+}
 
-    trials: pl.DataFrame  #: enroll, test (categories that all chunks share), and where they are known score, label, ...
-    n_lines: int  #: lines of the chunk
-    lines: npt.NDArray[np.intp] | None = None  #: line of each trial in the chunk, from 0; None if no line is skipped
+ENROLL_NAMES = (
+    *("enroll", "enrol", "enroll_id", "enrol_id", "enrollment", "enrolment", "enrollment_id", "enrolment_id"),
+    *("enroll_utt", "model", "modelid", "model_id", "spk", "claimed", "claimed_id", "ref"),
+)
+TEST_NAMES = (
+    *("test", "test_id", "testid", "test_utt", "segment", "segmentid", "segment_id", "filename", "probe", "probe_id"),
+)
+SCORE_NAMES = ("score", "llr", "scores", "sasv-score", "asv-score", "cm-score")
+LABEL_NAMES = ("label", "labels", "target", "targettype", "target_type", "trial_type", "key", "is_target")
+ASVSPOOF_NAMES = ("spk", "filename", "cm-score", "asv-score", "sasv-score")
+_MAGNITUDES = ("mag_e", "mag_t", "mu_e", "mu_t")
+_FACTORS = tuple(f"{how}:{name}" for name in ("dur", "mag", "mu") for how in ("min", "max", "diff", "ratio"))
 
+#: The columns of formats without a header; the first line of the right length that fits is taken.
+LINES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "kaldi": ((ENROLL, TEST, SCORE), (ENROLL, TEST, LABEL), (ENROLL, TEST)),
+    "wespeaker": (
+        (ENROLL, TEST, SCORE, LABEL),
+        (ENROLL, TEST, LABEL),
+        (ENROLL, TEST, SCORE, LABEL, *(COLUMN + name for name in _MAGNITUDES)),
+    ),
+    "speechbrain": ((ENROLL, TEST, LABEL, SCORE),),
+    "espnet": ((PAIR, SCORE, LABEL),),
+    "bob": ((ENROLL, REAL_ID, TEST, SCORE),),
+    "voxceleb": ((LABEL, ENROLL, TEST),),
+}
 
-def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
-    """Read trials, with the scores, labels and further columns that the file has."""
-    with open_input(path) as stream:
-        first = stream.read(CHUNK_SIZE) + stream.readline(LONGEST_LINE + 1)
-        sample = tc.Sample(first)
-        if not sample.lines:
-            raise FileError(path, "the file is empty; there is nothing to read")
-        parser = _Parser(path, tc.columns_in(sample, path, format, options.kind, options.score_column), options)
-        header = sample.numbers[0] if parser.columns.names else 0
-        if header:
-            first = first.split(b"\n", header)[-1] if first.count(b"\n") >= header else b""
-        blocks, starts, line = [], [], 1 + header
-        for data, block in _in_threads(parser.parse, first, stream):
-            block = block or parser.parse_lines(data, line)
-            blocks.append(block)
-            starts.append(line)
-            line += block.n_lines
-    return _joined(blocks, starts, path, options)
+#: nan and inf are numbers, too
+NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
 
+_LINES_AT_ONCE = 1 << 18
+_LONGEST_ID = 4096  # characters: the first lines of a file must fit into the sample that decides on its format
 
-def _in_threads(
-    parse: Callable[[bytes], _Block | None], first: bytes, stream: BinaryIO
-) -> Iterator[tuple[bytes, _Block | None]]:
-    """Parse chunks of whole lines in threads (polars releases the interpreter lock), and yield them in order."""
-    data = stream.read(CHUNK_SIZE)
-    if not data:  # a small file is parsed before threads have started
-        yield first, parse(first)
-        return
-    waiting: deque[tuple[bytes, Future[_Block | None]]] = deque()
-    with ThreadPoolExecutor(_AHEAD, "evenscore-read") as pool:
-        waiting.append((first, pool.submit(parse, first)))
-        while waiting:
-            if data:
-                data += stream.readline(LONGEST_LINE + 1) if not data.endswith(b"\n") else b""
-                waiting.append((data, pool.submit(parse, data)))
-                data = stream.read(CHUNK_SIZE)
-            if not data or len(waiting) > _AHEAD:
-                oldest, block = waiting.popleft()
-                yield oldest, block.result()
+#: Values of some trials by role; under ENROLL and TEST the positions of their ids.
+_Part = dict[str, npt.NDArray[np.generic]]
 
 
-class _Parser:
-    """Parses the chunks of one file."""
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The columns of one file."""
 
-    def __init__(self, path: PathLike, columns: tc.Columns, options: ReadOptions) -> None:
-        import polars as pl
+    roles: tuple[str, ...]
+    separator: str = " "  #: a space stands for any run of spaces and tabs; with commas, fields can be quoted
+    names: tuple[str, ...] = ()  #: the names in the header line, if there is one
+    words: tuple[str, str] = ("nontarget", "target")  #: how labels are written
+    absent: str = "nan"  #: how a missing number is written
 
-        self.path, self.columns, self.options = path, columns, options
-        self.skip_missing = options.missing == "skip"
-        self.numbers = [role == SCORE or role.startswith(COLUMN) for role in columns.roles]
-        self.schema = {str(at): pl.Float64 if number else pl.String for at, number in enumerate(self.numbers)}
-        # All chunks share the categories, which exist as long as these two do.
-        self.enroll = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))
-        self.test = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))
+    def __str__(self) -> str:
+        names = self.names or [role.removeprefix(COLUMN) for role in self.roles]
+        return (" <tab> " if self.separator == "\t" else self.separator).join(names)
 
-    def parse(self, data: bytes) -> _Block | None:
-        """Return the trials of a chunk, or None if a line of it needs a closer look."""
-        if b"\0" in data or (not data.endswith(b"\n") and len(data) - data.rfind(b"\n") > LONGEST_LINE):
-            return None
-        start = data[:4096]
-        tidy = not (b"\r" in data or start.isspace() or (self.columns.separator == " " and b"\t" in data))
-        block = self._block(data) if tidy and b"  " not in start and b"\n\n" not in start else None
-        if block is not None:
-            return block
-        clean = _squeezed(data, self.columns.separator)
-        block = self._block(clean) if b"\r" not in clean else None
-        n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        if block is None or block.n_lines == n_lines:
-            return block
-        filled = np.array([i for i, line in enumerate(data.split(b"\n")) if line.strip(b" \t\r")], np.intp)
-        return replace(block, n_lines=n_lines, lines=filled if block.lines is None else filled[block.lines])
 
-    def _block(self, data: bytes) -> _Block | None:
-        """Return the trials as polars reads them, None if it cannot, or if a line has too few columns."""
-        import polars as pl
+class Sample:
+    """The first lines of a file that are not blank, split at spaces and tabs, and what their columns look like.
 
-        roles, separator = self.columns.roles, self.columns.separator
-        absent = self.skip_missing or any(role.startswith(COLUMN) or role == tc.IGNORED for role in roles)
-        try:
-            frame = pl.read_csv(
-                data or b"\n",
-                has_header=False,
-                separator=separator,
-                quote_char='"' if separator == "," else None,
-                schema=self.schema,
-                null_values=list(tc.ABSENT) if absent else None,
-                raise_if_empty=False,
+    A column is numeric (labelled) if at least half of it are numbers (labels): the bad lines among them are reported
+    when they are read. It is binary if it has nothing but 0, 1 and -1, which can be labels as well as scores.
+    """
+
+    def __init__(self, head: bytes, size: int = 1 << 16) -> None:
+        cut = head if len(head) <= size else head[: head.rfind(b"\n", 0, size) + 1] or head[:size]
+        lines = enumerate(cut.decode(errors="replace").replace("\r", "").replace("\0", "").split("\n"), start=1)
+        filled = {number: line for number, line in lines if line.strip(" \t")}
+        self.lines, self.numbers = list(filled.values()), list(filled)
+        self.rows = [[text for text in line.replace("\t", " ").split(" ") if text] for line in self.lines]
+        self.width = Counter(map(len, self.rows)).most_common(1)[0][0] if self.rows else 0  #: the usual one
+        self.columns = list(zip(*(row for row in self.rows if len(row) == self.width), strict=True))
+        self.numeric = [2 * sum(map(bool, map(NUMBER.fullmatch, texts))) >= len(texts) for texts in self.columns]
+        self.labelled = [2 * sum(t.lower() in LABEL_WORDS for t in texts) >= len(texts) for texts in self.columns]
+        self.binary = [{text.lstrip("+") for text in texts} <= {"0", "1", "-1"} for texts in self.columns]
+        first = self.lines[0] if self.lines else ""
+        self.separator = "\t" if "\t" in first else "," if "," in first else " "
+        names = tuple(name.strip() for name in split_line(first, self.separator, strict=False))
+        plain = {name.lower() for name in names}
+        self.header = names if plain & {*ENROLL_NAMES} and plain & {*TEST_NAMES} else ()  #: names that have both ids
+
+    def fits(self, roles: Sequence[str]) -> bool:
+        """Tell whether the lines can have these columns."""
+        if len(roles) != self.width or (roles[0] == PAIR and any(text.count("*") != 1 for text in self.columns[0])):
+            return False
+        return all(
+            self.labelled[at] if role == LABEL else self.numeric[at] or not (role == SCORE or role.startswith(COLUMN))
+            for at, role in enumerate(roles)
+        )
+
+
+def split_line(line: str, separator: str, *, strict: bool = True) -> list[str]:
+    """Split a line; with commas, a field can be quoted, and a ValueError says that the quotes do not match."""
+    if separator == " ":
+        return [text for text in line.replace("\t", " ").split(" ") if text]
+    if separator != "," or '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], strict=strict))
+    except (csv.Error, StopIteration) as error:
+        raise ValueError(f"the quotes do not match ({error}); close each quoted field") from None
+
+
+def columns_in(sample: Sample, path: PathLike, format: str, kind: str | None, score_column: str | None) -> Columns:
+    """Return the columns of a file of a format, from its first lines; a file of another format is refused."""
+    if format in LINES or format == "wespeaker-factors":
+        n_factors = max(sample.width - 4, 1)  # twelve, or any other number of them
+        names = _FACTORS if n_factors == len(_FACTORS) else [f"factor{i + 1}" for i in range(n_factors)]
+        variants = LINES.get(format) or ((ENROLL, TEST, LABEL, SCORE, *(COLUMN + name for name in names)),)
+        if kind == "trials" and sample.width == 3 and sample.binary[2]:  # a key with labels 0 and 1
+            variants = (*variants[1:], variants[0])
+        of_width = [roles for roles in variants if len(roles) == sample.width]
+        if of_width:
+            return Columns(roles=next(filter(sample.fits, of_width), of_width[0]))
+        expected = " or ".join(str(Columns(roles=roles)) for roles in variants)
+        at = next(at for at, row in enumerate(sample.rows) if len(row) == sample.width)
+        problem = f"expected the columns {expected}, found {sample.width}"
+    elif sample.header:
+        return _headed_columns(sample, path, score_column)
+    else:
+        at, problem = 0, "expected a header line that names the columns, such as enroll, test, score, label"
+    raise FileError(path, f"this is not the format {format}: {problem}; name the right one", line=sample.numbers[at])
+
+
+def _headed_columns(sample: Sample, path: PathLike, score_column: str | None) -> Columns:
+    """Return the columns that a header names; unknown ones that hold numbers are further columns."""
+    names, plain = sample.header, [name.lower() for name in sample.header]
+    repeated = [name for name, count in Counter(plain).items() if name and count > 1]
+    if repeated:
+        problem = f"the header has {repeated[0]!r} twice; rename one of the columns"
+        raise FileError(path, problem, line=sample.numbers[0])
+    if score_column is not None and score_column not in names:
+        problem = f"there is no column {score_column!r}; the header has {', '.join(names)}"
+        raise FileError(path, problem, line=sample.numbers[0])
+    rows = [split_line(line, sample.separator, strict=False) for line in sample.lines[1:]]
+    rows = [row for row in rows if len(row) == len(names)]
+    values = [[text for row in rows if (text := row[at].strip()) not in ABSENT] for at in range(len(names))]
+    roles = [SIDE if name == "side" else IGNORED for name in plain]
+    for role, known in ((ENROLL, ENROLL_NAMES), (TEST, TEST_NAMES), (LABEL, LABEL_NAMES)):
+        for name in [name for name in known if name in plain][:1]:
+            roles[plain.index(name)] = role
+    scores = [plain.index(name) for name in SCORE_NAMES if name in plain]
+    scores = [at for at in scores if values[at]] or scores  # the first one that has values
+    if score_column is not None:
+        scores = [names.index(score_column)]
+    for at in scores[:1]:
+        roles[at] = SCORE
+    for at, name in enumerate(names):
+        if roles[at] == IGNORED and name and values[at] and all(map(NUMBER.fullmatch, values[at])):
+            roles[at] = COLUMN + name
+    return Columns(roles=tuple(roles), separator=sample.separator, names=names)
+
+
+def write(table: TrialList | ScoreMatrix, path: PathLike, format: str) -> None:
+    """Write trials; a score matrix is written in long form, without its missing scores."""
+    import polars as pl
+
+    columns = columns_to_write(table, format)
+    separators = {" ": " \t", "\t": "\t", ",": ""}[columns.separator] + ("*" if PAIR in columns.roles else "")
+    refuse_unwritable((*table.enroll.ids, *table.test.ids), separators)
+    enroll = pl.Series(table.enroll.ids.tolist(), dtype=pl.String)
+    test = pl.Series(table.test.ids.tolist(), dtype=pl.String)
+    with atomic_output(path) as stream:
+        if columns.names:
+            stream.write((columns.separator.join(columns.names) + "\n").encode())
+        for part in _parts(table):
+            ids = enroll.gather(part[ENROLL]), test.gather(part[TEST])
+            series = [_series(role, part, *ids, columns).alias(str(at)) for at, role in enumerate(columns.roles)]
+            buffer = io.BytesIO()  # polars would turn the error of a full disk into one of its own
+            pl.DataFrame(series).write_csv(
+                buffer,
+                include_header=False,
+                separator=columns.separator,
+                quote_style="necessary" if columns.separator == "," else "never",
+                null_value=columns.absent,
             )
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            return None
-        quotes = separator == "," and b'"' in data
-        if quotes and len(frame) != data.count(b"\n") + (not data.endswith(b"\n")):
-            return None  # a line end within quotes
-        if frame.to_series(-1).null_count():  # an absent value, or a line that is too short
-            complete = data.count(separator.encode()) == len(frame) * (len(roles) - 1)
-            if quotes or not complete or (separator == " " and b" \n" in data):
-                return None
-        return self._trials(frame)
-
-    def _trials(self, frame: pl.DataFrame) -> _Block | None:
-        """Return the trials of some lines, None if one of them is not valid."""
-        import polars as pl
-
-        found = {role: frame.to_series(at) for at, role in enumerate(self.columns.roles) if role != tc.IGNORED}
-        required = {ENROLL, TEST, PAIR, REAL_ID} | (set() if self.skip_missing else {SCORE})
-        required |= set() if self.columns.names else {LABEL}
-        if any(found[role].null_count() for role in required & found.keys()):
-            return None
-        if PAIR in found:
-            enroll, test, third = found[PAIR].str.split_exact("*", 2).struct.unnest().iter_columns()
-            if test.null_count() or third.null_count() < len(third) or (enroll == "").any() or (test == "").any():
-                return None
-        else:
-            enroll, test = found[ENROLL], found[TEST]
-            if self.columns.separator == "," and ((enroll == "").any() or (test == "").any()):  # in quotes
-                return None
-        if SIDE in found:
-            other = found[SIDE].fill_null("a").str.to_lowercase() != "a"
-            test = pl.select(pl.when(other).then(test + ":" + found[SIDE]).otherwise(test)).to_series()
-        # Measured: quicker than to read them as categories.
-        trials = {ENROLL: enroll.cast(self.enroll.dtype), TEST: test.cast(self.test.dtype)}
-        if REAL_ID in found:
-            trials[LABEL] = (enroll == found[REAL_ID]).cast(pl.Int8)
-        elif LABEL in found:
-            words = found[LABEL].unique()
-            labels = [UNKNOWN if word is None else tc.LABEL_WORDS.get(word.strip(" ").lower()) for word in words]
-            if None in labels:
-                return None
-            trials[LABEL] = found[LABEL].replace_strict(words, labels, return_dtype=pl.Int8)
-        trials |= {role: found[role].fill_null(np.nan) for role in found if found[role].dtype.is_float()}
-        block = _Block(pl.DataFrame(trials), len(frame))
-        infinite = self.options.infinite == "accept"
-        if SCORE not in found or first_bad_score(trials[SCORE].to_numpy(), infinite=infinite, missing=False) is None:
-            return block
-        scores = trials[SCORE].to_numpy()
-        keep = ~np.isnan(scores) if infinite else np.isfinite(scores)
-        if not self.skip_missing or first_bad_score(scores[keep], infinite=infinite, missing=False) is not None:
-            return None
-        return _Block(block.trials.filter(keep), len(frame), np.flatnonzero(keep))
-
-    def parse_lines(self, data: bytes, first_line: int) -> _Block:
-        """Return the trials of a chunk line by line; the first line that is wrong is named."""
-        import polars as pl
-
-        rows, filled, lines = [], [], data.removesuffix(b"\n").split(b"\n")
-        for number, line in enumerate(lines):
-            try:
-                row = self._line(line)
-            except ValueError as error:
-                raise FileError(self.path, str(error), line=first_line + number) from None
-            if row is not None:
-                rows.append(row)
-                filled.append(number)
-        block = self._trials(pl.DataFrame(rows, schema=self.schema, orient="row"))
-        if block is None:
-            raise FileError(self.path, f"the lines from {first_line} on are not valid trials", line=first_line)
-        at = np.array(filled, np.intp)
-        return _Block(block.trials, len(lines), at if block.lines is None else at[block.lines])
-
-    def _line(self, line: bytes) -> list[str | float | None] | None:
-        """Return the values of one line, None for a blank one; a ValueError says what is wrong with it."""
-        if len(line) > LONGEST_LINE:
-            raise ValueError(f"the line is longer than {LONGEST_LINE >> 20} MiB; this is not a table of trials")
-        if b"\0" in line:
-            raise ValueError("the line has a null byte; this is binary data (or UTF-16), not text")
-        try:
-            text = line.removesuffix(b"\r").decode()
-        except UnicodeDecodeError as error:
-            byte = line[error.start]
-            raise ValueError(f"byte 0x{byte:02x} at column {error.start + 1} is not UTF-8; convert the file") from None
-        if "\r" in text:
-            raise ValueError("there is a carriage return inside the line; convert the line ends")
-        if not text.strip(" \t"):
-            return None
-        roles, fields = self.columns.roles, tc.split_line(text, self.columns.separator)
-        if len(fields) != len(roles):
-            raise ValueError(f"expected {len(roles)} columns ({self.columns}), found {len(fields)}")
-        return [self._value(*one) for one in zip(roles, self.numbers, fields, strict=True)]
-
-    def _value(self, role: str, is_number: bool, text: str) -> str | float | None:
-        """Return one value, None if it is absent and may be; a ValueError says what is wrong with it."""
-        bare = text.strip(" ")
-        if role in (ENROLL, TEST, REAL_ID) and not text:
-            raise ValueError(f"the id of the {'enrolment' if role == ENROLL else 'test'} is empty")
-        if role == PAIR and (text.count("*") != 1 or text.startswith("*") or text.endswith("*")):
-            raise ValueError(f"expected two ids joined by one '*', found {text!r}")
-        if not is_number and role not in (SIDE, LABEL):
-            return text
-        required = not self.skip_missing if role == SCORE else role == LABEL and not self.columns.names
-        if bare in tc.ABSENT and not required:
-            return None
-        if role == LABEL and bare.lower() not in tc.LABEL_WORDS:
-            raise ValueError(f"label {text!r} is not known; use target and nontarget, tgt and imp, 1 and 0")
-        if not is_number:
-            return bare
-        remedy = "drop the trial, or read it with missing='skip'"
-        if bare in tc.ABSENT:
-            raise ValueError(f"score {text!r} is absent; {remedy}")
-        if not tc.NUMBER.fullmatch(bare):
-            hint = "; write a point in place of the comma" if "," in text else ""
-            raise ValueError(f"{role.removeprefix(COLUMN)} {text!r} is not a number{hint}")
-        number = float(bare)
-        if role != SCORE or abs(number) <= LARGEST_SCORE or (math.isinf(number) and self.options.infinite == "accept"):
-            return number
-        if math.isfinite(number):
-            raise ValueError(f"score {text!r} is above {LARGEST_SCORE:g} in magnitude; scale the scores")
-        if not self.skip_missing:
-            raise ValueError(f"score {text!r} is not finite; {remedy}")
-        return number
+            stream.write(buffer.getbuffer())
 
 
-def _squeezed(data: bytes, separator: str) -> bytes:
-    r"""Return lines without blank lines and carriage returns, with one space between columns; clean data as it is.
+def _parts(table: TrialList | ScoreMatrix) -> Iterator[_Part]:
+    """Yield some hundred thousand trials at a time."""
+    if table.rows is not None:
+        whole = {ENROLL: table.rows, TEST: table.cols, SCORE: table.scores, LABEL: table.labels}
+        whole |= {COLUMN + name: values for name, values in table.columns.items()}
+        for start in range(0, len(table.rows), _LINES_AT_ONCE):
+            at = slice(start, start + _LINES_AT_ONCE)
+            yield {role: values[at] for role, values in whole.items() if values is not None}
+        return
+    step = max(1, _LINES_AT_ONCE // max(len(table.test), 1))
+    for start in range(0, len(table.enroll), step):
+        scores = np.asarray(table.scores[start : start + step])
+        rows, cols = np.nonzero(~np.isnan(scores))
+        yield {ENROLL: rows + start, TEST: cols, SCORE: scores[rows, cols]}
+
+
+def _series(role: str, part: _Part, enroll: pl.Series, test: pl.Series, columns: Columns) -> pl.Series:
+    """Return one column of text or numbers."""
+    import polars as pl
+
+    if role in (ENROLL, TEST):
+        return enroll if role == ENROLL else test
+    if role == PAIR:
+        return enroll + "*" + test
+    if role == IGNORED:
+        return pl.repeat(None, len(enroll), dtype=pl.String, eager=True)
+    if role == SCORE or role.startswith(COLUMN):
+        values = pl.Series(part[role])
+        return values if role == SCORE else values.fill_nan(None)
+    labels = pl.Series(part[LABEL])
+    if role == REAL_ID:  # Bob compares two identities; any other name says that they differ
+        return pl.select(pl.when(labels == TARGET).then(enroll).otherwise("not-" + enroll)).to_series()
+    return pl.Series([None, *columns.words], dtype=pl.String).gather(labels.cast(pl.Int32) - UNKNOWN)
+
+
+def columns_to_write(table: TrialList | ScoreMatrix, format: str) -> Columns:
+    """Return the columns that a format has for some trials; what it needs and they lack is an error."""
+    known = [] if table.scores is None else [SCORE]
+    known += [] if table.labels is None else [LABEL]
+    further = [COLUMN + name for name in table.columns]
+    if format in ("csv", "tsv"):
+        _refuse_names(table.columns)
+        names = (ENROLL, TEST, *known, *table.columns)
+        separator = "\t" if format == "tsv" else ","
+        return Columns(roles=(ENROLL, TEST, *known, *further), separator=separator, names=names, absent="")
+    if format == "nist":
+        names = ("modelid", "segmentid", *({SCORE: "LLR", LABEL: "targettype"}[role] for role in known[:1]))
+        return Columns(roles=(ENROLL, TEST, *known[:1]), separator="\t", names=names, absent="")
+    if format == "asvspoof5":
+        roles = {name: COLUMN + name if name in table.columns else IGNORED for name in ASVSPOOF_NAMES[2:]}
+        unused = [name for name, role in roles.items() if role == IGNORED]
+        if not unused:
+            raise InputError("the format asvspoof5 has three scores, but all are columns here; rename one of them")
+        roles[unused[-1]] = SCORE
+        kept = (ENROLL, TEST, *roles.values())
+        columns = Columns(roles=kept, separator="\t", names=ASVSPOOF_NAMES, absent="-")
+    elif format == "wespeaker-factors":
+        if not further:
+            raise InputError("the format wespeaker-factors needs columns, but these trials have none; write wespeaker")
+        columns = Columns(roles=(ENROLL, TEST, LABEL, SCORE, *further))
+    else:  # the longest line for which the trials have the values
+        there = {ENROLL, TEST, PAIR, *known, *further, *([REAL_ID] if LABEL in known else [])}
+        possible = [roles for roles in LINES[format] if there.issuperset(roles)] or LINES[format][:1]
+        longest = max(possible, key=lambda roles: (SCORE in roles, len(roles)))
+        words = ("nontarget", "target") if format in ("kaldi", "wespeaker") else ("0", "1")
+        columns = Columns(roles=longest, words=words)
+    if SCORE in columns.roles and table.scores is None:
+        raise InputError(f"the format {format} needs scores, but these trials have none; choose another format")
+    if not {LABEL, REAL_ID} & {*columns.roles}:
+        return columns
+    if table.labels is None:
+        raise InputError(f"the format {format} needs labels, but these trials have none; choose another format")
+    if (table.labels == UNKNOWN).any():
+        pair = table.to_trials().pair(int(np.argmax(table.labels == UNKNOWN)))
+        raise InputError(f"the trial {pair} has no label, but the format {format} needs one; drop it, or write csv")
+    return columns
+
+
+def _refuse_names(names: Iterable[str]) -> None:
+    """Refuse names of further columns that have a meaning of their own, or that a header cannot hold."""
+    used = {*ENROLL_NAMES, *TEST_NAMES, *SCORE_NAMES[:3], *LABEL_NAMES, "side"}
+    for name in names:
+        if name.lower() in used or not name.strip() or any(mark in name for mark in ',"\t\r\n'):
+            raise InputError(f"{name!r} cannot be the name of a further column; rename it")
+        used.add(name.lower())
+
+
+def refuse_unwritable(ids: Iterable[str], separators: str) -> None:
+    """Refuse ids that could not be read again: blank or very long, or with a separator, a line end or no valid text.
 
     Examples
     --------
-    >>> _squeezed(b" e1\t t1  0.5 \r\n\ne2 t1 1\n", " ")
-    b'e1 t1 0.5\ne2 t1 1\n'
+    >>> refuse_unwritable(["a", "b c"], " ")
+    Traceback (most recent call last):
+        ...
+    evenscore.errors.InputError: the id 'b c' cannot be written in this format; rename it, or write csv or npz
     """
-    data = data.replace(b"\r\n", b"\n")
-    if separator == " ":
-        data = data.replace(b"\t", b" ")
-        while b"  " in data:
-            data = data.replace(b"  ", b" ")
-        data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
-    while b"\n\n" in data:
-        data = data.replace(b"\n\n", b"\n")
-    return data.removeprefix(b"\n")
-
-
-def _joined(blocks: list[_Block], starts: list[int], path: PathLike, options: ReadOptions) -> TrialList:
-    """Return all trials of a file; repeated ones are dropped, or named by line."""
-    import polars as pl
-
-    sizes, lines = np.cumsum([0, *(len(block.trials) for block in blocks)]), [block.lines for block in blocks]
-    if not sizes[-1]:
-        raise FileError(path, "there are no trials in it; give a file with at least one")
-    whole = pl.concat([block.trials for block in blocks if len(block.trials)]).to_dict()
-    blocks.clear()
-    enroll, rows = _encoded(whole.pop(ENROLL))
-    test, cols = _encoded(whole.pop(TEST))
-    numbers = {name: values.to_numpy(writable=True) for name, values in whole.items()}
-    scores, labels = numbers.pop(SCORE, None), numbers.pop(LABEL, None)
-    columns = {name.removeprefix(COLUMN): values for name, values in numbers.items()}
-    trials = TrialList.trusted(enroll, test, rows, cols, scores, labels, columns)
-    codes = rows.astype(np.int64) * len(test) + cols
-    if len(enroll) * len(test) <= 32 * len(codes):
-        seen = np.zeros(len(enroll) * len(test), bool)
-        seen[codes] = True
-        unique = np.count_nonzero(seen) == len(codes)
-    else:
-        ordered = pl.Series(codes).sort().to_numpy()  # on all cores, in a quarter of NumPy's time
-        unique = bool((ordered[1:] != ordered[:-1]).all())
-    if unique:
-        return trials
-
-    def line_of(trial: int) -> int:
-        at = int(np.searchsorted(sizes, trial, side="right")) - 1
-        within, of_block = trial - int(sizes[at]), lines[at]
-        return starts[at] + (within if of_block is None else int(of_block[within]))
-
-    return _without_repeats(trials, codes, line_of, path, options)
-
-
-def _encoded(ids: pl.Series) -> tuple[Side, npt.NDArray[np.int32]]:
-    """Return the distinct ids in the order of their first appearance, and the position of each id among them."""
-    import polars as pl
-
-    codes = ids.to_physical().to_numpy()
-    first = np.full(int(codes.max()) + 1, len(codes))
-    np.minimum.at(first, codes, np.arange(len(codes)))
-    order = np.argsort(first)[: np.count_nonzero(first < len(codes))]
-    position = np.zeros(len(first), np.int32)
-    position[order] = np.arange(len(order))
-    names = np.array(ids.gather(first[order]).cast(pl.String).to_list(), object)
-    return Side.trusted(names), position[codes]
-
-
-def _without_repeats(
-    trials: TrialList,
-    codes: npt.NDArray[np.int64],
-    line_of: Callable[[int], int],
-    path: PathLike,
-    options: ReadOptions,
-) -> TrialList:
-    """Drop repeats with the same values if that is wished, or name the line of a repeat."""
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    is_first = first[inverse] == np.arange(len(codes))
-    repeats, earlier = np.flatnonzero(~is_first), first[inverse][~is_first]
-    same = np.ones(len(repeats), bool)
-    for array in (trials.scores, trials.labels, *trials.columns.values()):
-        if array is not None:
-            same &= (array[repeats] == array[earlier]) | (np.isnan(array[repeats]) & np.isnan(array[earlier]))
-    if options.duplicates == "drop" and same.all():
-        return trials.select(is_first)
-    at = int(np.argmin(same)) if options.duplicates == "drop" else 0
-    how = ("other values; keep one", "the same values; remove it, or read it with duplicates='drop'")[int(same[at])]
-    problem = f"the trial {trials.pair(int(repeats[at]))} is in line {line_of(int(earlier[at]))} already, with {how}"
-    raise FileError(path, problem, line=line_of(int(repeats[at])))
+    never = re.escape("\0\r\n" + separators) + "\ud800-\udfff"  # halves of characters, which UTF-8 does not have
+    names = list(ids)
+    if not re.search(f"[{never}\ufeff]", "".join(names)) and all(
+        name.strip() and len(name) <= _LONGEST_ID for name in names
+    ):
+        return
+    odd = re.compile(f"[{never}]|^\ufeff|^\\s*$")  # at the start of a file, the mark would be that of its encoding
+    for name in names:
+        if len(name) > _LONGEST_ID or odd.search(name):
+            shown = name if len(name) <= 40 else name[:40] + "..."
+            raise InputError(f"the id {shown!r} cannot be written in this format; rename it, or write csv or npz")
