@@ -1,9 +1,9 @@
 """The paper in one page: the score model of Swart and Brümmer (2017), densely, with the paper's letters.
 
-Enrolment i has the hidden variable x_i, test j has y_j; all are standard Gaussian, of dimension D. Given the label h of
-a pair, its score is N(mu_h + alpha_h' x_i + beta_h' y_j, sigma_h^2): the joint distribution is (8), the likelihood the
-one that opens the section "Linear-Gaussian normalization model". A model is anything with ``mu, alpha, beta, sigma2``,
-whose first axis is the class: 0 non-target, 1 target. Labels are 1, 0, and -1 where a pair has no score.
+Numbers in parentheses are the paper's. Enrolment i of K has the hidden variable x_i, test j of L has y_j, all standard
+Gaussian, of dimension D. Given its label h_ij, the score s_ij is N(mu_h + alpha_h' x_i + beta_h' y_j, sigma_h^2): the
+joint distribution is (8), the likelihood opens the section "Linear-Gaussian normalization model". A model is anything
+with ``mu, alpha, beta, sigma2``, whose first axis is the class: 0 non-target, 1 target; so are labels, or -1: no score.
 """
 
 from types import SimpleNamespace
@@ -49,11 +49,11 @@ def em_step(model, matrices):
     for S, H in matrices:
         K = len(H)
         Lambda, mu_z = posterior(model, S, H)
-        zz = np.linalg.inv(Lambda) + np.outer(mu_z, mu_z)
+        zz = np.linalg.inv(Lambda) + np.outer(mu_z, mu_z)  # <z z'>
         for i, j in np.argwhere(H >= 0):
-            at, h = np.r_[i * D : (i + 1) * D, (K + j) * D : (K + j + 1) * D], H[i, j]
-            w = np.concatenate([[1.0], mu_z[at]])
-            ww[h] += np.block([[np.ones((1, 1)), mu_z[None, at]], [mu_z[at, None], zz[np.ix_(at, at)]]])
+            at, h = np.r_[i * D : (i + 1) * D, (K + j) * D : (K + j + 1) * D], H[i, j]  # x_i and y_j in z
+            w = np.concatenate([[1.0], mu_z[at]])  # <w>
+            ww[h] += np.block([[np.ones((1, 1)), mu_z[None, at]], [mu_z[at, None], zz[np.ix_(at, at)]]])  # <w w'>
             sw[h] += S[i, j] * w
             ss[h] += S[i, j] ** 2
             n[h] += 1
@@ -61,7 +61,7 @@ def em_step(model, matrices):
             for element in first + np.flatnonzero(seen):
                 at = slice(element * D, (element + 1) * D)
                 pooled[side].append((mu_z[at], zz[at, at]))
-    weights = np.stack([np.linalg.solve(ww[h], sw[h]) for h in (0, 1)])
+    weights = np.stack([np.linalg.solve(ww[h], sw[h]) for h in (0, 1)])  # (mu_h, alpha_h, beta_h)
     sigma2 = np.array([ss[h] - weights[h] @ sw[h] for h in (0, 1)]) / n
     mu, alpha, beta = weights[:, 0], weights[:, 1 : 1 + D], weights[:, 1 + D :]
     (m_x, R_x), (m_y, R_y) = (_fitted_prior(side) for side in pooled)
@@ -78,7 +78,7 @@ def _fitted_prior(expectations):
 def normalized_score(model, score, S_e, S_t, S_I, H_I, H_e=0, H_t=0):
     """Return s* of (10): two marginals of all scores, one for each hypothesis about the trial; NaN is missing.
 
-    The trial's enrolment is one more row of the cohort's scores S_I, its test one more column.
+    The trial's enrolment is one more row of the N x M scores S_I of the cohort, its test one more column.
     """
     N, M = S_I.shape
     S, H = np.full((N + 1, M + 1), np.nan), np.zeros((N + 1, M + 1), int)
@@ -89,3 +89,12 @@ def normalized_score(model, score, S_e, S_t, S_I, H_I, H_e=0, H_t=0):
     target = log_marginal(model, S, H)
     H[N, M] = 0
     return target - log_marginal(model, S, H)
+
+
+def probability_of_target(s_star, pi):
+    """Return P(h = target | all scores, pi) of (9): the logistic function of s* + logit pi.
+
+    >>> round(probability_of_target(np.log(99), pi=0.01), 3)
+    0.5
+    """
+    return float(1 / (1 + np.exp(-(s_star + np.log(pi / (1 - pi))))))
