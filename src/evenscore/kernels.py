@@ -9,7 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["column_moments", "compiled_formula", "row_moments", "sum_scores", "top_moments"]
+__all__ = ["column_moments", "compiled_formula", "row_moments", "sum_draws", "sum_scores", "top_moments"]
 
 
 @cache
@@ -168,3 +168,15 @@ def sum_scores(scores, center, rows, cols, squares, missing):  # type: ignore[no
             square += s * s
             cols[j] += s
         rows[i], squares[i], missing[i] = total, square, absent
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def sum_draws(times, enroll, test, loss, starts, sums, losses):  # type: ignore[no-untyped-def]
+    """Add up the weights of the trials of each run, and their weighted losses, in several draws of speakers at once."""
+    for run in range(sums.shape[0]):
+        for at in range(starts[run], starts[run + 1]):
+            one, other = times[enroll[at]], times[test[at]]
+            for draw in range(times.shape[1]):
+                weight = one[draw] * other[draw]
+                sums[run, draw] += weight
+                losses[draw] += weight * loss[at]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ Metric = Literal["eer", "cllr", "min_cllr", "calibration_loss", "min_dcf", "act_
 Ints = npt.NDArray[np.int64]
 Trials = tuple[Floats, npt.NDArray[np.bool_], Ints, Ints, int]  # scores, targets, both speakers, number of speakers
 Measured = TypeVar("Measured")
+_TOGETHER = 32  # draws in one pass over the trials
 
 
 @dataclass(frozen=True)
@@ -120,17 +122,18 @@ def _draw(
     if replicates < 1:
         raise InputError(f"replicates is {replicates}, but must be at least 1; 1000 is usual")
     trials = _speaker_trials(scores, labels, enroll_speakers, test_speakers)
-    replicate, rng, n = _replicator(trials, thresholds), np.random.default_rng(seed), trials[-1]
+    replicate, rng, n = _replicator(trials, thresholds, replicates), np.random.default_rng(seed), trials[-1]
 
-    def one(times: Ints) -> Measured | None:
-        drawn = replicate(times)
-        return measure(drawn) if drawn.n_target and drawn.n_nontarget else None
+    def measured(times: Ints) -> list[Measured]:
+        return [measure(points) for points in replicate(times) if points.n_target and points.n_nontarget]
 
     found: list[Measured] = []
     with ThreadPoolExecutor(thread_count()) as pool:
         while len(found) < replicates:  # a draw with both classes is never rare: it needs three speakers at most
-            size = min(replicates - len(found), max(1, (1 << 22) // n))
-            found += [row for row in pool.map(one, rng.multinomial(n, np.full(n, 1 / n), size)) if row is not None]
+            size = min(replicates - len(found), max(_TOGETHER, (1 << 22) // n))
+            times = rng.multinomial(n, np.full(n, 1 / n), size)
+            parts = (times[start : start + _TOGETHER] for start in range(0, size, _TOGETHER))
+            found += [one for part in pool.map(measured, parts) for one in part]
     return tuple(found), n
 
 
@@ -156,37 +159,60 @@ def _speaker_trials(scores: Any, labels: Any, enroll: Any, test: Any) -> Trials:
     return values[used].astype(np.float64), key[used] == TARGET, enroll[used], test[used], len(known)
 
 
-def _replicator(trials: Trials, thresholds: tuple[float, ...]) -> Callable[[Ints], Points]:
-    """Return a function from how often each speaker is drawn to the (merged) points of the trials.
+def _replicator(trials: Trials, thresholds: tuple[float, ...], n_draws: int) -> Callable[[Ints], list[Points]]:
+    """Return a function from how often each speaker is drawn, a row per draw, to the (merged) points of the trials.
 
     The trials are sorted once, into runs: up to the next score of the other class, or a threshold.
     """
     scores, target, enroll, test, n_speakers = trials
     order = np.argsort(scores, kind="stable")
-    score, target, enroll, test = scores[order], target[order], enroll[order], test[order]
+    score, target = scores[order], target[order]
     first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
     share = np.add.reduceat(target, first, dtype=np.int64) / np.diff(np.append(first, score.size))
     joins = np.append(False, (share[1:] == share[:-1]) & ((share[1:] == 0) | (share[1:] == 1)))
     starts = np.union1d(first[~joins], np.searchsorted(score, thresholds)).astype(np.int64)
     starts = starts[starts < score.size]
-    loss, targets = np.logaddexp(0.0, np.where(target, -score, score)), np.flatnonzero(target)
-    lowest, runs = score[starts], np.searchsorted(starts, targets, side="right") - 1
-    target_loss = loss[targets]
+    lowest = score[starts]
     test = np.where(enroll == test, n_speakers, test)  # a trial of one speaker counts as often as they do
+    compiled = n_draws * score.size > 1 << 29 or "evenscore.kernels" in sys.modules  # loading numba takes a second
+    classes = []
+    for of_class, sign in ((target, -1.0), (~target, 1.0)):
+        ends = np.append(np.append(0, np.cumsum(of_class))[starts], np.count_nonzero(of_class))
+        some, loss = order[of_class], np.logaddexp(0.0, sign * score[of_class])
+        classes.append((enroll[some], test[some], loss, ends))
 
-    def replicate(times: Ints) -> Points:
-        counts = np.append(times, 1).astype(np.float64)  # whole numbers, exact
-        weight = counts.take(enroll, mode="clip")  # which skips a check of the positions
-        weight *= counts.take(test, mode="clip")
-        of_targets = weight[targets]
-        mass, both = np.bincount(runs, of_targets, starts.size), np.add.reduceat(weight, starts)
-        weight[targets] = 0.0
-        losses = _weighted(of_targets, target_loss), _weighted(weight, loss)
-        some, n_target = both > 0, int(mass.sum())
-        trials = (n_target, int(both.sum()) - n_target)
-        return Points(lowest[some], mass[some], (both - mass)[some], *trials, losses, thresholds)
+    def replicate(times: Ints) -> list[Points]:
+        counts = np.append(times, np.ones((len(times), 1)), axis=1)  # whole numbers, exact
+        (targets, target_loss), (nontargets, nontarget_loss) = (_add_up(counts, *one, compiled) for one in classes)
+        found = []
+        for draw, (mass, others) in enumerate(zip(targets, nontargets, strict=True)):
+            some, n_trials = mass + others > 0, (int(mass.sum()), int(others.sum()))
+            losses = float(target_loss[draw]), float(nontarget_loss[draw])
+            found.append(Points(lowest[some], mass[some], others[some], *n_trials, losses, thresholds))
+        return found
 
     return replicate
+
+
+def _add_up(times: Floats, enroll: Ints, test: Ints, loss: Floats, ends: Ints, compiled: bool) -> tuple[Floats, Floats]:
+    """Return the weight of each run of trials of one class and the sum of weighted losses, a row for each draw."""
+    infinite = np.flatnonzero(np.isinf(loss))
+    if infinite.size:  # 0 * inf is 0: what is not drawn costs nothing
+        drawn = (times[:, enroll[infinite]] * times[:, test[infinite]]).any(axis=1)
+        sums, losses = _add_up(times, enroll, test, np.where(np.isinf(loss), 0.0, loss), ends, compiled)
+        return sums, np.where(drawn, np.inf, losses)
+    sums, losses = np.zeros((ends.size - 1, len(times))), np.zeros(len(times))
+    if compiled:
+        from evenscore.kernels import sum_draws
+
+        sum_draws(np.ascontiguousarray(times.T), enroll, test, loss, ends, sums, losses)
+        return np.ascontiguousarray(sums.T), losses
+    sums, some = sums.T, ends[1:] > ends[:-1]
+    for draw, counts in enumerate(times):
+        weight = counts.take(enroll, mode="clip")  # which skips a check of the positions
+        weight *= counts.take(test, mode="clip")
+        sums[draw, some], losses[draw] = np.add.reduceat(weight, ends[:-1][some]), weight @ loss
+    return sums, losses
 
 
 def _codes(speakers: SpeakersLike | None, name: str, known: dict[str, int]) -> Ints:
@@ -199,13 +225,6 @@ def _codes(speakers: SpeakersLike | None, name: str, known: dict[str, int]) -> I
     if None in names:
         raise InputError(f"{name}_speakers[{names.index(None)}] is not known; leave out trials of unknown speakers")
     return np.array([known.setdefault(speaker, len(known)) for speaker in names], np.int64)[code]
-
-
-def _weighted(weight: Floats, loss: Floats) -> float:
-    """Return the sum of weighted losses; 0 * inf is 0: what is not drawn costs nothing."""
-    with np.errstate(invalid="ignore"):
-        total = float(weight @ loss)
-    return total if np.isfinite(total) else float(weight[weight > 0] @ loss[weight > 0])
 
 
 @dataclass(frozen=True)
