@@ -29,6 +29,7 @@ COMPILED = 1 << 24  #: scores from which compiled loops repay the time to load t
 _ROW_BYTES = 1 << 26  # of whole rows at a time
 _ROWS = 1 << 20  # scores at a time in whole rows
 _TILE = 1 << 17  # scores at a time in a formula: its terms stay in the cache
+_LARGE_TILE = 1 << 21  # the same in a compiled loop: two threads seldom write to one new page of 2 MB
 
 
 def is_dask(array: object) -> bool:
@@ -65,8 +66,8 @@ def map_pairs(
     >>> map_pairs(lambda s, e, t: s - e + t, np.array([[1.0, 2.0]]), [np.array([1.0])], [np.array([0.0, 5.0])])
     array([[0., 6.]])
     """
-    enroll = [np.asarray(values, np.float64) for values in enroll]
-    test = [np.asarray(values, np.float64) for values in test]
+    enroll = [np.ascontiguousarray(values, np.float64) for values in enroll]  # loops over these vectorize
+    test = [np.ascontiguousarray(values, np.float64) for values in test]
     if is_dask(scores):
         return _map_dask_pairs(formula, scores, enroll, test, constants)
     if scores.size <= _TILE:
@@ -82,7 +83,8 @@ def map_pairs(
 
         run_blocks(gather, len(scores), 1, _TILE)
     else:
-        run_blocks(_tile_work(formula, scores, enroll, test, constants, out), len(scores), scores.shape[1], _TILE)
+        work, size = _tile_work(formula, scores, enroll, test, constants, out), scores.size
+        run_blocks(work, *scores.shape, _LARGE_TILE if size >= COMPILED else _TILE)
     return out
 
 
