@@ -70,7 +70,7 @@ def fit_head(
     std = np.sqrt(variance) + 1e-12
     design = _design((table - mean) / std, names)
     penalty = np.full(design.shape[1] + 1, ridge)
-    penalty[:2] = 0.0  # offset and base
+    penalty[:2] = 0.0, 1e-5  # offset; base: an end of its slope where training trials are separable
     with one_blas_thread():
         theta = _logistic(np.column_stack([np.ones(len(design)), design]), target, penalty)
     return Head(names, mean, std, float(theta[0]), theta[1:])
