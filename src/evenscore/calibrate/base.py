@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from evenscore.calibrate.trials import Floats, Speakers, Systems, Trials, Weights, as_tables, as_trials, speaker_codes
 from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
-from evenscore.data.score_matrix import LARGEST_SCORE, as_scores, set_fields
+from evenscore.data.score_matrix import LARGEST_SCORE, as_scores
 from evenscore.errors import InputError
 from evenscore.metrics.points import LabelsLike
 
@@ -54,7 +54,7 @@ class Calibration:
                 value = _checked(each.name, getattr(self, each.name))
                 if value.ndim != (each.type != "float") or (each.type == "Pair" and value.shape != (2,)):
                     raise InputError(f"{each.name} has shape {value.shape}, but must be a {each.type.lower()}")
-                set_fields(self, **{each.name: float(value) if value.ndim == 0 else value})
+                vars(self)[each.name] = float(value) if value.ndim == 0 else value
 
     @classmethod
     def fit(
@@ -79,9 +79,9 @@ class Calibration:
         """
         trials = as_trials(scores, labels, weights, quality, labelled=cls.supervised)
         found = cls._fit_used(trials, options)
-        set_fields(found, _training=(trials, options))
+        vars(found)["_training"] = trials, options
         if np.asarray(quality).dtype.kind == "U":
-            set_fields(found, quality_names=tuple(np.atleast_1d(quality).tolist()))
+            vars(found)["quality_names"] = tuple(np.atleast_1d(quality).tolist())
         return found
 
     @classmethod

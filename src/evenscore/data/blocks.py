@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, Labels
-from evenscore.data.score_matrix import ScoreMatrix, set_fields
-from evenscore.data.side import Side, SpeakersLike
+from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.side import Side, SpeakersLike, replaced
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError, quoted
 from evenscore.large import is_dask
@@ -89,6 +89,13 @@ class ScoreBlocks:
         trials.needs_scores()
         if enroll_speakers is not None or test_speakers is not None:
             trials = trials.with_speakers(enroll_speakers, test_speakers)
+        if enroll is not None and test is not None and not enroll.enroll.same_ids(trials.enroll):
+            first = trials.enroll_ids[:1], trials.test_ids[:1]
+            there = enroll.enroll.find(first[0]), test.enroll.find(first[0]), enroll.test.find(first[1])
+            if [bool((at >= 0).any()) for at in there] == [False, True, True]:
+                raise InputError(
+                    "`enroll` must have the enrolments against the cohort, `test` the cohort against tests; swap them"
+                )
         inner = (None, None) if cohort is None else (cohort.enroll, cohort.test)
         rows = _cohort_side(inner[0], None if test is None else test.enroll, test_labels, "enrolments")
         cols = _cohort_side(inner[1], None if enroll is None else enroll.test, enroll_labels, "tests")
@@ -104,9 +111,9 @@ class ScoreBlocks:
             known = cohort.enroll.speakers is not None and cohort.test.speakers is not None
             cohort_labels = Labels.from_speakers(cohort.enroll, cohort.test) if known else None
         given = {"enroll": (enroll, enroll_labels), "test": (test, test_labels), "cohort": (cohort, cohort_labels)}
-        set_fields(self, trials=trials, enroll=enroll, test=test, cohort=cohort)
+        vars(self).update(trials=trials, enroll=enroll, test=test, cohort=cohort)
         for name, (block, labels) in given.items():
-            set_fields(self, **{f"{name}_labels": None if labels is None else _labels_of(block, labels, name)})
+            vars(self)[f"{name}_labels"] = None if labels is None else _labels_of(block, labels, name)
 
     @property
     def cohort_enroll(self) -> Side | None:
@@ -132,23 +139,23 @@ class ScoreBlocks:
         if cohort is not None and self.cohort_labels is not None:
             cohort = _only_nontargets(cohort, self.cohort_labels)
         no_labels = dict.fromkeys(("enroll_labels", "test_labels", "cohort_labels"))
-        return _unchecked(self, enroll=enroll, test=test, cohort=cohort, **no_labels)
+        return replaced(self, enroll=enroll, test=test, cohort=cohort, **no_labels)
 
     def only(self, names: Sequence[str]) -> ScoreBlocks:
         """Return the trials with some of the cohort scores: "enroll", "test", "cohort"."""
         unused = [name for name in ("enroll", "test", "cohort") if name not in names]
-        return _unchecked(self, **{name + labels: None for name in unused for labels in ("", "_labels")})
+        return replaced(self, **{name + labels: None for name in unused for labels in ("", "_labels")})
 
     def with_trials(self, trials: ScoreMatrix | TrialList) -> ScoreBlocks:
         """Return blocks with other trials of the same enrolments and tests, or of some of them."""
         rows, cols = self.trials.enroll.positions(trials.enroll_ids), self.trials.test.positions(trials.test_ids)
-        return _unchecked(self._take(rows, cols, None, None), trials=trials)
+        return replaced(self._take(rows, cols, None, None), trials=trials)
 
     def take_trials(self, rows: Where, cols: Where) -> ScoreBlocks:
         """Return the blocks of some enrolments and tests of a matrix; None keeps all."""
-        if not isinstance(self.trials, ScoreMatrix):
+        if self.trials.rows is not None:
             raise InputError("the trials are a list; select trials and use with_trials")
-        return _unchecked(self._take(rows, cols, None, None), trials=self.trials.take(rows, cols))
+        return replaced(self._take(rows, cols, None, None), trials=self.trials.take(rows, cols))
 
     def take_cohort(self, cohort_enroll: Where, cohort_test: Where) -> ScoreBlocks:
         """Return the blocks with some members of the cohort; None keeps all."""
@@ -156,7 +163,7 @@ class ScoreBlocks:
 
     def _take(self, rows: Where, cols: Where, members_enroll: Where, members_test: Where) -> ScoreBlocks:
         """Return other rows and columns of the cohort scores and their labels; the trials stay as they are."""
-        return _unchecked(
+        return replaced(
             self,
             enroll=self.enroll and self.enroll.take(rows, members_test),
             test=self.test and self.test.take(members_enroll, cols),
@@ -169,15 +176,8 @@ class ScoreBlocks:
     def __repr__(self) -> str:
         tables = {"trials": self.trials, "enroll": self.enroll, "test": self.test, "cohort": self.cohort}
         sizes = [f"{name} {table.shape[0]} x {table.shape[1]}" for name, table in tables.items() if table is not None]
-        listed = [f"{len(self.trials)} listed"] if isinstance(self.trials, TrialList) else []
+        listed = [] if self.trials.rows is None else [f"{len(self.trials.rows)} listed"]
         return f"ScoreBlocks({', '.join(sizes + listed)})"
-
-
-def _unchecked(blocks: ScoreBlocks, **changed: Any) -> ScoreBlocks:
-    """Return blocks in which some fields are others, which are known to be aligned."""
-    found = object.__new__(ScoreBlocks)
-    set_fields(found, **{**vars(blocks), **changed})
-    return found
 
 
 def _cohort_side(cohort: Side | None, block: Side | None, labels: Any, what: str) -> Side | None:
@@ -187,7 +187,7 @@ def _cohort_side(cohort: Side | None, block: Side | None, labels: Any, what: str
     absent, extra = cohort.find(block.ids) < 0, block.find(cohort.ids) < 0
     if extra.any() or (absent.any() and labels is None):
         odd = [*cohort.ids[extra], *block.ids[absent]]
-        raise InputError(f"the cohort's {what} do not agree: {quoted(odd)} only in one of two blocks")
+        raise InputError(f"the cohort's {what} do not agree: {quoted(odd)} only in one of two blocks; give one cohort")
     side = cohort.completed_by(block)
     if not absent.any():
         return side

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.side import Ids, IdsLike, Side, SpeakersLike, set_fields, union
+from evenscore.data.side import Ids, IdsLike, Side, SpeakersLike, replaced, union
 from evenscore.errors import InputError
 from evenscore.large import Array, Formula, Scores as LazyScores, is_dask, map_pairs
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenscore.data.labels import Labels
     from evenscore.data.trial_list import TrialList
 
-__all__ = ["LARGEST_SCORE", "Pairs", "ScoreMatrix", "Scores", "as_scores", "first_bad_score", "set_fields"]
+__all__ = ["LARGEST_SCORE", "Pairs", "ScoreMatrix", "Scores", "as_scores", "first_bad_score"]
 
 #: Scores are smaller than this, so that squares of their squares still fit into float64.
 LARGEST_SCORE = float(np.float32(1e30))
@@ -36,17 +36,11 @@ class Pairs:
 
     def with_sides(self, enroll: Side, test: Side) -> Self:
         """Return the same scores with sides that know more about the same ids."""
-        return self._replace(enroll=enroll, test=test)
+        return replaced(self, enroll=enroll, test=test)
 
     def with_normalized(self, scores: LazyScores) -> Self:
         """Return other scores of the same pairs, which are not validated; a list drops trials whose score is NaN."""
-        return self._replace(scores=scores)
-
-    def _replace(self, **changed: Any) -> Self:
-        """Return a copy in which some fields are others, which are known to be valid."""
-        made = object.__new__(type(self))
-        set_fields(made, **{**vars(self), **changed})
-        return made
+        return replaced(self, scores=scores)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -125,13 +119,13 @@ class ScoreMatrix(Pairs):
             if bad is not None:
                 pair = enroll.ids[bad // len(test)], test.ids[bad % len(test)]
                 raise InputError(f"the score of {pair} is {array.flat[bad]}; use NaN if it is missing")
-        set_fields(self, scores=array, enroll=enroll, test=test)
+        vars(self).update(scores=array, enroll=enroll, test=test)
 
     @classmethod
     def trusted(cls, scores: LazyScores, enroll: Side, test: Side) -> ScoreMatrix:
         """Return a matrix of scores that are known to be valid: checking them takes as long as normalizing them."""
         matrix = object.__new__(cls)
-        set_fields(matrix, scores=scores, enroll=enroll, test=test)
+        vars(matrix).update(scores=scores, enroll=enroll, test=test)
         return matrix
 
     @property

@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError, quoted
 
-__all__ = ["Ids", "IdsLike", "Side", "SpeakersLike", "as_strings", "set_fields", "union"]
+__all__ = ["Ids", "IdsLike", "Side", "SpeakersLike", "as_strings", "replaced", "union"]
 
 Ids = npt.NDArray[np.object_]  #: Python strings, in an object array
 IdsLike = Iterable[Any]
 SpeakersLike = IdsLike | Mapping[str, str | None]
 Positions = npt.NDArray[np.intp]
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +61,13 @@ class Side:
             if len(values) != len(names):
                 raise InputError(f"column {column!r} has {len(values)} values, but {len(names)} are needed")
         known = None if speakers is None else _speakers_of(speakers, names, name)
-        set_fields(self, ids=names, speakers=known, columns=arrays)
+        vars(self).update(ids=names, speakers=known, columns=arrays)  # a frozen record that is being made
 
     @classmethod
     def trusted(cls, ids: Ids, speakers: Ids | None = None, columns: Mapping[str, Any] | None = None) -> Side:
         """Return a side of arrays that are known to be valid."""
         side = object.__new__(cls)
-        set_fields(side, ids=ids, speakers=speakers, columns=dict(columns or {}))
+        vars(side).update(ids=ids, speakers=speakers, columns=dict(columns or {}))
         return side
 
     def __len__(self) -> int:
@@ -97,18 +98,19 @@ class Side:
         found = self.find(names)
         if found.size and found.min() < 0:
             absent = names[found < 0]
-            raise InputError(f"{what} {quoted(absent)} not in {where}{self._cause(absent, other)}")
+            verb = "is" if len(absent) == 1 else "are"
+            raise InputError(f"{what} {quoted(absent)} {verb} not in {where}; {self._cause(absent, other)}")
         return found
 
     def _cause(self, absent: Ids, other: Side | None) -> str:
-        """Return the end of a sentence about absent ids: a likely cause, if there is one."""
+        """Return the end of a sentence about absent ids: the likely cause."""
         stems = {_stem(name): name for name in self.ids.tolist()}
         for name in absent[:20].tolist():
             if _stem(name) in stems:
-                return f"; {name!r} is {stems[_stem(name)]!r} there: make directories and suffixes agree"
-        if other is not None and len(absent) and (other.find(absent) >= 0).all():
-            return "; they are on the other side: swap enrolments and tests"
-        return ""
+                return f"{name!r} is {stems[_stem(name)]!r} there: make directories and suffixes agree"
+        if other is not None and (other.find(absent) >= 0).all():
+            return "they are on the other side: swap enrolments and tests"
+        return "check that the two belong together"
 
     def same_ids(self, other: Side) -> bool:
         """Tell whether another side has the same ids in the same order."""
@@ -152,10 +154,11 @@ class Side:
         return f"Side({len(self)} ids{known}{', ' if self.columns else ''}{', '.join(self.columns)})"
 
 
-def set_fields(table: object, **fields: Any) -> None:
-    """Set fields of a frozen record that is being made."""
-    for name, value in fields.items():
-        object.__setattr__(table, name, value)
+def replaced(record: Record, **changed: Any) -> Record:
+    """Return a copy of a frozen record in which some fields are others, which are known to be valid."""
+    made = object.__new__(type(record))
+    vars(made).update(vars(record), **changed)
+    return made
 
 
 def as_strings(values: IdsLike, what: str) -> Ids:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from evenscore.data.score_matrix import Pairs, ScoreMatrix, Scores, as_scores, first_bad_score, set_fields
-from evenscore.data.side import IdsLike, Side, as_strings, union
+from evenscore.data.score_matrix import Pairs, ScoreMatrix, Scores, as_scores, first_bad_score
+from evenscore.data.side import IdsLike, Side, as_strings, replaced, union
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class TrialList(Pairs):
     ) -> None:
         enroll, rows = encode_ids(enroll_ids, "enroll_ids")
         test, cols = encode_ids(test_ids, "test_ids")
-        set_fields(self, **vars(TrialList.from_codes(enroll, test, rows, cols, scores, labels, columns)))
+        vars(self).update(vars(TrialList.from_codes(enroll, test, rows, cols, scores, labels, columns)))
 
     @classmethod
     def from_codes(
@@ -110,8 +110,8 @@ class TrialList(Pairs):
     ) -> TrialList:
         """Return a list of arrays that are known to be valid."""
         trials = object.__new__(cls)
-        set_fields(trials, enroll=enroll, test=test, rows=rows, cols=cols, scores=scores, labels=labels)
-        set_fields(trials, columns=dict(columns or {}))
+        vars(trials).update(enroll=enroll, test=test, rows=rows, cols=cols, scores=scores, labels=labels)
+        vars(trials)["columns"] = dict(columns or {})
         return trials
 
     def __len__(self) -> int:
@@ -132,21 +132,21 @@ class TrialList(Pairs):
         bad = first_bad_score(array, infinite=infinite, missing=False)
         if bad is not None:
             raise InputError(f"the score of {self.pair(bad)} is {array[bad]}, but must be finite; drop the trial")
-        return self._replace(scores=array)
+        return replaced(self, scores=array)
 
     def with_normalized(self, scores: Scores) -> TrialList:
         """Return the trials with scores that are not validated; those whose score is NaN are dropped."""
-        trials, missing = self._replace(scores=scores), np.isnan(scores)
+        trials, missing = replaced(self, scores=scores), np.isnan(scores)
         return trials.select(~missing) if missing.any() else trials
 
     def with_labels(self, labels: npt.ArrayLike | None) -> TrialList:
         """Return the same trials with these labels, one per trial, or with none."""
         if labels is None:
-            return self._replace(labels=None)
+            return replaced(self, labels=None)
         array = np.asarray(labels)
         if array.shape != (len(self),) or array.dtype.kind not in "biuf" or not np.isin(array, (-1, 0, 1)).all():
             raise InputError(f"labels must be {len(self)} numbers: 1 (target), 0 (non-target) or -1 (unknown)")
-        return self._replace(labels=array.astype(np.int8))
+        return replaced(self, labels=array.astype(np.int8))
 
     def select(self, which: npt.ArrayLike) -> TrialList:
         """Return the trials of a mask or of positions; ids that no trial has any more are dropped."""

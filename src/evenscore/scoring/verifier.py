@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evenscore.calibrate.base import Calibration
 from evenscore.data.blocks import ScoreBlocks
 from evenscore.data.embeddings import Embeddings
-from evenscore.data.score_matrix import ScoreMatrix, set_fields
+from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.errors import InputError
 from evenscore.norms.online import OnlineNorm
 from evenscore.norms.options import CLASSICAL, NormOptions
@@ -93,8 +93,8 @@ class Verifier:
         method_named(method)
         if (method == "raw") != (cohort is None) or (cohort is None and options):
             raise InputError("a norm needs a cohort, and a cohort needs a norm; give both, such as method='as'")
-        set_fields(self, scorer=make_scorer(scorer), cohort=cohort, method=method, options=options)
-        set_fields(self, calibration=calibration, length_norm=length_norm)
+        vars(self).update(scorer=make_scorer(scorer), cohort=cohort, method=method, options=options)
+        vars(self).update(calibration=calibration, length_norm=length_norm)
         if cohort is not None:  # what is made on first use is made before there are threads
             self.normalized(self.enroll(cohort.vectors[0]), self.test(cohort.vectors[-1]))
 
