@@ -57,6 +57,7 @@ def test_a_model_that_fit_makes_is_used_and_shown(run):
     assert told["scores"] == {"nontarget": 24 * 48 - 96, "target": 96}
     assert told["converged"]
     shown = json.loads(run("model show m.json --json").stdout)
+    assert shown.pop("info")["converged"]
     assert shown == told["model"]
     assert shown["dim"] == 1
     run(f"normalize --norm lgsm --model m.json {BLOCKS} -o out.npz")

@@ -35,7 +35,9 @@ def calibrate(
     train: Annotated[list[str] | None, file_option("Scores to train on; a file per system.")] = None,
     train_key: Annotated[str | None, file_option("Labels of the training scores.")] = None,
     enroll_speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
-    calibration: Annotated[str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="See above.")] = "logistic",
+    calibration: Annotated[
+        str | None, typer.Option(metavar="NAME[:OPTION=VALUE]", help="See above.", show_default="logistic")
+    ] = None,
     save: Annotated[str | None, file_option("Write the calibration to a JSON file.")] = None,
     load: Annotated[str | None, file_option("Apply a calibration instead of training.")] = None,
     cross_validate: Annotated[int | None, typer.Option(metavar="N", help="Calibrate by N folds of speakers.")] = None,
@@ -56,11 +58,13 @@ def calibrate(
     max:dur, diff:dur, ratio:dur, log:min:dur.
     """
     from evenscore.calibrate import Calibration, calibration_class, cross_validate as cross_validated
-    from evenscore.cli.inputs import read_labelled, warn_self_pairs
+    from evenscore.cli.inputs import read_labelled, refuse_overflow, warn_self_pairs
     from evenscore.files import output_format, read_model, read_scores, write, write_model
 
-    kind = calibration_class(calibration.partition(":")[0])
-    options = parse_name(calibration, kind.option_names())[1]
+    if load and (calibration or train_key):
+        raise InputError("--load applies a calibration as it was trained; leave out --calibration and --train-key")
+    kind = calibration_class((calibration or "logistic").partition(":")[0])
+    options = parse_name(calibration or "logistic", kind.option_names())[1]
     train = scores if not (train or load or cross_validate or kind.supervised) else train
     if bool(train) + bool(load) + bool(cross_validate) != 1:
         raise InputError("give one of --train (with --train-key), --load, and --cross-validate (with --key)")
@@ -101,6 +105,7 @@ def calibrate(
         write_model(found, save, {"train": train, **({"train_key": train_key} if train_key else {}), **info})
     if output is not None and llrs is not None:
         warn_self_pairs(tables[0])
+        llrs = refuse_overflow(llrs, infinite=True)
         write(llrs if posterior is None else _with_posterior(llrs, posterior), output, format=to_format)
 
 

@@ -9,13 +9,14 @@ import typer
 
 from evenscore.data.blocks import ScoreBlocks
 from evenscore.data.labels import Labels
-from evenscore.data.score_matrix import ScoreMatrix
+from evenscore.data.score_matrix import LARGEST_SCORE, ScoreMatrix, first_bad_score
 from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError, quoted
 from evenscore.files import read_scores, read_speakers, read_trials
+from evenscore.large import Scores, is_dask
 
-__all__ = ["CONDITION", "facts_of_ids", "read_blocks", "read_labelled", "warn_self_pairs"]
+__all__ = ["CONDITION", "facts_of_ids", "read_blocks", "read_labelled", "refuse_overflow", "warn_self_pairs"]
 
 CONDITION = "condition"  #: the column that --conditions gives to every side
 AnySide = TypeVar("AnySide", bound=Side)
@@ -144,3 +145,20 @@ def warn_self_pairs(table: Table) -> None:
         number = int((trials.test.find(trials.enroll_ids)[trials.rows] == trials.cols).sum())
         if number:
             typer.echo(f"warning: in {number} trials an id stands on both sides; leave these out", err=True)
+
+
+def refuse_overflow(table: Table, *, infinite: bool = False) -> Table:
+    """Return the same scores, checked; a score that no reader would accept is an error (of dask, when it is computed).
+
+    ``infinite`` accepts LLRs of plus and minus infinity.
+    """
+
+    def check(part: Scores) -> Scores:
+        bad = first_bad_score(part, infinite=infinite)
+        if bad is not None:
+            limit = f"scores are at most {LARGEST_SCORE:g}"
+            raise InputError(f"a score of the output is {part.flat[bad]:g}, but {limit}; scale the input")
+        return part
+
+    scores: Scores = table.scores
+    return table.with_normalized(scores.map_blocks(check, meta=scores._meta) if is_dask(scores) else check(scores))

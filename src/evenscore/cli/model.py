@@ -29,17 +29,19 @@ def model(
     as_json: Json = False,
 ) -> None:
     """Show a model: of a score model, where the variance of the scores comes from, by class and side."""
-    from evenscore.files import read_model
+    from evenscore.files.models import read_model_and_info
     from evenscore.model.parameters import ScoreModel
 
-    found = read_model(path)
+    found, info = read_model_and_info(path)
+    notes = [f"  {name}: {_short(value)}" for name, value in info.items()]
+    notes = ["Of the training:", *notes] if notes else []
     if as_json:
-        typer.echo(json.dumps(describe(found), indent=2))
+        typer.echo(json.dumps({**describe(found), **({"info": info} if info else {})}, indent=2))
     elif isinstance(found, ScoreModel):
-        typer.echo("\n".join([f"{path}: score model, D = {found.dim}", *model_lines(found)]))
+        typer.echo("\n".join([f"{path}: score model, D = {found.dim}", *model_lines(found), *notes]))
     else:
         lines = [f"  {name}: {_short(value)}" for name, value in describe(found).items()]
-        typer.echo("\n".join([f"{path}: {type(found).__name__}", *lines]))
+        typer.echo("\n".join([f"{path}: {type(found).__name__}", *lines, *notes]))
 
 
 def describe(model: Any) -> Any:

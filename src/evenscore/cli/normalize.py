@@ -86,7 +86,7 @@ def normalize(
     is. Options follow a norm: top_k, drop_top, select, statistic, trim, ddof, std_floor, combine, convention.
     """
     from evenscore.cli.app import progress_bar
-    from evenscore.cli.inputs import CONDITION, facts_of_ids, read_blocks
+    from evenscore.cli.inputs import CONDITION, facts_of_ids, read_blocks, refuse_overflow
     from evenscore.cli.options import labelled_format
     from evenscore.files import output_format, write
     from evenscore.large import cluster, task_progress
@@ -118,7 +118,7 @@ def normalize(
             table = normalize_blocks(blocks, method, folds=folds, condition=condition, progress=bar, **options)
             if quality:
                 table = _with_quality(table, quality, blocks, vectors, method, options)
-            write(table, output, format=labelled_format(table, output, to_format))
+            write(refuse_overflow(table), output, format=labelled_format(table, output, to_format))
 
 
 def _parse_norm(norm: str, model: str | None) -> tuple[str, dict[str, Any]]:

@@ -35,6 +35,7 @@ def score(
     itself. A matrix for a zarr store is computed and written in chunks, so that it may be larger than memory.
     """
     from evenscore.cli.embeddings import read_scorer, read_sides
+    from evenscore.cli.inputs import refuse_overflow
     from evenscore.files import output_format, read_trials, write
     from evenscore.large import cluster
     from evenscore.scoring import embedding_blocks
@@ -45,4 +46,4 @@ def score(
         enroll, test = read_sides(enroll_embeddings, test_embeddings, enroll_map, how)
         listed = None if trials is None else read_trials(trials)
         table = embedding_blocks(enroll, test, None, listed, scorer=how, lazy=lazy).trials
-        write(table, output, format=labelled_format(table, output, to_format))
+        write(refuse_overflow(table), output, format=labelled_format(table, output, to_format))

@@ -22,7 +22,7 @@ from evenscore.files.kaldi import read_plda
 from evenscore.files.streams import PathLike, atomic_output, open_input
 from evenscore.norms.registry import METHODS
 
-__all__ = ["load_verifier", "read_model", "save_verifier", "write_model"]
+__all__ = ["load_verifier", "read_model", "read_model_and_info", "save_verifier", "write_model"]
 
 VERSION = 1
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}  # JSON has no infinite numbers
@@ -73,6 +73,14 @@ def write_model(model: Any, path: PathLike, info: Mapping[str, Any] | None = Non
 
 def read_model(path: PathLike, expected: type | None = None) -> Any:
     """Read a model of any kind, or one of the class that is expected; a PLDA may be a file of Kaldi."""
+    model, _ = read_model_and_info(path)
+    if expected is not None and not isinstance(model, expected):
+        raise FileError(path, f"expected a {expected.__name__}, but it holds a {type(model).__name__}; give another")
+    return model
+
+
+def read_model_and_info(path: PathLike) -> tuple[object, dict[str, object]]:
+    """Read a model, and the facts about its training that the file has."""
     with open_input(path) as stream, parsing(path, "a model"):
         data, cohort = stream.read(), {}
         if data.startswith(b"PK"):
@@ -91,11 +99,13 @@ def read_model(path: PathLike, expected: type | None = None) -> Any:
             raise FileError(path, f"{name!r} is no format of models; known are {', '.join(_classes())}", part="format")
         if version != VERSION:
             raise FileError(path, f"it is {version!r}, but {VERSION} is known; train it again", part="version")
-        record.pop("info", None)
-        model = _object({"format": name, **_of_today(record), **cohort})
-    if expected is not None and not isinstance(model, expected):
-        raise FileError(path, f"expected a {expected.__name__}, but it holds a {type(model).__name__}; give another")
-    return model
+        info = dict(record.pop("info", None) or {})
+        try:
+            return _object({"format": name, **_of_today(record), **cohort}), info
+        except TypeError as error:  # a field is absent, or unknown
+            raise FileError(
+                path, f"its fields are not those of {name} in this version ({error}); train it again"
+            ) from None
 
 
 load_verifier, save_verifier = read_model, write_model
@@ -145,6 +155,8 @@ def _object(value: Any) -> Any:
     if isinstance(value, list):
         items = [_object(item) for item in value]
         texts = any(isinstance(item, str | dict) or is_dataclass(item) for item in items)
+        if None in value:
+            raise ValueError("null stands in a list of numbers")
         return tuple(items) if texts else np.array(items, float)
     return _INFINITE.get(value, value) if isinstance(value, str) else value
 
