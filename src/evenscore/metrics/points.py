@@ -81,21 +81,24 @@ class Points:
         return self.losses is not None
 
     @cached_property
+    def below(self) -> tuple[Array, Array]:
+        """Weight of the targets and of the non-targets among the k lowest scores, k = 0, ..., number of scores."""
+        return np.append(0, np.cumsum(self.target)), np.append(0, np.cumsum(self.nontarget))
+
+    @cached_property
     def p_miss(self) -> Floats:
-        """Miss rate if the k lowest scores are rejected, k = 0, ..., number of scores."""
-        below = np.append(0, np.cumsum(self.target))
-        return below / below[-1]
+        """Miss rate if the k lowest scores are rejected."""
+        return self.below[0] / self.below[0][-1]
 
     @cached_property
     def p_fa(self) -> Floats:
         """False-alarm rate if the k lowest scores are rejected."""
-        below = np.append(0, np.cumsum(self.nontarget))
-        return (below[-1] - below) / below[-1]
+        return (self.below[1][-1] - self.below[1]) / self.below[1][-1]
 
     @cached_property
     def hull(self) -> Hull:
         """The convex hull of the ROC, which is the isotonic (PAV) fit of the labels to the scores."""
-        targets, nontargets = np.append(0, np.cumsum(self.target)), np.append(0, np.cumsum(self.nontarget))
+        targets, nontargets = self.below
         if float(targets[-1]) * float(nontargets[-1]) > 1 << 62:  # products would overflow
             targets, nontargets = targets.astype(np.float64), nontargets.astype(np.float64)
         at = hull_vertices(targets, nontargets)
@@ -174,16 +177,18 @@ def hull_vertices(targets: npt.NDArray[np.number], nontargets: npt.NDArray[np.nu
     array([0, 1, 3, 4])
     """
     kept = np.arange(targets.size)
-    while kept.size > 2:
-        dt, dn = np.diff(targets[kept]), np.diff(nontargets[kept])
-        convex = dt[:-1] * dn[1:] < dt[1:] * dn[:-1]
-        n_dropped = convex.size - np.count_nonzero(convex)
-        kept = kept[np.concatenate(([True], convex, [True]))]
-        if n_dropped == 0:
+    while targets.size > 2:
+        dt, dn = targets[1:] - targets[:-1], nontargets[1:] - nontargets[:-1]
+        convex = np.ones(targets.size, bool)
+        np.less(dt[:-1] * dn[1:], dt[1:] * dn[:-1], out=convex[1:-1])
+        some = np.flatnonzero(convex)
+        if some.size == kept.size:
             return kept
-        if n_dropped < convex.size / 16:  # then a round is slower than walking over the rest
+        nearly = kept.size - some.size < kept.size / 16  # dropped: a round is slower than walking over the rest
+        kept, targets, nontargets = kept[some], targets[some], nontargets[some]
+        if nearly:
             break
-    t, n = targets[kept].tolist(), nontargets[kept].tolist()
+    t, n = targets.tolist(), nontargets.tolist()
     stack: list[int] = []
     for k in range(len(t)):
         while len(stack) > 1:

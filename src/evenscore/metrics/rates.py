@@ -107,9 +107,8 @@ def auc(scores: ScoresLike, labels: LabelsLike = None) -> float:
     0.75
     """
     points = as_points(scores, labels)
-    below = np.append(0.0, np.cumsum(points.nontarget, dtype=np.float64))
-    pairs = points.target @ (below[1:] + below[:-1])
-    return float(pairs / (2.0 * float(points.target.sum()) * below[-1]))
+    targets, nontargets = (below.astype(np.float64) for below in points.below)
+    return float(points.target @ (nontargets[1:] + nontargets[:-1]) / (2.0 * targets[-1] * nontargets[-1]))
 
 
 @dataclass(frozen=True)
