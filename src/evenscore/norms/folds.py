@@ -1,7 +1,7 @@
 """Leave a trial's own speakers out of its cohort, or keep only the cohort of its condition, for any norm.
 
-The speakers that both the trials and the cohort have are dealt out to folds. For each pair of folds (a, b) the plain
-norm runs on the trials of an enrolment in a and a test in b, with the cohort that has neither a nor b. With as many
+The speakers that are in the trials and in the cohort are assigned to folds. For each pair of folds (a, b), the plain
+norm runs on the trials of an enrolment in a and a test in b, with the cohort members that are in neither. With as many
 folds as speakers, exactly the trial's own speakers are left out. No norm knows of own speakers.
 """
 
@@ -22,17 +22,14 @@ from evenscore.parallel import Progress
 
 __all__ = ["EXACT_FOLDS", "MANY_FOLDS", "assign_folds", "normalize_by_folds"]
 
-Codes = npt.NDArray[np.intp]
-Norm = Callable[[ScoreBlocks], Scores]
-
-EXACT_FOLDS = 40  #: up to so many speakers each has a fold of its own
-MANY_FOLDS = 20  #: folds of more speakers than that
-_KEPT = -1  # fold of a cohort member that no trial leaves out
-_ALL = -2  # fold, or condition, of a trial that keeps the whole cohort
+Codes = npt.NDArray[np.intp]  #: fold or condition of each enrolment, test or cohort member
+EXACT_FOLDS, MANY_FOLDS = 40, 20  #: up to 40 speakers have a fold each; more of them are in 20 folds
+_IN_NO_FOLD = -1  # a cohort member whose speaker is in no trial
+_WHOLE_COHORT = -2  # fold, or condition, of an enrolment or a test that leaves out no cohort member
 
 
 def normalize_by_folds(
-    norm: Norm,
+    norm: Callable[[ScoreBlocks], Scores],
     blocks: ScoreBlocks,
     folds: int | None = None,
     condition: str | None = None,
@@ -47,48 +44,65 @@ def normalize_by_folds(
     blocks
         With the speakers of trials and cohort, own speakers are left out; without them, the norm runs as it is.
     folds
-        Number of folds. By default one per speaker for up to 40 speakers, which is exact, and 20 for more: other
-        speakers of a trial's folds are then left out, too. Measured (`benchmarks/folds.py`: Common Voice, two halves of
-        197 speakers, the training half its own cohort; Cllr of the other half after logistic calibration on the
-        normalized training trials, relative to exact leaving-out): 20 folds .9995 (S), .999 (AS), .9995 (ZT) in 1/40,
-        1/40, 1/80 of its time; 10 folds .999, 1.001, .999; 5 folds .999, 1.019, .999.
+        Number of folds. By default one per speaker for up to 40 speakers, which is exact, and 20 for more: the other
+        speakers of a trial's two folds are then left out, too. On Common Voice (`benchmarks/folds.py`, 197 speakers),
+        Cllr with 20 folds is 0.9995 (S), 0.999 (AS) and 0.9995 (ZT) of that with exact folds, in 1/40 to 1/80 of the
+        time.
     condition
         A column of all sides, such as "gender": enrolments and tests keep the cohort members with the same value. Those
         without a value ("" or None) keep all.
     progress
-        Called with the pairs of folds that are done and with all of them.
+        Called with the number of pairs of folds that are done, and of all pairs.
+
+    Returns
+    -------
+    ScoreMatrix or TrialList
+        The normalized trials, in the form of ``blocks.trials``.
+
+    Examples
+    --------
+    >>> def less_mean(blocks):
+    ...     return blocks.trials.map(lambda s, mean: s - mean, [np.nanmean(blocks.enroll.scores, axis=1)], [])
+    >>> cohort = Side(["c1", "c2"], ["ann", "eve"])
+    >>> enroll, test = Side(["e"], ["ann"]), Side(["t"], ["bob"])
+    >>> blocks = ScoreBlocks(ScoreMatrix([[3.0]], enroll, test), enroll=ScoreMatrix([[9.0, 1.0]], enroll, cohort))
+    >>> normalize_by_folds(less_mean, blocks).scores  # the score 9 is of ann herself
+    array([[2.]])
     """
     sides = (blocks.trials.enroll, blocks.trials.test, blocks.cohort_enroll, blocks.cohort_test)
     enroll, test, members_enroll, members_test = _folds_of(sides, folds)
     conditions = _conditions_of(sides, condition)
-    if 0 in blocks.trials.shape or ((enroll == _ALL).all() and (test == _ALL).all() and condition is None):
+    whole = (enroll == _WHOLE_COHORT).all() and (test == _WHOLE_COHORT).all() and condition is None
+    if whole or 0 in blocks.trials.shape:
         return norm(blocks)
-    groups_enroll = np.unique(np.stack([enroll, conditions[0]]), axis=1, return_inverse=True)
-    groups_test = np.unique(np.stack([test, conditions[1]]), axis=1, return_inverse=True)
+    # A group has one fold and one condition: all its trials with another group have the same cohort.
+    groups_enroll, of_enroll = np.unique(np.stack([enroll, conditions[0]]), axis=1, return_inverse=True)
+    groups_test, of_test = np.unique(np.stack([test, conditions[1]]), axis=1, return_inverse=True)
+    n_done, n_pairs = 0, groups_enroll.shape[1] * groups_test.shape[1]
 
-    n_pairs = groups_enroll[0].shape[1] * groups_test[0].shape[1]
-    done = 0
-
-    def plain(group_enroll: int, group_test: int, part: ScoreBlocks) -> Scores:
+    def normalize_pair(group_enroll: int, group_test: int, part: ScoreBlocks) -> Scores:
         """Normalize the trials of two groups with their cohort."""
-        nonlocal done
-        done += 1
+        nonlocal n_done
+        n_done += 1
         if progress is not None:
-            progress(done, n_pairs)
-        (a, condition_enroll), (b, condition_test) = groups_enroll[0][:, group_enroll], groups_test[0][:, group_test]
-        keep_enroll = ~np.isin(members_enroll, (a, b)) & _same(conditions[2], condition_test)
-        keep_test = ~np.isin(members_test, (a, b)) & _same(conditions[3], condition_enroll)
+            progress(n_done, n_pairs)
+        (a, condition_enroll), (b, condition_test) = groups_enroll[:, group_enroll], groups_test[:, group_test]
+        keep_enroll, keep_test = ~np.isin(members_enroll, (a, b)), ~np.isin(members_test, (a, b))
+        if condition_test != _WHOLE_COHORT:
+            keep_enroll &= conditions[2] == condition_test
+        if condition_enroll != _WHOLE_COHORT:
+            keep_test &= conditions[3] == condition_enroll
         return norm(part.take_cohort(np.flatnonzero(keep_enroll), np.flatnonzero(keep_test)))
 
     if isinstance(blocks.trials, TrialList):
-        return _fill_list(plain, blocks, blocks.trials, groups_enroll[1].ravel(), groups_test[1].ravel())
-    return _fill_matrix(plain, blocks, blocks.trials, groups_enroll[1].ravel(), groups_test[1].ravel())
+        return _fill_list(normalize_pair, blocks, blocks.trials, of_enroll.ravel(), of_test.ravel())
+    return _fill_matrix(normalize_pair, blocks, blocks.trials, of_enroll.ravel(), of_test.ravel())
 
 
 def _fill_matrix(
-    plain: Formula, blocks: ScoreBlocks, trials: ScoreMatrix, of_enroll: Codes, of_test: Codes
+    normalize_pair: Formula, blocks: ScoreBlocks, trials: ScoreMatrix, of_enroll: Codes, of_test: Codes
 ) -> ScoreMatrix:
-    """Normalize the trials of each pair of groups; a dask array is put together from its parts."""
+    """Normalize the trials of each pair of groups; a dask array is assembled from its parts."""
     rows = [np.flatnonzero(of_enroll == group) for group in range(of_enroll.max() + 1)]
     cols = [np.flatnonzero(of_test == group) for group in range(of_test.max() + 1)]
     by_row = [blocks.take_trials(at, None) for at in rows]
@@ -96,7 +110,8 @@ def _fill_matrix(
         import dask.array as da
 
         parts = [
-            [plain(a, b, by_row[a].take_trials(None, c)).scores for b, c in enumerate(cols)] for a in range(len(rows))
+            [normalize_pair(a, b, by_row[a].take_trials(None, c)).scores for b, c in enumerate(cols)]
+            for a in range(len(rows))
         ]
         back = np.argsort(np.concatenate(rows)), np.argsort(np.concatenate(cols))
         return trials.with_scores(da.block(parts)[back[0]][:, back[1]].rechunk(trials.scores.chunks))
@@ -104,46 +119,44 @@ def _fill_matrix(
     for a, at in enumerate(rows):
         for b, c in enumerate(cols):
             if not np.isnan(trials.scores[np.ix_(at, c)]).all():
-                out[np.ix_(at, c)] = plain(a, b, by_row[a].take_trials(None, c)).scores
+                out[np.ix_(at, c)] = normalize_pair(a, b, by_row[a].take_trials(None, c)).scores
     return trials.with_scores(out)
 
 
-def _fill_list(plain: Formula, blocks: ScoreBlocks, trials: TrialList, of_enroll: Codes, of_test: Codes) -> TrialList:
+def _fill_list(
+    normalize_pair: Formula, blocks: ScoreBlocks, trials: TrialList, of_enroll: Codes, of_test: Codes
+) -> TrialList:
     """Normalize the listed trials of each pair of groups."""
     pair = of_enroll[trials.rows] * (of_test.max(initial=0) + 1) + of_test[trials.cols]
     order = np.argsort(pair, kind="stable")
     scores = np.full(len(trials), np.nan, trials.needs_scores().dtype)
     for at in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1) if len(order) else []:
         part = trials.select(at)
-        done = plain(of_enroll[trials.rows[at[0]]], of_test[trials.cols[at[0]]], blocks.with_trials(part))
-        if len(done) == len(part):
-            scores[at] = done.scores
+        found = normalize_pair(of_enroll[trials.rows[at[0]]], of_test[trials.cols[at[0]]], blocks.with_trials(part))
+        if len(found) == len(part):
+            scores[at] = found.scores
         else:  # trials without cohort scores were dropped
-            scores[at[done.find(part)]] = done.scores
+            scores[at[found.find(part)]] = found.scores
     return trials.with_normalized(scores)
 
 
-def _same(conditions: Codes, wanted: int) -> npt.NDArray[np.bool_]:
-    return np.ones(len(conditions), bool) if wanted == _ALL else conditions == wanted
-
-
 def _folds_of(sides: tuple[Side, Side, Side | None, Side | None], folds: int | None) -> list[Codes]:
-    """Return the fold of each enrolment, test, and cohort member; only speakers on both sides have one."""
+    """Return the fold of each enrolment, test, and cohort member; only speakers of trials and cohort have one."""
     speakers = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
     shared = ({*speakers[0], *speakers[1]} & {*speakers[2], *speakers[3]}) - {None}
     if folds is not None and folds < 2:
         raise InputError(f"`folds` is {folds}, but must be 2 or more")
     n_folds = folds or (len(shared) if len(shared) <= EXACT_FOLDS else MANY_FOLDS)
     fold = assign_folds([name for part in speakers[:2] for name in part if name in shared], n_folds)
-    found = []
-    for side, part, other in zip(sides, speakers, (_ALL, _ALL, _KEPT, _KEPT), strict=True):
+    found, absent = [], (_WHOLE_COHORT, _WHOLE_COHORT, _IN_NO_FOLD, _IN_NO_FOLD)
+    for side, part, other in zip(sides, speakers, absent, strict=True):
         size = 0 if side is None else len(side)
         found.append(np.array([fold.get(name, other) for name in part] or [other] * size, np.intp))
     return found
 
 
 def assign_folds(speakers: list[str], n_folds: int) -> dict[str, int]:
-    """Return the fold of each speaker: they are dealt out in turn, those with the most recordings first.
+    """Assign speakers to folds in turn, those with the most recordings first, so that folds have similar sizes.
 
     Examples
     --------
@@ -156,8 +169,8 @@ def assign_folds(speakers: list[str], n_folds: int) -> dict[str, int]:
 
 
 def _conditions_of(sides: tuple[Side, Side, Side | None, Side | None], column: str | None) -> list[Codes]:
-    """Return the codes of a column on each side; -2 where a trial's side has no value."""
-    names: dict[object, int] = {None: _ALL, "": _ALL}
+    """Return the codes of a column on each side, and `_WHOLE_COHORT` where there is no value."""
+    names: dict[object, int] = {None: _WHOLE_COHORT, "": _WHOLE_COHORT}
     found = []
     for side, what in zip(sides, ("enrolments", "tests", "cohort's enrolments", "cohort's tests"), strict=True):
         if side is not None and column is not None and column not in side.columns:

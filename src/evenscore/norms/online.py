@@ -1,4 +1,4 @@
-"""Trials that come one by one, as in a service: a few numbers for each side, computed once, then one formula."""
+"""Classical norms for single trials, as in a service: cohort statistics of each side, computed once, and a formula."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from evenscore.norms.options import CLASSICAL, NormOptions
 
 __all__ = ["OnlineNorm", "prepare_norm"]
 
-Numbers = tuple[float, ...]  #: what is kept of an enrolment or of a test
+SideStatistics = tuple[float, ...]  #: mean and standard deviation of one side's cohort scores; empty if not used
 
 
 @dataclass(frozen=True, eq=False)
 class OnlineNorm:
-    """A classical norm for single trials; it never changes, so that threads may share it. Made by `prepare_norm`.
+    """A classical norm for single trials, made by `prepare_norm`; threads may share it.
 
-    Cohort scores are in the order of the cohort, NaN where one is missing or of the trial's own speakers.
+    Cohort scores are in the order of the cohort, NaN where one is missing or belongs to the trial's own speakers.
 
     Examples
     --------
@@ -35,22 +35,22 @@ class OnlineNorm:
     options: NormOptions
     cohort: npt.NDArray[np.floating] | None = None  #: N x M, for ZT and TZ; NaN where a pair is a target
 
-    def enroll(self, cohort_scores: npt.ArrayLike) -> Numbers:
-        """Return what is kept of an enrolment, from its scores against the cohort's tests."""
+    def enroll(self, cohort_scores: npt.ArrayLike) -> SideStatistics:
+        """Return the statistics of an enrolment, from its scores against the cohort's tests."""
         S_e = np.asarray(cohort_scores, np.float64)[None]
         k = cohort_counts(self.method, S_e, None, self.options)[0]
         return tuple(
             float(value[0]) for value in statistics_of_enrolments(self.method, S_e, self.cohort, self.options, k)
         )
 
-    def test(self, cohort_scores: npt.ArrayLike) -> Numbers:
-        """Return what is kept of a test, from the scores of the cohort's enrolments against it."""
+    def test(self, cohort_scores: npt.ArrayLike) -> SideStatistics:
+        """Return the statistics of a test, from the scores of the cohort's enrolments against it."""
         S_t = np.asarray(cohort_scores, np.float64)[:, None]
         k = cohort_counts(self.method, None, S_t, self.options)[1]
         return tuple(float(value[0]) for value in statistics_of_tests(self.method, S_t, self.cohort, self.options, k))
 
-    def score(self, score: float, enroll: Numbers, test: Numbers) -> float:
-        """Return the normalized score of a trial, from what is kept of its two sides."""
+    def score(self, score: float, enroll: SideStatistics, test: SideStatistics) -> float:
+        """Return the normalized score of a trial, from the statistics of its two sides."""
         return float(formula(self.method, self.options)(score, *enroll, *test))
 
     def normalize_one(self, score: float, enroll_cohort: npt.ArrayLike = (), test_cohort: npt.ArrayLike = ()) -> float:
@@ -72,11 +72,17 @@ def prepare_norm(
     Parameters
     ----------
     method
-        Its name.
+        Name of the norm: "z", "t", "s", "zt", "tz", "as", "az" or "at".
     cohort
         Scores of the cohort against itself (N x M), which ZT and TZ need; NaN where a pair is a target.
     convention, **options
-        See `NormOptions`; a cohort that the other side ranks (``select``) is not for single trials.
+        See `NormOptions`; ``select`` must be "own".
+
+    Examples
+    --------
+    >>> norm = prepare_norm("s", ddof=1)
+    >>> norm.normalize_one(3.0, [2.0, 1.0, 0.0], [1.5, 0.5, -0.5])
+    2.25
     """
     if method not in CLASSICAL:
         raise InputError(f"there is no classical norm {method!r}; there are {', '.join(CLASSICAL)}")

@@ -14,7 +14,7 @@ from evenscore.errors import InputError, quoted
 __all__ = ["ADAPTIVE", "CLASSICAL", "CONVENTIONS", "NormOptions"]
 
 CLASSICAL = ("z", "t", "zt", "tz", "s", "as", "at", "az")  #: the names of the classical norms
-ADAPTIVE = ("as", "at", "az")  #: those that take the highest cohort scores only
+ADAPTIVE = ("as", "at", "az")  #: those that use the highest cohort scores only
 
 #: The options in which a tool differs from our defaults.
 CONVENTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -46,18 +46,17 @@ class NormOptions:
     Parameters
     ----------
     top_k
-        How many of the highest cohort scores an adaptive norm (`as`, `at`, `az`) takes: a count, or a fraction of the
-        cohort (a float up to 1). By default 300, or a fifth of the cohort where that is fewer (two at least). Where
-        scores are missing, it takes those that there are.
+        Number of the highest cohort scores that an adaptive norm (`as`, `at`, `az`) uses: a count, or a fraction of the
+        cohort (a float up to 1). By default 300, or a fifth of the cohort where that is fewer (at least two). Where
+        scores are missing, all others up to this number.
     excess
-        If ``top_k + drop_top`` is larger than the cohort: ``"error"``, or ``"clip"`` to take all there is.
+        If ``top_k + drop_top`` is larger than the cohort: ``"error"``, or ``"clip"`` to use the whole cohort.
     drop_top
-        How many of the very highest cohort scores to leave out first: they may be hidden targets.
+        Number of the very highest cohort scores to leave out first: they may be hidden targets.
     select
-        Which side ranks the cohort of an adaptive norm. ``"own"``: each side takes its own highest scores. ``"cross"``:
-        its scores against the members with which the other side scores highest; both sides need the same cohort, or the
-        same speakers. ``"profile"``: its scores against the members whose cohort scores are closest to those of the
-        other side; needs the cohort against itself.
+        How an adaptive norm ranks the cohort of a side. ``"own"``: by the side's own scores. ``"cross"``: by the scores
+        of the trial's other side; both sides need the same cohort, or the same speakers. ``"profile"``: by how close a
+        member's cohort scores are to those of the other side; needs the cohort against itself.
     statistic
         ``"mean"``: mean and standard deviation; ``"trimmed"``: the same without the fraction ``trim`` at each end;
         ``"median"``: median, and 1.4826 times the median absolute deviation.
@@ -70,10 +69,10 @@ class NormOptions:
     zero_std
         If all cohort scores are equal: ``"error"``, or ``"one"`` to divide by 1.
     combine
-        How `s` and `as` join the two sides: ``"mean"`` (half the sum) or ``"sqrt2"`` (the sum over the root of 2).
+        How `s` and `as` combine the two sides: ``"mean"`` (half the sum) or ``"sqrt2"`` (the sum over the root of 2).
     empty
-        For trials without cohort scores: ``"error"`` names one, ``"raw"`` keeps their scores, ``"missing"`` makes them
-        missing (a list loses them).
+        For trials without cohort scores: ``"error"``, ``"raw"`` to keep their scores, or ``"missing"`` to set them to
+        NaN (a list drops them).
 
     Examples
     --------
@@ -113,7 +112,7 @@ class NormOptions:
 
     @classmethod
     def resolve(cls, options: NormOptions | None, convention: str | None, **given: Any) -> NormOptions:
-        """Return options that are given as a record, or else one by one, over those of a tool in ``CONVENTIONS``."""
+        """Return ``options``, or those of a tool in ``CONVENTIONS`` with the single options that are given instead."""
         if options is not None and (given or convention is not None):
             raise InputError(f"give `options` or single options, not both: {quoted([*given, convention or 'options'])}")
         if options is not None:
@@ -128,22 +127,22 @@ class NormOptions:
 
     @classmethod
     def from_convention(cls, convention: str | None = None, **given: Any) -> NormOptions:
-        """Return the options of a tool in ``CONVENTIONS``, with the given ones in place of its own."""
+        """Return the options of a tool in ``CONVENTIONS``, with single options that are given instead."""
         return cls.resolve(None, convention, **given)
 
     def for_method(self, method: str) -> NormOptions:
-        """Return the options as a norm can use them; one that has no meaning for it is an error."""
+        """Return the options for one norm; an option that has no meaning for it is an error."""
         if method in ADAPTIVE:
             return self
         if self.top_k is not None:
             adaptive = {"z": "use 'az'", "t": "use 'at'", "s": "use 'as'"}.get(method, "leave it out")
-            raise InputError(f"the norm {method!r} takes the whole cohort, so top_k has no meaning; {adaptive}")
+            raise InputError(f"the norm {method!r} uses the whole cohort, so top_k has no meaning; {adaptive}")
         if self.select == "profile":
-            raise InputError(f"the norm {method!r} takes the whole cohort, so select has no meaning; leave it out")
+            raise InputError(f"the norm {method!r} uses the whole cohort, so select has no meaning; leave it out")
         return replace(self, select="own")
 
     def count(self, method: str, size: int) -> int | None:
-        """Return how many scores of a cohort of this size a norm takes, after ``drop_top``; None for all."""
+        """Return how many scores of a cohort of this size a norm uses, after ``drop_top``; None for all."""
         left = size - self.drop_top
         if size and left <= 0:
             raise InputError(f"drop_top is {self.drop_top}, but the cohort has only {size} members; drop fewer")
@@ -156,7 +155,7 @@ class NormOptions:
         if self.top_k > left and size and self.excess == "error":
             dropped = f" and drop_top {self.drop_top}" if self.drop_top else ""
             raise InputError(
-                f"top_k is {self.top_k}{dropped}, but the cohort has only {size} members; take fewer, or excess='clip'"
+                f"top_k is {self.top_k}{dropped}, but the cohort has only {size} members; use fewer, or excess='clip'"
             )
         return min(self.top_k, left)
 

@@ -25,10 +25,10 @@ from evenscore.parallel import Progress
 __all__ = ["METHODS", "FittedNorm", "Method", "fit_norm", "method_named", "normalize", "register_norm"]
 
 Table = ScoreMatrix | TrialList
-Fit = Callable[..., Any]  #: of a list of `LabelledBlocks` and options, returns a model
+Fit = Callable[..., Any]  #: called with a list of `LabelledBlocks` and options, returns a model
 Options = Mapping[str, Any]
 
-#: Which cohort scores the classical norms need, with a cohort that each side ranks itself.
+#: The cohort scores that the classical norms need with ``select="own"``.
 _NEEDS = {"z": ("enroll",), "az": ("enroll",), "t": ("test",), "at": ("test",), "s": ("enroll", "test")}
 _NEEDS |= {"as": ("enroll", "test"), "zt": ("enroll", "test", "cohort"), "tz": ("enroll", "test", "cohort")}
 _MEANING = {
@@ -40,7 +40,7 @@ _MEANING = {
 
 @dataclass(frozen=True)
 class Method:
-    """A norm.
+    """A norm: a function of score blocks, how it is prepared, and how it is trained.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Method:
         Called as ``norm(blocks, **options)``, returns the trials with normalized scores.
     prepare
         Called once for all folds of speakers as ``prepare(blocks, options)``; returns the blocks that the norm needs
-        and its options. None if the norm takes what it gets.
+        and its options. None if blocks and options are passed on as they are.
     fit
         Called as ``fit(training, **options)`` with a list of `LabelledBlocks`; returns the trained ``model``, an option
         of the norm. None if there is nothing to train.
@@ -83,7 +83,7 @@ def normalize(
     folds, condition
         See `normalize_by_folds`.
     progress
-        Called with the parts of trials that are done and with all of them, where own speakers are left out.
+        Called with the number of pairs of folds that are done, and of all pairs, where own speakers are left out.
     **options
         For the classical norms the fields of `NormOptions`, or ``convention`` with single options that differ from it.
 
@@ -183,7 +183,7 @@ def register_norm(name: str, norm: Callable[..., Table], *, fit: Fit | None = No
 
 
 def method_named(name: str) -> Method:
-    """Return a norm by its name; a name that is close to one is suggested."""
+    """Return a norm by its name; the error for an unknown name suggests a similar one."""
     if name in METHODS:
         return METHODS[name]
     plain = name.lower().replace("-", "").replace("_", "").removesuffix("norm")
@@ -210,7 +210,7 @@ def _prepare_classical(method: str, blocks: ScoreBlocks, options: Options) -> tu
 
 
 def _matching_cohorts(blocks: ScoreBlocks) -> tuple[ScoreBlocks, str]:
-    """Return by what members of both cohorts are the same, "ids" or "speakers"; the same ids get the same order."""
+    """Match the members of both cohorts for ``select="cross"``: by "ids", which get the same order, or "speakers"."""
     enroll, test = blocks.cohort_enroll, blocks.cohort_test
     if enroll is None or test is None or enroll.same_ids(test):
         return blocks, "ids"
@@ -243,27 +243,18 @@ def _classical(
     return trials.with_normalized(scores)
 
 
-def _raw(blocks: ScoreBlocks) -> Table:
-    return blocks.trials
-
-
-def _imported(place: str) -> Fit:
-    """Return a function that is imported when it is called: norms do not load the models that some of them use."""
-    module, _, name = place.partition(":")
-
-    def call(*args: Any, **options: Any) -> Any:
-        return getattr(import_module(module), name)(*args, **options)
-
-    return call
+def _call(module: str, name: str, *args: Any, **options: Any) -> Any:
+    """Call a function of a module that is imported only then: norms do not load the models that some of them use."""
+    return getattr(import_module(module), name)(*args, **options)
 
 
 #: Every norm by name; `register_norm` adds to it.
-METHODS: dict[str, Method] = {"raw": Method(_raw, lambda blocks, options: (blocks.only(()), dict(options)))} | {
-    name: Method(partial(_classical, name), partial(_prepare_classical, name)) for name in CLASSICAL
-}
-METHODS |= {
-    "lgsm": Method(_imported("evenscore.model.scoring:lgsm_norm"), fit=_imported("evenscore.model.fit:fit_lgsm")),
-    "evidence": Method(
-        _imported("evenscore.evidence.fit:evidence_norm"), fit=_imported("evenscore.evidence.fit:fit_evidence")
-    ),
-}
+METHODS = {"raw": Method(lambda blocks: blocks.trials, lambda blocks, options: (blocks.only(()), dict(options)))}
+METHODS |= {name: Method(partial(_classical, name), partial(_prepare_classical, name)) for name in CLASSICAL}
+METHODS["lgsm"] = Method(
+    partial(_call, "evenscore.model.scoring", "lgsm_norm"), fit=partial(_call, "evenscore.model.fit", "fit_lgsm")
+)
+METHODS["evidence"] = Method(
+    partial(_call, "evenscore.evidence.fit", "evidence_norm"),
+    fit=partial(_call, "evenscore.evidence.fit", "fit_evidence"),
+)

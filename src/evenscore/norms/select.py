@@ -1,4 +1,4 @@
-"""Cohorts that the other side of a trial ranks: numbers for each trial, not for each enrolment and each test."""
+"""Adaptive norms whose cohort is ranked by the other side of a trial: statistics of each trial, not of each side."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def ranked_statistics(
 ) -> tuple[Statistics | tuple[()], Statistics | tuple[()]]:
     """Return mean and standard deviation of each side's scores against the members that the other side ranks highest.
 
-    ``rankings`` are M x n numbers by which tests rank the test cohort, and m x N by which enrolments rank the enrolment
-    cohort; higher is better. By default they are the scores of the other side: the members of S_e's columns and of
-    S_t's rows then are the same, in the same order. The numbers are for each trial: matrices m x n, or lists.
+    ``rankings`` are M x n values by which tests rank the test cohort, and m x N values by which enrolments rank the
+    enrolment cohort, highest first. By default these are the scores of the other side, S_t and S_e; both cohorts must
+    then have the same members in the same order. The statistics are m x n matrices, or one value per listed trial.
     """
     if how.select == "profile":
         if S_I is None:
@@ -60,7 +60,7 @@ def _statistics_by_ranking(
     cols: Array | None,
     side: str,
 ) -> Statistics:
-    """Return numbers of rows of ``scores`` (p x M) over the k first members by each column of ``ranking`` (M x q)."""
+    """Return statistics of rows of ``scores`` (p x M) over the top k members by each column of ``ranking`` (M x q)."""
     plain, n_cols = replace(how, drop_top=0), ranking.shape[1]
     if rows is None or cols is None:
         mean, std = np.empty((2, len(scores), n_cols))
@@ -74,7 +74,9 @@ def _statistics_by_ranking(
 
     def work(block: slice) -> None:
         for col in range(block.start, block.stop):
-            members = _first_members(ranking[:, col], k, how.drop_top)
+            order = np.argsort(-ranking[:, col], kind="stable")  # NaN is last
+            order = order[how.drop_top : np.count_nonzero(~np.isnan(ranking[:, col]))]
+            members = order if k is None else order[:k]
             chosen = scores[rows_of[col]][:, members]
             mean[places[col]], std[places[col]] = location_scale(np.array(chosen), plain)
 
@@ -82,18 +84,11 @@ def _statistics_by_ranking(
     return mean, nonzero_std(mean, std, how, side, rows)
 
 
-def _first_members(ranking: Array, k: int | None, drop: int) -> Array:
-    """Return the members that rank highest, after the first ``drop``; equals in the order of the cohort."""
-    order = np.argsort(-ranking, kind="stable")
-    order = order[: np.count_nonzero(~np.isnan(ranking))]
-    return order[drop:] if k is None else order[drop : drop + k]
-
-
 def rankings_by_name(S_e: Array, S_t: Array, cohort_enroll: Array, cohort_test: Array) -> tuple[Array, Array]:
-    """Return rankings for ``select="cross"`` where the two cohorts are not the same, from the names of their members.
+    """Return rankings for ``select="cross"`` where the two cohorts differ, from the names of their members.
 
-    Names are ids, or the speakers of other recordings (None where one is not known). A member's place is the mean score
-    that the other side has with the members of its name.
+    Names are ids or speakers, None where one is unknown. A member is ranked by the mean of the scores that the other
+    side has with members of the same name.
     """
     same = (cohort_test[:, None] == cohort_enroll) & (cohort_test[:, None] != np.array(None))  # M x N
     return _mean_over(same, S_t), _mean_over(same.T, S_e.T).T
@@ -107,20 +102,20 @@ def _mean_over(same: Array, scores: Array) -> Array:
 
 def profile_rankings(S_e: Array, S_t: Array, S_I: Array) -> tuple[Array, Array]:
     """Return rankings by minus the mean absolute difference of cohort scores, over the members that both have."""
-    by_test = _nearness(S_t.T, S_I.T).T  # tests against the cohort's tests, over the enrolment cohort
-    return by_test, _nearness(S_e, S_I)  # enrolments against the cohort's enrolments, over the test cohort
+    by_test = _proximity(S_t.T, S_I.T).T  # tests against the cohort's tests, over the enrolment cohort
+    return by_test, _proximity(S_e, S_I)  # enrolments against the cohort's enrolments, over the test cohort
 
 
-def _nearness(scores: Array, cohort: Array) -> Array:
-    """Return minus the mean distance of rows of ``scores`` from rows of ``cohort``; NaN where they share nothing."""
+def _proximity(scores: Array, cohort: Array) -> Array:
+    """Return minus the mean distance of rows of ``scores`` from rows of ``cohort``; NaN where no column has both."""
     out = np.empty((len(scores), len(cohort)))
 
     def work(block: slice) -> None:
         for row in range(block.start, block.stop):
-            apart = np.abs(cohort - scores[row])
-            shared = ~np.isnan(apart)
+            distance = np.abs(cohort - scores[row])
+            shared = ~np.isnan(distance)
             with np.errstate(invalid="ignore"):
-                out[row] = -np.where(shared, apart, 0.0).sum(axis=1, dtype=np.float64) / shared.sum(axis=1)
+                out[row] = -np.where(shared, distance, 0.0).sum(axis=1, dtype=np.float64) / shared.sum(axis=1)
 
     run_blocks(work, len(scores), cohort.size, 1 << 20)
     return out
